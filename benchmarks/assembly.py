@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tui_agent.context.assembly import Assembly, Wanted
+from tui_agent.context.assembly import Assembly, RequestInput
 from tui_agent.context.tokens import Tokens, bundled
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.ids import CallId, RequestId
@@ -51,7 +51,7 @@ def measure(window: int) -> dict[str, float]:
         messages += [next(said), next(said)]
     taken_up = _taken_up(tokens, model, messages)
     for _ in range(REQUESTS):
-        wanted = Wanted(RequestId("r"), model, FRAGMENTS, tuple(messages), (), 8_000)
+        wanted = RequestInput(RequestId("r"), model, FRAGMENTS, tuple(messages), (), 8_000)
         began = time.process_time()
         packed = assembly.pack(wanted)
         spent.append((time.process_time() - began) * 1000)
@@ -68,7 +68,7 @@ def measure(window: int) -> dict[str, float]:
 def _taken_up(tokens: Tokens, model: ModelInfo, messages: list[Message]) -> float:
     """What the first request costs the loop."""
     assembly = Assembly(tokens)
-    wanted = Wanted(RequestId("r"), model, FRAGMENTS, tuple(messages), (), 8_000)
+    wanted = RequestInput(RequestId("r"), model, FRAGMENTS, tuple(messages), (), 8_000)
     assembly.prepare(wanted)
     new = UserMessage(content=(TextContent(text="Go on."),), seq=0)
     began = time.process_time()

@@ -29,7 +29,7 @@ from tui_agent.protocol.events.session import RunFinished, RunStarted, SessionSt
 from tui_agent.protocol.ids import RunId
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.line import body, seal
+from tui_agent.store.log_line import encode_body, seal_line
 
 ROOT = Path(__file__).resolve().parents[1]
 SESSION = "ses_b16b16b16b16"
@@ -61,14 +61,16 @@ def _fill(log: IO[bytes], day: Day, workspace: Path, events: int) -> None:
         at = 1_700_000_000.0 + day.seq * 0.05
         parent = day.seq - 1 if day.seq else None
         raw = payload.__pydantic_serializer__.to_json(payload)
-        log.write(seal(body(day.seq, at, f'"{SESSION}"'.encode(), b'"main"', parent, b"null", raw)))
+        log.write(
+            seal_line(encode_body(day.seq, at, f'"{SESSION}"'.encode(), b'"main"', parent, b"null", raw))
+        )
         day.seq += 1
 
     write(SessionStarted(workspace=str(workspace), product="bench", settings=SessionSettings(model=MODEL)))
     run = RunId("run_0123456789ab")
     write(RunStarted(run_id=run, pid=1, client="app", product="bench", model=MODEL))
     write(EnvStarted(environment="local", root=str(workspace)))
-    write(SessionTitled(title="A long working day", by="user"))
+    write(SessionTitled(title="A long working day", titled_by="user"))
     while day.seq < events:
         for payload in day.next_turn():
             write(payload)

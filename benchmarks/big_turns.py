@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tui_agent.protocol.display import DiffBlock, TerminalBlock
-from tui_agent.protocol.effects import Reads, Runs, Writes
+from tui_agent.protocol.effects import ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, FragmentRecord, Section
 from tui_agent.protocol.events.files import CheckpointTaken, FileChanged, FileRead
@@ -85,11 +85,11 @@ class Day:
             yield ContextCompacted(
                 through_seq=self.seq - 1,
                 summary=self._said(2_000, 6_000),
-                forgets=(),
+                removed_seqs=(),
                 turns=COMPACTED_EVERY,
                 before_tokens=160_000,
                 after_tokens=4_000,
-                by="limit",
+                trigger="limit",
             )
         calls = self._chance.randrange(4, 9)
         for local in range(1, calls + 1):
@@ -160,7 +160,7 @@ class Day:
             for at in range(0, len(whole), size):
                 piece = whole[at : at + size]
                 yield ModelDelta.model_validate(
-                    {"request_id": request, "part": part, "block": block, "text": piece}
+                    {"request_id": request, "part_kind": part, "part_index": block, "text": piece}
                 )
 
     def _call(self, call: CallId, name: str, path: str, arguments: dict[str, str]) -> Iterator[Payload]:
@@ -173,17 +173,17 @@ class Day:
             target=path,
         )
         effect = (
-            Reads(path=path)
+            ReadEffect(path=path)
             if name == "read_file"
-            else Writes(path=path)
+            else WriteEffect(path=path)
             if name == "edit_file"
-            else Runs(script=arguments["command"], cwd=".")
+            else RunEffect(script=arguments["command"], cwd=".")
         )
         yield PermissionDecided(
             call_id=call,
             request_id=None,
             decision="allow",
-            by="rule",
+            decided_by="rule",
             policy="bypass",
             rule_id="bypass.all",
             reason="The policy bypass allows it.",
@@ -211,7 +211,7 @@ class Day:
     def _read(self, call: CallId, path: str) -> Iterator[Payload]:
         digest = f"{self.iteration:064x}"
         yield FileRead(
-            path=path, digest=digest, size=9_000, first_line=1, last_line=250, whole=True, call_id=call
+            path=path, digest=digest, size=9_000, first_line=1, last_line=250, complete=True, call_id=call
         )
         yield self._finished(call, "read_file", self._printed(4_000, 8_000), "250 lines")
 
@@ -240,7 +240,7 @@ class Day:
         for at in range(0, len(output), size) if size else ():
             yield ToolProgress(call_id=call, text=output[at : at + size])
         yield self._finished(
-            call, "run_command", output, "exit 1", TerminalBlock(text=self.blobs.keep(output))
+            call, "run_command", output, "exit 1", TerminalBlock(text=self.blobs.put_text(output))
         )
 
     def _finished(
@@ -251,7 +251,7 @@ class Day:
             name=name,
             status="ok",
             part=self.part,
-            content=(TextContent(text=self.blobs.keep(text)),),
+            content=(TextContent(text=self.blobs.put_text(text)),),
             display=display,
             summary=summary,
             duration_ms=900.0,

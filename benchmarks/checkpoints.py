@@ -22,7 +22,7 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 ROUNDS = 7
 NO_CONFIG = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
@@ -62,26 +62,26 @@ async def timed(act: Callable[[], Awaitable[object]]) -> float:
     return (time.perf_counter() - begun) * 1e3
 
 
-async def one_edit(shadow: GitShadow, path: Path, number: int) -> None:
+async def one_edit(shadow: GitCheckpoints, path: Path, number: int) -> None:
     await anyio.Path(path).write_text(f"edited = {number}\n")
-    changes = await shadow.look([path.relative_to(path.parents[2]).as_posix()])
+    changes = await shadow.find_changes([path.relative_to(path.parents[2]).as_posix()])
     await shadow.commit(changes, part=number, author="agent", message="Edit a module")
 
 
 async def figures(workspace: Path, store: Path) -> dict[str, float]:
-    shadow = GitShadow(workspace, store)
+    shadow = GitCheckpoints(workspace, store)
     found = {"begin_ms": await timed(lambda: shadow.begin(""))}
     path = workspace / "area_3" / "part_4" / "module_203.py"
     edits = [await timed(partial(one_edit, shadow, path, number)) for number in range(ROUNDS)]
-    looks = [await timed(shadow.look) for _ in range(ROUNDS)]
-    again = GitShadow(workspace, store)
+    looks = [await timed(shadow.find_changes) for _ in range(ROUNDS)]
+    again = GitCheckpoints(workspace, store)
     found["begin_again_ms"] = await timed(lambda: again.begin(shadow.head))
     found["edit_ms"] = statistics.median(edits)
     found["look_ms"] = statistics.median(looks)
-    plan = await again.plan(shadow.head)
-    assert not plan.acts
-    found["settle_ms"] = await timed(again.settle)
-    found["store_mb"] = await again.size() / 1e6
+    plan = await again.plan_restore(shadow.head)
+    assert not plan.actions
+    found["settle_ms"] = await timed(again.run_maintenance)
+    found["store_mb"] = await again.measure_store() / 1e6
     return {name: round(value, 1) for name, value in found.items()}
 
 
@@ -119,11 +119,11 @@ def make_noise(root: Path, megabytes: int) -> list[Path]:
     return sources
 
 
-async def edited(shadow: GitShadow, sources: list[Path], root: Path) -> dict[str, float]:
+async def edited(shadow: GitCheckpoints, sources: list[Path], root: Path) -> dict[str, float]:
     """All edits, and what the store took for them."""
     draw = random.Random(3)
     await shadow.begin("")
-    first, most, changed = await shadow.size(), 0, 0
+    first, most, changed = await shadow.measure_store(), 0, 0
     for number in range(EDITS):
         path = draw.choice(sources)
         lines = path.read_text().splitlines()
@@ -131,13 +131,13 @@ async def edited(shadow: GitShadow, sources: list[Path], root: Path) -> dict[str
             lines[draw.randrange(len(lines))] = draw.randbytes(31).hex()
             changed += 63
         await anyio.Path(path).write_text("\n".join(lines) + "\n")
-        changes = await shadow.look(None if number % 10 == 0 else [path.relative_to(root).as_posix()])
+        changes = await shadow.find_changes(None if number % 10 == 0 else [path.relative_to(root).as_posix()])
         await shadow.commit(changes, part=number, author="agent", message="Edit a file")
         if number % TURN == TURN - 1:
-            most = max(most, await shadow.size() - first)
-            await shadow.settle()
-    taken = await shadow.size() - first
-    assert not await shadow.look()
+            most = max(most, await shadow.measure_store() - first)
+            await shadow.run_maintenance()
+    taken = await shadow.measure_store() - first
+    assert not await shadow.find_changes()
     return {
         "first_mb": round(first / 1e6, 1),
         "changed_mb": round(changed / 1e6, 2),
@@ -154,10 +154,10 @@ def disk(megabytes: int = 2_000) -> dict[str, dict[str, float]]:
         workspace = Path(folder) / "workspace"
         sources = make_noise(workspace, megabytes)
         found["plain"] = anyio.run(
-            edited, GitShadow(workspace, Path(folder) / "plain.git"), sources, workspace
+            edited, GitCheckpoints(workspace, Path(folder) / "plain.git"), sources, workspace
         )
         make_repository(workspace)
-        shadow = GitShadow(workspace, Path(folder) / "borrowed.git")
+        shadow = GitCheckpoints(workspace, Path(folder) / "borrowed.git")
         found["repository"] = anyio.run(edited, shadow, sources, workspace)
     return found
 

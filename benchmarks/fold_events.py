@@ -1,4 +1,4 @@
-"""Cost of folding: `python -m benchmarks.fold_events [EVENTS]` prints JSON.
+"""Cost of folding: `python -m benchmarks.fold_events [EVENTS_FILE]` prints JSON.
 
 Makes a log by repeating a short session, decodes it from disk, and folds it into every projection; each fold alone too.
 """
@@ -38,9 +38,9 @@ from tui_agent.protocol.events.turn import (
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.store.reader import read_records
+from tui_agent.store.log_reader import read_records
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 MODEL = ModelInfo(profile="bench", provider="bench", model="bench", window=200_000, input_price=1.0)
 FOLDS: dict[str, Callable[[], Projection[Any]]] = {
@@ -94,7 +94,7 @@ def turn(number: int) -> list[Payload]:
             messages=number,
             max_tokens=100,
         ),
-        *(ModelDelta(request_id=request, part="text", block=0, text=text) for _ in range(DELTAS)),
+        *(ModelDelta(request_id=request, part_kind="text", part_index=0, text=text) for _ in range(DELTAS)),
         ModelResponded(
             request_id=request,
             first_part=3 * (number - 1),

@@ -1,4 +1,4 @@
-"""Cost of the session log: `python -m benchmarks.log_append [EVENTS]` prints JSON.
+"""Cost of the session log: `python -m benchmarks.log_append [EVENTS_FILE]` prints JSON.
 
 Appends events of a usual mix without a sync in between, then measures commits, reading back and a survey of the file.
 """
@@ -17,11 +17,11 @@ from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.tool import ToolCalled, ToolProgress, ToolStarted
 from tui_agent.protocol.ids import CallId, RequestId
-from tui_agent.store.log import SessionLog
-from tui_agent.store.reader import read_records
+from tui_agent.store.log_reader import read_records
+from tui_agent.store.log_scan import survey_bytes
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.scan import survey
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_log import SessionLog
+from tui_agent.store.session_store import SessionStore
 
 SECRETS = {f"SECRET_{number}": f"value-of-secret-{number:08d}" for number in range(5)}
 
@@ -51,12 +51,15 @@ def payloads(number: int) -> Payload:
                 size=900,
                 first_line=1,
                 last_line=40,
-                whole=True,
+                complete=True,
                 call_id=call,
             )
         case _:
             return ModelDelta(
-                request_id=RequestId("req_1"), part="text", block=0, text="some words of an answer, " * 4
+                request_id=RequestId("req_1"),
+                part_kind="text",
+                part_index=0,
+                text="some words of an answer, " * 4,
             )
 
 
@@ -95,7 +98,7 @@ def main(count: int = 100_000) -> dict[str, float]:
         data = (log.folder / "events.jsonl").read_bytes()
         log.close()
         begun = time.perf_counter()
-        survey(data)
+        survey_bytes(data)
         surveyed = time.perf_counter() - begun
         begun = time.perf_counter()
         found = read_records(store.folder("bench"))

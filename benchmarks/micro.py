@@ -33,7 +33,7 @@ from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import RandomIds, SystemClock
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 MODEL = ModelInfo(profile="mock", provider="openai-chat", model="mock", window=200_000)
 FOLDS = (SessionState, Transcript, Trace, Todo, ContextMeter, FilesChanged, AgentsTree, Metrics, Approvals)
@@ -88,7 +88,7 @@ def turns() -> Iterator[list[Payload]]:
             IterationStarted(iteration=second, local_iteration=2),
             requested(asked[1], second),
             *(
-                ModelDelta(request_id=asked[1], part="text", block=0, text=ANSWER[at : at + 40])
+                ModelDelta(request_id=asked[1], part_kind="text", part_index=0, text=ANSWER[at : at + 40])
                 for at in range(0, len(ANSWER), 40)
             ),
             responded(asked[1], next(part), TextPart(text=ANSWER)),
@@ -130,7 +130,7 @@ def events(count: int) -> list[Envelope]:
         Envelope(
             v=SCHEMA_VERSION,
             seq=seq,
-            at=1_700_000_000 + seq / 10,
+            time=1_700_000_000 + seq / 10,
             session=SessionId("ses_bench"),
             agent=MAIN_AGENT,
             parent=seq - 1 if seq else None,

@@ -78,7 +78,7 @@ async def measure(name: str, base_url: str, runs: int) -> dict[str, float]:
             async for chunk in chunks:
                 assembler.feed(chunk)
                 count += 1
-        fault = assembler.settle()
+        fault = assembler.final_fault()
         if fault is not None:
             raise SystemExit(fault.message)
         return count, len(assembler.text)

@@ -21,7 +21,7 @@ from itertools import groupby
 from tests.corpora.lines import CorpusLine, corpus_names, read_corpus
 from tests.corpora.workspaces import HARMLESS_CLASSES, HARMLESS_LINES, UNASKED, clean_facts, hostile_facts
 from tui_agent.ports.policy import Policy
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.settings import PolicyName
 
 JUDGE = "tui_agent.policy.decision.policy:RulePolicy"
@@ -59,7 +59,7 @@ def judge_corpus(policy: Policy, corpus: str, profile: PolicyName, sandboxed: bo
     facts = (clean_facts if corpus in UNASKED else hostile_facts)(profile, sandboxed=sandboxed)
     for line in read_corpus(corpus):
         start = time.process_time()
-        decision = policy.decide("run_command", (Runs(script=line.text),), facts)
+        decision = policy.decide("run_command", (RunEffect(script=line.text),), facts)
         took = (time.process_time() - start) * 1000
         judgements.append(Judgement(corpus, line, decision.verdict, took))
     return judgements
@@ -71,7 +71,7 @@ def time_first_decision(judge: str) -> tuple[float, float]:
     importlib.import_module(judge.partition(":")[0])
     imported = time.process_time()
     policy = load_policy(judge)
-    policy.decide("run_command", (Runs(script=FIRST_LINE),), clean_facts("ask"))
+    policy.decide("run_command", (RunEffect(script=FIRST_LINE),), clean_facts("ask"))
     return (imported - start) * 1000, (time.process_time() - imported) * 1000
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
+from tui_agent.protocol.effects import Effect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 RULES = [
@@ -72,11 +72,11 @@ LONGEST = (
 def calls() -> Iterator[tuple[str, tuple[Effect, ...]]]:
     """Calls without end: of five, one reads a file, one edits one, and the others run something: as people do, far too much, and just not so."""
     for number in itertools.count(1):
-        yield "read_file", (Reads(path=f"src/module_{number}.py"),)
-        yield "edit_file", (Writes(path=f"src/module_{number}.py"),)
-        yield "run_command", (Runs(script=COMMANDS[number % len(COMMANDS)].format(n=number)),)
-        yield "5,000 parts", (Runs(script=f"{LONG[number % len(LONG)]} #{number}"),)
-        yield "longest read", (Runs(script=f"{LONGEST[number % len(LONGEST)]} #{number}"),)
+        yield "read_file", (ReadEffect(path=f"src/module_{number}.py"),)
+        yield "edit_file", (WriteEffect(path=f"src/module_{number}.py"),)
+        yield "run_command", (RunEffect(script=COMMANDS[number % len(COMMANDS)].format(n=number)),)
+        yield "5,000 parts", (RunEffect(script=f"{LONG[number % len(LONG)]} #{number}"),)
+        yield "longest read", (RunEffect(script=f"{LONGEST[number % len(LONGEST)]} #{number}"),)
 
 
 def judgement(
@@ -84,12 +84,12 @@ def judgement(
 ) -> tuple[float, float]:
     """How many milliseconds one takes, and how many of them on the processor."""
     start, used = time.perf_counter(), time.thread_time()
-    resolved = env.resolve_all(sorted(policy.paths(effects, GRANTED)))
-    own = env.own_programs(policy.programs(effects))
-    facts = PolicyFacts(env.root, "ask", resolved, GRANTED, own_programs=own)
+    resolved = env.resolve_all(sorted(policy.decision_paths(effects, GRANTED)))
+    own = env.find_workspace_programs(policy.started_programs(effects))
+    facts = PolicyFacts(env.root, "ask", resolved, GRANTED, workspace_programs=own)
     policy.decide(tool, effects, facts)
-    if isinstance(effects[0], Runs):
-        policy.deeds(effects, frozenset(), facts)
+    if isinstance(effects[0], RunEffect):
+        policy.describe_effects(effects, frozenset(), facts)
     return (time.perf_counter() - start) * 1000, (time.thread_time() - used) * 1000
 
 

@@ -28,7 +28,7 @@ COVERED = (0, 10, 50, 200)
 
 async def main(rounds: int) -> None:
     """Print the medians of each command and their ratio."""
-    found = detect.found()
+    found = detect.detect_sandbox()
     if not found.kind:
         print(found.why_not)
         return
@@ -67,7 +67,7 @@ async def _covering(environments: list[LocalEnvironment], rounds: int) -> None:
         await env.aclose()
 
 
-def _environment(found: detect.Found, folder: str, covered: int) -> LocalEnvironment:
+def _environment(found: detect.SandboxSupport, folder: str, covered: int) -> LocalEnvironment:
     root = Path(folder).resolve() / f"work-{covered}"
     root.mkdir(exist_ok=True)
     for number in range(covered):
@@ -78,9 +78,9 @@ def _environment(found: detect.Found, folder: str, covered: int) -> LocalEnviron
         str(root),
         str(Path.home()),
         guarded.hidden,
-        kept=guarded.kept,
+        read_only=guarded.kept,
         absent=guarded.absent,
-        secret=may_hold_secrets,
+        is_secret=may_hold_secrets,
     )
     return LocalEnvironment(root, confinement=Confinement(found, bounds, Path(folder) / "records"))
 
@@ -91,7 +91,7 @@ async def _measured(env: LocalEnvironment, command: str, rounds: int) -> tuple[f
     for _ in range(rounds):
         for outside in (True, False):
             began = time.perf_counter()
-            await env.exec(ExecSpec(script=command, outside=outside), lambda data: None)
+            await env.exec(ExecSpec(script=command, unsandboxed=outside), lambda data: None)
             taken[outside].append((time.perf_counter() - began) * 1000)
     return statistics.median(taken[True]), statistics.median(taken[False])
 

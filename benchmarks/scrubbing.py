@@ -1,4 +1,4 @@
-"""Cost of going through a recorded session: `python -m benchmarks.scrubbing [EVENTS]` prints JSON.
+"""Cost of going through a recorded session: `python -m benchmarks.scrubbing [EVENTS_FILE]` prints JSON.
 
 Milliseconds of a move by one event back (the dearest: a keyframe is copied and up to a stretch folded again), of a
 jump anywhere, and of folding the log once; with the events that the dearest move folded.
@@ -14,8 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.fold_events import write
-from tui_agent.folds.moments import SPAN, Moments
-from tui_agent.store.reader import read_records
+from tui_agent.folds.replay_cursor import KEYFRAME_INTERVAL, ReplayCursor
+from tui_agent.store.log_reader import read_records
 
 MOVES = 400
 
@@ -26,9 +26,9 @@ def main(count: int = 50_000) -> dict[str, float]:
         records = read_records(write(Path(root), count))
     gc.freeze()  # as the app does: what was read stays
     begun = time.perf_counter()
-    moments = Moments(records)
+    moments = ReplayCursor(records)
     slices = [begun]
-    while moments.prepare():
+    while moments.build_keyframes():
         slices.append(time.perf_counter())
     ready = time.perf_counter() - begun
     gc.freeze()
@@ -36,9 +36,9 @@ def main(count: int = 50_000) -> dict[str, float]:
     back, most = [], 0
     seq = records[-1].seq
     for _ in range(MOVES):
-        folded = moments.folded
+        folded = moments.folded_count
         back.append(timed(moments, seq))
-        most = max(most, moments.folded - folded)
+        most = max(most, moments.folded_count - folded)
         seq -= 1
     jumps = [timed(moments, chance.randrange(len(records))) for _ in range(MOVES)]
     return {
@@ -50,14 +50,14 @@ def main(count: int = 50_000) -> dict[str, float]:
         "jump_mean_ms": round(sum(jumps) / MOVES * 1e3, 1),
         "jump_most_ms": round(max(jumps) * 1e3, 1),
         "folded_most_events": most,
-        "span_events": SPAN,
+        "span_events": KEYFRAME_INTERVAL,
     }
 
 
-def timed(moments: Moments, seq: int) -> float:
+def timed(moments: ReplayCursor, seq: int) -> float:
     """Seconds for one move, with all views made."""
     begun = time.perf_counter()
-    views = moments.at(seq)
+    views = moments.views_at(seq)
     views.transcript.view(), views.trace.view(), views.state.view(), views.files.view(), views.meter.view()
     return time.perf_counter() - begun
 

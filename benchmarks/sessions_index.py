@@ -1,4 +1,4 @@
-"""Many sessions: `python -m benchmarks.sessions_index [SESSIONS] [EVENTS]` prints JSON.
+"""Many sessions: `python -m benchmarks.sessions_index [SESSIONS] [EVENTS_FILE]` prints JSON.
 
 Sessions are generated: each has as many events, among them messages, answers, calls and results of ordinary length.
 Times are seconds; `list` and `search` are the best of five with a warm cache, `rebuild` is one run.
@@ -23,7 +23,7 @@ from tui_agent.protocol.parts import TextContent, TextPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
 CHANCE = random.Random(7)
@@ -40,7 +40,7 @@ def words(count: int) -> str:
 def events(number: int, count: int) -> Iterator[Payload]:
     """What happens in one session."""
     yield SessionStarted(workspace=f"/work/{number % 40}", product="p", settings=SETTINGS)
-    yield SessionTitled(title=words(5), by="auto")
+    yield SessionTitled(title=words(5), titled_by="auto")
     for at in range(2, count):
         call = CallId(f"c{at}")
         match at % 5:
@@ -92,19 +92,19 @@ def main(sessions: int, count: int) -> dict[str, float]:
         figures: dict[str, float] = {"sessions": sessions, "events": sessions * count}
         figures["list_first_s"] = best(store.list, 1)
         figures["list_s"] = best(store.list)
-        figures["rebuild_s"] = best(lambda: store.index.rebuild(store.stands()), 1)
+        figures["rebuild_s"] = best(lambda: store.index.rebuild(store.log_states()), 1)
         figures["index_mb"] = round(store.index.path.stat().st_size / 1e6, 1)
         figures["list_after_rebuild_s"] = best(store.list)
-        figures["search_rare_s"] = best(lambda: store.index.search(store.stands(), "needle"))
-        figures["search_common_s"] = best(lambda: store.index.search(store.stands(), WORDS[1]))
+        figures["search_rare_s"] = best(lambda: store.index.search(store.log_states(), "needle"))
+        figures["search_common_s"] = best(lambda: store.index.search(store.log_states(), WORDS[1]))
         figures["search_two_s"] = best(
-            lambda: store.index.search(store.stands(), f"{WORDS[1]} {WORDS[2]}", "/work/7")
+            lambda: store.index.search(store.log_states(), f"{WORDS[1]} {WORDS[2]}", "/work/7")
         )
-        figures["search_sessions_s"] = best(lambda: store.index.sessions_with(store.stands(), WORDS[1]))
+        figures["search_sessions_s"] = best(lambda: store.index.search_sessions(store.log_states(), WORDS[1]))
         figures["search_sessions_letter_s"] = best(
-            lambda: store.index.sessions_with(store.stands(), WORDS[1][0])
+            lambda: store.index.search_sessions(store.log_states(), WORDS[1][0])
         )
-        figures["search_prefix_s"] = best(lambda: store.index.search(store.stands(), WORDS[3][:2]))
+        figures["search_prefix_s"] = best(lambda: store.index.search(store.log_states(), WORDS[3][:2]))
         figures["max_rss_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
     return figures
 

@@ -34,7 +34,7 @@ async def frames_of(records: list[Record]) -> list[Frame]:
             record = records[index]
             session.records.append(record)
             session.wake()
-            pause = records[index + 1].at - record.at if index + 1 < len(records) else LONGEST_S
+            pause = records[index + 1].time - record.time if index + 1 < len(records) else LONGEST_S
             kind = record.payload.kind if hasattr(record, "payload") else ""
             longest = SHOWN_LONGER.get(kind, LONGEST_S)
             if pause >= SHORTEST_S or kind in SHOWN_LONGER:

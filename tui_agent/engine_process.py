@@ -1,16 +1,16 @@
 """Entry point of the engine process.
 
-Invariant: imports nothing slow, so that `load` imports everything with garbage collection paused.
+Invariant: imports nothing slow, so that `load_module` imports everything with garbage collection paused.
 """
 
 import sys
 
-from tui_agent.lazy_import import load
+from tui_agent.lazy_import import load_module
 
 
 def main() -> int:
     """Serve one session and return the exit status."""
-    status: int = load("tui_agent.wiring.engine_main").main()
+    status: int = load_module("tui_agent.wiring.engine_main").main()
     return status
 
 

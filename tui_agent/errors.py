@@ -2,7 +2,7 @@
 
     TuiAgentError
     ├── UsageError            the command line or a slash command was used wrongly   (exit 2)
-    ├── BudgetReached         a limit that the user set is used up                       (exit 3)
+    ├── BudgetExceeded         a limit that the user set is used up                       (exit 3)
     ├── ConfigError           a configuration file, profile or key is wrong or missing   (exit 2)
     ├── StoreError            an operation of the session store failed
     │   ├── StoreFull         a write was incomplete or refused; none of it is in the log
@@ -10,9 +10,9 @@
     │   ├── SessionTooNew     a newer version wrote the session; it can only be read     (exit 2)
     │   ├── SessionLocked     another process uses the session
     │   ├── SessionNotFound   no session has this id
-    │   └── BlobMissing       a blob that an event names is missing or damaged
+    │   └── BlobNotFound       a blob that an event names is missing or damaged
     ├── ModelError            the model or its provider failed, retries included         (exit 5)
-    ├── GoesInCircles         the agent only repeats itself; its turn ends
+    ├── AgentLoopDetected         the agent only repeats itself; its turn ends
     ├── ToolError             a tool call failed; the message is for the model
     ├── EnvironmentFault      the environment (files, processes) failed
     │   └── StaleFile         the file changed after the writer read it
@@ -43,7 +43,7 @@ class UsageError(TuiAgentError):
     """The command line or a slash command was used wrongly."""
 
 
-class BudgetReached(TuiAgentError):
+class BudgetExceeded(TuiAgentError):
     """A limit that the user set is used up."""
 
 
@@ -75,7 +75,7 @@ class SessionNotFound(StoreError):
     """No session has this id."""
 
 
-class BlobMissing(StoreError):
+class BlobNotFound(StoreError):
     """A blob that an event names is missing, or its content does not match its digest."""
 
 
@@ -87,7 +87,7 @@ class ContextOverflow(ModelError):
     """The request is longer than the model's context window."""
 
 
-class GoesInCircles(TuiAgentError):
+class AgentLoopDetected(TuiAgentError):
     """The agent repeats the same calls and loses their results to compaction each time."""
 
 

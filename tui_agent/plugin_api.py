@@ -14,34 +14,34 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from tui_agent.config.files import replace_private
-from tui_agent.config.notes import MAX_BYTES as NOTE_BYTES
-from tui_agent.config.notes import note_places, text_of_note
-from tui_agent.config.notes import title_of as title_of_note
-from tui_agent.errors import BlobMissing, EnvironmentFault, PluginError, StaleFile, ToolError
-from tui_agent.folds.actions import calls_for
+from tui_agent.config.note_files import MAX_BYTES as NOTE_BYTES
+from tui_agent.config.note_files import extract_title as title_of_note
+from tui_agent.config.note_files import list_note_locations, read_note
+from tui_agent.config.small_files import replace_private
+from tui_agent.errors import BlobNotFound, EnvironmentFault, PluginError, StaleFile, ToolError
+from tui_agent.folds.actions import build_tool_calls
 from tui_agent.folds.session.fold import SessionStateView
-from tui_agent.folds.text.glob import path_pattern
-from tui_agent.folds.text.line_diff import LineDiff, line_diff
-from tui_agent.folds.text.word_forms import pieces as word_forms
-from tui_agent.folds.text.word_forms import plain_letters
+from tui_agent.folds.text.glob import compile_path_pattern
+from tui_agent.folds.text.line_diff import LineDiff, diff_lines
+from tui_agent.folds.text.word_forms import split_text as word_forms
+from tui_agent.folds.text.word_forms import strip_accents
 from tui_agent.ports.agent import (
     Action,
     Agent,
-    Ask,
     AskModel,
     CallTools,
     Finish,
+    ModelQuery,
     Reject,
     SayMessage,
 )
-from tui_agent.ports.delegate import DelegateReport, Delegates, Errand
+from tui_agent.ports.delegate import DelegateReport, Delegates, DelegateTask
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileContent, FileInfo
 from tui_agent.ports.hook import HOOK_EVENTS, HookAnswer
 from tui_agent.ports.job import JobReport
 from tui_agent.ports.middleware import Fragment, Middleware, ToolNext, TurnContext
 from tui_agent.ports.model import (
-    Finished,
+    FinishChunk,
     ModelChunk,
     ModelClient,
     ModelFault,
@@ -53,12 +53,12 @@ from tui_agent.ports.model import (
     ToolCallChunk,
     UsageChunk,
 )
-from tui_agent.ports.repomap import MapShown, MapWish
+from tui_agent.ports.repomap import MapRequest, RenderedMap
 from tui_agent.ports.tool import Answer, Preview, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol import actions
 from tui_agent.protocol.actions import AnyAction
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText, Frozen, JsonMap, LongText, text_preview
+from tui_agent.protocol.base import BlobText, FrozenModel, JsonMap, LongText, text_preview
 from tui_agent.protocol.display import (
     CustomBlock,
     DiffBlock,
@@ -72,7 +72,14 @@ from tui_agent.protocol.display import (
     TreeBlock,
     TreeNode,
 )
-from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
+from tui_agent.protocol.effects import (
+    Effect,
+    InternalEffect,
+    NetworkEffect,
+    ReadEffect,
+    RunEffect,
+    WriteEffect,
+)
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.eval import TestFinished
@@ -81,7 +88,7 @@ from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart, Usage, image_type
 from tui_agent.protocol.settings import ModelInfo
-from tui_agent.protocol.unicode_text import counted, printable
+from tui_agent.protocol.unicode_text import escape_unprintable, format_count
 
 API_VERSION = 1
 
@@ -198,13 +205,13 @@ class BaseMiddleware:
         """Return pieces of the system prompt or context for the next request. Pure."""
         return ()
 
-    async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
-        """Wrap a model request; may change the request or call `nxt` again."""
-        return await nxt(request)
+    async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
+        """Wrap a model request; may change the request or call `call_next` again."""
+        return await call_next(request)
 
-    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
+    async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
         """Wrap a tool call, after the policy's decision."""
-        return await nxt(call)
+        return await call_next(call)
 
     async def on_turn_end(self, turn: TurnContext) -> None:
         """Run after the turn's last iteration; `turn.reason` tells why it ended."""
@@ -216,7 +223,7 @@ def act(state: SessionStateView, *wanted: AnyAction) -> Action:
     Actions that call tools become calls, in order. Without such actions the last one becomes a message, a finish or a
     rejection.
     """
-    calls = calls_for(wanted, state.todo)
+    calls = build_tool_calls(wanted, state.todo)
     if calls or not wanted:
         return CallTools(calls)
     match wanted[-1]:
@@ -254,24 +261,22 @@ __all__ = [
     "Agent",
     "Answer",
     "Artifact",
-    "Ask",
     "AskModel",
     "BaseMiddleware",
     "BaseTool",
-    "BlobMissing",
+    "BlobNotFound",
     "BlobText",
     "CallTools",
-    "Connects",
     "Content",
     "CustomBlock",
     "DelegateReport",
+    "DelegateTask",
     "Delegates",
     "DiffBlock",
     "DisplayBlock",
     "Effect",
     "Environment",
     "EnvironmentFault",
-    "Errand",
     "ExecResult",
     "ExecSpec",
     "FileChanged",
@@ -279,20 +284,19 @@ __all__ = [
     "FileInfo",
     "FileRead",
     "Finish",
-    "Finished",
+    "FinishChunk",
     "Fragment",
-    "Frozen",
+    "FrozenModel",
     "HookAnswer",
     "ImageBlock",
     "ImageContent",
-    "Internal",
+    "InternalEffect",
     "JobReport",
     "JsonBlock",
     "JsonMap",
     "LineDiff",
     "LongText",
-    "MapShown",
-    "MapWish",
+    "MapRequest",
     "MarkdownBlock",
     "Middleware",
     "ModelChunk",
@@ -300,18 +304,21 @@ __all__ = [
     "ModelFault",
     "ModelInfo",
     "ModelNext",
+    "ModelQuery",
     "ModelReply",
     "ModelRequest",
+    "NetworkEffect",
     "PluginApi",
     "PluginError",
     "PluginEvent",
     "Preview",
-    "Reads",
+    "ReadEffect",
     "ReasoningChunk",
     "Reject",
+    "RenderedMap",
     "RepomapBuilt",
     "RepomapUsed",
-    "Runs",
+    "RunEffect",
     "SayMessage",
     "SessionStateView",
     "StaleFile",
@@ -337,18 +344,18 @@ __all__ = [
     "TurnContext",
     "Usage",
     "UsageChunk",
-    "Writes",
+    "WriteEffect",
     "act",
     "actions",
-    "counted",
+    "compile_path_pattern",
+    "diff_lines",
+    "escape_unprintable",
+    "format_count",
     "image_type",
-    "line_diff",
-    "note_places",
-    "path_pattern",
-    "plain_letters",
-    "printable",
+    "list_note_locations",
+    "read_note",
     "replace_private",
-    "text_of_note",
+    "strip_accents",
     "text_result",
     "title_of_note",
     "tool_description",

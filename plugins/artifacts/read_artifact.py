@@ -8,33 +8,33 @@ from pydantic import Field
 from tui_agent.plugin_api import (
     Artifact,
     BaseTool,
-    BlobMissing,
+    BlobNotFound,
     Effect,
-    Frozen,
-    Internal,
+    FrozenModel,
+    InternalEffect,
     TextBlock,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
-    counted,
+    format_count,
     text_result,
     tool_description,
 )
 
-MOST_LINES = 1_000
-MOST_CHARS = 16_000
-ROW_CHARS = 2_000
+MAX_LINES = 1_000
+MAX_CHARS = 16_000
+MAX_ROW_CHARS = 2_000
 """A longer line is split into rows of this many characters; each row counts as a line."""
-NAMED = 5
+MAX_LISTED_ARTIFACTS = 5
 
 
-class ReadArtifactArgs(Frozen):
+class ReadArtifactArgs(FrozenModel):
     """Arguments of read_artifact."""
 
     artifact_id: str
     offset: int = Field(default=1, ge=1, description="first line, counted from 1")
-    lines: int = Field(default=200, ge=1, le=MOST_LINES)
+    lines: int = Field(default=200, ge=1, le=MAX_LINES)
     pattern: str = ""
 
 
@@ -58,14 +58,14 @@ class ReadArtifact(BaseTool):
 
     def effects(self, args: ReadArtifactArgs) -> tuple[Effect, ...]:
         """Return an internal effect: only session data is read."""
-        return (Internal(what="artifacts"),)
+        return (InternalEffect(subject="artifacts"),)
 
     async def run(self, args: ReadArtifactArgs, ctx: ToolContext) -> ToolResult:
-        """Return the requested lines, up to `MOST_CHARS` characters."""
+        """Return the requested lines, up to `MAX_CHARS` characters."""
         artifact = _find_artifact(args.artifact_id, ctx)
         try:
-            text = await asyncio.to_thread(ctx.blobs.text, artifact.whole)
-        except BlobMissing as fault:
+            text = await asyncio.to_thread(ctx.blobs.read_text, artifact.text)
+        except BlobNotFound as fault:
             raise ToolError(
                 f"The stored output {artifact.id} is missing or damaged.",
                 hint="Run the call again to get the output.",
@@ -78,7 +78,8 @@ def _find_artifact(artifact_id: str, ctx: ToolContext) -> Artifact:
     artifact = known.get(artifact_id.strip())
     if artifact is None:
         newest = ", ".join(
-            f"{known_artifact.id} ({known_artifact.tool})" for known_artifact in list(known.values())[-NAMED:]
+            f"{known_artifact.id} ({known_artifact.tool})"
+            for known_artifact in list(known.values())[-MAX_LISTED_ARTIFACTS:]
         )
         hint = f"The newest are: {newest}." if newest else "The session has no artifacts yet."
         raise ToolError(f"The session has no artifact {artifact_id!r}.", hint=hint)
@@ -98,24 +99,24 @@ def _build_result(text: str, args: ReadArtifactArgs, artifact: Artifact, ctx: To
         return _empty_result(args, artifact, len(rows), len(matches))
     rows_shown, last = _number_rows(rows, numbers)
     if args.pattern:
-        notes = f"[{len(matches):,} of {counted(len(rows), 'line')} of {artifact.id} {'contains' if len(matches) == 1 else 'contain'} {args.pattern!r}"
+        notes = f"[{len(matches):,} of {format_count(len(rows), 'line')} of {artifact.id} {'contains' if len(matches) == 1 else 'contain'} {args.pattern!r}"
     else:
         notes = f"[lines {numbers[0]}-{last} of {len(rows)} of {artifact.id}"
     more = last < (matches[-1] if args.pattern else len(rows))
     body = "\n".join([*rows_shown, f"{notes}; read on with offset={last + 1}]" if more else f"{notes}]"])
     return text_result(
         body,
-        summary=counted(len(rows_shown), "line"),
-        display=(TextBlock(text=ctx.blobs.keep(body)),),
+        summary=format_count(len(rows_shown), "line"),
+        display=(TextBlock(text=ctx.blobs.put_text(body)),),
         data={"artifact_id": artifact.id, "first": numbers[0], "last": last, "lines": len(rows)},
     )
 
 
 def _empty_result(args: ReadArtifactArgs, artifact: Artifact, lines: int, match_count: int) -> ToolResult:
     if args.pattern and not match_count:
-        message = f"No line of {artifact.id} contains {args.pattern!r}; it has {counted(lines, 'line')}."
+        message = f"No line of {artifact.id} contains {args.pattern!r}; it has {format_count(lines, 'line')}."
     else:
-        message = f"{artifact.id} has {counted(lines, 'line')}; line {args.offset} is past its end."
+        message = f"{artifact.id} has {format_count(lines, 'line')}; line {args.offset} is past its end."
     return text_result(
         message,
         ok=False,
@@ -126,7 +127,7 @@ def _empty_result(args: ReadArtifactArgs, artifact: Artifact, lines: int, match_
 
 def _number_rows(rows: list[str], numbers: list[int]) -> tuple[list[str], int]:
     """Return as many numbered rows as fit (at least one), and the number of the last."""
-    width, room, numbered, last = len(str(numbers[-1])), MOST_CHARS, list[str](), numbers[0]
+    width, room, numbered, last = len(str(numbers[-1])), MAX_CHARS, list[str](), numbers[0]
     for number in numbers:
         line = f"{number:>{width}}\t{rows[number - 1]}"
         room -= len(line) + 1
@@ -139,5 +140,5 @@ def _number_rows(rows: list[str], numbers: list[int]) -> tuple[list[str], int]:
 
 def _split_rows(text: str) -> Iterator[str]:
     for line in text.removesuffix("\n").split("\n"):
-        for start in range(0, max(len(line), 1), ROW_CHARS):
-            yield line[start : start + ROW_CHARS].removesuffix("\r")
+        for start in range(0, max(len(line), 1), MAX_ROW_CHARS):
+            yield line[start : start + MAX_ROW_CHARS].removesuffix("\r")

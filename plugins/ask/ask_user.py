@@ -5,8 +5,8 @@ from pydantic import Field
 from tui_agent.plugin_api import (
     BaseTool,
     Effect,
-    Frozen,
-    Internal,
+    FrozenModel,
+    InternalEffect,
     TextBlock,
     ToolContext,
     ToolError,
@@ -17,11 +17,11 @@ from tui_agent.plugin_api import (
 )
 
 MAX_OPTIONS = 9
-MAX_TOLD = 2_000
+MAX_DATA_CHARS = 2_000
 """Characters of an answer that are copied into the result's data, for the session memory."""
 
 
-class AskUserArgs(Frozen):
+class AskUserArgs(FrozenModel):
     """Arguments of ask_user."""
 
     question: str
@@ -47,7 +47,7 @@ class AskUser(BaseTool):
 
     def effects(self, args: AskUserArgs) -> tuple[Effect, ...]:
         """Return an internal effect: nothing outside the session changes."""
-        return (Internal(what="question"),)
+        return (InternalEffect(subject="question"),)
 
     async def run(self, args: AskUserArgs, ctx: ToolContext) -> ToolResult:
         """Return the chosen option, the user's words, or both."""
@@ -69,5 +69,8 @@ class AskUser(BaseTool):
             reply or "The user gave no answer.",
             summary=(reply.split("\n")[0] or "no answer")[:60],
             display=(TextBlock(text=reply),) if reply else (),
-            data={"choice": answer.choice, "answer": ctx.blobs.text(ctx.blobs.keep(reply))[:MAX_TOLD]},
+            data={
+                "choice": answer.choice,
+                "answer": ctx.blobs.read_text(ctx.blobs.put_text(reply))[:MAX_DATA_CHARS],
+            },
         )

@@ -5,8 +5,8 @@ from pydantic import Field
 from tui_agent.plugin_api import (
     BaseTool,
     Effect,
-    Frozen,
-    Internal,
+    FrozenModel,
+    InternalEffect,
     MarkdownBlock,
     ToolContext,
     ToolError,
@@ -18,10 +18,10 @@ from tui_agent.plugin_api import (
 
 OPTIONS = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
 """The answers to a plan; the last one rejects it."""
-REFUSED = 2
+REFUSAL_INDEX = 2
 
 
-class PresentPlanArgs(Frozen):
+class PresentPlanArgs(FrozenModel):
     """Arguments of present_plan."""
 
     plan: str = Field(description="Markdown")
@@ -46,7 +46,7 @@ class PresentPlan(BaseTool):
 
     def effects(self, args: PresentPlanArgs) -> tuple[Effect, ...]:
         """Return an internal effect: nothing outside the session changes."""
-        return (Internal(what="plan"),)
+        return (InternalEffect(subject="plan"),)
 
     async def run(self, args: PresentPlanArgs, ctx: ToolContext) -> ToolResult:
         """Return the user's decision on the plan."""
@@ -59,8 +59,8 @@ class PresentPlan(BaseTool):
             )
         answer = await ctx.ask(plan, OPTIONS, "plan")
         words = answer.text.strip()
-        block = MarkdownBlock(text=ctx.blobs.keep(plan))
-        if answer.choice is None or answer.choice >= REFUSED:
+        block = MarkdownBlock(text=ctx.blobs.put_text(plan))
+        if answer.choice is None or answer.choice >= REFUSAL_INDEX:
             decision = f"The user refused the plan: {words}" if words else "The user refused the plan."
             return text_result(
                 f"{decision}\nChange nothing; revise the plan.",
@@ -73,7 +73,7 @@ class PresentPlan(BaseTool):
             return text_result(
                 f"The user edited the plan and approved this:\n\n{words}",
                 summary="edited",
-                display=(MarkdownBlock(text=ctx.blobs.keep(words)),),
+                display=(MarkdownBlock(text=ctx.blobs.put_text(words)),),
                 data={"plan": "edited"},
             )
         return text_result(

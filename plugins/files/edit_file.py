@@ -16,7 +16,7 @@ from tui_agent.plugin_api import (
     Effect,
     Environment,
     FileContent,
-    Frozen,
+    FrozenModel,
     Preview,
     SessionStateView,
     StaleFile,
@@ -24,20 +24,28 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
-    Writes,
-    counted,
-    printable,
+    WriteEffect,
+    escape_unprintable,
+    format_count,
     tool_description,
 )
 
-from .file_changes import FileChange, apply, changed, existing, must_be_known, preview_of, result_of
-from .mismatch import explain
-from .text import SNIFF, decode, encode, kind_of
+from .file_changes import (
+    FileChange,
+    change_preview,
+    change_result,
+    compute_change,
+    read_existing,
+    require_current_read,
+    write_change,
+)
+from .mismatch import explain_mismatch
+from .text import SNIFF_BYTES, decode, describe_binary, encode
 
 MAX_BYTES = 20_000_000
 
 
-class EditFileArgs(Frozen):
+class EditFileArgs(FrozenModel):
     """Arguments of edit_file."""
 
     path: str
@@ -60,30 +68,30 @@ class EditFile(BaseTool):
 
     def effects(self, args: EditFileArgs) -> tuple[Effect, ...]:
         """Return the write of the file."""
-        return (Writes(path=args.path),)
+        return (WriteEffect(path=args.path),)
 
-    async def foresee(self, args: EditFileArgs, env: Environment, state: SessionStateView) -> None:
+    async def predict_failure(self, args: EditFileArgs, env: Environment, state: SessionStateView) -> None:
         """Raise a `ToolError` if the file was not read, or has changed since."""
-        must_be_known(await _read_base(args, env), state)
+        require_current_read(await _read_base(args, env), state)
 
     async def preview(self, args: EditFileArgs, env: Environment) -> Preview:
         """Return the diff that the edit would make."""
-        return preview_of((await _compute_edit(args, await _read_base(args, env)))[0])
+        return change_preview((await _compute_edit(args, await _read_base(args, env)))[0])
 
     async def run(self, args: EditFileArgs, ctx: ToolContext) -> ToolResult:
         """Make the edit and return its result."""
         content = await _read_base(args, ctx.env)
-        must_be_known(content, ctx.state)
+        require_current_read(content, ctx.state)
         change, places = await _compute_edit(args, content)
         try:
-            await apply(change, ctx)
+            await write_change(change, ctx)
         except StaleFile as stale:
             raise ToolError(f"{content.path} was not changed: {stale}") from stale
         where = ", ".join(map(str, places[:10])) + (", …" if len(places) > 10 else "")
         message = f"Edited {content.path} at line {where}: +{change.diff.added} -{change.diff.removed} lines."
         if len(places) > 1:
-            message = message.replace("at line", f"({counted(len(places), 'place')}) at lines")
-        return result_of(change, message, ctx)
+            message = message.replace("at line", f"({format_count(len(places), 'place')}) at lines")
+        return change_result(change, message, ctx)
 
 
 async def _read_base(args: EditFileArgs, env: Environment) -> FileContent:
@@ -91,21 +99,21 @@ async def _read_base(args: EditFileArgs, env: Environment) -> FileContent:
         raise ToolError("old_text is empty.", hint="Use write_file to create or replace a whole file.")
     if args.old_text == args.new_text:
         raise ToolError("old_text and new_text are the same: nothing would change.")
-    content = await existing(args.path, env)
+    content = await read_existing(args.path, env)
     if content is None:
         raise ToolError(f"File not found: {args.path}.", hint="Create it with write_file.")
-    if decode(content.data[:SNIFF]) is None:
+    if decode(content.data[:SNIFF_BYTES]) is None:
         raise _binary_error(content)
     return content
 
 
 def _binary_error(content: FileContent) -> ToolError:
-    return ToolError(f"{content.path} is not text ({kind_of(content.data)}) and cannot be edited.")
+    return ToolError(f"{content.path} is not text ({describe_binary(content.data)}) and cannot be edited.")
 
 
 async def _compute_edit(args: EditFileArgs, content: FileContent) -> tuple[FileChange, list[int]]:
     data, places = await asyncio.to_thread(_replace_text, args, content)
-    return await changed(content.path, content, data), places
+    return await compute_change(content.path, content, data), places
 
 
 def _replace_text(args: EditFileArgs, content: FileContent) -> tuple[bytes, list[int]]:
@@ -113,19 +121,19 @@ def _replace_text(args: EditFileArgs, content: FileContent) -> tuple[bytes, list
     decoded = decode(content.data)
     if decoded is None:
         raise _binary_error(content)
-    matches = find(decoded.text, args.old_text)
+    matches = find_matches(decoded.text, args.old_text)
     if not matches:
         raise ToolError(
-            f"old_text was not found in {printable(content.path)}.\n{explain(decoded.shown, args.old_text)}"
+            f"old_text was not found in {escape_unprintable(content.path)}.\n{explain_mismatch(decoded.display_text, args.old_text)}"
         )
-    places = [line_of(decoded.text, match.start) for match in matches]
+    places = [line_number(decoded.text, match.start) for match in matches]
     if len(matches) > 1 and not args.replace_all:
         where = ", ".join(map(str, places[:20])) + (", …" if len(places) > 20 else "")
         raise ToolError(
-            f"old_text occurs {len(matches)} times in {printable(content.path)}: lines {where}.",
+            f"old_text occurs {len(matches)} times in {escape_unprintable(content.path)}: lines {where}.",
             hint="Add surrounding lines until it is unique, or set replace_all=true.",
         )
-    data = encode(decoded, replaced(decoded.text, matches, args.new_text))
+    data = encode(decoded, replace_matches(decoded.text, matches, args.new_text))
     if data is None:
         raise ToolError(f"new_text contains a character that {content.path} ({decoded.note}) cannot encode.")
     if len(data) > MAX_BYTES:
@@ -142,7 +150,7 @@ class Match:
     ending: str
 
 
-def find(text: str, wanted: str) -> list[Match]:
+def find_matches(text: str, wanted: str) -> list[Match]:
     """Return all non-overlapping matches in order. `wanted` may have either kind of line ending."""
     if "\r" not in text and "\r" not in wanted:
         return _find_plain(text, wanted)
@@ -171,7 +179,7 @@ def _line_ending(piece: str, usual: str) -> str:
     return "\r\n" if "\r\n" in piece else "\n"
 
 
-def replaced(text: str, places: Sequence[Match], new: str) -> str:
+def replace_matches(text: str, places: Sequence[Match], new: str) -> str:
     """Return the text with every match replaced by `new`, using the line ending found there."""
     pieces: list[str] = []
     position = 0
@@ -185,6 +193,6 @@ def _with_ending(new: str, ending: str) -> str:
     return new.replace("\r\n", "\n").replace("\n", "\r\n") if ending == "\r\n" else new
 
 
-def line_of(text: str, at: int) -> int:
-    """Return the line number, from 1, of the character at index `at`."""
-    return text.count("\n", 0, at) + 1
+def line_number(text: str, index: int) -> int:
+    """Return the line number, from 1, of the character at index `index`."""
+    return text.count("\n", 0, index) + 1

@@ -14,11 +14,11 @@ from tui_agent.plugin_api import (
     ToolContext,
     ToolError,
     ToolResult,
-    line_diff,
+    diff_lines,
     text_result,
 )
 
-from .text import decode, language_of
+from .text import decode, guess_language
 
 MAX_DIFF_BYTES = 4_000_000
 
@@ -32,17 +32,17 @@ class FileChange:
     data: bytes
     diff: LineDiff
 
-    def block(self) -> DiffBlock:
+    def diff_block(self) -> DiffBlock:
         return DiffBlock(
             path=self.path,
             diff=self.diff.text,
             added=self.diff.added,
             removed=self.diff.removed,
-            language=language_of(self.path),
+            language=guess_language(self.path),
         )
 
 
-def must_be_known(content: FileContent, state: SessionStateView) -> None:
+def require_current_read(content: FileContent, state: SessionStateView) -> None:
     """Raise a `ToolError` unless the session has read exactly this content of the file."""
     # The log replaces bytes of a name that are not UTF-8, so look the name up in that form.
     logged_path = content.path.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -53,7 +53,7 @@ def must_be_known(content: FileContent, state: SessionStateView) -> None:
         raise ToolError(f"{content.path} has changed since it was read.", hint="Read it again.")
 
 
-async def changed(path: str, before: FileContent | None, data: bytes) -> FileChange:
+async def compute_change(path: str, before: FileContent | None, data: bytes) -> FileChange:
     """Compute the change and its diff in a thread."""
     return FileChange(path, before, data, await asyncio.to_thread(_diff, before, data))
 
@@ -63,25 +63,25 @@ def _diff(before: FileContent | None, data: bytes) -> LineDiff:
     old_text, new_text = decode(old), decode(data)
     if old_text is None or new_text is None or len(old) + len(data) > MAX_DIFF_BYTES:
         return LineDiff("", data.count(b"\n"), old.count(b"\n"))
-    return line_diff(old_text.shown, new_text.shown)
+    return diff_lines(old_text.display_text, new_text.display_text)
 
 
-def preview_of(change: FileChange) -> Preview:
+def change_preview(change: FileChange) -> Preview:
     """Return the diff to approve, bound to the exact bytes before and after."""
     base = "" if change.before is None else change.before.digest
-    return Preview((change.block(),), content=f"{base} {hashlib.sha256(change.data).hexdigest()}")
+    return Preview((change.diff_block(),), content=f"{base} {hashlib.sha256(change.data).hexdigest()}")
 
 
-async def apply(change: FileChange, ctx: ToolContext) -> str:
+async def write_change(change: FileChange, ctx: ToolContext) -> str:
     """Write the change if the file is still what it was computed from; return the new digest."""
     expect = None if change.before is None else change.before.digest
     return (await ctx.env.write(change.path, change.data, expect)).digest
 
 
-def result_of(change: FileChange, said: str, ctx: ToolContext) -> ToolResult:
+def change_result(change: FileChange, said: str, ctx: ToolContext) -> ToolResult:
     """Return the result of a written change for the model and the user."""
-    block = change.block()
-    stored_block = block.model_copy(update={"diff": ctx.blobs.keep(change.diff.text)})
+    block = change.diff_block()
+    stored_block = block.model_copy(update={"diff": ctx.blobs.put_text(change.diff.text)})
     return text_result(
         said,
         summary=f"+{block.added} -{block.removed}",
@@ -90,7 +90,7 @@ def result_of(change: FileChange, said: str, ctx: ToolContext) -> ToolResult:
     )
 
 
-async def existing(path: str, env: Environment) -> FileContent | None:
+async def read_existing(path: str, env: Environment) -> FileContent | None:
     """Return the file's content, or None if it does not exist; raise a `ToolError` for a folder."""
     info = await env.stat(path)
     if info is None:

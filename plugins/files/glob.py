@@ -7,16 +7,16 @@ from pydantic import Field
 from tui_agent.plugin_api import (
     BaseTool,
     Effect,
-    Frozen,
-    Reads,
+    FrozenModel,
+    ReadEffect,
     TextBlock,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
-    counted,
-    path_pattern,
-    printable,
+    compile_path_pattern,
+    escape_unprintable,
+    format_count,
     text_result,
     tool_description,
 )
@@ -25,7 +25,7 @@ MAX_RESULTS = 300
 MAX_SECONDS = 20.0
 
 
-class GlobArgs(Frozen):
+class GlobArgs(FrozenModel):
     """Arguments of glob."""
 
     pattern: str = Field(description="e.g. src/**/*.py; without a slash it matches names in any folder")
@@ -50,7 +50,7 @@ class Glob(BaseTool):
 
     def effects(self, args: GlobArgs) -> tuple[Effect, ...]:
         """Return a read of the names below the folder."""
-        return (Reads(path=args.path or ".", deep=True),)
+        return (ReadEffect(path=args.path or ".", recursive=True),)
 
     async def run(self, args: GlobArgs, ctx: ToolContext) -> ToolResult:
         """Return the matching paths in order, relative to the workspace root."""
@@ -59,7 +59,7 @@ class Glob(BaseTool):
             raise ToolError(f"Folder not found: {args.path}.")
         base = "" if folder.path == "." else folder.path + "/"
         try:
-            matches = path_pattern(args.pattern)
+            matches = compile_path_pattern(args.pattern)
         except ValueError as error:
             raise ToolError(str(error)) from error
         deadline = time.monotonic() + MAX_SECONDS
@@ -67,7 +67,7 @@ class Glob(BaseTool):
         timed_out = False
         async for item in ctx.env.walk(args.path):
             if matches(item.path[len(base) :]) or matches(item.path):
-                paths.append(printable(item.path))
+                paths.append(escape_unprintable(item.path))
             if time.monotonic() > deadline:
                 timed_out = True
                 break
@@ -79,7 +79,7 @@ class Glob(BaseTool):
         text = "\n".join(lines) or f"No file matches {args.pattern}."
         return text_result(
             text,
-            summary=counted(len(paths), "file"),
-            display=(TextBlock(text=ctx.blobs.keep(text)),),
+            summary=format_count(len(paths), "file"),
+            display=(TextBlock(text=ctx.blobs.put_text(text)),),
             data={"files": len(paths)},
         )

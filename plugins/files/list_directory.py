@@ -7,26 +7,28 @@ from tui_agent.plugin_api import (
     Effect,
     EnvironmentFault,
     FileInfo,
-    Frozen,
-    Reads,
+    FrozenModel,
+    ReadEffect,
     TextBlock,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
-    counted,
-    printable,
+    escape_unprintable,
+    format_count,
     text_result,
     tool_description,
 )
 
-from .text import size_words
+from .text import format_size
 
 MAX_ENTRIES = 500
-LEFT_OUT = frozenset({".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
+SKIPPED_FOLDERS = frozenset(
+    {".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
+)
 
 
-class ListDirectoryArgs(Frozen):
+class ListDirectoryArgs(FrozenModel):
     """Arguments of list_directory."""
 
     path: str = Field(default=".", description="folder")
@@ -50,7 +52,7 @@ class ListDirectory(BaseTool):
 
     def effects(self, args: ListDirectoryArgs) -> tuple[Effect, ...]:
         """Return the read of the folder."""
-        return (Reads(path=args.path or "."),)
+        return (ReadEffect(path=args.path or "."),)
 
     async def run(self, args: ListDirectoryArgs, ctx: ToolContext) -> ToolResult:
         """Return the entries, without version control folders and caches."""
@@ -63,7 +65,7 @@ class ListDirectory(BaseTool):
             if info.kind == "file":
                 raise ToolError(f"{args.path} is a file.", hint="Use read_file.") from fault
             raise
-        entries = [item for item in items if _base_name(item) not in LEFT_OUT]
+        entries = [item for item in items if _base_name(item) not in SKIPPED_FOLDERS]
         entries.sort(key=lambda item: item.kind != "directory")
         lines = [_format_entry(item) for item in entries[:MAX_ENTRIES]]
         if len(entries) > MAX_ENTRIES:
@@ -71,8 +73,8 @@ class ListDirectory(BaseTool):
         text = "\n".join(lines) or "[the folder is empty]"
         return text_result(
             text,
-            summary=counted(len(entries), "entry", "entries"),
-            display=(TextBlock(text=ctx.blobs.keep(text)),),
+            summary=format_count(len(entries), "entry", "entries"),
+            display=(TextBlock(text=ctx.blobs.put_text(text)),),
             data={"path": args.path, "entries": len(entries)},
         )
 
@@ -82,7 +84,7 @@ def _base_name(item: FileInfo) -> str:
 
 
 def _format_entry(item: FileInfo) -> str:
-    name = printable(_base_name(item))
+    name = escape_unprintable(_base_name(item))
     match item.kind:
         case "directory":
             return f"{name}/"
@@ -91,4 +93,4 @@ def _format_entry(item: FileInfo) -> str:
         case "other":
             return f"{name} (not a regular file)"
         case "file":
-            return f"{name}  {size_words(item.size)}"
+            return f"{name}  {format_size(item.size)}"

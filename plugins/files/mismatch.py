@@ -26,7 +26,7 @@ _LIKENESSES: tuple[tuple[Callable[[str], str], str], ...] = (
 """Line normalisations with the difference each ignores (empty: `_describe_indentation` finds it)."""
 
 
-def explain(text: str, wanted: str) -> str:
+def explain_mismatch(text: str, wanted: str) -> str:
     """Return a few lines for the model: the most similar text with line numbers, and how it differs."""
     lines = [line.removesuffix("\r") for line in text.split("\n")][:MAX_LINES]
     old = [line.removesuffix("\r") for line in wanted.split("\n")]

@@ -13,24 +13,24 @@ from tui_agent.plugin_api import (
     EnvironmentFault,
     FileContent,
     FileRead,
-    Frozen,
+    FrozenModel,
     ImageBlock,
     ImageContent,
-    Reads,
+    ReadEffect,
     TextBlock,
     TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
-    counted,
+    escape_unprintable,
+    format_count,
     image_type,
-    printable,
     text_result,
     tool_description,
 )
 
-from .text import decode, kind_of, size_words
+from .text import decode, describe_binary, format_size
 
 MAX_LINES = 2000
 MAX_CHARS = 50_000
@@ -38,7 +38,7 @@ MAX_LINE_CHARS = 2000
 MAX_IMAGE_BYTES = 5_000_000
 
 
-class ReadFileArgs(Frozen):
+class ReadFileArgs(FrozenModel):
     """Arguments of read_file."""
 
     path: str
@@ -66,7 +66,7 @@ class ReadFile(BaseTool):
 
     def effects(self, args: ReadFileArgs) -> tuple[Effect, ...]:
         """Return the read of the file."""
-        return (Reads(path=args.path),)
+        return (ReadEffect(path=args.path),)
 
     async def run(self, args: ReadFileArgs, ctx: ToolContext) -> ToolResult:
         """Return the requested lines within the module's limits, or the image."""
@@ -105,27 +105,29 @@ async def _suggest_similar(path: str, env: Environment) -> str:
         return "Its folder does not exist either; use list_directory or glob."
     names = {PurePosixPath(sibling).name: sibling for sibling in siblings}
     similar = get_close_matches(wanted.name, list(names), n=3, cutoff=0.6)
-    return f"Did you mean {', '.join(printable(names[name]) for name in similar)}?" if similar else ""
+    return (
+        f"Did you mean {', '.join(escape_unprintable(names[name]) for name in similar)}?" if similar else ""
+    )
 
 
 async def _image_result(content: FileContent, ctx: ToolContext) -> ToolResult:
     size = len(content.data)
     if size > MAX_IMAGE_BYTES:
         raise ToolError(
-            f"The image {content.path} is too large: {size_words(size)}, the limit is {size_words(MAX_IMAGE_BYTES)}.",
+            f"The image {content.path} is too large: {format_size(size)}, the limit is {format_size(MAX_IMAGE_BYTES)}.",
             hint="Make a smaller copy first.",
         )
     media = image_type(content.data)
-    sha = await asyncio.to_thread(ctx.blobs.put, content.data)
+    sha = await asyncio.to_thread(ctx.blobs.put_bytes, content.data)
     name = PurePosixPath(content.path).name
-    label = f"{content.path}: {media}, {size_words(size)}"
+    label = f"{content.path}: {media}, {format_size(size)}"
     return ToolResult(
         ok=True,
         content=(
             TextContent(text=label),
             ImageContent(media_type=media, blob_sha256=sha, size=size, name=name),
         ),
-        summary=f"{media.removeprefix('image/')}, {size_words(size)}",
+        summary=f"{media.removeprefix('image/')}, {format_size(size)}",
         display=(ImageBlock(media_type=media, blob_sha256=sha, size=size, name=name),),
         events=(_read_event(content, ctx, 1, 1, whole=True),),
     )
@@ -135,16 +137,16 @@ def _text_result(content: FileContent, args: ReadFileArgs, ctx: ToolContext) -> 
     decoded = decode(content.data)
     if decoded is None:
         raise ToolError(
-            f"{content.path} is not text: {kind_of(content.data)}, {size_words(len(content.data))}.",
+            f"{content.path} is not text: {describe_binary(content.data)}, {format_size(len(content.data))}.",
             hint="Use a command that understands this format.",
         )
-    lines = decoded.shown.split("\n")
+    lines = decoded.display_text.split("\n")
     if lines[-1] == "":
         lines.pop()
     total = len(lines)
     if args.offset > max(total, 1):
         raise ToolError(
-            f"{content.path} has only {counted(total, 'line')}; offset {args.offset} is past its end."
+            f"{content.path} has only {format_count(total, 'line')}; offset {args.offset} is past its end."
         )
     shown, clipped = _number_lines(lines, args.offset, min(args.limit, total - args.offset + 1))
     last = args.offset + len(shown) - 1
@@ -152,17 +154,17 @@ def _text_result(content: FileContent, args: ReadFileArgs, ctx: ToolContext) -> 
     if "\r\n" in decoded.text:
         notes.append("[lines end with CRLF]")
     if clipped:
-        notes.append(f"[{counted(clipped, 'long line')} cut at {MAX_LINE_CHARS} characters]")
+        notes.append(f"[{format_count(clipped, 'long line')} cut at {MAX_LINE_CHARS} characters]")
     if last < total:
         notes.append(f"[lines {args.offset}-{last} of {total}; read on with offset={last + 1}]")
     elif total == 0:
         notes.append("[the file is empty]")
     body = "\n".join([*shown, *notes])
     whole = args.offset == 1 and last == total and not clipped
-    block = ctx.blobs.keep(body)
+    block = ctx.blobs.put_text(body)
     return text_result(
         body,
-        summary=counted(len(shown), "line"),
+        summary=format_count(len(shown), "line"),
         display=(TextBlock(text=block),),
         data={"path": content.path, "first": args.offset, "last": last, "lines": total},
         events=(_read_event(content, ctx, args.offset, max(last, args.offset), whole=whole),),
@@ -194,6 +196,6 @@ def _read_event(content: FileContent, ctx: ToolContext, first: int, last: int, *
         size=len(content.data),
         first_line=first,
         last_line=last,
-        whole=whole,
+        complete=whole,
         call_id=ctx.call_id,
     )

@@ -7,7 +7,7 @@ import codecs
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-SNIFF = 8192
+SNIFF_BYTES = 8192
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -44,7 +44,7 @@ _LANGUAGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedText:
     """Decoded text with its codec, the handling of undecodable bytes, and the byte order mark."""
 
     text: str
@@ -62,33 +62,33 @@ class Decoded:
         return {"latin-1": "Latin-1"}.get(self.codec, self.codec.upper())
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """The text for screen and model; undecodable bytes become replacement characters."""
         return self.text.encode("utf-8", "replace").decode() if self.errors != "strict" else self.text
 
 
-def decode(data: bytes) -> Decoded | None:
+def decode(data: bytes) -> DecodedText | None:
     """Decode the content; return None if it is binary."""
     for bom, codec in _BOMS:
         if data.startswith(bom):
             try:
-                return Decoded(data[len(bom) :].decode(codec), codec, bom=bom)
+                return DecodedText(data[len(bom) :].decode(codec), codec, bom=bom)
             except UnicodeDecodeError:
                 break
-    if b"\0" in data[:SNIFF]:
+    if b"\0" in data[:SNIFF_BYTES]:
         return None
     try:
-        return Decoded(data.decode())
+        return DecodedText(data.decode())
     except UnicodeDecodeError:
         escaped = data.decode("utf-8", "surrogateescape")
     invalid = sum("\udc80" <= char <= "\udcff" for char in escaped)
     valid = sum(char > "\x7f" for char in escaped) - invalid
     if invalid > valid:
-        return Decoded(data.decode("latin-1"), "latin-1")
-    return Decoded(escaped, errors="surrogateescape")
+        return DecodedText(data.decode("latin-1"), "latin-1")
+    return DecodedText(escaped, errors="surrogateescape")
 
 
-def encode(decoded: Decoded, text: str) -> bytes | None:
+def encode(decoded: DecodedText, text: str) -> bytes | None:
     """Encode the text as the original was encoded; return None if the codec lacks a character."""
     try:
         return decoded.bom + text.encode(decoded.codec, decoded.errors)
@@ -96,7 +96,7 @@ def encode(decoded: Decoded, text: str) -> bytes | None:
         return None
 
 
-def kind_of(data: bytes) -> str:
+def describe_binary(data: bytes) -> str:
     """Describe binary content in a few words."""
     for magic, words in (
         (b"\x7fELF", "an ELF program"),
@@ -111,12 +111,12 @@ def kind_of(data: bytes) -> str:
     return "binary data"
 
 
-def language_of(path: str) -> str:
+def guess_language(path: str) -> str:
     """Guess the language from the file name, for syntax highlighting; empty if unknown."""
     return _LANGUAGES.get(PurePosixPath(path).suffix.lower().removeprefix("."), "")
 
 
-def size_words(size: int) -> str:
+def format_size(size: int) -> str:
     """Format a size in bytes: `12 KB`."""
     for unit in ("B", "KB", "MB"):
         if size < 1000:

@@ -7,7 +7,7 @@ from tui_agent.plugin_api import (
     Effect,
     Environment,
     EnvironmentFault,
-    Frozen,
+    FrozenModel,
     Preview,
     SessionStateView,
     StaleFile,
@@ -15,17 +15,25 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
-    Writes,
-    counted,
+    WriteEffect,
+    format_count,
     tool_description,
 )
 
-from .file_changes import FileChange, apply, changed, existing, must_be_known, preview_of, result_of
+from .file_changes import (
+    FileChange,
+    change_preview,
+    change_result,
+    compute_change,
+    read_existing,
+    require_current_read,
+    write_change,
+)
 
 MAX_BYTES = 10_000_000
 
 
-class WriteFileArgs(Frozen):
+class WriteFileArgs(FrozenModel):
     """Arguments of write_file."""
 
     path: str
@@ -33,7 +41,7 @@ class WriteFileArgs(Frozen):
     overwrite: bool = Field(default=False, description="replace an existing file (read it first)")
 
 
-class SettledWrite(WriteFileArgs):
+class ResolvedWrite(WriteFileArgs):
     """The arguments, and whether the file exists (looked up before the call is judged)."""
 
     exists: bool
@@ -51,43 +59,43 @@ class WriteFile(BaseTool):
         """Return the path."""
         return args.path
 
-    async def settle(self, args: WriteFileArgs, env: Environment) -> SettledWrite:
+    async def settle_arguments(self, args: WriteFileArgs, env: Environment) -> ResolvedWrite:
         """Look up whether the file exists; a path that cannot be checked counts as missing."""
         try:
             exists = await env.stat(args.path) is not None
         except EnvironmentFault:
             exists = False
-        return SettledWrite(**args.model_dump(), exists=exists)
+        return ResolvedWrite(**args.model_dump(), exists=exists)
 
     def effects(self, args: WriteFileArgs) -> tuple[Effect, ...]:
         """Return the write of the file."""
-        creates = not (args.exists if isinstance(args, SettledWrite) else args.overwrite)
-        return (Writes(path=args.path, creates=creates),)
+        creates = not (args.exists if isinstance(args, ResolvedWrite) else args.overwrite)
+        return (WriteEffect(path=args.path, creates=creates),)
 
-    async def foresee(self, args: WriteFileArgs, env: Environment, state: SessionStateView) -> None:
+    async def predict_failure(self, args: WriteFileArgs, env: Environment, state: SessionStateView) -> None:
         """Raise a `ToolError` if the file to be replaced was not read, or has changed since."""
-        before = await existing(args.path, env) if args.overwrite else None
+        before = await read_existing(args.path, env) if args.overwrite else None
         if before is not None:
-            must_be_known(before, state)
+            require_current_read(before, state)
 
     async def preview(self, args: WriteFileArgs, env: Environment) -> Preview:
         """Return the diff against the current file."""
-        return preview_of(await _compute_write(args, env))
+        return change_preview(await _compute_write(args, env))
 
     async def run(self, args: WriteFileArgs, ctx: ToolContext) -> ToolResult:
         """Write the file and return the result."""
         change = await _compute_write(args, ctx.env)
         if change.before is not None:
-            must_be_known(change.before, ctx.state)
+            require_current_read(change.before, ctx.state)
         try:
-            await apply(change, ctx)
+            await write_change(change, ctx)
         except StaleFile as stale:
             raise ToolError(f"{args.path} was not written: {stale}") from stale
-        lines = counted(
+        lines = format_count(
             args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content)), "line"
         )
         verb = "Created" if change.before is None else "Replaced"
-        return result_of(change, f"{verb} {change.path}: {lines}.", ctx)
+        return change_result(change, f"{verb} {change.path}: {lines}.", ctx)
 
 
 async def _compute_write(args: WriteFileArgs, env: Environment) -> FileChange:
@@ -97,10 +105,10 @@ async def _compute_write(args: WriteFileArgs, env: Environment) -> FileChange:
         raise ToolError(f"The content contains an unpaired surrogate at position {error.start}.") from error
     if len(data) > MAX_BYTES:
         raise ToolError(f"The content is too large: {len(data):,} bytes, the limit is {MAX_BYTES:,}.")
-    before = await existing(args.path, env)
+    before = await read_existing(args.path, env)
     if before is not None and not args.overwrite:
         raise ToolError(
             f"{args.path} already exists.",
             hint="Change it with edit_file, or read it and set overwrite=true to replace it.",
         )
-    return await changed(args.path if before is None else before.path, before, data)
+    return await compute_change(args.path if before is None else before.path, before, data)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tui_agent.plugin_api import (
     NOTE_BYTES,
-    note_places,
-    plain_letters,
-    text_of_note,
+    list_note_locations,
+    read_note,
+    strip_accents,
     title_of_note,
     word_forms,
 )
@@ -23,9 +23,9 @@ MAX_BYTES = 16_000_000
 """Limits for one search: number of notes and their total bytes; the newest notes come first."""
 SNIPPET_LINES = 8
 SNIPPET_CHARS = 600
-LEAST_BEGINNING = 4
+MIN_PREFIX_CHARS = 4
 """Minimum letters for one word to match as the beginning of another: config, configuration."""
-NEAR = 0.4
+PREFIX_WEIGHT = 0.4
 """Weight of such a prefix match; a full match counts 1."""
 _K1, _B = 1.2, 0.75
 
@@ -42,17 +42,17 @@ class Snippet:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """Snippets, best first, with counts of what was and was not searched."""
 
     snippets: tuple[Snippet, ...]
     words: tuple[str, ...]
     """The query's words in the form used for comparison."""
     notes: int
-    left_out: int = 0
-    cut: tuple[str, ...] = ()
+    skipped: int = 0
+    truncated: tuple[str, ...] = ()
     """Notes that are too long; only their beginning was searched."""
-    no_text: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,10 @@ class _QueryWords:
     """The query's words, and the weights with which words of a note match them."""
 
     def __init__(self, query: str) -> None:
-        self.words = tuple(dict.fromkeys(word_forms(plain_letters(query))))
+        self.words = tuple(dict.fromkeys(word_forms(strip_accents(query))))
         self._typed = {word: {word, _without_e(word)} for word in self.words}
         self._seeds = tuple(
-            {form[:LEAST_BEGINNING].rstrip("y") for forms in self._typed.values() for form in forms}
+            {form[:MIN_PREFIX_CHARS].rstrip("y") for forms in self._typed.values() for form in forms}
         )
         self._weights: dict[str, tuple[tuple[str, float], ...]] = {}
 
@@ -104,7 +104,7 @@ class _QueryWords:
         """Return the text, shortened to the surroundings of its first query word if it is long."""
         if len(text) <= SNIPPET_CHARS:
             return text
-        lowered = plain_letters(text).lower()
+        lowered = strip_accents(text).lower()
         first_hit = min((place for seed in self._seeds if (place := lowered.find(seed)) >= 0), default=0)
         start = max(0, min(first_hit - SNIPPET_CHARS // 3, len(text) - SNIPPET_CHARS))
         end = start + SNIPPET_CHARS
@@ -120,20 +120,20 @@ class _QueryWords:
     def _match_weight(self, word: str, term: str) -> float:
         if term == word:
             return 1.0
-        return NEAR if any(_shares_prefix(form, term) for form in self._typed[word]) else 0.0
+        return PREFIX_WEIGHT if any(_shares_prefix(form, term) for form in self._typed[word]) else 0.0
 
 
-def search(folder: Path, query: str, most: int, *, most_notes: int = MAX_NOTES) -> Found:
+def search(folder: Path, query: str, max_results: int, *, max_notes: int = MAX_NOTES) -> SearchResult:
     """Return the best paragraphs for the query's words (BM25; title and file name count with each paragraph)."""
-    places, query_words, scan = note_places(folder), _QueryWords(query), _Scan()
+    places, query_words, scan = list_note_locations(folder), _QueryWords(query), _Scan()
     searched = 0
-    for place in places[:most_notes] if query_words.words else ():
+    for place in places[:max_notes] if query_words.words else ():
         if scan.chars > MAX_BYTES:
             break
         searched += 1
         _scan_note(place.path, place.path.relative_to(folder).as_posix(), place.size, query_words, scan)
     best = sorted(_score(scan, query_words.words), key=lambda pair: (-pair[0], pair[1].file, pair[1].line))
-    return Found(
+    return SearchResult(
         tuple(
             Snippet(
                 paragraph.file,
@@ -142,18 +142,18 @@ def search(folder: Path, query: str, most: int, *, most_notes: int = MAX_NOTES) 
                 query_words.excerpt(paragraph.text),
                 round(score, 3),
             )
-            for score, paragraph in best[:most]
+            for score, paragraph in best[:max_results]
         ),
         query_words.words,
         len(places),
-        left_out=len(places) - searched if query_words.words else 0,
-        cut=tuple(scan.cut),
-        no_text=tuple(scan.no_text),
+        skipped=len(places) - searched if query_words.words else 0,
+        truncated=tuple(scan.cut),
+        unreadable=tuple(scan.no_text),
     )
 
 
 def _scan_note(path: Path, name: str, size: int, query_words: _QueryWords, scan: _Scan) -> None:
-    text = text_of_note(path)
+    text = read_note(path)
     if text is None:
         scan.no_text.append(name)
         return
@@ -167,8 +167,8 @@ def _scan_note(path: Path, name: str, size: int, query_words: _QueryWords, scan:
         shown = "\n".join(paragraph)
         about = title if heading in ("", title) else f"{title} › {heading}"
         if about not in heading_counts:
-            heading_counts[about] = query_words.counts(plain_letters(f"{about} {path.stem}"))
-        counts = query_words.counts(plain_letters(shown))
+            heading_counts[about] = query_words.counts(strip_accents(f"{about} {path.stem}"))
+        counts = query_words.counts(strip_accents(shown))
         scan.paragraphs += 1
         if counts or heading_counts[about]:
             for word, count in heading_counts[about].items():
@@ -219,9 +219,9 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
 def _shares_prefix(word: str, term: str) -> bool:
     """Return True if one of the two is the beginning of the other."""
     short, long = sorted((word, term), key=len)
-    return len(short) >= LEAST_BEGINNING and long.startswith(short)
+    return len(short) >= MIN_PREFIX_CHARS and long.startswith(short)
 
 
 def _without_e(word: str) -> str:
-    """Return the word with ae, oe, ue reduced to a, o, u, as `plain_letters` does with ä, ö, ü: groesse, Größe."""
+    """Return the word with ae, oe, ue reduced to a, o, u, as `strip_accents` does with ä, ö, ü: groesse, Größe."""
     return word.replace("ae", "a").replace("oe", "o").replace("ue", "u")

@@ -10,23 +10,23 @@ from tui_agent.plugin_api import (
     NOTE_BYTES,
     BaseTool,
     Effect,
-    Frozen,
-    Internal,
+    FrozenModel,
+    InternalEffect,
     TextBlock,
     ToolContext,
     ToolResult,
     ToolSpec,
-    counted,
+    format_count,
     text_result,
     tool_description,
 )
 
-from .note_ranking import MAX_BYTES, MAX_NOTES, Found, search
+from .note_ranking import MAX_BYTES, MAX_NOTES, SearchResult, search
 
-MOST_NAMED = 3
+MAX_LISTED_NOTES = 3
 
 
-class SearchNotesArgs(Frozen):
+class SearchNotesArgs(FrozenModel):
     """Arguments of search_notes."""
 
     query: str = Field(min_length=1, max_length=1000)
@@ -52,7 +52,7 @@ class SearchNotes(BaseTool):
 
     def effects(self, args: SearchNotesArgs) -> tuple[Effect, ...]:
         """Return an internal effect: notes belong to the product, not to the workspace."""
-        return (Internal(what="notes"),)
+        return (InternalEffect(subject="notes"),)
 
     async def run(self, args: SearchNotesArgs, ctx: ToolContext) -> ToolResult:
         """Return snippets with file:line, the best first."""
@@ -67,35 +67,35 @@ class SearchNotes(BaseTool):
         return text_result(
             text,
             summary="none" if not count else "1 snippet" if count == 1 else f"{count} snippets",
-            display=(TextBlock(text=ctx.blobs.keep(text)),) if count else (),
+            display=(TextBlock(text=ctx.blobs.put_text(text)),) if count else (),
             data={"files": list(files), "scores": [snippet.score for snippet in result.snippets]},
         )
 
 
-def _explain_empty(result: Found) -> str:
+def _explain_empty(result: SearchResult) -> str:
     if not result.notes:
         return "There are no notes on this project yet."
     if not result.words:
         return "The query has only words that occur in every text. Use words that a note would contain."
-    searched = result.notes - result.left_out
-    return f"No note contains any of these words ({counted(searched, 'note')} searched)."
+    searched = result.notes - result.skipped
+    return f"No note contains any of these words ({format_count(searched, 'note')} searched)."
 
 
-def _search_limits(result: Found) -> list[str]:
+def _search_limits(result: SearchResult) -> list[str]:
     """Return one line for each kind of note that was not fully searched."""
     lines = []
-    if result.left_out:
+    if result.skipped:
         lines.append(
-            f"[The oldest {result.left_out:,} of {result.notes:,} notes were not searched: one search reads at most "
+            f"[The oldest {result.skipped:,} of {result.notes:,} notes were not searched: one search reads at most "
             f"{MAX_NOTES:,} notes and {MAX_BYTES // 1_000_000} MB.]"
         )
-    if result.cut:
-        lines.append(f"[Searched only the first {NOTE_BYTES // 1000} KB of {_join_names(result.cut)}.]")
-    if result.no_text:
-        lines.append(f"[Unreadable: {_join_names(result.no_text)}.]")
+    if result.truncated:
+        lines.append(f"[Searched only the first {NOTE_BYTES // 1000} KB of {_join_names(result.truncated)}.]")
+    if result.unreadable:
+        lines.append(f"[Unreadable: {_join_names(result.unreadable)}.]")
     return lines
 
 
 def _join_names(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(names) - MAX_LISTED_NOTES
+    return ", ".join(names[:MAX_LISTED_NOTES]) + (f" and {more:,} more" if more > 0 else "")

@@ -13,15 +13,15 @@ from tui_agent.plugin_api import (
     DiffBlock,
     Effect,
     Environment,
-    Frozen,
+    FrozenModel,
     Preview,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
-    Writes,
+    WriteEffect,
+    read_note,
     replace_private,
-    text_of_note,
     text_result,
     tool_description,
 )
@@ -29,7 +29,7 @@ from tui_agent.plugin_api import (
 MAX_TITLE = 100
 
 
-class WriteNoteArgs(Frozen):
+class WriteNoteArgs(FrozenModel):
     """Arguments of write_note."""
 
     title: str = Field(min_length=1, max_length=MAX_TITLE)
@@ -51,29 +51,29 @@ class WriteNote(BaseTool):
 
     def effects(self, args: WriteNoteArgs) -> tuple[Effect, ...]:
         """Return the write of the note's file."""
-        return (Writes(path=str(path_of(self._folder, args.title))),)
+        return (WriteEffect(path=str(note_path(self._folder, args.title))),)
 
     async def preview(self, args: WriteNoteArgs, env: Environment) -> Preview:
         """Return the diff against the existing note."""
-        block, _ = await asyncio.to_thread(self._diff_note, args.title, body_of(args.title, args.text))
+        block, _ = await asyncio.to_thread(self._diff_note, args.title, format_note(args.title, args.text))
         return Preview(
             (block,), content=block.diff if isinstance(block.diff, str) else block.diff.blob_sha256
         )
 
     async def run(self, args: WriteNoteArgs, ctx: ToolContext) -> ToolResult:
         """Write the note with its secrets redacted."""
-        if ctx.blobs.text(ctx.blobs.keep(args.title)) != args.title:
+        if ctx.blobs.read_text(ctx.blobs.put_text(args.title)) != args.title:
             raise ToolError(
                 "The title holds a secret, and the note's file is named after it.",
                 hint="Choose another title.",
             )
-        redacted = ctx.blobs.text(ctx.blobs.keep(body_of(args.title, args.text)))
+        redacted = ctx.blobs.read_text(ctx.blobs.put_text(format_note(args.title, args.text)))
         if len(redacted.encode()) > NOTE_BYTES:
             raise ToolError(
                 f"The note is larger than {NOTE_BYTES // 1000} KB.", hint="Shorten it to what matters."
             )
         block, new = await asyncio.to_thread(self._diff_note, args.title, redacted)
-        path = path_of(self._folder, args.title)
+        path = note_path(self._folder, args.title)
         try:
             await asyncio.to_thread(replace_private, path, redacted)
         except OSError as error:
@@ -88,8 +88,8 @@ class WriteNote(BaseTool):
 
     def _diff_note(self, title: str, after: str) -> tuple[DiffBlock, bool]:
         """Return the diff that writing would make, and True if the note is new."""
-        path = path_of(self._folder, title)
-        before = text_of_note(path)
+        path = note_path(self._folder, title)
+        before = read_note(path)
         lines = list(
             unified_diff(
                 (before or "").splitlines(), after.splitlines(), path.name, path.name, lineterm="", n=3
@@ -107,7 +107,7 @@ class WriteNote(BaseTool):
         )
 
 
-def path_of(folder: Path, title: str) -> Path:
+def note_path(folder: Path, title: str) -> Path:
     """Return the file of the note with this title."""
     slug = re.sub(r"[^\w]+", "-", title.lower(), flags=re.ASCII).strip("-")[:60]
     if not slug:
@@ -123,6 +123,6 @@ def _title_hash(text: str) -> int:
     return number
 
 
-def body_of(title: str, text: str) -> str:
+def format_note(title: str, text: str) -> str:
     """Return the note's text as it is written to the file."""
     return f"# {' '.join(title.split())}\n\n{text.strip()}\n"

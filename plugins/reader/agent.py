@@ -2,16 +2,16 @@
 
 from tui_agent.plugin_api import (
     Action,
-    Ask,
     AskModel,
     CallTools,
+    ModelQuery,
     Reject,
     SayMessage,
     SessionStateView,
     ToolCallPart,
 )
 
-READING = ("read_file", "list_directory", "glob", "grep", "read_todos", "write_todos", "ask_user")
+READING_TOOLS = ("read_file", "list_directory", "glob", "grep", "read_todos", "write_todos", "ask_user")
 
 
 class Reader:
@@ -21,10 +21,10 @@ class Reader:
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
         """Request a reply with the reading tools; a reply without calls ends the turn."""
-        reply = await ask(Ask(tools=READING))
+        reply = await ask(ModelQuery(tools=READING_TOOLS))
         calls = [part for part in reply.parts if isinstance(part, ToolCallPart)]
         if calls:
-            return CallTools(tuple(call for call in calls if call.name in READING))
+            return CallTools(tuple(call for call in calls if call.name in READING_TOOLS))
         if reply.finish == "refusal":
             return Reject("The model refused this task.")
         return SayMessage()

@@ -5,10 +5,10 @@ from pydantic import Field
 from tui_agent.plugin_api import (
     BaseTool,
     Effect,
-    Frozen,
-    MapShown,
-    MapWish,
-    Reads,
+    FrozenModel,
+    MapRequest,
+    ReadEffect,
+    RenderedMap,
     RepomapBuilt,
     RepomapUsed,
     TextBlock,
@@ -16,21 +16,21 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
-    counted,
+    format_count,
     text_result,
     tool_description,
 )
 
-MOST_TOKENS = 8000
+MAX_TOKENS = 8000
 
 
-class RepoMapArgs(Frozen):
+class RepoMapArgs(FrozenModel):
     """Arguments of repo_map."""
 
     query: str | None = Field(
         default=None, description="question, task or names; omitted: the whole repository"
     )
-    max_tokens: int = Field(default=1200, ge=100, le=MOST_TOKENS, description="length of the map")
+    max_tokens: int = Field(default=1200, ge=100, le=MAX_TOKENS, description="length of the map")
     refresh: bool = Field(default=False, description="wait until every file is in the index")
 
 
@@ -54,22 +54,22 @@ class RepoMapTool(BaseTool):
 
     def effects(self, args: RepoMapArgs) -> tuple[Effect, ...]:
         """Return a read of the whole workspace."""
-        return (Reads(path=".", deep=True),)
+        return (ReadEffect(path=".", recursive=True),)
 
     async def run(self, args: RepoMapArgs, ctx: ToolContext) -> ToolResult:
         """Return the map as text."""
         if ctx.repomap is None:
             raise ToolError("This workspace has no map.")
-        request = MapWish(
+        request = MapRequest(
             query=args.query,
             max_tokens=args.max_tokens,
             refresh=args.refresh,
-            recent=tuple(ctx.state.explored)[-20:],
+            recent=tuple(ctx.state.explored_paths)[-20:],
         )
-        shown_map = await ctx.repomap.shown(request)
+        shown_map = await ctx.repomap.render(request)
         return text_result(
             shown_map.text,
-            summary=f"{len(shown_map.files):,} of {counted(shown_map.total, 'file')}"
+            summary=f"{len(shown_map.files):,} of {format_count(shown_map.total, 'file')}"
             + (", partial" if shown_map.partial else ""),
             display=(TextBlock(text=shown_map.text),),
             data={"files": len(shown_map.files), "total": shown_map.total, "partial": shown_map.partial},
@@ -80,7 +80,7 @@ class RepoMapTool(BaseTool):
         )
 
 
-def _built_events(shown_map: MapShown, *, refresh: bool) -> tuple[RepomapBuilt, ...]:
+def _built_events(shown_map: RenderedMap, *, refresh: bool) -> tuple[RepomapBuilt, ...]:
     """Return the event of a complete index if the call waited for it."""
     if not refresh:
         return ()
@@ -88,5 +88,5 @@ def _built_events(shown_map: MapShown, *, refresh: bool) -> tuple[RepomapBuilt, 
     return (RepomapBuilt(files=files, skipped=skipped, partial=shown_map.partial, duration_ms=duration_ms),)
 
 
-def _used_event(shown_map: MapShown, query: str) -> RepomapUsed:
+def _used_event(shown_map: RenderedMap, query: str) -> RepomapUsed:
     return RepomapUsed(query=query, tokens=shown_map.tokens, files=shown_map.files, injected=False)

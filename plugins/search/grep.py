@@ -15,31 +15,31 @@ from tui_agent.plugin_api import (
     Effect,
     Environment,
     EnvironmentFault,
-    Frozen,
-    Reads,
+    FrozenModel,
+    ReadEffect,
     TextBlock,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
-    path_pattern,
-    printable,
+    compile_path_pattern,
+    escape_unprintable,
     text_result,
     tool_description,
 )
 
 from . import python_search, ripgrep
-from .query import Found, Query, lines_of
+from .query import Query, SearchResult, split_lines
 
 MAX_RESULTS = 500
 MAX_LINE = 300
 MAX_CHARS = 40_000
 MAX_PATTERN = 1000
-MAX_SINGLE = 20_000_000
+MAX_SINGLE_FILE_BYTES = 20_000_000
 """Maximum size in bytes of a file searched by its name; files found in a folder have the smaller limit of `query`."""
 
 
-class GrepArgs(Frozen):
+class GrepArgs(FrozenModel):
     """Arguments of grep."""
 
     pattern: str
@@ -51,14 +51,14 @@ class GrepArgs(Frozen):
 
 
 @dataclass
-class Shown:
+class RenderedHits:
     """The rows of the answer collected so far."""
 
     lines: list[str] = field(default_factory=list)
     hits: int = 0
     files: int = 0
     chars: int = 0
-    full: bool = False
+    truncated: bool = False
 
 
 class Grep(BaseTool):
@@ -81,7 +81,7 @@ class Grep(BaseTool):
 
     def effects(self, args: GrepArgs) -> tuple[Effect, ...]:
         """Return a read of everything below the path."""
-        return (Reads(path=args.path or ".", deep=True),)
+        return (ReadEffect(path=args.path or ".", recursive=True),)
 
     async def run(self, args: GrepArgs, ctx: ToolContext) -> ToolResult:
         """Return the matching lines with their numbers, by file in path order."""
@@ -99,7 +99,7 @@ class Grep(BaseTool):
 def _check_patterns(pattern: str, glob: str) -> None:
     try:
         if glob.strip("!"):
-            path_pattern(glob.removeprefix("!"))
+            compile_path_pattern(glob.removeprefix("!"))
     except ValueError as error:
         raise ToolError(f"The glob is not valid: {error}") from error
     try:
@@ -120,30 +120,30 @@ async def _build_query(args: GrepArgs, env: Environment) -> Query:
         raise ToolError(f"File or folder not found: {args.path}.")
     if info.kind not in ("file", "directory"):
         raise ToolError(f"{args.path} is not a regular file.")
-    if info.kind == "file" and info.size > MAX_SINGLE:
+    if info.kind == "file" and info.size > MAX_SINGLE_FILE_BYTES:
         raise ToolError(
-            f"{args.path} is too large: {info.size:,} bytes, the limit is {MAX_SINGLE:,}.",
+            f"{args.path} is too large: {info.size:,} bytes, the limit is {MAX_SINGLE_FILE_BYTES:,}.",
             hint="Use a command to search it.",
         )
     return Query(args.pattern, path, info.kind == "file", args.glob, args.ignore_case, args.max_results)
 
 
-async def _render(result: Found, args: GrepArgs, env: Environment) -> Shown:
-    shown = Shown()
+async def _render(result: SearchResult, args: GrepArgs, env: Environment) -> RenderedHits:
+    shown = RenderedHits()
     for path in sorted(result.lines, key=lambda path: path.split("/")):
         if shown.hits >= args.max_results or shown.chars > MAX_CHARS:
-            shown.full = True
+            shown.truncated = True
             break
         numbers, lines = await _read_hits(path, result.lines[path], env)
         selected = numbers[: args.max_results - shown.hits]
         if not selected:
             continue
-        rows = [printable(path), *_format_rows(lines, selected, args.context)]
+        rows = [escape_unprintable(path), *_format_rows(lines, selected, args.context)]
         shown.lines += ["", *rows] if shown.lines else rows
         shown.files += 1
         shown.hits += len(selected)
         shown.chars += sum(len(row) + 1 for row in rows)
-        shown.full = len(selected) < len(numbers)
+        shown.truncated = len(selected) < len(numbers)
     return shown
 
 
@@ -155,7 +155,7 @@ async def _read_hits(path: str, numbers: Iterable[int], env: Environment) -> tup
         return [], []
     if content.path != path:  # replaced by a link after the search
         return [], []
-    lines = lines_of(content.data) or []
+    lines = split_lines(content.data) or []
     return [number for number in sorted(numbers) if number <= len(lines)], lines
 
 
@@ -179,16 +179,16 @@ def _shorten(line: str) -> str:
     return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}… (+{len(line) - MAX_LINE} characters)"
 
 
-def _build_result(shown: Shown, result: Found, args: GrepArgs, ctx: ToolContext) -> ToolResult:
-    hits = f"{shown.hits}{'+' if shown.full or result.more else ''} {'hit' if shown.hits == 1 else 'hits'}"
+def _build_result(shown: RenderedHits, result: SearchResult, args: GrepArgs, ctx: ToolContext) -> ToolResult:
+    hits = f"{shown.hits}{'+' if shown.truncated or result.incomplete else ''} {'hit' if shown.hits == 1 else 'hits'}"
     notes = list(result.notes)
-    if shown.full:
+    if shown.truncated:
         notes.append("more hits than shown; narrow the search by path, glob or pattern")
     lines = shown.lines or [f"No match for {args.pattern}."]
     text = "\n".join([*lines, *(f"[{note}]" for note in notes)])
     return text_result(
         text,
         summary=hits if shown.hits else "no hits",
-        display=(TextBlock(text=ctx.blobs.keep(text)),),
+        display=(TextBlock(text=ctx.blobs.put_text(text)),),
         data={"hits": shown.hits, "files": shown.files, "engine": result.engine},
     )

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.plugin_api import Environment, EnvironmentFault, FileInfo, path_pattern
+from tui_agent.plugin_api import Environment, EnvironmentFault, FileInfo, compile_path_pattern
 
-from .query import MAX_FILE, MAX_SECONDS, Found, Query, text_of
+from .query import MAX_FILE_BYTES, MAX_SEARCH_S, Query, SearchResult, decode_text
 
 BATCH_FILES = 64
 BATCH_CHARS = 4_000_000
@@ -82,17 +82,17 @@ class Worker:
 
 
 async def search(
-    query: Query, env: Environment, may_read: Callable[[str], bool], seconds: float = MAX_SECONDS
-) -> Found:
+    query: Query, env: Environment, may_read: Callable[[str], bool], seconds: float = MAX_SEARCH_S
+) -> SearchResult:
     """Return the matching places in readable files, within the limits of size, number and time."""
-    result = Found("own")
+    result = SearchResult("own")
     deadline = time.monotonic() + seconds
     worker = Worker(query.pattern, query.ignore_case, query.max_results + 1)
     try:
         async with asyncio.timeout(seconds):
             await _search(query, env, may_read, worker, result)
     except (TimeoutError, WorkerEnded):
-        result.more = True
+        result.incomplete = True
         reason = "the pattern takes too long" if time.monotonic() >= deadline else "the search process ended"
         result.notes.append(f"stopped after {seconds:g} s, {reason}: some files were not searched")
     finally:
@@ -104,19 +104,19 @@ def _glob_filter(glob: str) -> Callable[[str], bool]:
     """Return a predicate for paths; an empty glob matches everything, a leading `!` inverts the match."""
     if not glob.strip("!"):
         return lambda path: True
-    matches = path_pattern(glob.removeprefix("!"))
+    matches = compile_path_pattern(glob.removeprefix("!"))
     return lambda path: matches(path) != glob.startswith("!")
 
 
 async def _search(
-    query: Query, env: Environment, may_read: Callable[[str], bool], worker: Worker, result: Found
+    query: Query, env: Environment, may_read: Callable[[str], bool], worker: Worker, result: SearchResult
 ) -> None:
     matches = _glob_filter(query.glob)
     base = f"{query.path}/" if query.path and not query.single else ""
     batch: list[tuple[str, str]] = []
     files = 0
     if query.single:
-        batch.append((query.path, text_of((await env.read(query.path)).data) or ""))
+        batch.append((query.path, decode_text((await env.read(query.path)).data) or ""))
         await _scan(batch, worker, result)
         return
     async for item in env.walk(query.path):
@@ -133,25 +133,25 @@ async def _search(
             await _scan(batch, worker, result)
             batch = []
             if sum(map(len, result.lines.values())) > query.max_results or files > MAX_FILES:
-                result.more = True
+                result.incomplete = True
                 return
     await _scan(batch, worker, result)
 
 
 def _is_searchable(item: FileInfo) -> bool:
-    return item.kind == "file" and item.size <= MAX_FILE
+    return item.kind == "file" and item.size <= MAX_FILE_BYTES
 
 
 async def _read_text(item: FileInfo, env: Environment) -> str | None:
     try:
-        content = await env.read(item.path, MAX_FILE)
+        content = await env.read(item.path, MAX_FILE_BYTES)
     except EnvironmentFault:
         return None
     # A link created since the folder was listed may lead to another file that was never approved.
-    return text_of(content.data) if content.path == item.path else None
+    return decode_text(content.data) if content.path == item.path else None
 
 
-async def _scan(batch: Sequence[tuple[str, str]], worker: Worker, result: Found) -> None:
+async def _scan(batch: Sequence[tuple[str, str]], worker: Worker, result: SearchResult) -> None:
     if not batch:
         return
     answers = await asyncio.to_thread(worker.scan, [text for _, text in batch])

@@ -3,9 +3,9 @@
 import codecs
 from dataclasses import dataclass, field
 
-MAX_FILE = 5_000_000
+MAX_FILE_BYTES = 5_000_000
 """Size in bytes; larger files are skipped."""
-MAX_SECONDS = 20.0
+MAX_SEARCH_S = 20.0
 _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
@@ -22,16 +22,16 @@ class Query:
 
 
 @dataclass
-class Found:
-    """Line numbers by path; `more` if the search stopped early, with the reason in `notes`."""
+class SearchResult:
+    """Line numbers by path; `incomplete` if the search stopped early, with the reason in `notes`."""
 
     engine: str
     lines: dict[str, list[int]] = field(default_factory=dict)
-    more: bool = False
+    incomplete: bool = False
     notes: list[str] = field(default_factory=list)
 
 
-def text_of(data: bytes) -> str | None:
+def decode_text(data: bytes) -> str | None:
     """Decode a file's content; return None if it is binary."""
     for bom, codec in _BOMS:
         if data.startswith(bom):
@@ -41,9 +41,9 @@ def text_of(data: bytes) -> str | None:
     return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
 
 
-def lines_of(data: bytes) -> list[str] | None:
+def split_lines(data: bytes) -> list[str] | None:
     """Return the lines of a file's content, split at line feeds only; None if it is binary."""
-    text = text_of(data)
+    text = decode_text(data)
     if text is None:
         return None
     lines = text.split("\n")

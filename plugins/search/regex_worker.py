@@ -25,11 +25,11 @@ def main() -> None:
         if len(head) < LENGTH.size:
             return
         text = source.read(LENGTH.unpack(head)[0]).decode("utf-8", "replace")
-        answers.write(json.dumps(fitting(expression, text, query["limit"])).encode() + b"\n")
+        answers.write(json.dumps(matching_lines(expression, text, query["limit"])).encode() + b"\n")
         answers.flush()
 
 
-def fitting(expression: "re.Pattern[str]", text: str, limit: int) -> list[int]:
+def matching_lines(expression: "re.Pattern[str]", text: str, limit: int) -> list[int]:
     """Return the numbers of the first `limit` lines that match the expression."""
     numbers: list[int] = []
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):

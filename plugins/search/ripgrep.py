@@ -6,10 +6,10 @@ from functools import cache
 
 from tui_agent.plugin_api import Environment, ExecSpec
 
-from .query import MAX_FILE, MAX_SECONDS, Found, Query
+from .query import MAX_FILE_BYTES, MAX_SEARCH_S, Query, SearchResult
 
 MAX_OUTPUT = 4_000_000
-LEFT_OUT = (
+SKIPPED_FOLDERS = (
     ".git",
     ".hg",
     ".svn",
@@ -23,7 +23,7 @@ LEFT_OUT = (
 _PLACE = re.compile(rb"([^\0\n]+)\0(\d+):")
 
 
-def words(query: Query) -> tuple[str, ...]:
+def build_arguments(query: Query) -> tuple[str, ...]:
     """Return the argument vector; no part of the query can be taken for an option."""
     options = [
         "--no-config",
@@ -38,26 +38,26 @@ def words(query: Query) -> tuple[str, ...]:
         "--engine=auto",
         "--max-columns=1",
         f"--max-count={query.max_results + 1}",
-        f"--max-filesize={MAX_FILE}",
+        f"--max-filesize={MAX_FILE_BYTES}",
     ]
     if query.ignore_case:
         options.append("--ignore-case")
     if query.glob:
         options.append(f"--glob={query.glob}")
-    options += [f"--glob=!**/{name}/**" for name in LEFT_OUT]
+    options += [f"--glob=!**/{name}/**" for name in SKIPPED_FOLDERS]
     target = query.path if query.path.startswith("/") else f"./{query.path}"
     return ("rg", *options, "-e", query.pattern, "--", target)
 
 
-async def search(query: Query, env: Environment, may_read: Callable[[str], bool]) -> Found | None:
+async def search(query: Query, env: Environment, may_read: Callable[[str], bool]) -> SearchResult | None:
     """Return the places in readable files; None if ripgrep is missing or rejects the query."""
-    spec = ExecSpec(argv=words(query), timeout=MAX_SECONDS, max_output=MAX_OUTPUT)
+    spec = ExecSpec(argv=build_arguments(query), timeout=MAX_SEARCH_S, max_output=MAX_OUTPUT)
     result = await env.exec(spec, lambda data: None)
-    if result.ended in ("not_found", "failed") or (
-        result.ended == "exited" and result.exit_code not in (0, 1)
+    if result.outcome in ("not_found", "failed") or (
+        result.outcome == "exited" and result.exit_code not in (0, 1)
     ):
         return None
-    found_places = Found("ripgrep")
+    found_places = SearchResult("ripgrep")
     may_read = cache(may_read)
     for row in result.output.split(b"\n"):
         place = _PLACE.match(row)
@@ -66,9 +66,9 @@ async def search(query: Query, env: Environment, may_read: Callable[[str], bool]
         path = place[1].decode("utf-8", "surrogateescape").removeprefix("./")
         if query.single or may_read(path):
             found_places.lines.setdefault(path, []).append(int(place[2]))
-    if result.ended == "timeout":
-        found_places.more = True
-        found_places.notes.append(f"stopped after {MAX_SECONDS:g} s: some files were not searched")
-    elif result.dropped:
-        found_places.more = True
+    if result.outcome == "timeout":
+        found_places.incomplete = True
+        found_places.notes.append(f"stopped after {MAX_SEARCH_S:g} s: some files were not searched")
+    elif result.dropped_bytes:
+        found_places.incomplete = True
     return found_places

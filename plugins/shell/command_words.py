@@ -50,7 +50,7 @@ def _is_plain(command: str) -> bool:
     return not quote
 
 
-def all_words(command: str) -> tuple[str, ...]:
+def split_words(command: str) -> tuple[str, ...]:
     """Split a command into an argument vector: quotes group words, everything else is literal."""
     try:
         words = tuple(shlex.split(command, comments=False, posix=True))

@@ -11,7 +11,7 @@ MAX_FAILURES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class TestCounts:
     """Numbers of a test run; errors count as failures. -1: not in the output."""
 
     passed: int = -1
@@ -20,10 +20,10 @@ class Counts:
     failures: tuple[str, ...] = ()
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         return self.passed >= 0 or self.failed >= 0
 
-    def words(self) -> str:
+    def format_counts(self) -> str:
         """Format the counts above zero: `1 failed, 31 passed, 2 skipped`."""
         pieces = [
             f"{count} {word}"
@@ -33,12 +33,12 @@ class Counts:
         return ", ".join(pieces) or "no tests"
 
 
-def read(framework: str, output: str) -> Counts:
+def read_counts(framework: str, output: str) -> TestCounts:
     """Read the counts from a framework's output; `framework` as returned by `frameworks.framework_of`."""
     return _READERS[framework](output)
 
 
-def _pytest(output: str) -> Counts:
+def _pytest(output: str) -> TestCounts:
     counts = {}
     for line in reversed(output.split("\n")):
         plain = line.strip("= \t")
@@ -51,11 +51,11 @@ def _pytest(output: str) -> Counts:
             }
             break
         if plain.startswith("no tests ran"):
-            return Counts(0, 0, 0)
+            return TestCounts(0, 0, 0)
     if not counts:
-        return Counts()
+        return TestCounts()
     names = re.findall(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", output, re.MULTILINE)
-    return Counts(
+    return TestCounts(
         counts.get("passed", 0) + counts.get("xpassed", 0),
         counts.get("failed", 0) + counts.get("error", 0),
         counts.get("skipped", 0) + counts.get("xfailed", 0),
@@ -63,10 +63,10 @@ def _pytest(output: str) -> Counts:
     )
 
 
-def _unittest(output: str) -> Counts:
+def _unittest(output: str) -> TestCounts:
     ran = _last(r"^Ran (\d+) tests? in ", output)
     if ran is None:
-        return Counts()
+        return TestCounts()
     ending = re.findall(r"^(?:OK|FAILED|NO TESTS RAN)\b.*$", output, re.MULTILINE)
     numbers = dict(
         re.findall(r"(failures|errors|skipped|expected failures)=(\d+)", ending[-1] if ending else "")
@@ -77,84 +77,84 @@ def _unittest(output: str) -> Counts:
         inner if inner and "." in inner else name
         for name, inner in re.findall(r"^(?:FAIL|ERROR): (\S+)(?: \(([\w.]+)\))?", output, re.MULTILINE)
     ]
-    return Counts(max(ran - failed - skipped, 0), failed, skipped, _first(names))
+    return TestCounts(max(ran - failed - skipped, 0), failed, skipped, _first(names))
 
 
-def _cargo(output: str) -> Counts:
+def _cargo(output: str) -> TestCounts:
     results = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", output)
     if results:
         passed, failed, skipped = (sum(int(row[column]) for row in results) for column in range(3))
         names = re.findall(r"^test (\S+).* \.\.\. FAILED", output, re.MULTILINE)
-        return Counts(passed, failed, skipped, _first(names))
+        return TestCounts(passed, failed, skipped, _first(names))
     nextest = re.findall(r"(\d+) tests? run: (.*)", output)
     if not nextest:
-        return Counts()
+        return TestCounts()
     numbers = {
         word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped)", nextest[-1][1])
     }
     names = re.findall(r"^\s*FAIL \[.*?\] +(.+)$", output, re.MULTILINE)
-    return Counts(
+    return TestCounts(
         numbers.get("passed", 0), numbers.get("failed", 0), numbers.get("skipped", 0), _first(names)
     )
 
 
-def _go(output: str) -> Counts:
+def _go(output: str) -> TestCounts:
     rows = re.findall(r"^--- (PASS|FAIL|SKIP): (\S+)", output, re.MULTILINE)
     if not rows:
-        return Counts()
+        return TestCounts()
     count = {word: sum(row[0] == word for row in rows) for word in ("PASS", "FAIL", "SKIP")}
     # Without -v go names only failed tests, so the number of passed tests is unknown.
     passed = count["PASS"] if count["PASS"] or "=== RUN" in output else -1
-    return Counts(
+    return TestCounts(
         passed, count["FAIL"], count["SKIP"], _first([name for word, name in rows if word == "FAIL"])
     )
 
 
-def _npm(output: str) -> Counts:
+def _npm(output: str) -> TestCounts:
     for reader in (_jest, _vitest, _node, _mocha):
         counts = reader(output)
-        if counts.known:
+        if counts.is_known:
             return counts
-    return Counts()
+    return TestCounts()
 
 
-def _jest(output: str) -> Counts:
+def _jest(output: str) -> TestCounts:
     return _summary_line(r"^Tests: +(.*\d+ total.*)$", r"^ +● (.+)$", output)
 
 
-def _vitest(output: str) -> Counts:
+def _vitest(output: str) -> TestCounts:
     return _summary_line(r"^ *Tests +(\d+ .*)\(\d+\)", r"^ *FAIL +(.+)$", output)
 
 
-def _summary_line(pattern: str, failure: str, output: str) -> Counts:
+def _summary_line(pattern: str, failure: str, output: str) -> TestCounts:
     """Read counts such as `1 failed, 2 passed` from the last line that matches `pattern`."""
     lines = re.findall(pattern, output, re.MULTILINE)
     if not lines:
-        return Counts()
+        return TestCounts()
     numbers = {
         word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped|todo)", lines[-1])
     }
     names = re.findall(failure, output, re.MULTILINE)
     skipped = numbers.get("skipped", 0) + numbers.get("todo", 0)
-    return Counts(numbers.get("passed", 0), numbers.get("failed", 0), skipped, _first(names))
+    return TestCounts(numbers.get("passed", 0), numbers.get("failed", 0), skipped, _first(names))
 
 
-def _node(output: str) -> Counts:
+def _node(output: str) -> TestCounts:
     passed = _last(r"^(?:#|ℹ) pass (\d+)", output)
     failed = _last(r"^(?:#|ℹ) fail (\d+)", output)
     if passed is None or failed is None:
-        return Counts()
+        return TestCounts()
     skipped = (_last(r"^(?:#|ℹ) skipped (\d+)", output) or 0) + (_last(r"^(?:#|ℹ) todo (\d+)", output) or 0)
     names = re.findall(r"^ *(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?$", output, re.MULTILINE)
-    return Counts(passed, failed, skipped, _first([name for name in names if name != "failing tests:"]))
+    return TestCounts(passed, failed, skipped, _first([name for name in names if name != "failing tests:"]))
 
 
-def _mocha(output: str) -> Counts:
+def _mocha(output: str) -> TestCounts:
     passed = _last(r"^ *(\d+) passing\b", output)
     if passed is None:
-        return Counts()
+        return TestCounts()
     names = re.findall(r"^ +\d+\) (.+?):?$", output, re.MULTILINE)
-    return Counts(
+    return TestCounts(
         passed,
         _last(r"^ *(\d+) failing\b", output) or 0,
         _last(r"^ *(\d+) pending\b", output) or 0,
@@ -162,7 +162,7 @@ def _mocha(output: str) -> Counts:
     )
 
 
-_READERS: dict[str, Callable[[str], Counts]] = {
+_READERS: dict[str, Callable[[str], TestCounts]] = {
     "pytest": _pytest,
     "unittest": _unittest,
     "cargo": _cargo,

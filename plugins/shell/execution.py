@@ -7,65 +7,69 @@ from dataclasses import replace
 
 from tui_agent.plugin_api import EnvironmentFault, ExecResult, ExecSpec, TestFinished, ToolContext, ToolError
 
-from .counts import Counts
+from .counts import TestCounts
 from .frameworks import TestCommand
-from .output import Live, Whole, whole
+from .output import DecodedOutput, LiveOutput, decode_output
 
-BIG = 200_000
-MOST_KEPT, NEWEST = 50_000_000, 10_000_000
+THREAD_DECODE_BYTES = 200_000
+MAX_KEPT_BYTES, KEPT_TAIL_BYTES = 50_000_000, 10_000_000
 """Bytes of a command's output that are kept in total, and how many of them from its end."""
-LEAST_TIME_S = 1.0
+MIN_TIMEOUT_S = 1.0
 
 
-async def run(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Whole]:
+async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, DecodedOutput]:
     """Run a program until it ends or the call's time is over. Cancelling stops the program.
 
     Raises `ToolError` if the program or folder is not found, `EnvironmentFault` if it could not be started.
     """
-    live = Live(ctx.progress)
-    limited = replace(_limit_time(spec, ctx), max_output=MOST_KEPT, newest=NEWEST)
+    live = LiveOutput(ctx.progress)
+    limited = replace(_limit_time(spec, ctx), max_output=MAX_KEPT_BYTES, tail_bytes=KEPT_TAIL_BYTES)
     try:
-        result = await ctx.env.exec(limited, live.take)
+        result = await ctx.env.exec(limited, live.add)
     finally:
         live.close()
-    if result.ended == "not_found":
+    if result.outcome == "not_found":
         raise ToolError(result.message or "Program not found.")
-    if result.ended == "failed":
+    if result.outcome == "failed":
         raise EnvironmentFault(
             result.blocked or result.message or "The program could not be started.",
             hint="Nothing was run. This is a problem of the machine, not of the command.",
         )
-    output, cut_at = result.output, result.cut_at
-    if len(output) < BIG:
-        return result, whole(output, result.dropped, ctx.blobs.keep, cut_at)
-    return result, await asyncio.to_thread(whole, output, result.dropped, ctx.blobs.keep, cut_at)
+    output, cut_at = result.output, result.cut_offset
+    if len(output) < THREAD_DECODE_BYTES:
+        return result, decode_output(output, result.dropped_bytes, ctx.blobs.put_text, cut_at)
+    return result, await asyncio.to_thread(
+        decode_output, output, result.dropped_bytes, ctx.blobs.put_text, cut_at
+    )
 
 
 def _limit_time(spec: ExecSpec, ctx: ToolContext) -> ExecSpec:
     if ctx.deadline is None or spec.timeout is None:
         return spec
-    remaining = max(ctx.deadline - time.monotonic(), LEAST_TIME_S)
+    remaining = max(ctx.deadline - time.monotonic(), MIN_TIMEOUT_S)
     if remaining >= spec.timeout:
         return spec
     return replace(spec, timeout=remaining)
 
 
-def refusal(result: ExecResult) -> str:
+def sandbox_note(result: ExecResult) -> str:
     """Return a note for the model if the sandbox stopped the command or hid files from it; else empty."""
     stopped = f"\n[the sandbox: {result.blocked} Do not try to get around it.]" if result.blocked else ""
     return stopped + "".join(f"\n[the sandbox: {remark}]" for remark in result.remarks)
 
 
-def ending(result: ExecResult) -> str:
+def describe_end(result: ExecResult) -> str:
     """Describe how the program ended: `exit 1`, `stopped after 2 s`."""
-    if result.ended == "exited" and result.exit_code is not None:
+    if result.outcome == "exited" and result.exit_code is not None:
         return f"exit {result.exit_code}" + (f" ({result.message})" if result.message else "")
     return {"timeout": result.message or "timed out", "not_found": "not found"}.get(
-        result.ended, result.ended
+        result.outcome, result.outcome
     )
 
 
-def finished(command: TestCommand, result: ExecResult, counts: Counts, ctx: ToolContext) -> TestFinished:
+def test_event(
+    command: TestCommand, result: ExecResult, counts: TestCounts, ctx: ToolContext
+) -> TestFinished:
     """Create the event of a test run."""
     return TestFinished(
         framework=command.framework,

@@ -33,7 +33,7 @@ class TestCommand:
     cwd: str = ""
 
 
-def framework_of(words: tuple[str, ...]) -> str:
+def detect_framework(words: tuple[str, ...]) -> str:
     """Return the test framework that a command runs; empty if it runs none."""
     if not words:
         return ""
@@ -70,7 +70,7 @@ def _is_test_script(words: tuple[str, ...]) -> bool:
     return bool(words) and (words[0] in ("test", "t") or words[0].startswith("test:"))
 
 
-async def detect(env: Environment, path: str) -> TestCommand:
+async def find_test_command(env: Environment, path: str) -> TestCommand:
     """Find the project's test command, narrowed to `path` if given; it runs in the project's folder.
 
     The project is the nearest folder at or above `path` that has tests; a folder of tests alone does not count.

@@ -2,28 +2,28 @@
 
 from tui_agent.plugin_api import JobReport, JsonMap, TerminalBlock, ToolContext, ToolResult, text_result
 
-from .output import shown, whole
+from .output import decode_output, shorten_for_model
 
 
-def told(report: JobReport, ctx: ToolContext) -> ToolResult:
+def job_result(report: JobReport, ctx: ToolContext) -> ToolResult:
     """Return the report for the model and the user; a job that could not start is a failure."""
-    output = whole(report.output, 0, ctx.blobs.keep)
-    text = shown(output)
-    missed_note = f"[{report.missed:,} earlier bytes were not kept]\n" if report.missed else ""
+    output = decode_output(report.output, 0, ctx.blobs.put_text)
+    text = shorten_for_model(output)
+    missed_note = f"[{report.dropped_bytes:,} earlier bytes were not kept]\n" if report.dropped_bytes else ""
     body = f"{missed_note}{text}" if text else "(no new output)"
     data: JsonMap = {
         "job_id": report.job_id,
         "state": report.state,
         "exit_code": report.exit_code,
-        "bytes": len(report.output) + report.missed,
+        "bytes": len(report.output) + report.dropped_bytes,
     }
     return text_result(
         f"[{report.job_id} {_describe_state(report)}]\n{body}",
         ok=report.state != "failed",
         summary=f"{report.job_id}, {_summarise_state(report)}",
-        display=(TerminalBlock(text=output.kept),) if text else (),
+        display=(TerminalBlock(text=output.stored),) if text else (),
         data=data,
-        full_output=output.kept if text else None,
+        full_output=output.stored if text else None,
     )
 
 

@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tui_agent.plugin_api import BlobText, LongText, counted
+from tui_agent.plugin_api import BlobText, LongText, format_count
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
-SHOWN_LINES = 400
+MAX_SHOWN_LINES = 400
 LIVE_CHARS = 64_000
-LIVE_PIECE = 2_000
-LIVE_EDGE = 200
+LIVE_SAMPLE_CHARS = 2_000
+LIVE_LINE_CHARS = 200
 """Characters shown from the end of a single endless line, so that the note before it stays visible."""
 LIVE_PAUSE_S = 0.5
 _SPACE = re.compile(r"\s")
@@ -26,7 +26,7 @@ _CONTROL = re.compile(
 )
 
 
-class Live:
+class LiveOutput:
     """Decodes output as it arrives and passes it on: the first `LIVE_CHARS` in full, then samples of the newest.
 
     Each sample ends with text after its note; the last output is shown within `LIVE_PAUSE_S`.
@@ -42,7 +42,7 @@ class Live:
         self._line_ended = False
         self._due: asyncio.TimerHandle | None = None
 
-    def take(self, data: bytes) -> None:
+    def add(self, data: bytes) -> None:
         """Add the next bytes; called on the event loop."""
         text = self._decode.decode(data)
         if self._room and text:
@@ -53,7 +53,7 @@ class Live:
         if not text:
             return
         self._waiting += len(text)
-        self._newest = (self._newest + text[-LIVE_PIECE:])[-LIVE_PIECE:]
+        self._newest = (self._newest + text[-LIVE_SAMPLE_CHARS:])[-LIVE_SAMPLE_CHARS:]
         wait = self._shown_at + LIVE_PAUSE_S - time.monotonic()
         if wait <= 0:
             self._show()
@@ -84,31 +84,33 @@ def _sample(newest: str, waiting: int, joint: str) -> str:
     if not skipped:
         return newest
     begin = newest.find("\n", 0, -1) + 1
-    shown = newest[begin:] if begin else newest[-LIVE_EDGE:]
+    shown = newest[begin:] if begin else newest[-LIVE_LINE_CHARS:]
     skipped = waiting - len(shown)
     terminated = shown if _SPACE.search(shown) else f"{shown}\n"
     return f"{joint}[… {skipped:,} characters …]\n{terminated}"
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class DecodedOutput:
     """All output as text: as stored, and without control sequences."""
 
-    kept: LongText
+    stored: LongText
     clean: str
     dropped: int
 
 
-def whole(data: bytes, dropped: int, keep: Callable[[str], LongText], cut_at: int = 0) -> Whole:
+def decode_output(
+    data: bytes, dropped: int, keep: Callable[[str], LongText], cut_at: int = 0
+) -> DecodedOutput:
     """Decode and store output; `cut_at` is the position of dropped bytes. Blocking: use a thread for large output."""
     text = data.decode("utf-8", "replace")
     if dropped:
         first, last = (piece.decode("utf-8", "replace") for piece in (data[:cut_at], data[cut_at:]))
         text = f"{first}\n[{dropped:,} bytes here were not kept]\n{last}"
-    return Whole(keep(text), cleaned(text), dropped)
+    return DecodedOutput(keep(text), strip_control_sequences(text), dropped)
 
 
-def cleaned(text: str) -> str:
+def strip_control_sequences(text: str) -> str:
     """Remove control sequences; keep only the last state of a line that was overwritten."""
     plain = _CONTROL.sub("", text).replace("\r\n", "\n")
     if "\r" not in plain:
@@ -120,16 +122,16 @@ def _last_state(line: str) -> str:
     return next((piece for piece in reversed(line.split("\r")) if piece), "")
 
 
-def shown(output: Whole) -> str:
+def shorten_for_model(output: DecodedOutput) -> str:
     """Return the text for the model: all of it if short, else head and tail around a note."""
     text = output.clean.rstrip("\n")
     lines = text.count("\n") + 1
-    if len(text) <= HEAD_CHARS + TAIL_CHARS and lines <= SHOWN_LINES:
-        return text + _artifact_note(output.kept) if output.dropped else text
+    if len(text) <= HEAD_CHARS + TAIL_CHARS and lines <= MAX_SHOWN_LINES:
+        return text + _artifact_note(output.stored) if output.dropped else text
     head, tail = _take_head(text), _take_tail(text)
     left_out = len(text) - len(head) - len(tail)
     missing = lines - head.count("\n") - tail.count("\n") - 2
-    return f"{head}\n[… {counted(max(missing, 0), 'line')}, {counted(left_out, 'character')} left out{_artifact_note(output.kept)} …]\n{tail}"
+    return f"{head}\n[… {format_count(max(missing, 0), 'line')}, {format_count(left_out, 'character')} left out{_artifact_note(output.stored)} …]\n{tail}"
 
 
 def _artifact_note(kept: LongText) -> str:
@@ -140,7 +142,7 @@ def _artifact_note(kept: LongText) -> str:
 
 def _take_head(text: str) -> str:
     piece = text[:HEAD_CHARS]
-    lines = piece.split("\n")[: SHOWN_LINES // 3]
+    lines = piece.split("\n")[: MAX_SHOWN_LINES // 3]
     joined = "\n".join(lines)
     cut = joined.rfind("\n")
     return joined[:cut] if len(joined) == HEAD_CHARS and cut > HEAD_CHARS // 2 else joined
@@ -148,7 +150,7 @@ def _take_head(text: str) -> str:
 
 def _take_tail(text: str) -> str:
     piece = text[-TAIL_CHARS:]
-    lines = piece.split("\n")[-(SHOWN_LINES - SHOWN_LINES // 3) :]
+    lines = piece.split("\n")[-(MAX_SHOWN_LINES - MAX_SHOWN_LINES // 3) :]
     joined = "\n".join(lines)
     cut = joined.find("\n")
     return joined[cut + 1 :] if len(joined) == TAIL_CHARS and 0 <= cut < TAIL_CHARS // 2 else joined

@@ -5,8 +5,8 @@ from pydantic import Field
 from tui_agent.plugin_api import (
     BaseTool,
     Effect,
-    Frozen,
-    Internal,
+    FrozenModel,
+    InternalEffect,
     ToolContext,
     ToolError,
     ToolResult,
@@ -14,12 +14,12 @@ from tui_agent.plugin_api import (
     tool_description,
 )
 
-from .jobs import told
+from .jobs import job_result
 
 MAX_WAIT = 60
 
 
-class ReadJobOutputArgs(Frozen):
+class ReadJobOutputArgs(FrozenModel):
     """Arguments of read_job_output."""
 
     job_id: str = Field(description="from run_command, e.g. job-1")
@@ -45,10 +45,10 @@ class ReadJobOutput(BaseTool):
 
     def effects(self, args: ReadJobOutputArgs) -> tuple[Effect, ...]:
         """Return an internal effect: only session data is read."""
-        return (Internal(what="jobs"),)
+        return (InternalEffect(subject="jobs"),)
 
     async def run(self, args: ReadJobOutputArgs, ctx: ToolContext) -> ToolResult:
         """Return the new output and the job's state."""
         if ctx.jobs is None:
             raise ToolError("Background jobs are not available in this run.")
-        return told(await ctx.jobs.read(args.job_id, args.wait), ctx)
+        return job_result(await ctx.jobs.read(args.job_id, args.wait), ctx)

@@ -8,9 +8,9 @@ from tui_agent.plugin_api import (
     Environment,
     ExecResult,
     ExecSpec,
-    Frozen,
+    FrozenModel,
     Preview,
-    Runs,
+    RunEffect,
     TerminalBlock,
     TestFinished,
     TextBlock,
@@ -22,19 +22,19 @@ from tui_agent.plugin_api import (
     tool_description,
 )
 
-from .command_words import all_words, plain_words
-from .counts import read
-from .execution import ending, finished, refusal, run
-from .frameworks import TestCommand, framework_of
-from .jobs import told
-from .output import Whole, shown
+from .command_words import plain_words, split_words
+from .counts import read_counts
+from .execution import describe_end, run_program, sandbox_note, test_event
+from .frameworks import TestCommand, detect_framework
+from .jobs import job_result
+from .output import DecodedOutput, shorten_for_model
 
 MAX_TIMEOUT = 3600
 MAX_COMMAND = 100_000
-GOES_ON = "Runs in the background until it ends, you stop it in /jobs, or the session ends."
+BACKGROUND_NOTE = "Runs in the background until it ends, you stop it in /jobs, or the session ends."
 
 
-class RunCommandArgs(Frozen):
+class RunCommandArgs(FrozenModel):
     """Arguments of run_command."""
 
     command: str
@@ -66,13 +66,13 @@ class RunCommand(BaseTool):
     def effects(self, args: RunCommandArgs) -> tuple[Effect, ...]:
         """Return exactly what will run: words or a script."""
         argv, script = _parse_command(args)
-        return (Runs(argv=argv, script=script, cwd=args.cwd),)
+        return (RunEffect(argv=argv, script=script, cwd=args.cwd),)
 
     async def preview(self, args: RunCommandArgs, env: Environment) -> Preview:
         """Return the command exactly as it will run."""
         command = args.command.strip()
         if args.background:
-            blocks = (TextBlock(text=command), TextBlock(text=GOES_ON))
+            blocks = (TextBlock(text=command), TextBlock(text=BACKGROUND_NOTE))
             return Preview(blocks, content=f"{args.command}\0background")
         return Preview((TextBlock(text=command),), content=args.command, time_limit_s=args.timeout)
 
@@ -82,45 +82,45 @@ class RunCommand(BaseTool):
         if not argv and not script:
             raise ToolError("The command is empty.")
         if args.shell is False:
-            argv = all_words(args.command.strip())
+            argv = split_words(args.command.strip())
         if len(args.command) > MAX_COMMAND:
             raise ToolError("The command is too long.", hint="Write it to a script file and run that.")
         if args.background:
             return await _start_job(args, ExecSpec(argv=argv, script=script, cwd=args.cwd), ctx)
         spec = ExecSpec(argv=argv, script=script, cwd=args.cwd, timeout=args.timeout)
-        result, output = await run(spec, ctx)
-        end = ending(result)
-        text = shown(output)
+        result, output = await run_program(spec, ctx)
+        end = describe_end(result)
+        text = shorten_for_model(output)
         report = f"[{end}]\n{text}" if text else f"[{end}, no output]"
         return text_result(
-            report + refusal(result),
+            report + sandbox_note(result),
             ok=result.exit_code == 0,
             summary=end,
-            display=(TerminalBlock(text=output.kept),) if text else (),
+            display=(TerminalBlock(text=output.stored),) if text else (),
             data={
                 "exit_code": result.exit_code,
-                "ended": result.ended,
+                "ended": result.outcome,
                 "shell": bool(script),
-                "bytes": len(result.output) + result.dropped,
+                "bytes": len(result.output) + result.dropped_bytes,
             },
-            events=_test_events(TestCommand(argv, framework_of(argv), args.cwd), result, output, ctx),
-            full_output=output.kept,
+            events=_test_events(TestCommand(argv, detect_framework(argv), args.cwd), result, output, ctx),
+            full_output=output.stored,
         )
 
 
 def _test_events(
-    command: TestCommand, result: ExecResult, output: Whole, ctx: ToolContext
+    command: TestCommand, result: ExecResult, output: DecodedOutput, ctx: ToolContext
 ) -> tuple[TestFinished, ...]:
     """Return the counts of a test program as an event, as run_tests does."""
-    if not command.framework or result.ended != "exited":
+    if not command.framework or result.outcome != "exited":
         return ()
-    return (finished(command, result, read(command.framework, output.clean), ctx),)
+    return (test_event(command, result, read_counts(command.framework, output.clean), ctx),)
 
 
 async def _start_job(args: RunCommandArgs, spec: ExecSpec, ctx: ToolContext) -> ToolResult:
     if ctx.jobs is None:
         raise ToolError("Background jobs are not available in this run.", hint="Run it without `background`.")
-    return told(await ctx.jobs.start(args.command.strip(), spec), ctx)
+    return job_result(await ctx.jobs.start(args.command.strip(), spec), ctx)
 
 
 def _parse_command(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
@@ -130,7 +130,7 @@ def _parse_command(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
         return (), ""
     if args.shell is False:
         try:
-            return all_words(command), ""
+            return split_words(command), ""
         except ToolError:
             return (command,), ""
     words = None if args.shell else plain_words(command)

@@ -11,9 +11,9 @@ from tui_agent.plugin_api import (
     Environment,
     ExecResult,
     ExecSpec,
-    Frozen,
+    FrozenModel,
     Preview,
-    Runs,
+    RunEffect,
     TerminalBlock,
     TextBlock,
     ToolContext,
@@ -25,15 +25,15 @@ from tui_agent.plugin_api import (
 )
 
 from .command_words import plain_words
-from .counts import Counts, read
-from .execution import ending, finished, refusal, run
-from .frameworks import TestCommand, detect, framework_of
-from .output import Whole, shown
+from .counts import TestCounts, read_counts
+from .execution import describe_end, run_program, sandbox_note, test_event
+from .frameworks import TestCommand, detect_framework, find_test_command
+from .output import DecodedOutput, shorten_for_model
 
 MAX_TIMEOUT = 3600
 
 
-class RunTestsArgs(Frozen):
+class RunTestsArgs(FrozenModel):
     """Arguments of run_tests."""
 
     command: str = Field(default="", description="e.g. python -m pytest tests/test_a.py; omitted: detected")
@@ -41,7 +41,7 @@ class RunTestsArgs(Frozen):
     timeout: float = Field(default=600, gt=0, le=MAX_TIMEOUT, description="seconds")
 
 
-class SettledTests(RunTestsArgs):
+class ResolvedTests(RunTestsArgs):
     """The arguments with the command they mean; exactly this command is judged, shown and run."""
 
     argv: tuple[str, ...]
@@ -65,20 +65,20 @@ class RunTests(BaseTool):
         """Return the command, or the path to test."""
         return args.command.strip() or args.path or "all tests"
 
-    async def settle(self, args: RunTestsArgs, env: Environment) -> SettledTests:
+    async def settle_arguments(self, args: RunTestsArgs, env: Environment) -> ResolvedTests:
         """Return the arguments with the command that will run, detected if not given."""
         command = await _resolve_command(args, env)
-        return SettledTests(
+        return ResolvedTests(
             **args.model_dump(), argv=command.argv, framework=command.framework, folder=command.cwd
         )
 
     def effects(self, args: RunTestsArgs) -> tuple[Effect, ...]:
         """Return the command's words; none if the command is not known yet."""
-        if isinstance(args, SettledTests):
-            return (Runs(argv=args.argv, cwd=args.folder),)
+        if isinstance(args, ResolvedTests):
+            return (RunEffect(argv=args.argv, cwd=args.folder),)
         more = (args.path,) if args.path else ()
         words = plain_words(args.command.strip())
-        return (Runs(argv=(*words, *more) if words else ()),)
+        return (RunEffect(argv=(*words, *more) if words else ()),)
 
     async def preview(self, args: RunTestsArgs, env: Environment) -> Preview:
         """Return the exact command; its folder is part of the effects."""
@@ -90,8 +90,8 @@ class RunTests(BaseTool):
         """Run the tests; failed tests make the call a failure."""
         command = await _settled_command(args, ctx.env)
         spec = ExecSpec(argv=command.argv, cwd=command.cwd, timeout=args.timeout)
-        result, output = await run(spec, ctx)
-        tests = _build_result(command, result, output, read(command.framework, output.clean), ctx)
+        result, output = await run_program(spec, ctx)
+        tests = _build_result(command, result, output, read_counts(command.framework, output.clean), ctx)
         if args.command.strip():
             return tests
         # The call's row names only what is tested, so show a detected command above the output.
@@ -104,20 +104,20 @@ def _with_folder(command: TestCommand) -> str:
 
 
 def _build_result(
-    command: TestCommand, result: ExecResult, output: Whole, counts: Counts, ctx: ToolContext
+    command: TestCommand, result: ExecResult, output: DecodedOutput, counts: TestCounts, ctx: ToolContext
 ) -> ToolResult:
     words = shlex.join(command.argv)
-    end = ending(result)
-    ran = result.ended == "exited"
-    summary = counts.words() if counts.known and ran else end
+    end = describe_end(result)
+    ran = result.outcome == "exited"
+    summary = counts.format_counts() if counts.is_known and ran else end
     head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {_with_folder(command)}"]
     head += [f"failed: {name}" for name in counts.failures]
-    text = shown(output) + refusal(result)
+    text = shorten_for_model(output) + sandbox_note(result)
     return text_result(
         "\n".join([*head, "", text] if text else head),
         ok=result.exit_code == 0,
         summary=summary,
-        display=(TerminalBlock(text=output.kept),) if text else (),
+        display=(TerminalBlock(text=output.stored),) if text else (),
         data={
             "command": words,
             "folder": command.cwd,
@@ -127,22 +127,22 @@ def _build_result(
             "skipped": counts.skipped,
             "exit_code": result.exit_code,
         },
-        events=(finished(command, result, counts, ctx),),
-        full_output=output.kept,
+        events=(test_event(command, result, counts, ctx),),
+        full_output=output.stored,
     )
 
 
 async def _settled_command(args: RunTestsArgs, env: Environment) -> TestCommand:
-    if isinstance(args, SettledTests):
+    if isinstance(args, ResolvedTests):
         return TestCommand(args.argv, args.framework, args.folder)
     return await _resolve_command(args, env)
 
 
 async def _resolve_command(args: RunTestsArgs, env: Environment) -> TestCommand:
     if not args.command.strip():
-        return await detect(env, args.path)
+        return await find_test_command(env, args.path)
     words = plain_words(args.command.strip())
-    framework = framework_of(words) if words is not None else ""
+    framework = detect_framework(words) if words is not None else ""
     if words is None or not framework:
         raise ToolError(
             "run_tests runs only test programs without shell syntax: pytest, unittest, npm test and similar, "

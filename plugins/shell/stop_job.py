@@ -5,8 +5,8 @@ from pydantic import Field
 from tui_agent.plugin_api import (
     BaseTool,
     Effect,
-    Frozen,
-    Internal,
+    FrozenModel,
+    InternalEffect,
     ToolContext,
     ToolError,
     ToolResult,
@@ -14,10 +14,10 @@ from tui_agent.plugin_api import (
     tool_description,
 )
 
-from .jobs import told
+from .jobs import job_result
 
 
-class StopJobArgs(Frozen):
+class StopJobArgs(FrozenModel):
     """Arguments of stop_job."""
 
     job_id: str = Field(description="from run_command, e.g. job-1")
@@ -42,10 +42,10 @@ class StopJob(BaseTool):
 
     def effects(self, args: StopJobArgs) -> tuple[Effect, ...]:
         """Return an internal effect: only the session's own jobs change."""
-        return (Internal(what="jobs"),)
+        return (InternalEffect(subject="jobs"),)
 
     async def run(self, args: StopJobArgs, ctx: ToolContext) -> ToolResult:
         """Stop the job and return its last output."""
         if ctx.jobs is None:
             raise ToolError("Background jobs are not available in this run.")
-        return told(await ctx.jobs.stop(args.job_id), ctx)
+        return job_result(await ctx.jobs.stop(args.job_id), ctx)

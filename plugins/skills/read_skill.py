@@ -7,15 +7,15 @@ from pydantic import Field
 from tui_agent.plugin_api import (
     BaseTool,
     Effect,
-    Frozen,
-    Internal,
+    FrozenModel,
+    InternalEffect,
     MarkdownBlock,
     TextBlock,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
-    counted,
+    format_count,
     text_result,
     tool_description,
 )
@@ -23,7 +23,7 @@ from tui_agent.plugin_api import (
 MAX_CHARS = 60_000
 
 
-class ReadSkillArgs(Frozen):
+class ReadSkillArgs(FrozenModel):
     """Arguments of read_skill."""
 
     name: str
@@ -49,7 +49,7 @@ class ReadSkill(BaseTool):
 
     def effects(self, args: ReadSkillArgs) -> tuple[Effect, ...]:
         """Return an internal effect: only skills loaded into the session are read."""
-        return (Internal(what=f"the skill {args.name}"),)
+        return (InternalEffect(subject=f"the skill {args.name}"),)
 
     async def run(self, args: ReadSkillArgs, ctx: ToolContext) -> ToolResult:
         """Return the text; for the instructions also the names of the other files."""
@@ -65,10 +65,10 @@ class ReadSkill(BaseTool):
         if not args.file and skill.files:
             notes.append(f"[files of this skill: {', '.join(skill.files)}]")
         lines = text.count("\n") + 1
-        shown = ctx.blobs.keep(text)
+        shown = ctx.blobs.put_text(text)
         return text_result(
             "\n\n".join((text, *notes)),
-            summary=counted(lines, "line"),
+            summary=format_count(lines, "line"),
             display=(MarkdownBlock(text=shown) if skill.file.endswith(".md") else TextBlock(text=shown),),
             data={"skill": skill.name, "file": skill.file, "files": list(skill.files)},
         )

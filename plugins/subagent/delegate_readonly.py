@@ -7,12 +7,12 @@ from pydantic import Field
 
 from tui_agent.plugin_api import (
     BaseTool,
+    DelegateTask,
     Effect,
     Environment,
     EnvironmentFault,
-    Errand,
-    Frozen,
-    Internal,
+    FrozenModel,
+    InternalEffect,
     MarkdownBlock,
     Preview,
     ToolContext,
@@ -23,12 +23,12 @@ from tui_agent.plugin_api import (
 )
 
 from .evidence import Findings, read_findings
-from .reports import result
+from .reports import delegate_result
 
 INVESTIGATOR = "investigator"
 
 
-class DelegateReadonlyArgs(Frozen):
+class DelegateReadonlyArgs(FrozenModel):
     """Arguments of delegate_readonly."""
 
     task: str = Field(min_length=1, description="the question, and what is already known")
@@ -45,7 +45,7 @@ class DelegateReadonly(BaseTool):
             verb="[Subtask]",
             timeout=None,
             parallel_safe=True,
-            parallel_among="subtasks",
+            parallel_group="subtasks",
             needs=frozenset({"delegate"}),
         )
 
@@ -55,7 +55,7 @@ class DelegateReadonly(BaseTool):
 
     def effects(self, args: DelegateReadonlyArgs) -> tuple[Effect, ...]:
         """Return an internal effect: the investigator's own reads are judged call by call."""
-        return (Internal(what="subtask"),)
+        return (InternalEffect(subject="subtask"),)
 
     async def preview(self, args: DelegateReadonlyArgs, env: Environment) -> Preview:
         """Return an empty preview: the question says enough."""
@@ -65,13 +65,13 @@ class DelegateReadonly(BaseTool):
         """Return the findings: a summary and its evidence."""
         if ctx.delegate is None:
             raise ToolError("Tasks cannot be delegated in this run.")
-        report = await ctx.delegate.run(Errand(args.task, INVESTIGATOR))
+        report = await ctx.delegate.run(DelegateTask(args.task, INVESTIGATOR))
         findings = read_findings(report.summary, trusted=report.success)
         missing = await _missing_paths({place.path for place in findings.evidence}, ctx.env)
-        findings = findings.without(missing)
+        findings = findings.without_missing_files(missing)
         lengths = await _count_lines({place.path for place in findings.evidence if place.lines}, ctx.env)
-        findings = findings.ending(lengths)
-        return result(report, findings.as_json(), (MarkdownBlock(text=_format_findings(findings)),))
+        findings = findings.mark_past_end(lengths)
+        return delegate_result(report, findings.as_json(), (MarkdownBlock(text=_format_findings(findings)),))
 
 
 async def _missing_paths(paths: Collection[str], env: Environment) -> set[str]:

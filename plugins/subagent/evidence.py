@@ -13,9 +13,9 @@ from tui_agent.plugin_api import JsonMap
 
 Confidence: TypeAlias = Literal["high", "medium", "low"]
 
-MOST = 40
-MOST_WORDS = 400
-LAST_EMPTY = 1
+MAX_ENTRIES = 40
+MAX_TEXT_CHARS = 400
+TRAILING_LINES = 1
 """Lines an editor counts after the last line feed."""
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
 _PLACE = re.compile(
@@ -38,7 +38,7 @@ class Evidence:
     """The reason why these lines do not exist; empty if they do."""
 
     @property
-    def last(self) -> int:
+    def last_line(self) -> int:
         """The last line number; 0 for the whole file."""
         return int(self.lines.rpartition("-")[2] or 0)
 
@@ -58,7 +58,7 @@ class Findings:
     open_questions: tuple[str, ...] = ()
     not_there: tuple[str, ...] = ()
 
-    def without(self, gone: Collection[str]) -> "Findings":
+    def without_missing_files(self, gone: Collection[str]) -> "Findings":
         """Return a copy without evidence in missing files, which are listed in `not_there`.
 
         Without any other evidence, confidence is low.
@@ -68,14 +68,14 @@ class Findings:
         confidence = self.confidence if present or not missing else "low"
         return replace(self, evidence=present, confidence=confidence, not_there=missing)
 
-    def ending(self, lines: Mapping[str, int]) -> "Findings":
+    def mark_past_end(self, lines: Mapping[str, int]) -> "Findings":
         """Return a copy with evidence past the end of its file marked; `lines` gives the files' line counts.
 
         Without any other evidence, confidence is low.
         """
         marked = tuple(
             replace(place, not_found=_past_end_note(lines[place.path]))
-            if place.last > lines.get(place.path, place.last) + LAST_EMPTY
+            if place.last_line > lines.get(place.path, place.last_line) + TRAILING_LINES
             else place
             for place in self.evidence
         )
@@ -129,13 +129,15 @@ def _parse_object(raw: dict[str, object]) -> Findings | None:
     paths = [*_as_list(plain.get("paths")), *_as_list(plain.get("files"))]
     if not summary and not evidence and not paths:
         return None
-    places = [place for entry in evidence[:MOST] if (place := _parse_place(entry)) is not None]
-    for entry in paths[: MOST - len(places)]:
+    places = [place for entry in evidence[:MAX_ENTRIES] if (place := _parse_place(entry)) is not None]
+    for entry in paths[: MAX_ENTRIES - len(places)]:
         place = _parse_place(entry)
         if place is not None and (place.lines or all(known.path != place.path for known in places)):
             places.append(place)
     level = _clean_text(plain.get("confidence"), 40).lower().split()
-    questions = [_clean_text(entry, MOST_WORDS) for entry in _as_list(plain.get("open_questions"))[:MOST]]
+    questions = [
+        _clean_text(entry, MAX_TEXT_CHARS) for entry in _as_list(plain.get("open_questions"))[:MAX_ENTRIES]
+    ]
     return Findings(
         summary or "No summary.",
         tuple(places),
@@ -153,7 +155,7 @@ def _parse_text(text: str) -> Findings:
     has_confidence = bool(places) and bool(levels)
     return Findings(
         text.strip(),
-        tuple(list(places.values())[:MOST]),
+        tuple(list(places.values())[:MAX_ENTRIES]),
         _LEVELS[levels[-1].lower()] if has_confidence else "low",
         _parse_questions(text.splitlines()),
     )
@@ -170,17 +172,17 @@ def _parse_questions(lines: Sequence[str]) -> tuple[str, ...]:
         if text and not re.match(r"[-*+•\d]", text):
             break
         if text:
-            questions.append(re.sub(r"^(?:[-*+•]|\d+[.)])\s*", "", text)[:MOST_WORDS])
-    return tuple(questions[:MOST])
+            questions.append(re.sub(r"^(?:[-*+•]|\d+[.)])\s*", "", text)[:MAX_TEXT_CHARS])
+    return tuple(questions[:MAX_ENTRIES])
 
 
 def _parse_place(raw: object) -> Evidence | None:
     if isinstance(raw, str):
         path, _, lines = raw.partition(":")
-        return Evidence(path.strip()[:MOST_WORDS], _normalise_range(lines)) if path.strip() else None
+        return Evidence(path.strip()[:MAX_TEXT_CHARS], _normalise_range(lines)) if path.strip() else None
     if not isinstance(raw, dict):
         return None
-    path = _clean_text(raw.get("path") or raw.get("file"), MOST_WORDS)
+    path = _clean_text(raw.get("path") or raw.get("file"), MAX_TEXT_CHARS)
     if not path:
         return None
     lines = _lines_text(raw)
@@ -188,7 +190,7 @@ def _parse_place(raw: object) -> Evidence | None:
     if colon and not lines and tail[:1].isdigit():
         path, lines = name, tail
     what = raw.get("what") or raw.get("why") or raw.get("note") or raw.get("reason") or ""
-    return Evidence(path, _normalise_range(lines), _clean_text(what, MOST_WORDS))
+    return Evidence(path, _normalise_range(lines), _clean_text(what, MAX_TEXT_CHARS))
 
 
 def _lines_text(raw: Mapping[str, object]) -> str:

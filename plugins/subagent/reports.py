@@ -7,7 +7,7 @@ from tui_agent.plugin_api import DelegateReport, DisplayBlock, JsonMap, TextBloc
 _ENDS = {"completed": "done", "failed": "failed", "interrupted": "stopped", "budget": "out of budget"}
 
 
-def result(report: DelegateReport, found: JsonMap, display: tuple[DisplayBlock, ...]) -> ToolResult:
+def delegate_result(report: DelegateReport, found: JsonMap, display: tuple[DisplayBlock, ...]) -> ToolResult:
     """Return the result of a delegation: its `found` data, success and, on failure, the reason.
 
     The figures are left out of the model's text.

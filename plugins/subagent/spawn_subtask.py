@@ -4,11 +4,11 @@ from pydantic import Field
 
 from tui_agent.plugin_api import (
     BaseTool,
+    DelegateTask,
     Effect,
     Environment,
-    Errand,
-    Frozen,
-    Internal,
+    FrozenModel,
+    InternalEffect,
     JsonMap,
     MarkdownBlock,
     Preview,
@@ -19,12 +19,12 @@ from tui_agent.plugin_api import (
     tool_description,
 )
 
-from .reports import file_rows, result
+from .reports import delegate_result, file_rows
 
 MAX_TOKENS = 4_096
 
 
-class SpawnSubtaskArgs(Frozen):
+class SpawnSubtaskArgs(FrozenModel):
     """Arguments of spawn_subtask."""
 
     prompt: str = Field(min_length=1, description="the whole task: paths, names, when it is done")
@@ -49,7 +49,7 @@ class SpawnSubtask(BaseTool):
             verb="[Subtask]",
             timeout=None,
             parallel_safe=True,
-            parallel_among="subtasks",
+            parallel_group="subtasks",
             needs=frozenset({"delegate"}),
         )
 
@@ -60,7 +60,7 @@ class SpawnSubtask(BaseTool):
 
     def effects(self, args: SpawnSubtaskArgs) -> tuple[Effect, ...]:
         """Return an internal effect: the delegate's own calls are judged one by one."""
-        return (Internal(what="subtask"),)
+        return (InternalEffect(subject="subtask"),)
 
     async def preview(self, args: SpawnSubtaskArgs, env: Environment) -> Preview:
         """Return an empty preview: the task says enough."""
@@ -70,13 +70,13 @@ class SpawnSubtask(BaseTool):
         """Return the delegate's report, never its conversation."""
         if ctx.delegate is None:
             raise ToolError("Tasks cannot be delegated in this run.")
-        errand = Errand(task=args.prompt, tools=args.allowed_tools, max_tokens=args.max_tokens)
+        errand = DelegateTask(task=args.prompt, tools=args.allowed_tools, max_tokens=args.max_tokens)
         if args.agent:
-            errand = Errand(args.prompt, args.agent, args.allowed_tools, args.max_tokens)
+            errand = DelegateTask(args.prompt, args.agent, args.allowed_tools, args.max_tokens)
         report = await ctx.delegate.run(errand)
         answer: JsonMap = {
             "summary": report.summary,
             "files_created": list(report.files_created),
             "files_modified": list(report.files_modified),
         }
-        return result(report, answer, (MarkdownBlock(text=report.summary), *file_rows(report)))
+        return delegate_result(report, answer, (MarkdownBlock(text=report.summary), *file_rows(report)))

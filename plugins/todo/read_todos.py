@@ -3,8 +3,8 @@
 from tui_agent.plugin_api import (
     BaseTool,
     Effect,
-    Frozen,
-    Internal,
+    FrozenModel,
+    InternalEffect,
     TextBlock,
     ToolContext,
     ToolResult,
@@ -13,10 +13,10 @@ from tui_agent.plugin_api import (
     tool_description,
 )
 
-from .todo_text import progress, rows
+from .todo_text import format_items, format_progress
 
 
-class ReadTodosArgs(Frozen):
+class ReadTodosArgs(FrozenModel):
     """Arguments of read_todos: none."""
 
 
@@ -39,16 +39,16 @@ class ReadTodos(BaseTool):
 
     def effects(self, args: ReadTodosArgs) -> tuple[Effect, ...]:
         """Return an internal effect: only the session's own list is read."""
-        return (Internal(what="todos"),)
+        return (InternalEffect(subject="todos"),)
 
     async def run(self, args: ReadTodosArgs, ctx: ToolContext) -> ToolResult:
         """Return the list in order."""
         items = ctx.state.todo
         if not items:
             return text_result("There are no todos.", summary="none")
-        text = rows(items, ids=True)
+        text = format_items(items, ids=True)
         return text_result(
-            f"{progress(items)}\n{text}",
-            summary=progress(items),
-            display=(TextBlock(text=ctx.blobs.keep(rows(items))),),
+            f"{format_progress(items)}\n{text}",
+            summary=format_progress(items),
+            display=(TextBlock(text=ctx.blobs.put_text(format_items(items))),),
         )

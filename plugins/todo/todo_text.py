@@ -8,7 +8,7 @@ DONE = frozenset({"completed", "verified"})
 _MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "verified": "[x]", "abandoned": "[-]"}
 
 
-def rows(items: Sequence[TodoItem], *, ids: bool = False) -> str:
+def format_items(items: Sequence[TodoItem], *, ids: bool = False) -> str:
     """Return one line per item, in order; subtasks are indented by two spaces below their parent."""
     known = {item.id for item in items}
     children: dict[str | None, list[TodoItem]] = {}
@@ -25,7 +25,7 @@ def rows(items: Sequence[TodoItem], *, ids: bool = False) -> str:
     return "\n".join(lines)
 
 
-def progress(items: Sequence[TodoItem]) -> str:
+def format_progress(items: Sequence[TodoItem]) -> str:
     """Format progress as `2/5 done`; abandoned items do not count."""
     relevant = [item for item in items if item.status != "abandoned"]
     return f"{sum(item.status in DONE for item in relevant)}/{len(relevant)} done"

@@ -7,8 +7,8 @@ from pydantic import Field
 from tui_agent.plugin_api import (
     BaseTool,
     Effect,
-    Frozen,
-    Internal,
+    FrozenModel,
+    InternalEffect,
     TextBlock,
     TodoItem,
     TodoStatus,
@@ -17,18 +17,18 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
-    counted,
+    format_count,
     text_result,
     tool_description,
 )
 
-from .todo_text import progress, rows
+from .todo_text import format_items, format_progress
 
 MAX_ITEMS = 100
 MAX_CONTENT = 500
 
 
-class Todo(Frozen):
+class Todo(FrozenModel):
     """One item as the model writes it."""
 
     content: str
@@ -37,7 +37,7 @@ class Todo(Frozen):
     parent: str = Field(default="", description="id of another item")
 
 
-class WriteTodosArgs(Frozen):
+class WriteTodosArgs(FrozenModel):
     """Arguments of write_todos."""
 
     todos: tuple[Todo, ...]
@@ -57,23 +57,23 @@ class WriteTodos(BaseTool):
 
     def target(self, args: WriteTodosArgs) -> str:
         """Return the number of items."""
-        return counted(len(args.todos), "item")
+        return format_count(len(args.todos), "item")
 
     def effects(self, args: WriteTodosArgs) -> tuple[Effect, ...]:
         """Return an internal effect: only the session's own list changes."""
-        return (Internal(what="todos"),)
+        return (InternalEffect(subject="todos"),)
 
     async def run(self, args: WriteTodosArgs, ctx: ToolContext) -> ToolResult:
         """Return the new list in order."""
         items = _assign_ids(args.todos, ctx.state.todo)
         _check_tree(items)
         items, note = _keep_one_in_progress(items)
-        text = rows(items)
-        listing = f"{progress(items)}\n{text}" if items else "The list is empty now."
+        text = format_items(items)
+        listing = f"{format_progress(items)}\n{text}" if items else "The list is empty now."
         return text_result(
             f"{note}\n{listing}" if note else listing,
-            summary=progress(items),
-            display=(TextBlock(text=ctx.blobs.keep(text)),),
+            summary=format_progress(items),
+            display=(TextBlock(text=ctx.blobs.put_text(text)),),
             events=(TodoUpdated(items=items, note=note),),
         )
 

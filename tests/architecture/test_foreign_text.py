@@ -25,7 +25,7 @@ SEQUENCES = {
     "plugins/shell/output.py": "what it takes out of a program's output",
     "tui_agent/cli/output.py": "colour of its own",
     "tui_agent/cli/themes.py": "colour of its own",
-    "tui_agent/export/story.py": "what it takes out of a text",
+    "tui_agent/export/export_content.py": "what it takes out of a text",
 }
 """Who may name a control sequence."""
 

@@ -110,7 +110,10 @@ def test_the_engine_knows_no_screen_and_nothing_of_what_few_models_need(module: 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
-    ["import tui_agent.tui.app", "import tui_agent.tui.screens.replay.app, tui_agent.session.recorded"],
+    [
+        "import tui_agent.tui.app",
+        "import tui_agent.tui.screens.replay.app, tui_agent.session.recorded_session",
+    ],
 )
 def test_the_apps_process_loads_no_engine(code: str) -> None:
     assert not loaded(code) & {"litellm", "tiktoken", "httpx", "jinja2"}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import Source, product
-from tui_agent.store.files import FILE_MODE
+from tui_agent.store.file_ops import FILE_MODE
 
 UNSAFE = {
     "mktemp",
@@ -34,7 +34,7 @@ NAMES_THEM = {
 FOLLOWED = {
     "tui_agent/tui/prompt/history.py": "a user may keep it elsewhere by a link; its folder is the user's own"
 }
-MODES = {"FILE_MODE", "TEMPORARY", "USUAL_MODE", "mode"}
+MODES = {"FILE_MODE", "TEMPORARY_MODE", "USUAL_MODE", "mode"}
 """Names of modes, each checked where it is given: 0600, or what a new file of the user's has."""
 
 

@@ -23,14 +23,14 @@ from typing import Any
 from tests.e2e.conftest import ROOT, Program
 from tests.e2e.terminal import Terminal
 from tests.stubs.strict_history import faults_in
-from tui_agent.folds.base import branch, fold
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import RunResumed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
-from tui_agent.store.reader import read_records
+from tui_agent.store.log_reader import read_records
 
 SESSION = "ses_killed"
 PATIENCE = 30.0
@@ -236,10 +236,10 @@ class Chain:
         cpu = _cpu(
             engine_of(terminal.process.pid)
         )  # the wall's time is as the engine noted it: drawing is ours
-        self._timed(_resumes(self.log())[-1].at - started, cpu)
+        self._timed(_resumes(self.log())[-1].time - started, cpu)
 
     def _state(self) -> SessionStateView:
-        return fold(SessionState(), branch(self.log()))
+        return fold(SessionState(), current_branch(self.log()))
 
     def _wait_for(self, terminal: Terminal, seen: Any, what: str) -> None:
         end = time.monotonic() + PATIENCE
@@ -284,7 +284,7 @@ class Chain:
         assert set(lines.values()) <= {1}, "a command ran twice"
         assert sum(lines.values()) <= len(starts)
         messages = ModelMessages()
-        for record in branch(records):
+        for record in current_branch(records):
             if isinstance(record, Envelope):
                 messages.apply(record)
         closed = not records or isinstance(events[-1], RunResumed) or events[-1].kind == "run.finished"

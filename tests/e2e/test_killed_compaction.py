@@ -11,9 +11,9 @@ import pytest
 from tests.e2e.conftest import Program
 from tests.stubs.strict_history import faults_in
 from tui_agent.context.summary import TITLE
-from tui_agent.folds.base import branch, fold
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
-from tui_agent.store.reader import read_records
+from tui_agent.store.log_reader import read_records
 
 pytestmark = pytest.mark.e2e
 
@@ -126,6 +126,6 @@ def test_a_summary_cut_by_a_kill_is_made_by_the_next_run(
     for body in provider.asked:
         said = [one["role"] for one in body["messages"]]
         assert said[-1] in ("user", "tool") and ("tools" not in body or TASK in json.dumps(body["messages"]))
-    history = fold(ModelMessages(), branch(records))
+    history = fold(ModelMessages(), current_branch(records))
     assert not faults_in(history) and "All done." in str(history[-1])
     assert program.ask("sessions", "verify", SESSION).returncode == 0

@@ -17,7 +17,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.ids import SessionId
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 pytestmark = pytest.mark.e2e
 

@@ -130,7 +130,7 @@ def test_the_installed_wheel_runs_a_demo_without_a_network(
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["payload"]["kind"] == "run.finished"
     doctor = call("doctor", "--json", "--data-dir", str(program.data))
-    states = {line["what"]: line["state"] for line in map(json.loads, doctor.stdout.splitlines())}
+    states = {line["check"]: line["state"] for line in map(json.loads, doctor.stdout.splitlines())}
     assert states["installation"] == "ok"
     assert states["plugins"] == "ok"
 

@@ -10,7 +10,7 @@ import anyio
 from pydantic import BaseModel
 
 from tests.stubs.clock import SequentialIds
-from tui_agent.context.compaction_limits import Shrinking
+from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.tokens import Tokens
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.model.agent import ModelAgent
@@ -21,18 +21,18 @@ from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
-from tui_agent.ports.delegate import Delegation
+from tui_agent.ports.delegate import DelegationRules
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook
 from tui_agent.ports.knowledge import Knowledge
 from tui_agent.ports.middleware import Middleware
-from tui_agent.ports.model import Finished, ModelChunk, ModelClient, ModelRequest, TextChunk, ToolCallChunk
+from tui_agent.ports.model import FinishChunk, ModelChunk, ModelClient, ModelRequest, TextChunk, ToolCallChunk
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import Command
-from tui_agent.protocol.effects import Effect, Internal, Writes
+from tui_agent.protocol.effects import Effect, InternalEffect, WriteEffect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import RunStarted
@@ -41,12 +41,12 @@ from tui_agent.protocol.ids import RunId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import Budgets, ModelInfo, PolicyName, SessionSettings
 from tui_agent.session.clock import SystemClock
-from tui_agent.session.resume import Unfinished, begin, take_up
-from tui_agent.store.files import FileOps
-from tui_agent.store.log import SessionLog
+from tui_agent.session.resume import UnfinishedHistory, record_new_session, resume_session
+from tui_agent.store.file_ops import FileOps
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.store.session_log import SessionLog
+from tui_agent.store.session_store import SessionStore
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 MODEL = ModelInfo(profile="fake", provider="fake", model="fake", window=10_000, max_output=1000)
@@ -55,7 +55,7 @@ PolicyAnswer = Callable[[str, Sequence[Effect], PolicyFacts], Decision]
 
 
 def say(text: str) -> list[ModelChunk]:
-    return [TextChunk(text), Finished("stop")]
+    return [TextChunk(text), FinishChunk("stop")]
 
 
 def call(*calls: tuple[str, str], text: str = "") -> list[ModelChunk]:
@@ -65,7 +65,7 @@ def call(*calls: tuple[str, str], text: str = "") -> list[ModelChunk]:
         ToolCallChunk(index, f"c{id(calls)}_{index}", name, arguments)
         for index, (name, arguments) in enumerate(calls)
     ]
-    return [*chunks, Finished("tool_calls")]
+    return [*chunks, FinishChunk("tool_calls")]
 
 
 class FakeModel:
@@ -128,7 +128,7 @@ class EchoTool:
         return args.words
 
     def effects(self, args: Words) -> tuple[Effect, ...]:
-        return (Writes(path="x"),) if self.writes else (Internal(what="echo"),)
+        return (WriteEffect(path="x"),) if self.writes else (InternalEffect(subject="echo"),)
 
     async def preview(self, args: Words, env: Environment) -> Preview:
         return Preview((), content=args.words)
@@ -148,7 +148,7 @@ def allow(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
 
 
 def ask(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
-    if f"allow tool {tool}" in facts.granted:
+    if f"allow tool {tool}" in facts.session_rules:
         return Decision("allow", "granted", "allowed for this session")
     return Decision("ask", "test.ask", "the test asks")
 
@@ -255,8 +255,8 @@ async def running(
     hooks: Sequence[Hook] = (),
     facts: JsonMap | None = None,
     env: Callable[[Path], Environment] = LocalEnvironment,
-    shrinking: Shrinking | None = None,
-    delegation: Delegation | None = None,
+    shrinking: CompactionSettings | None = None,
+    delegation: DelegationRules | None = None,
     knowledge: Knowledge | None = None,
     repomap: RepoMaps | None = None,
     clock: SystemClock | None = None,
@@ -266,9 +266,9 @@ async def running(
     """An engine that serves until the block ends; `env` makes the environment of a workspace."""
     clock = clock or QuickClock()
     log = _log(SessionStore(tmp_path / "sessions", clock, Redactor(), ops=ops), session)
-    history, past = log.read(), Unfinished()
+    history, past = log.read(), UnfinishedHistory()
     bench: list[Bench] = []
-    recorder = Recorder(log, past.passing(history), (lambda event: bench[0].seen(event),))
+    recorder = Recorder(log, past.track(history), (lambda event: bench[0].seen(event),))
     model = FakeModel(answers)
     clients: list[ModelClient] = [model]
     workspace = workspace or tmp_path / "workspace"
@@ -282,7 +282,7 @@ async def running(
         policy=FakePolicy(policy),
         middlewares=[make(recorder) if callable(make) else make for make in middlewares],
         agents=agents or {"default": ModelAgent},
-        client=lambda info: clients[-1],
+        client_for=lambda info: clients[-1],
         resolve_model=_resolve,
         tokens=tokens or Tokens(calibration=recorder.calibration),
         repomap=repomap,
@@ -295,17 +295,17 @@ async def running(
         checkpoints=_store(checkpoints, workspace, log.folder),
         hooks=hooks,
         hook_facts=facts or {},
-        shrinking=shrinking or Shrinking(),
-        delegation=delegation or Delegation(),
+        compaction_limits=shrinking or CompactionSettings(),
+        delegation=delegation or DelegationRules(),
         knowledge=knowledge or Knowledge(),
     )
     engine = Engine(parts, lambda error: bench[0].trouble(error))
     bench.append(Bench(engine, recorder, model, [], clients.append, on_event=on_event))
     if history:
-        take_up(recorder, RUN, past.records, log.repaired, log.blobs if interactive else None)
+        resume_session(recorder, RUN, past.records, log.repair, log.blobs if interactive else None)
     else:
         settings = SessionSettings(model=MODEL, policy=policy_name, budgets=budgets or Budgets())
-        begin(recorder, RUN, workspace=str(workspace), settings=settings)
+        record_new_session(recorder, RUN, workspace=str(workspace), settings=settings)
     try:
         async with _serving(engine) if serve else nullcontext():
             yield bench[0]
@@ -337,7 +337,7 @@ def _registry(tools: Sequence[object]) -> ToolRegistry:
 
 def _store(wanted: bool | Checkpoints, workspace: Path, folder: Path) -> Checkpoints | None:
     if isinstance(wanted, bool):
-        return GitShadow(workspace, folder / "checkpoints.git") if wanted else None
+        return GitCheckpoints(workspace, folder / "checkpoints.git") if wanted else None
     return wanted
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import anyio
 
 from tests.engine.harness import MODEL, Bench, EchoTool, FakeModel, Words, call, say
-from tui_agent.context.compaction_limits import Shrinking
+from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.models.faults import fault
 from tui_agent.ports.model import ModelChunk, ModelRequest
 from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec
@@ -18,18 +18,18 @@ from tui_agent.protocol.commands import (
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,
-    ContextCut,
     ContextPacked,
     ContextStuck,
+    ContextTruncated,
 )
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
 
 PROMPT = "You write the summary."
-LIMITS = Shrinking(prompt=PROMPT)
-ONLY_SUMMARIES = Shrinking(prompt=PROMPT, reduce_at=0)
-ONLY_OUTPUTS = Shrinking(prompt=PROMPT, compact_at=0)
+LIMITS = CompactionSettings(prompt=PROMPT)
+ONLY_SUMMARIES = CompactionSettings(prompt=PROMPT, reduce_at=0)
+ONLY_OUTPUTS = CompactionSettings(prompt=PROMPT, compact_at=0)
 TASK = "Port the parser to the new grammar."
 RULE = "Never touch the files below vendor/."
 WINDOW_CHARS = 40_000
@@ -106,7 +106,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 async def rests(bench: Bench) -> None:
     """Wait until nothing runs."""
-    await until(lambda: not bench.engine._turns.running)
+    await until(lambda: not bench.engine._turns.is_running)
 
 
 async def compact(bench: Bench, focus: str = "", count: int = 1) -> Envelope:
@@ -143,8 +143,8 @@ def manifests(bench: Bench) -> list[ContextPacked]:
     return [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)]
 
 
-def cuts(bench: Bench) -> list[ContextCut]:
-    return [one for one in bench.of(ContextCut) if isinstance(one, ContextCut)]
+def cuts(bench: Bench) -> list[ContextTruncated]:
+    return [one for one in bench.of(ContextTruncated) if isinstance(one, ContextTruncated)]
 
 
 class Small(Worker):

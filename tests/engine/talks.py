@@ -9,7 +9,7 @@ from typing import Any
 from tests.engine.harness import Bench, call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.policy.decision.policy import RulePolicy
-from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, Delegation, Role
+from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, DelegationRules, Role
 from tui_agent.ports.model import ModelChunk, ModelRequest
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.tool import ToolFinished
@@ -25,9 +25,9 @@ ROLES = {
 }
 
 
-def rules(**changed: Any) -> Delegation:
+def rules(**changed: Any) -> DelegationRules:
     """Delegation as the product sets it up, with these limits."""
-    return Delegation(roles=ROLES, offered=("verify",), **changed)
+    return DelegationRules(roles=ROLES, offered_roles=("verify",), **changed)
 
 
 def tools() -> list[object]:
@@ -94,7 +94,7 @@ def judged(tool: str, effects: Any, facts: Any) -> Any:
 
 @asynccontextmanager
 async def talking(
-    tmp_path: Path, talks: Talks, delegation: Delegation | None = None, **more: Any
+    tmp_path: Path, talks: Talks, delegation: DelegationRules | None = None, **more: Any
 ) -> AsyncIterator[Bench]:
     """An engine whose models answer by `talks`; what it is made with can be changed."""
     async with running(

@@ -22,8 +22,8 @@ from tui_agent.ports.tool import Preview
 from tui_agent.protocol.commands import (
     Close,
     Command,
+    ContinueTurn,
     DecidePermission,
-    GoOn,
     Queue,
     RunUserShell,
     SubmitPrompt,
@@ -36,7 +36,7 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.protocol.settings import Budgets
-from tui_agent.store.reader import read_records
+from tui_agent.store.log_reader import read_records
 
 WHOLE: Final = "ses_whole"
 ViewT = TypeVar("ViewT")
@@ -111,7 +111,7 @@ async def asked(
 
 def waits(tmp_path: Path, session: str) -> bool:
     """Whether the log ends while a call waits for the user."""
-    return any(one.asked for one in whole(SessionState(), tmp_path, session).open_calls)
+    return any(one.awaits_decision for one in whole(SessionState(), tmp_path, session).open_calls)
 
 
 def whole(start: Projection[ViewT], tmp_path: Path, session: str) -> ViewT:
@@ -158,7 +158,7 @@ async def test_after_a_kill_at_any_event_a_yes_runs_what_waited_once_and_nothing
             waited += 1
             left = len(state.open_calls)
             bench.on_event = yes(bench)
-            bench.submit(GoOn())
+            bench.submit(ContinueTurn())
             await bench.until("turn.finished", bench.kinds().count("turn.finished") + 1)
             assert bench.kinds().index("tool.started") > bench.kinds().index("permission.decided"), end
             assert bench.kinds().count("model.requested") == len(three()) - answered, end
@@ -172,7 +172,7 @@ async def test_after_a_kill_at_any_event_a_yes_runs_what_waited_once_and_nothing
 async def test_a_kill_between_the_questions_changes_nothing(tmp_path: Path) -> None:
     await asked(tmp_path)
     async with running(tmp_path, [], tools(), policy=ask, session=WHOLE) as bench:
-        bench.submit(GoOn())
+        bench.submit(ContinueTurn())
         await bench.until("permission.requested")
         lines = lines_of(tmp_path)
     for end in range(1, len(lines) + 1):
@@ -183,7 +183,7 @@ async def test_a_kill_between_the_questions_changes_nothing(tmp_path: Path) -> N
             assert len(bench.recorder.state.open_calls) == (3 if waiting else 0), end
             if waiting:
                 bench.on_event = yes(bench)
-                bench.submit(GoOn())
+                bench.submit(ContinueTurn())
                 await bench.until("turn.finished", bench.kinds().count("turn.finished") + 1)
                 assert starts(tmp_path, session) == Counter("abcd"), end
         assert waiting == any(b'"permission.requested"' in line for line in lines[:end]), end
@@ -198,7 +198,7 @@ async def test_in_the_last_turn_that_may_be_the_call_is_asked_about_again(tmp_pa
     await asked(tmp_path, budgets=Budgets(max_turns=1))
     async with running(tmp_path, three()[1:], tools(), policy=ask, session=WHOLE) as bench:
         bench.on_event = yes(bench)
-        bench.submit(GoOn())
+        bench.submit(ContinueTurn())
         await bench.until("turn.finished", 2)
         bench.submit(SubmitPrompt(text="more"))
         rejected = await bench.until("command.rejected")
@@ -211,7 +211,7 @@ async def test_every_view_shows_the_call_as_waiting_again(tmp_path: Path) -> Non
     async with running(tmp_path, three()[1:], tools(), policy=ask, session=WHOLE) as bench:
         assert bench.recorder.state.permissions == () and not bench.of(ToolFinished)
         assert bench.recorder.state.last_turn_end == "interrupted"
-        bench.submit(GoOn())
+        bench.submit(ContinueTurn())
         again = (await bench.until("permission.requested")).payload
         state, approvals = bench.recorder.state, whole(Approvals(), tmp_path, WHOLE)
         assert approvals.permissions == state.permissions == (again,)
@@ -252,7 +252,7 @@ async def test_the_question_is_that_of_today_with_the_digest_of_today(tmp_path: 
         lines = lines_of(tmp_path)
     cut(tmp_path, lines, WHOLE)
     async with running(tmp_path, [], [echo], policy=ask, session=WHOLE) as bench:
-        bench.submit(GoOn())
+        bench.submit(ContinueTurn())
         same = await question(bench)
         assert (same.digest, same.effects) == (then.digest, then.effects)
         assert same.request_id != then.request_id
@@ -261,7 +261,7 @@ async def test_the_question_is_that_of_today_with_the_digest_of_today(tmp_path: 
     cut(tmp_path, lines, WHOLE)
     echo.now = "changed since"
     async with running(tmp_path, [], [echo], policy=ask, session=WHOLE) as bench:
-        bench.submit(GoOn())
+        bench.submit(ContinueTurn())
         now = await question(bench)
         assert now.digest != then.digest
         bench.submit(DecidePermission(request_id=now.request_id, decision="allow"))
@@ -274,7 +274,7 @@ async def test_a_policy_that_allows_by_now_does_not_stand_in_for_the_answer(tmp_
     await asked(tmp_path)
     used = tools()
     async with running(tmp_path, three()[1:], used, policy=allow, session=WHOLE) as bench:
-        bench.submit(GoOn())
+        bench.submit(ContinueTurn())
         question = (await bench.until("permission.requested")).payload
         assert isinstance(question, PermissionRequested) and "before you answered" in question.reason
         assert used[1].ran == []
@@ -290,7 +290,7 @@ async def test_a_policy_that_denies_by_now_is_heard(tmp_path: Path) -> None:
     await asked(tmp_path)
     used = tools()
     async with running(tmp_path, [say("Well.")], used, policy=deny, session=WHOLE) as bench:  # type: ignore[arg-type]
-        bench.submit(GoOn())
+        bench.submit(ContinueTurn())
         await bench.until("turn.finished", bench.kinds().count("turn.finished") + 1)
         legal(bench)
     assert not used[0].ran and not used[1].ran
@@ -356,14 +356,14 @@ async def test_queued_messages_wait_until_the_question_is_answered(tmp_path: Pat
     async with running(
         tmp_path, [*three()[1:], say("That too.")], tools(), policy=ask, session=WHOLE
     ) as bench:
-        bench.submit(GoOn())
+        bench.submit(ContinueTurn())
         question = (await bench.until("permission.requested")).payload
         assert isinstance(question, PermissionRequested)
         assert len(bench.recorder.state.queue) == 1 and not bench.of(ToolStarted)
         bench.on_event = yes(bench)
         bench.submit(DecidePermission(request_id=question.request_id, decision="allow"))
         await bench.until("turn.finished", bench.kinds().count("turn.finished") + 2)
-        begun = [one.goes_on for one in bench.of(TurnStarted) if isinstance(one, TurnStarted)]
+        begun = [one.is_continuation for one in bench.of(TurnStarted) if isinstance(one, TurnStarted)]
         assert begun == [True, False] and not bench.recorder.state.queue
         legal(bench)
 
@@ -373,7 +373,7 @@ async def test_arguments_that_are_kept_elsewhere_come_back_whole(tmp_path: Path)
     await asked(tmp_path, three(LONG))
     async with running(tmp_path, three()[1:], used, policy=ask, session=WHOLE) as bench:
         bench.on_event = yes(bench)
-        bench.submit(GoOn())
+        bench.submit(ContinueTurn())
         await bench.until("turn.finished", bench.kinds().count("turn.finished") + 1)
     assert used[1].ran == [LONG, "d"]
 

@@ -31,7 +31,7 @@ from tui_agent.protocol.events.context import (
 from tui_agent.protocol.messages import SummaryMessage, ToolMessage
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 
 async def test_one_message_comes_back_and_a_pin_holds_over_the_next_compaction(tmp_path: Path) -> None:
@@ -43,7 +43,9 @@ async def test_one_message_comes_back_and_a_pin_holds_over_the_next_compaction(t
         bench.submit(PinContext(seqs=(result.seq,)))
         await compact(bench)
         assert "output of call 0" in words(bench.recorder.messages()[0])
-        second = [one for one in bench.recorder.history().originals() if isinstance(one, ToolMessage)][1]
+        second = [one for one in bench.recorder.model_messages().originals() if isinstance(one, ToolMessage)][
+            1
+        ]
         bench.submit(RestoreContext(seqs=(second.seq,)))
         await bench.until("context.restored")
         assert "output of call 1" in words(bench.recorder.messages()[-1])
@@ -61,7 +63,9 @@ async def test_what_comes_back_moves_the_meter_at_once_and_is_no_words_of_the_us
         ledger = Ledger()
         made = await compact(bench)
         small = bench.recorder.meter
-        second = [one for one in bench.recorder.history().originals() if isinstance(one, ToolMessage)][1]
+        second = [one for one in bench.recorder.model_messages().originals() if isinstance(one, ToolMessage)][
+            1
+        ]
         bench.submit(RestoreContext(seqs=(second.seq,)))
         event = await bench.until("context.restored")
         await rests(bench)
@@ -69,7 +73,7 @@ async def test_what_comes_back_moves_the_meter_at_once_and_is_no_words_of_the_us
         assert held.used == sum(one.tokens for one in held.sections) > small.used + 300
         for one in bench.events:
             ledger.apply(one)
-        assert next(one for one in ledger.view().messages if one.seq == event.seq).who == "output"
+        assert next(one for one in ledger.view().messages if one.seq == event.seq).sender == "output"
         await turn(bench, "on", 2)
         packed = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)][-1]
         sent = {one.name: one.tokens for one in packed.sections}
@@ -123,12 +127,12 @@ async def test_a_later_run_counts_the_answers_behind_a_summary_too(tmp_path: Pat
         bench.use(model)
         await turn(bench, TASK)
         await compact(bench)
-    assert [one.place for one in model.asked] == list(range(6))
+    assert [one.answer_index for one in model.asked] == list(range(6))
     again = Worker([say("ok")])
     async with running(tmp_path, [], [Output()], shrinking=LIMITS) as bench:
         bench.use(again)
         await turn(bench, "go on")
-        assert again.asked[0].place == 6 and isinstance(again.asked[0].messages[0], SummaryMessage)
+        assert again.asked[0].answer_index == 6 and isinstance(again.asked[0].messages[0], SummaryMessage)
 
 
 async def test_what_cannot_come_back_is_refused(tmp_path: Path) -> None:

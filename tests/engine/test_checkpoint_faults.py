@@ -11,13 +11,13 @@ from tests.engine.harness import QuickClock, call, running, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
 from tests.stubs.checkpoints import workspace
 from tests.stubs.tool_context import tools_of
-from tui_agent.engine.checkpoints.recorder import Upkeep
+from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointMaintenance
 from tui_agent.errors import CheckpointError
-from tui_agent.ports.checkpoint import Baseline, Changes, Restored, RestorePlan
+from tui_agent.ports.checkpoint import Baseline, RestorePlan, RestoreResult, WorkspaceChanges
 from tui_agent.protocol.commands import Close, Revert, SubmitPrompt, Undo
 from tui_agent.protocol.events.files import Author, CheckpointTaken
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 
 def store_of(tmp_path: Path) -> Path:
@@ -103,7 +103,7 @@ async def test_a_turn_that_is_stopped_while_the_first_checkpoint_is_taken_keeps_
 class SlowStore:
     """A store whose upkeep lasts until it is ended; everything else is at once."""
 
-    unavailable = ""
+    unavailable_reason = ""
     head = "c" * 40
 
     def __init__(self, *, fails: bool = False) -> None:
@@ -113,25 +113,27 @@ class SlowStore:
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
         return None if known else Baseline(self.head, ())
 
-    def notices(self) -> tuple[str, ...]:
+    def take_notices(self) -> tuple[str, ...]:
         return ()
 
-    async def look(self, paths: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> Changes:
-        return Changes((), ())
+    async def find_changes(
+        self, paths: Sequence[str] | None = None, *, extra_paths: Sequence[str] = ()
+    ) -> WorkspaceChanges:
+        return WorkspaceChanges((), ())
 
-    async def late(self, paths: Sequence[str], at: float) -> frozenset[str]:
+    async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
         return frozenset()
 
-    async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
+    async def commit(self, changes: WorkspaceChanges, *, part: int, author: Author, message: str) -> str:
         return self.head
 
-    async def plan(self, source: str, named: Sequence[str] = ()) -> RestorePlan:
+    async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
         return RestorePlan(source, self.head, ())
 
-    async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> Restored:
-        return Restored(self.head, (), ())
+    async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
+        return RestoreResult(self.head, (), ())
 
-    async def settle(self) -> bool:
+    async def run_maintenance(self) -> bool:
         self.log.append("begins")
         if self.fails:
             raise CheckpointError("No space left on device.")
@@ -147,18 +149,18 @@ class SlowStore:
 
 async def test_upkeep_begins_when_nothing_runs_and_ends_at_once_when_something_does() -> None:
     store = SlowStore()
-    upkeep = Upkeep(store, QuickClock(), lambda fault: None)
+    upkeep = CheckpointMaintenance(store, QuickClock(), lambda fault: None)
     async with anyio.create_task_group() as group:
         group.start_soon(upkeep.run)
         await anyio.wait_all_tasks_blocked()
         assert store.log == []
-        upkeep.rest()
+        upkeep.start_when_idle()
         await anyio.wait_all_tasks_blocked()
         assert store.log == ["begins"]
         upkeep.stop()
         await anyio.wait_all_tasks_blocked()
         assert store.log == ["begins", "ends"]
-        upkeep.rest()
+        upkeep.start_when_idle()
         upkeep.stop()
         await anyio.wait_all_tasks_blocked()
         assert store.log == ["begins", "ends"]
@@ -168,11 +170,11 @@ async def test_upkeep_begins_when_nothing_runs_and_ends_at_once_when_something_d
 async def test_upkeep_that_fails_is_told_once_and_tried_again() -> None:
     store = SlowStore(fails=True)
     faults: list[str] = []
-    upkeep = Upkeep(store, QuickClock(), lambda fault: faults.append(fault.message))
+    upkeep = CheckpointMaintenance(store, QuickClock(), lambda fault: faults.append(fault.message))
     async with anyio.create_task_group() as group:
         group.start_soon(upkeep.run)
         for _ in range(3):
-            upkeep.rest()
+            upkeep.start_when_idle()
             await anyio.wait_all_tasks_blocked()
         group.cancel_scope.cancel()
     assert store.log == ["begins"] * 3
@@ -210,4 +212,4 @@ async def test_a_run_that_nobody_attends_owns_its_checkpoints_at_its_end(tmp_pat
                 await bench.engine._checkpointing.begin()  # which the first message began beside its turn
                 bench.submit(Close())
         assert (store_of(tmp_path) / "objects" / "info" / "alternates").exists() == borrows
-    assert await GitShadow(folder, store_of(tmp_path)).verify() == []
+    assert await GitCheckpoints(folder, store_of(tmp_path)).verify() == []

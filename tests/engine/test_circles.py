@@ -18,11 +18,11 @@ from tests.engine.long_histories import (
     until,
 )
 from tests.stubs.legal_history import check_pairs
-from tui_agent.context.compaction_limits import Shrinking
-from tui_agent.engine.compaction.circuit_breaker import APART, SAME_CALLS, TIGHT
-from tui_agent.engine.compaction.compactor import CIRCLES, OUT_OF_CIRCLES
+from tui_agent.context.compaction_limits import CompactionSettings
+from tui_agent.engine.compaction.circuit_breaker import MAX_SAME_CALLS, MIN_REQUESTS_BETWEEN, TIGHT_HINT
+from tui_agent.engine.compaction.compactor import LOOP_HINT, LOOP_MESSAGE
 from tui_agent.ports.tool import ToolContext, ToolResult
-from tui_agent.protocol.commands import GoOn, Steer, SubmitPrompt
+from tui_agent.protocol.commands import ContinueTurn, Steer, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, ContextReduced, ContextStuck
 from tui_agent.protocol.events.turn import TurnFinished
@@ -62,7 +62,7 @@ async def test_the_same_calls_after_each_summary_end_the_turn_and_a_message_goes
             await turn(bench, TASK)
             (end,) = bench.of(TurnFinished)
             assert isinstance(end, TurnFinished) and end.reason == "stuck", name
-            assert end.detail == f"{CIRCLES} {OUT_OF_CIRCLES}", name
+            assert end.detail == f"{LOOP_MESSAGE} {LOOP_HINT}", name
             assert len(model.requests) < 60 and len(compactions(bench)) <= 4, name
             model.work = [say("I see.")]
             await turn(bench, "Look at the grammar instead.", 2)
@@ -79,7 +79,7 @@ async def test_a_circle_goes_on_over_runs_and_turns_without_new_words(tmp_path: 
             async with running(folder, [], [Output()], shrinking=limits, budgets=few) as bench:
                 bench.use(model)
                 told = bench.kinds().count("turn.finished")
-                bench.submit(SubmitPrompt(text=TASK) if runs == 1 else GoOn())
+                bench.submit(SubmitPrompt(text=TASK) if runs == 1 else ContinueTurn())
                 await bench.until("turn.finished", told + 1)
                 ended = bench.recorder.state.last_turn_end
             if ended == "stuck":
@@ -96,15 +96,15 @@ async def test_summaries_are_as_far_apart_in_a_later_run(tmp_path: Path) -> None
         async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES, budgets=few) as bench:
             model_of(bench, model, 9_000)
             told = bench.kinds().count("turn.finished")
-            bench.submit(SubmitPrompt(text=task_of(280)) if runs == 0 else GoOn())
+            bench.submit(SubmitPrompt(text=task_of(280)) if runs == 0 else ContinueTurn())
             await bench.until("turn.finished", told + 1)
-            all_of_it = [one.payload for one in bench.recorder.behind(-1) if isinstance(one, Envelope)]
+            all_of_it = [one.payload for one in bench.recorder.records_after(-1) if isinstance(one, Envelope)]
     requests, at = 0, list[int]()
     for one in all_of_it:
         requests += isinstance(one, ContextPacked)
         at += [requests] if isinstance(one, ContextCompacted) else []
-    assert len(at) > 1 and min(b - a for a, b in pairwise(at)) >= APART, at
-    assert sum(isinstance(one, ContextStuck) and one.hint == TIGHT for one in all_of_it) == 1
+    assert len(at) > 1 and min(b - a for a, b in pairwise(at)) >= MIN_REQUESTS_BETWEEN, at
+    assert sum(isinstance(one, ContextStuck) and one.hint == TIGHT_HINT for one in all_of_it) == 1
 
 
 async def test_calls_whose_results_differ_are_let_go_on_longer(tmp_path: Path) -> None:
@@ -113,11 +113,11 @@ async def test_calls_whose_results_differ_are_let_go_on_longer(tmp_path: Path) -
         bench.use(model)
         await turn(bench, TASK)
         assert bench.recorder.state.last_turn_end == "stuck"
-        assert len(compactions(bench)) == SAME_CALLS - 1
+        assert len(compactions(bench)) == MAX_SAME_CALLS - 1
 
 
 async def test_one_new_call_between_two_summaries_is_no_circle(tmp_path: Path) -> None:
-    for limits in (ONLY_SUMMARIES, LIMITS, Shrinking(prompt=LIMITS.prompt, compact_at=0)):
+    for limits in (ONLY_SUMMARIES, LIMITS, CompactionSettings(prompt=LIMITS.prompt, compact_at=0)):
         folder = tmp_path / str(limits.compact_at + limits.reduce_at)
         folder.mkdir()
         answers = asks_for(ROUND, 100)

@@ -26,9 +26,9 @@ from tests.engine.long_histories import (
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.summary import STORY, TITLE
-from tui_agent.folds.context.compacted_history import REDUCED
+from tui_agent.folds.context.compacted_history import REDUCED_PREFIX
 from tui_agent.models.faults import fault
-from tui_agent.ports.model import Finished, TextChunk, ToolCallChunk
+from tui_agent.ports.model import FinishChunk, TextChunk, ToolCallChunk
 from tui_agent.protocol.events.context import (
     ContextReduced,
 )
@@ -73,7 +73,7 @@ async def test_old_outputs_are_put_away_first_in_few_big_portions(tmp_path: Path
         first = reduced[0]
         assert first.after_tokens <= first.before_tokens - 1_000
         last = [one for one in model.asked[-1].messages if isinstance(one, ToolMessage)]
-        away = [one for one in last if words(one).startswith(REDUCED)]
+        away = [one for one in last if words(one).startswith(REDUCED_PREFIX)]
         assert away == last[: len(away)] and "output of call 19" in words(last[-1])
         artifact = first.artifacts[0]
         assert bench.recorder.state.artifacts[artifact.id].sha256 == artifact.sha256
@@ -119,10 +119,10 @@ async def test_a_mentioned_file_is_neither_a_turn_nor_the_users_words(tmp_path: 
 
 BAD = {
     "empty": lambda number: say("  "),
-    "refused": lambda number: [TextChunk("No."), Finished("refusal")],
-    "cut": lambda number: [TextChunk("So long"), Finished("length")],
+    "refused": lambda number: [TextChunk("No."), FinishChunk("refusal")],
+    "cut": lambda number: [TextChunk("So long"), FinishChunk("length")],
     "too long": lambda number: say("very long " * 5_000),
-    "a call": lambda number: [ToolCallChunk(0, "x1", "output", "{}"), Finished("tool_calls")],
+    "a call": lambda number: [ToolCallChunk(0, "x1", "output", "{}"), FinishChunk("tool_calls")],
     "a fault": lambda number: [fault("auth", "no key")],
     "overflow": lambda number: [fault("overflow", "too long")],
 }

@@ -46,7 +46,7 @@ async def test_a_compaction_by_command_dwells_on_its_focus_and_can_be_taken_back
         event = await compact(bench, "the lexer")
         assert "the lexer" in of(model.summaries[0])
         (made,) = compactions(bench)
-        assert made.by == "user" and made.focus == "the lexer" and made.request_id is not None
+        assert made.trigger == "user" and made.focus == "the lexer" and made.request_id is not None
         assert "Story 1" in str(made.summary) and not made.fault
         assert len(bench.recorder.messages()) < len(before)
         bench.submit(RestoreContext(compaction=event.seq))
@@ -94,7 +94,7 @@ async def test_a_hook_can_forbid_a_compaction_and_add_what_it_is_to_dwell_on(tmp
         bench.use(model)
         await turn(bench, TASK)
         await compact(bench, "the lexer")
-        assert heard[0]["by"] == "user" and heard[0]["focus"] == "the lexer" and heard[0]["tokens"]
+        assert heard[0]["trigger"] == "user" and heard[0]["focus"] == "the lexer" and heard[0]["tokens"]
         assert "Mind the names." in of(model.summaries[0])
         answer[0] = HookAnswer(decision="deny", reason="not now")
         bench.submit(Compact())

@@ -29,12 +29,12 @@ PRIVATE = "cat ../home/diary.txt"
 def not_understood(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
     reason = "it is not known what ./look.sh does"
     if not facts.interactive:
-        return Decision("deny", "ask.commands", reason, unanswered=True, may_try=True)
-    return Decision("ask", "ask.commands", reason, may_try=True)
+        return Decision("deny", "ask.commands", reason, nobody_to_ask=True, can_try_in_sandbox=True)
+    return Decision("ask", "ask.commands", reason, can_try_in_sandbox=True)
 
 
 def dangerous(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
-    return Decision("ask", "ask.commands", "it deletes", may_try=False)
+    return Decision("ask", "ask.commands", "it deletes", can_try_in_sandbox=False)
 
 
 def answering(bench: Bench, decision: str) -> None:
@@ -96,7 +96,7 @@ async def test_one_that_writes_is_asked_about_with_what_it_tried() -> None:
     (question,) = asked
     why = "it was tried read-only in the sandbox, and failed: it tried to change the workspace, which is read-only for this command"
     assert question.reason.startswith(why)
-    assert [(each.rule_id, each.by) for each in decided] == [
+    assert [(each.rule_id, each.decided_by) for each in decided] == [
         ("sandbox.try", "rule"),
         ("ask.commands", "user"),
     ]
@@ -123,7 +123,9 @@ async def test_where_nobody_can_be_asked_a_command_that_only_reads_runs(policy: 
     with elsewhere() as base:
         asked, decided, told, _ = await run_in_sandbox(base, READS, interactive=False, policy=policy)
     assert asked == []
-    assert [(each.decision, each.rule_id, each.by) for each in decided] == [("allow", "sandbox.try", "rule")]
+    assert [(each.decision, each.rule_id, each.decided_by) for each in decided] == [
+        ("allow", "sandbox.try", "rule")
+    ]
     assert told.endswith("\na")
 
 
@@ -133,7 +135,7 @@ async def test_where_nobody_can_be_asked_a_failed_trial_is_a_no(policy: PolicyAn
         asked, decided, told, root = await run_in_sandbox(base, WRITES, interactive=False, policy=policy)
         assert (root / "a.txt").read_text() == "a\n"
     assert asked == []
-    assert [(each.decision, each.by) for each in decided] == [("allow", "rule"), ("deny", "engine")]
+    assert [(each.decision, each.decided_by) for each in decided] == [("allow", "rule"), ("deny", "engine")]
     why = "it was tried read-only in the sandbox, and failed: it tried to change the workspace"
     assert decided[-1].reason.startswith(why)
     assert (told.count(why), told.count("Not allowed")) == (1, 1)
@@ -157,4 +159,4 @@ async def test_nothing_is_tried_where_it_is_not_wanted(given: dict[str, object])
     with elsewhere() as base:
         asked, decided, _, _ = await run_in_sandbox(base, READS, **given)
     assert len(asked) == 1
-    assert [each.by for each in decided] == ["user"]
+    assert [each.decided_by for each in decided] == ["user"]

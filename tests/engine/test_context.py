@@ -9,7 +9,7 @@ from tests.engine.harness import EchoTool, call, running
 from tui_agent.context.tokens import Tokens
 from tui_agent.engine.middleware.prompts import PromptTexts
 from tui_agent.engine.middleware.sections import prompt_sections
-from tui_agent.ports.model import Finished, TextChunk, UsageChunk
+from tui_agent.ports.model import FinishChunk, TextChunk, UsageChunk
 from tui_agent.protocol.commands import SetPolicy, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked, ContextWarned
 from tui_agent.protocol.parts import Usage
@@ -18,7 +18,7 @@ TOOLS = ("write_todos", "write_file", "edit_file", "spawn_subtask")
 
 
 def _using(tokens: int) -> list[object]:
-    return [TextChunk("ok"), UsageChunk(Usage(input_tokens=tokens, output_tokens=5)), Finished("stop")]
+    return [TextChunk("ok"), UsageChunk(Usage(input_tokens=tokens, output_tokens=5)), FinishChunk("stop")]
 
 
 async def test_each_limit_that_is_reached_is_recorded_once_with_hysteresis_and_falling_only_below_all(
@@ -39,7 +39,7 @@ async def test_a_limit_that_is_crossed_again_and_again_in_a_turn_is_told_once(tm
         [
             *call(("echo", f'{{"words":"hello {at}"}}'))[:-1],
             UsageChunk(Usage(input_tokens=one)),
-            Finished("tool_calls"),
+            FinishChunk("tool_calls"),
         ]
         for at, one in enumerate(used)
     ]

@@ -134,7 +134,7 @@ async def test_what_a_person_writes_over_a_command_s_file_before_the_resume_is_a
         assert [(one.path, one.author, one.added) for one in changed] == [("both", "human", 1)]
         await go(bench, Undo())
         restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
-    assert restored[-1].kept == ("both",)
+    assert restored[-1].skipped_paths == ("both",)
     assert files(tmp_path) == {"both": "two\nmore\nmine\n", "gone": "one\n"}
 
 
@@ -146,5 +146,5 @@ async def test_what_changes_long_after_a_run_broke_off_in_a_command_is_asked_abo
         await bench.until("checkpoint.taken")
         await go(bench, Undo())
         restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
-        assert not restored or restored[-1].kept == ("both", "gone", "made", "mine")
+        assert not restored or restored[-1].skipped_paths == ("both", "gone", "made", "mine")
     assert files(tmp_path) == before

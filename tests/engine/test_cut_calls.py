@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.engine.harness import EchoTool, running, say
-from tui_agent.ports.model import Finished, TextChunk, ToolCallChunk
+from tui_agent.ports.model import FinishChunk, TextChunk, ToolCallChunk
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.tool import ToolFinished
 
@@ -14,7 +14,7 @@ async def test_the_last_call_of_an_answer_cut_by_length_is_not_run_even_where_it
     cut = [
         ToolCallChunk(0, "c1", "echo", '{"words": "whole"}'),
         ToolCallChunk(1, "c2", "echo", '{"words": "perhaps"}'),
-        Finished("length"),
+        FinishChunk("length"),
     ]
     tool = EchoTool()
     async with running(tmp_path, [cut, say("Again.")], [tool]) as bench:
@@ -30,7 +30,11 @@ async def test_the_last_call_of_an_answer_cut_by_length_is_not_run_even_where_it
 
 
 async def test_a_call_that_words_follow_was_complete_and_is_run(tmp_path: Path) -> None:
-    cut = [ToolCallChunk(0, "c1", "echo", '{"words": "whole"}'), TextChunk("And now I"), Finished("length")]
+    cut = [
+        ToolCallChunk(0, "c1", "echo", '{"words": "whole"}'),
+        TextChunk("And now I"),
+        FinishChunk("length"),
+    ]
     tool = EchoTool()
     async with running(tmp_path, [cut, say("Done.")], [tool]) as bench:
         bench.submit(SubmitPrompt(text="go"))

@@ -11,7 +11,7 @@ from tui_agent.ports.environment import Environment
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Preview
 from tui_agent.protocol.commands import DecidePermission, SetPolicy, SubmitPrompt
-from tui_agent.protocol.effects import Effect, Runs
+from tui_agent.protocol.effects import Effect, RunEffect
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.tool import ToolStarted
 from tui_agent.protocol.settings import PolicyName
@@ -26,7 +26,7 @@ class RunningTool(EchoTool):
     looks = 0
 
     def effects(self, args: Words) -> tuple[Effect, ...]:
-        return (Runs(script=args.words),)
+        return (RunEffect(script=args.words),)
 
     async def preview(self, args: Words, env: Environment) -> Preview:
         self.looks += 1
@@ -81,7 +81,7 @@ async def test_a_decision_by_a_rule_names_the_rule_and_where_it_stands(tmp_path:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
     found = decided(bench)
-    assert (found.decision, found.by, found.rule_id) == ("deny", "rule", "rule: deny run make *")
+    assert (found.decision, found.decided_by, found.rule_id) == ("deny", "rule", "rule: deny run make *")
     assert found.reason == "the rule `deny run make *` says so" and len(found.digest) == 32
     assert not bench.of(ToolStarted)
 

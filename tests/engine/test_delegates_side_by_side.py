@@ -49,7 +49,7 @@ async def test_two_subtasks_side_by_side_write_one_after_the_other(tmp_path: Pat
         One=[[first, *use("write_file", path="1.txt", content="1")], say("1")],
         Two=[[second, *use("write_file", path="2.txt", content="2")], say("2")],
     )
-    async with talking(tmp_path, talks, rules(parallel=2), checkpoints=True) as bench:
+    async with talking(tmp_path, talks, rules(max_parallel=2), checkpoints=True) as bench:
         assert (await turn(bench)).reason == "finished"
         assert [told(one)["files_created"] for one in results(bench)] == [["1.txt"], ["2.txt"]]
         writes = [
@@ -79,10 +79,10 @@ class LateSecond(BaseMiddleware):
     def __init__(self) -> None:
         self.begun = anyio.Event()
 
-    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
+    async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
         if "Two" in str(call.arguments):
             await self.begun.wait()
-        return await nxt(call)
+        return await call_next(call)
 
 
 async def test_a_subtask_begun_while_another_works_is_the_main_agents_too(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ async def test_a_subtask_begun_while_another_works_is_the_main_agents_too(tmp_pa
         second.set()
 
     talks = Talks(Main=[both, say("Done.")], One=[[first, *say("1")]], Two=[[there, *say("2")]])
-    async with talking(tmp_path, talks, rules(parallel=2), middlewares=[late]) as bench:
+    async with talking(tmp_path, talks, rules(max_parallel=2), middlewares=[late]) as bench:
         await turn(bench)
         assert [told(one)["success"] for one in results(bench)] == [True, True]
         assert [
@@ -123,7 +123,7 @@ async def test_one_of_two_is_stopped_and_the_other_goes_on(tmp_path: Path) -> No
         One=[[anyio.sleep_forever]],
         Two=[[stopped.wait, *say("2")]],
     )
-    async with talking(tmp_path, talks, rules(parallel=2)) as bench:
+    async with talking(tmp_path, talks, rules(max_parallel=2)) as bench:
         bench.submit(SubmitPrompt(text="Main: go"))
         await bench.until("model.requested", 3)
         spawned = [one for one in bench.events if isinstance(one.payload, AgentSpawned)]
@@ -160,7 +160,7 @@ async def test_what_two_investigators_at_once_leave_open_is_in_the_memory_above_
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "below.py").write_text("a = 1\n")
     memory = lambda recorder: WorkingMemory(lambda: recorder.state)  # noqa: E731 - made once there is a recorder
-    async with talking(tmp_path, talks, rules(parallel=2), middlewares=[memory]) as bench:
+    async with talking(tmp_path, talks, rules(max_parallel=2), middlewares=[memory]) as bench:
         assert (await turn(bench)).reason == "finished"
         held = bench.recorder.state.memory
         assert sorted(map(str, held["open_questions"])) == sorted(asked.values())  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.ports.delegate import Errand
+from tui_agent.ports.delegate import DelegateTask
 from tui_agent.ports.model import ModelFault, UsageChunk
 from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.commands import Delegate, Interrupt, SubmitPrompt
@@ -69,7 +69,11 @@ async def test_the_delegation_is_recorded_under_its_own_agent_with_its_sums(tmp_
         await turn(bench)
         spawned, ended = bench.of(AgentSpawned)[0], bench.of(AgentFinished)[0]
         assert isinstance(spawned, AgentSpawned) and isinstance(ended, AgentFinished)
-        assert (spawned.parent_agent, spawned.delegate_level, spawned.by) == (MAIN_AGENT, 1, "agent")
+        assert (spawned.parent_agent, spawned.delegate_level, spawned.requested_by) == (
+            MAIN_AGENT,
+            1,
+            "agent",
+        )
         assert (spawned.max_tokens, spawned.task) == (500, "Child: look")
         assert [one.payload.max_tokens for one in under(bench, ModelRequested, "subtask-1")] == [500, 500]  # type: ignore[union-attr]
         assert (ended.success, ended.reason, ended.iterations) == (True, "completed", 2)
@@ -112,7 +116,7 @@ async def test_an_investigator_that_tries_to_write_is_denied_by_rule(tmp_path: P
     async with talking(tmp_path, talks, policy_name="bypass") as bench:
         await turn(bench)
         decided = [one.payload for one in under(bench, PermissionDecided, "investigator-1")]
-        assert [(one.decision, one.by, one.rule_id, one.policy) for one in decided] == [  # type: ignore[union-attr]
+        assert [(one.decision, one.decided_by, one.rule_id, one.policy) for one in decided] == [  # type: ignore[union-attr]
             ("deny", "rule", "tools.not-allowed", "read-only-delegate"),
             ("allow", "rule", "inside", "read-only-delegate"),
         ] or decided[0].decision == "deny"  # type: ignore[union-attr]
@@ -160,7 +164,7 @@ async def test_the_user_gives_a_task_to_a_named_agent(tmp_path: Path) -> None:
         assert (await bench.until("turn.finished")).payload.reason == "finished"  # type: ignore[union-attr]
         message, spawned = bench.of(UserMessageReceived)[0], bench.of(AgentSpawned)[0]
         assert isinstance(message, UserMessageReceived) and isinstance(spawned, AgentSpawned)
-        assert (message.to_agent, spawned.by, spawned.name) == ("verify", "user", "verify")
+        assert (message.to_agent, spawned.requested_by, spawned.name) == ("verify", "user", "verify")
         assert [one.agent for one in bench.events if isinstance(one.payload, ModelRequested)] == ["verify-1"]
         check_pairs(bench.recorder.messages())
         bench.submit(Delegate(agent="nobody", text="x"))
@@ -275,7 +279,7 @@ async def test_delegates_below_delegates_only_where_the_settings_say_so(tmp_path
         Child=[spawn("Grand: go"), say("It did.")],
         Grand=[use("write_file", path="g.txt", content="g"), say("Written.")],
     )
-    async with talking(tmp_path, talks, rules(depth=2)) as bench:
+    async with talking(tmp_path, talks, rules(max_depth=2)) as bench:
         assert (await turn(bench)).reason == "finished"
         levels = [
             (one.payload.name, one.payload.delegate_level)
@@ -291,7 +295,7 @@ class Handing(EchoTool):
 
     async def run(self, args: Words, ctx: ToolContext) -> ToolResult:
         assert ctx.delegate is not None
-        report = await ctx.delegate.run(Errand(args.words))
+        report = await ctx.delegate.run(DelegateTask(args.words))
         return ToolResult(ok=True, content=(TextContent(text=report.summary),))
 
 

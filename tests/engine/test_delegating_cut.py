@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.engine.harness import Bench, call, running, say
 from tests.engine.talks import Talks, rules, spawn, tools, use
 from tests.stubs.legal_history import check_pairs
-from tui_agent.protocol.commands import GoOn, Revert, SubmitPrompt
+from tui_agent.protocol.commands import ContinueTurn, Revert, SubmitPrompt
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.tool import ToolFinished
 
@@ -28,7 +28,7 @@ def talks() -> Talks:
 
 async def _recorded(tmp_path: Path) -> list[bytes]:
     async with running(
-        tmp_path, [], tools(), session="ses_whole", delegation=rules(parallel=2, depth=2)
+        tmp_path, [], tools(), session="ses_whole", delegation=rules(max_parallel=2, max_depth=2)
     ) as bench:
         bench.use(talks())
         bench.submit(SubmitPrompt(text="Main: go"))
@@ -89,7 +89,7 @@ async def test_what_ran_below_is_lost_and_whoever_delegated_is_told_what_was_wri
 async def test_a_subtask_that_waited_for_another_when_the_program_ended_is_told_as_never_begun(
     tmp_path: Path,
 ) -> None:
-    async with running(tmp_path, [], tools(), session="ses_whole", delegation=rules(parallel=1)) as bench:
+    async with running(tmp_path, [], tools(), session="ses_whole", delegation=rules(max_parallel=1)) as bench:
         both = call(("spawn_subtask", '{"prompt": "One: go"}'), ("spawn_subtask", '{"prompt": "Two: go"}'))
 
         async def both_called() -> None:
@@ -118,13 +118,13 @@ async def test_a_subtask_that_waited_for_another_when_the_program_ended_is_told_
 async def test_a_session_taken_back_into_a_delegation_goes_on_from_there(tmp_path: Path) -> None:
     lines = await _recorded(tmp_path)
     inside = next(at for at, line in enumerate(lines) if b'"file.changed"' in line)
-    async with running(tmp_path, [], tools(), session="ses_whole", delegation=rules(depth=2)) as bench:
+    async with running(tmp_path, [], tools(), session="ses_whole", delegation=rules(max_depth=2)) as bench:
         bench.use(Talks(Main=[say("unused"), say("I look at what was done.")]))
         await back(bench, inside)
         state = bench.recorder.state
         assert (state.delegates, state.open_calls) == ((), ())
         assert check_pairs(bench.recorder.messages()) == []
-        bench.submit(GoOn())
+        bench.submit(ContinueTurn())
         await bench.until("turn.finished", 2)
         assert bench.recorder.state.last_turn_end == "finished"
 

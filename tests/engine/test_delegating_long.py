@@ -12,9 +12,9 @@ from tests.engine.harness import Bench, FakeModel, running, say
 from tests.engine.long_histories import PROMPT, of, words
 from tests.engine.talks import Talks, rules, spawn, tools, use
 from tests.stubs.legal_history import check_pairs
-from tui_agent.context.compaction_limits import Shrinking
+from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.summary import TITLE
-from tui_agent.engine.delegates.runner import LAST
+from tui_agent.engine.delegates.runner import LAST_ANSWER_NOTE
 from tui_agent.ports.model import ModelChunk, ModelRequest, UsageChunk
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
 from tui_agent.protocol.events.agent import AgentFinished
@@ -26,9 +26,9 @@ from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
-LIMITS = Shrinking(prompt=PROMPT, reduce_at=0)
+LIMITS = CompactionSettings(prompt=PROMPT, reduce_at=0)
 TASK = "Child: find every use of the parser."
 MANY = 40
 
@@ -140,8 +140,12 @@ async def test_the_word_before_the_last_answer_is_not_said_to_the_summary(tmp_pa
             bench.use(model)
             await done(bench)
             last = model.below[-1].messages[-1]
-            assert isinstance(last, UserMessage) and last.kind == "passing" and LAST in words(last)
-            assert model.summaries and all(LAST not in of(one) for one in model.summaries)
+            assert (
+                isinstance(last, UserMessage)
+                and last.origin == "transient"
+                and LAST_ANSWER_NOTE in words(last)
+            )
+            assert model.summaries and all(LAST_ANSWER_NOTE not in of(one) for one in model.summaries)
 
 
 async def test_a_delegate_that_forgets_and_begins_again_ends_as_failed(tmp_path: Path) -> None:

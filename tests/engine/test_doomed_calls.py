@@ -11,7 +11,7 @@ from tests.engine.harness import Bench, ask, call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.display import DiffBlock
-from tui_agent.protocol.effects import Writes
+from tui_agent.protocol.effects import WriteEffect
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.tool import ToolFinished
 
@@ -84,7 +84,7 @@ async def test_an_existing_file_outside_is_not_called_new_and_nothing_of_it_is_t
         await bench.until("permission.requested")
         (request,) = bench.of(PermissionRequested)
         assert isinstance(request, PermissionRequested)
-        assert request.effects == (Writes(path=str(target), creates=False),)
+        assert request.effects == (WriteEffect(path=str(target), creates=False),)
         assert "already exists" in str(request.preview)
         bench.submit(DecidePermission(request_id=request.request_id, decision="deny"))
         await bench.until("turn.finished")

@@ -11,7 +11,7 @@ from tui_agent.ports.environment import Environment
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Preview
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
-from tui_agent.protocol.effects import Effect, Runs, Writes
+from tui_agent.protocol.effects import Effect, RunEffect, WriteEffect
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 
 
@@ -19,14 +19,14 @@ class WritingTool(EchoTool):
     """Writes the file that it is told."""
 
     def effects(self, args: Words) -> tuple[Effect, ...]:
-        return (Writes(path=args.words),)
+        return (WriteEffect(path=args.words),)
 
 
 class RunningTool(EchoTool):
     """Runs what it is told, for 20 s at most."""
 
     def effects(self, args: Words) -> tuple[Effect, ...]:
-        return (Runs(script=args.words),)
+        return (RunEffect(script=args.words),)
 
     async def preview(self, args: Words, env: Environment) -> Preview:
         return Preview((), content=args.words, time_limit_s=20)
@@ -55,14 +55,14 @@ async def test_a_rule_that_cannot_stand_is_not_kept_and_the_call_is_asked_about_
     async with running(tmp_path, answers, [tool], policy=judge, remember=kept.append) as bench:
         bench.submit(SubmitPrompt(text="go"))
         first = (await bench.until("permission.requested")).payload
-        assert isinstance(first, PermissionRequested) and first.wrong == ""
+        assert isinstance(first, PermissionRequested) and first.rule_error == ""
         bench.submit(
             DecidePermission(request_id=first.request_id, decision="allow", reach="always", rule=rule)
         )
         await bench.until("permission.requested", count=2)
         second = bench.of(PermissionRequested)[1]
         assert isinstance(second, PermissionRequested)
-        assert said in second.wrong and second.wrong_rule == rule
+        assert said in second.rule_error and second.rejected_rule == rule
         assert (kept, tool.ran, bench.of(PermissionDecided)) == ([], [], [])
         good = "allow edit src/*.py"
         bench.submit(

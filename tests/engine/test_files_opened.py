@@ -50,8 +50,8 @@ class Wanting(LocalEnvironment):
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         self.specs.append(spec)
         result = await super().exec(spec, on_output)
-        wanted = tuple(one for one in self.files() if one.path.rstrip("/") not in spec.shown)
-        return replace(result, exit_code=1, blocked=SAID, wanted=wanted) if wanted else result
+        wanted = tuple(one for one in self.files() if one.path.rstrip("/") not in spec.readable_secrets)
+        return replace(result, exit_code=1, blocked=SAID, needed_secrets=wanted) if wanted else result
 
 
 Remember = Callable[[Sequence[str]], None]
@@ -111,18 +111,18 @@ def rule() -> str:
 async def test_a_yes_opens_these_files_and_nothing_else(tmp_path: Path) -> None:
     def look(bench: Bench, told: str) -> None:
         assert told == "[exit 0]\nhello"
-        assert bench.recorder.state.granted == ()
+        assert bench.recorder.state.granted_rules == ()
 
     bench = await ran(tmp_path, [("allow", "once", "")], look=look)
     first, second = Wanting.made.specs
     opened = tuple(one.path.rstrip("/") for one in Wanting.made.files())
-    assert (first.shown, second.shown) == ((), opened)
-    assert (second.outside, second.network) == (False, first.network)
+    assert (first.readable_secrets, second.readable_secrets) == ((), opened)
+    assert (second.unsandboxed, second.allow_network) == (False, first.allow_network)
     (asked,) = questions(bench)
-    assert (asked.reason, asked.risk, asked.default_no, asked.wrong) == (SAID, RISK, True, "")
-    assert (asked.target, asked.confined) == ("echo hello", "fake")
+    assert (asked.reason, asked.risk, asked.default_no, asked.rule_error) == (SAID, RISK, True, "")
+    assert (asked.target, asked.sandbox) == ("echo hello", "fake")
     before, after = decisions(bench)
-    assert (after.decision, after.by, after.rule_id, after.reach) == (
+    assert (after.decision, after.decided_by, after.rule_id, after.reach) == (
         "allow",
         "user",
         "sandbox.open",
@@ -144,7 +144,7 @@ async def test_what_is_offered_is_for_once_for_the_session_and_where_it_can_be_k
         ("session", True, rule()),
         ("always", keeps, rule() if keeps else ""),
     ]
-    assert [one.why for one in asked.choices] == [
+    assert [one.unavailable_reason for one in asked.choices] == [
         "",
         "commands may read it",
         "written to your config.toml" if keeps else "not available here",
@@ -159,7 +159,7 @@ async def test_what_was_opened_stays_open_for_the_session_and_is_kept_for_always
     kept: list[Sequence[str]] = []
 
     def look(bench: Bench, told: str) -> None:
-        assert bench.recorder.state.granted == (rule(),)
+        assert bench.recorder.state.granted_rules == (rule(),)
 
     (tmp_path / "workspace").mkdir()
     words = f"sandbox readable {tmp_path}/workspace/.env {tmp_path}/workspace/keys" if named else ""
@@ -175,7 +175,7 @@ async def test_where_it_cannot_be_kept_it_holds_for_the_session_and_why_is_told(
 
     def look(bench: Bench, told: str) -> None:
         assert told == "[exit 0]\nhello"
-        assert bench.recorder.state.granted == (rule(),)
+        assert bench.recorder.state.granted_rules == (rule(),)
 
     bench = await ran(tmp_path, [("allow", "always", "")], kept=broken, look=look)
     (fault,) = bench.of(ErrorRaised)
@@ -199,7 +199,7 @@ async def test_a_no_leaves_them_shut_and_the_model_is_told(tmp_path: Path) -> No
 async def test_an_answer_with_another_rule_is_asked_for_again_and_says_why(tmp_path: Path) -> None:
     bench = await ran(tmp_path, [("allow", "session", "sandbox readable /etc/shadow"), ("allow", "once", "")])
     first, second = questions(bench)
-    assert (first.wrong, second.wrong) == (
+    assert (first.rule_error, second.rule_error) == (
         "",
         "You cannot edit the list of files here.",
     )
@@ -225,7 +225,7 @@ async def test_where_no_one_is_there_they_stay_shut_and_the_way_to_open_them_is_
 
     bench = await ran(tmp_path, [], interactive=False, look=look)
     last = decisions(bench)[-1]
-    assert (last.decision, last.by, last.rule_id) == ("deny", "engine", "sandbox.open")
+    assert (last.decision, last.decided_by, last.rule_id) == ("deny", "engine", "sandbox.open")
     assert (questions(bench), len(Wanting.made.specs)) == ([], 1)
 
 
@@ -259,7 +259,7 @@ async def test_a_command_is_judged_by_the_files_with_secrets_that_are_not_opened
             DecidePermission(request_id=request.request_id, decision="allow", reach="session", rule="")
         )
         await bench.until("turn.finished")
-    assert found[-1].granted == (rule(),) and found[-1].secrets == ()
+    assert found[-1].session_rules == (rule(),) and found[-1].secrets == ()
 
 
 async def test_what_runs_no_command_is_not_judged_by_them(tmp_path: Path) -> None:
@@ -305,4 +305,7 @@ async def test_what_was_asked_about_or_nobody_asks_about_reads_what_it_names(
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
     spec = Wanting.made.specs[0]
-    assert (spec.looks, f"{Wanting.made.root}/a.txt" in spec.shown) == (looks, shown)
+    assert (spec.show_secrets_as_empty, f"{Wanting.made.root}/a.txt" in spec.readable_secrets) == (
+        looks,
+        shown,
+    )

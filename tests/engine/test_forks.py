@@ -16,7 +16,7 @@ from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.transcript.entries import ToolEntry, TurnEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.session import Session
-from tui_agent.protocol.commands import GoOn, Queue, SubmitPrompt
+from tui_agent.protocol.commands import ContinueTurn, Queue, SubmitPrompt
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelResponded
@@ -28,7 +28,7 @@ from tui_agent.protocol.messages import AssistantMessage, ToolMessage, UserMessa
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 __all__ = ["options"]
 PARENT = "ses_parent"
@@ -56,7 +56,7 @@ def place(events: list[Envelope], kind: type, number: int = 1) -> Envelope:
 async def gone_on(bench: Bench) -> list[str]:
     """The fork's agent goes on; its history at the end, in words."""
     ended = bench.kinds().count("turn.finished")
-    bench.submit(GoOn())
+    bench.submit(ContinueTurn())
     await bench.until("turn.finished", ended + 1)
     for request in bench.model.requests:
         assert faults_in(request.messages) == []
@@ -96,7 +96,7 @@ async def test_another_result_takes_the_place_of_the_one_that_the_call_had(tmp_p
             False,
         )
         ended = bench.recorder.state
-        assert ended.forked is None
+        assert ended.fork_changes is None
         assert ended.parts == 4, "the answer's two calls, the result that was replaced, the new answer"
 
 
@@ -146,7 +146,7 @@ async def test_another_message_takes_the_place_of_the_old_one(tmp_path: Path) ->
         history = await gone_on(bench)
         assert history[:3] == ["user: first", "agent: ['echo', 'echo']", "result: echo: a"]
         assert history[-1].startswith("user: otherwise xxx"), "a long one is put back"
-        bench.submit(GoOn())
+        bench.submit(ContinueTurn())
         await bench.until("command.rejected")
 
 
@@ -206,7 +206,7 @@ async def first_turn(form: str, options: SessionOptions) -> list[Envelope]:
 async def answers(session: Session, count: int) -> list[str]:
     """The words of the newest answers."""
     reading = Reading(session)
-    session.submit(GoOn())
+    session.submit(ContinueTurn())
     await reading.until(TurnFinished, count)
     found = [event.payload for event in reading.events if isinstance(event.payload, ModelResponded)]
     return [str(part.text) for one in found for part in one.parts if isinstance(part, TextPart)]
@@ -262,7 +262,7 @@ async def test_a_fork_of_long_ago_does_not_count_the_time_until_it_was_made(tmp_
     started = place(events, ToolStarted)
     assert isinstance(started.payload, ToolStarted)
     change = ForkChange(call_id=started.payload.call_id, result="something else")
-    later = SessionStore(tmp_path / "sessions", FakeClock(start=started.at + 90_000.0), Redactor())
+    later = SessionStore(tmp_path / "sessions", FakeClock(start=started.time + 90_000.0), Redactor())
     later.fork(PARENT, started.seq, "ses_fork", change)
     transcript, trace = Transcript(), Trace()
     async with running(tmp_path, (), (), session="ses_fork", serve=False):

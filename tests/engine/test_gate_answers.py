@@ -13,28 +13,28 @@ from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.effects import Effect
-from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested, Reach
+from tui_agent.protocol.events.policy import PermissionChoice, PermissionDecided, PermissionRequested, Reach
 from tui_agent.protocol.events.tool import ToolFinished
 
 SESSION_RULE, ALWAYS_RULE = "allow edit x", "allow edit x*"
 
 
-def choices(always: bool, why: str = "") -> tuple[Choice, ...]:
+def choices(always: bool, why: str = "") -> tuple[PermissionChoice, ...]:
     return (
-        Choice(reach="once", rule=""),
-        Choice(reach="session", rule=SESSION_RULE),
-        Choice(reach="always", rule=ALWAYS_RULE, offered=always, why=why),
+        PermissionChoice(reach="once", rule=""),
+        PermissionChoice(reach="session", rule=SESSION_RULE),
+        PermissionChoice(reach="always", rule=ALWAYS_RULE, offered=always, unavailable_reason=why),
     )
 
 
 class Asking:
     """Asks about everything with these choices, and allows what a rule was granted for."""
 
-    def __init__(self, *offers: Choice) -> None:
+    def __init__(self, *offers: PermissionChoice) -> None:
         self.offers = offers
 
     def __call__(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
-        if facts.granted:
+        if facts.session_rules:
             return Decision("allow", "test.granted", "granted")
         return Decision(
             "ask", "test.ask", "the test asks", choices=self.offers, risk="A risk.", default_no=True
@@ -72,7 +72,7 @@ async def test_a_rule_of_a_reach_that_was_not_offered_is_not_kept(
             DecidePermission(request_id=first.request_id, decision="allow", reach="always", rule=ALWAYS_RULE)
         )
         second = await asked(bench, 2)
-        assert (second.wrong, second.wrong_rule) == (said, ALWAYS_RULE)
+        assert (second.rule_error, second.rejected_rule) == (said, ALWAYS_RULE)
         assert (second.digest, tool.ran, kept, bench.of(PermissionDecided)) == (first.digest, [], [], [])
         bench.submit(DecidePermission(request_id=second.request_id, decision="allow", reach="always"))
         await bench.until("turn.finished")
@@ -94,7 +94,7 @@ async def test_an_answer_without_a_rule_takes_the_one_that_its_reach_offers(
         bench.submit(DecidePermission(request_id=request.request_id, decision="allow", reach=reach))
         await bench.until("turn.finished")
         found = decided(bench)
-        assert (found.decision, found.by, found.reach, found.rule) == ("allow", "user", reach, rule)
+        assert (found.decision, found.decided_by, found.reach, found.rule) == ("allow", "user", reach, rule)
         assert (found.request_id, found.digest) == (request.request_id, request.digest)
         assert (found.rule_id, found.reason) == ("test.ask", f"you allowed it ({reach})")
         assert (remembered, tool.ran) == (kept, ["hello"])
@@ -123,7 +123,7 @@ async def test_a_no_keeps_no_rule_whatever_came_with_it(tmp_path: Path, message:
         request = await asked(bench)
         assert (request.reason, request.risk, request.default_no) == ("the test asks", "A risk.", True)
         assert (request.tool, request.verb, request.target) == ("echo", "echo", "hello")
-        assert (request.time_limit_s, request.confined, request.deeds) == (None, "", ())
+        assert (request.time_limit_s, request.sandbox, request.commands) == (None, "", ())
         bench.submit(
             DecidePermission(
                 request_id=request.request_id,
@@ -154,7 +154,7 @@ async def test_where_no_one_is_there_a_question_is_a_no_of_the_engine(tmp_path: 
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
         found = decided(bench)
-        assert (found.decision, found.by, found.request_id, found.rule_id) == (
+        assert (found.decision, found.decided_by, found.request_id, found.rule_id) == (
             "deny",
             "engine",
             None,
@@ -172,7 +172,7 @@ async def test_a_question_that_the_policy_itself_refuses_for_want_of_anyone_is_a
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
         found = decided(bench)
-    assert (found.decision, found.by, found.rule_id) == ("deny", "engine", "ask.writes")
+    assert (found.decision, found.decided_by, found.rule_id) == ("deny", "engine", "ask.writes")
     assert found.reason.endswith(", and no one is there to answer")
 
 

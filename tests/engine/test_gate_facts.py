@@ -16,13 +16,13 @@ from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileI
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
-from tui_agent.protocol.effects import Effect, Internal, Runs, Writes
+from tui_agent.protocol.effects import Effect, InternalEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.agent import AgentStateChanged
-from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.policy import PermissionChoice, PermissionDecided, PermissionRequested
 from tui_agent.protocol.settings import PolicyName
 from tui_agent.workspace.local.environment import LocalEnvironment
 
-ALWAYS = Choice(reach="always", rule="allow tool echo")
+ALWAYS = PermissionChoice(reach="always", rule="allow tool echo")
 STEERED, CONFINED = (True, False), ("", "fake")
 
 
@@ -37,7 +37,7 @@ class Knowing(LocalEnvironment):
     def sandbox(self) -> Sandbox:
         return Sandbox(self.kind)
 
-    def own_programs(self, names: Collection[str]) -> frozenset[str]:
+    def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
         return frozenset(names) & {"make"}
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
@@ -56,13 +56,13 @@ class Acting(EchoTool):
     limit: float | None = None
 
     def effects(self, args: Words) -> tuple[Effect, ...]:
-        return (Runs(script=args.words),) if self.runs else (Writes(path=args.words),)
+        return (RunEffect(script=args.words),) if self.runs else (WriteEffect(path=args.words),)
 
     async def preview(self, args: Words, env: Environment) -> Preview:
         return Preview((), content=args.words, time_limit_s=self.limit)
 
 
-def asking(*offers: Choice, classes: tuple[str, ...] = ()) -> PolicyAnswer:
+def asking(*offers: PermissionChoice, classes: tuple[str, ...] = ()) -> PolicyAnswer:
     return lambda *_: Decision("ask", "test.ask", "the test asks", classes, offers)
 
 
@@ -106,8 +106,8 @@ async def test_what_is_known_of_the_workspace_is_a_fact_of_the_decision(
     assert {(one.policy, one.workspace, one.sandboxed) for one in found} == {
         ("accept-edits", str(tmp_path / "workspace"), bool(kind))
     }
-    assert [sorted(one.own_programs) for one in found] == [["make"], [], [], []]
-    assert [one.git_steered for one in found] == [False, steered, False, True]
+    assert [sorted(one.workspace_programs) for one in found] == [["make"], [], [], []]
+    assert [one.git_is_steered for one in found] == [False, steered, False, True]
     places = {path: place for one in found for path, place in one.resolved.items()}
     assert places["out/a"] == str(tmp_path / "workspace" / "out" / "a")
     assert places["~/b"] == str((Path.home() / "b").resolve())
@@ -142,7 +142,7 @@ async def test_only_what_runs_says_how_long_it_may_and_what_confines_it(
     async with running(tmp_path, echo(words="make"), [tool], policy=asking(), env=Env) as bench:
         bench.submit(SubmitPrompt(text="go"))
         request = await asked(bench)
-        assert (request.time_limit_s, request.confined) == ((told, "fake") if runs else (None, ""))
+        assert (request.time_limit_s, request.sandbox) == ((told, "fake") if runs else (None, ""))
         bench.submit(DecidePermission(request_id=request.request_id, decision="deny"))
         await bench.until("turn.finished")
 
@@ -174,7 +174,7 @@ async def test_what_would_be_new_is_told_of_the_first_files_and_never_guessed(tm
         request = await asked(bench)
         bench.submit(DecidePermission(request_id=request.request_id, decision="deny"))
         await bench.until("turn.finished")
-    told = [one.about for deed in request.deeds for one in deed.effects if one.word == "writes"]
+    told = [one.target for deed in request.commands for one in deed.effects if one.verb == "writes"]
     known = {"f01", "f03", *names[20:]}
     assert told == [name if name in known else f"{name}, a new file" for name in names]
 
@@ -195,7 +195,7 @@ class PairTool(EchoTool):
         return "a pair"
 
     def effects(self, args: Pair) -> tuple[Effect, ...]:  # type: ignore[override]
-        return (Internal(what="pair"),)
+        return (InternalEffect(subject="pair"),)
 
     async def preview(self, args: Pair, env: Environment) -> Preview:  # type: ignore[override]
         return Preview(())
@@ -289,7 +289,7 @@ async def test_what_was_allowed_outside_is_named_in_order_and_a_sibling_is_outsi
     async with running(tmp_path, answers, list(tools_of("shell").values()), env=Noting) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-        assert [spec.writable for spec in Noting.specs] == [
+        assert [spec.writable_paths for spec in Noting.specs] == [
             tuple(str(tmp_path / "workspace2" / name) for name in ("a", "m", "z"))
         ]
 
@@ -315,6 +315,6 @@ async def test_the_question_tells_of_programs_that_the_repository_names(tmp_path
         request = await asked(bench)
         bench.submit(DecidePermission(request_id=request.request_id, decision="deny"))
         await bench.until("turn.finished")
-    (deed,) = request.deeds
-    told = [f"{one.word} {one.about}" for one in deed.effects]
+    (deed,) = request.commands
+    told = [f"{one.verb} {one.target}" for one in deed.effects]
     assert told == ["runs programs that this repository names"]

@@ -7,13 +7,13 @@ import anyio
 
 from tests.engine.harness import Bench, EchoTool, call, running, say
 from tests.stubs.strict_history import faults_in
-from tui_agent.folds.comparison.divergence import turns
-from tui_agent.folds.context.model_messages import BROKEN_OFF, GONE_ON
+from tui_agent.folds.comparison.divergence import split_turns
+from tui_agent.folds.context.model_messages import CONTINUED, CRASHED
 from tui_agent.folds.trace.metrics import Metrics
-from tui_agent.folds.trace.timeline import timeline
+from tui_agent.folds.trace.timeline import build_timeline
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.model import ModelChunk, ModelFault
-from tui_agent.protocol.commands import GoOn, Interrupt, Redo, RunUserShell, SubmitPrompt, Undo
+from tui_agent.protocol.commands import ContinueTurn, Interrupt, Redo, RunUserShell, SubmitPrompt, Undo
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.messages import ToolMessage, UserMessage
@@ -26,7 +26,7 @@ def fault() -> list[ModelChunk]:
     return [ModelFault("auth", "no key")]
 
 
-async def turn(bench: Bench, command: SubmitPrompt | GoOn) -> TurnFinished:
+async def turn(bench: Bench, command: SubmitPrompt | ContinueTurn) -> TurnFinished:
     """A command that begins a turn, to that turn's end."""
     ended = bench.kinds().count("turn.finished")
     bench.submit(command)
@@ -36,12 +36,12 @@ async def turn(bench: Bench, command: SubmitPrompt | GoOn) -> TurnFinished:
 
 
 async def refused(bench: Bench) -> str:
-    """Why a `GoOn` is refused."""
+    """Why a `ContinueTurn` is refused."""
     count = bench.kinds().count("command.rejected")
-    bench.submit(GoOn())
+    bench.submit(ContinueTurn())
     rejected = (await bench.until("command.rejected", count + 1)).payload
     assert isinstance(rejected, CommandRejected)
-    assert rejected.command == "go_on"
+    assert rejected.command == "continue_turn"
     return rejected.reason
 
 
@@ -66,10 +66,13 @@ async def test_it_goes_on_behind_results_where_a_limit_stopped_it(tmp_path: Path
     limit = Budgets(max_iterations=1)
     async with running(tmp_path, [call(ECHO), say("Done.")], [EchoTool()], budgets=limit) as bench:
         assert (await turn(bench, SubmitPrompt(text="go"))).reason == "iteration_limit"
-        assert (await turn(bench, GoOn())).reason == "finished"
+        assert (await turn(bench, ContinueTurn())).reason == "finished"
         assert isinstance(bench.model.requests[-1].messages[-1], ToolMessage)
         assert bench.kinds().count("user.message") == 1
-        assert [one.goes_on for one in bench.of(TurnStarted) if isinstance(one, TurnStarted)] == [False, True]
+        assert [one.is_continuation for one in bench.of(TurnStarted) if isinstance(one, TurnStarted)] == [
+            False,
+            True,
+        ]
         assert await refused(bench) == "The agent has answered; there is nothing to continue."
         legal(bench)
 
@@ -78,10 +81,10 @@ async def test_it_goes_on_behind_a_message_that_got_no_answer(tmp_path: Path) ->
     async with running(tmp_path, [fault(), say("Hello."), say("I see.")]) as bench:
         assert await refused(bench) == "There is nothing to continue yet."
         assert (await turn(bench, SubmitPrompt(text="hi"))).reason == "model_error"
-        assert (await turn(bench, GoOn())).reason == "finished"
+        assert (await turn(bench, ContinueTurn())).reason == "finished"
         assert words(bench.model.requests[-1].messages[-1]) == "hi"
         await done(bench, RunUserShell(command="echo there"))
-        assert (await turn(bench, GoOn())).reason == "finished"
+        assert (await turn(bench, ContinueTurn())).reason == "finished"
         assert "there" in words(bench.model.requests[-1].messages[-1])
         legal(bench)
 
@@ -100,8 +103,8 @@ async def test_it_goes_on_where_the_user_had_stopped_it_and_says_so(tmp_path: Pa
         assert await refused(bench) == "A turn is running. The agent can continue after it."
         bench.submit(Interrupt())
         await bench.until("turn.finished")
-        assert (await turn(bench, GoOn())).reason == "finished"
-        assert words(bench.model.requests[-1].messages[-1]) == GONE_ON
+        assert (await turn(bench, ContinueTurn())).reason == "finished"
+        assert words(bench.model.requests[-1].messages[-1]) == CONTINUED
         legal(bench)
 
 
@@ -117,19 +120,19 @@ async def test_after_a_crash_in_a_turn_it_goes_on_from_what_was_left(tmp_path: P
         await broke.wait()
         await bench.until("model.requested", 2)
     async with running(tmp_path, [say("Done.")], [tool]) as bench:
-        assert (await turn(bench, GoOn())).reason == "finished"
-        assert words(bench.model.requests[-1].messages[-1]) == BROKEN_OFF
+        assert (await turn(bench, ContinueTurn())).reason == "finished"
+        assert words(bench.model.requests[-1].messages[-1]) == CRASHED
         legal(bench)
 
 
 async def test_a_turn_without_a_message_counts_in_every_fold_and_can_be_taken_back(tmp_path: Path) -> None:
     async with running(tmp_path, [fault(), say("Hello."), say("Again.")]) as bench:
         await turn(bench, SubmitPrompt(text="hi"))
-        await turn(bench, GoOn())
+        await turn(bench, ContinueTurn())
         records = bench.events
-        begun = [records[place].payload.kind for place in timeline(records).turns]
+        begun = [records[place].payload.kind for place in build_timeline(records).turns]
         assert begun == ["user.message", "turn.started"]
-        told, rest = turns(records)
+        told, rest = split_turns(records)
         assert [one.message is None for one in told] == [False, True]
         assert not any(isinstance(one.payload, TurnStarted) for one in rest)
         metrics, transcript = Metrics(), Transcript()

@@ -12,18 +12,18 @@ import pytest
 from tests.stubs.store import said, store
 from tests.unit.folds.test_begun import kept_of
 from tui_agent.engine.recorder import Recorder
-from tui_agent.folds.base import branch, fold
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.session.branches import Stretch
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.snapshot import FORMAT, dumped
+from tui_agent.folds.session.snapshot import FORMAT, dump_snapshot
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionStarted, SessionTitled
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.session.resume import earlier_fold
-from tui_agent.store.fold_cache import keep
-from tui_agent.store.log import SessionLog
-from tui_agent.store.reader import read_records
+from tui_agent.session.resume import load_branch_fold
+from tui_agent.store.fold_cache import save_fold
+from tui_agent.store.log_reader import read_records
+from tui_agent.store.session_log import SessionLog
 
 MODEL = ModelInfo(profile="fake", provider="fake", model="fake-model", window=10_000)
 
@@ -44,14 +44,14 @@ def _turns(log: SessionLog, first: int, last: int) -> None:
 
 def _keep(log: SessionLog) -> int:
     """Keep a fold as of the newest event."""
-    found, place = kept_of(branch(read_records(log.folder))), log.place
+    found, place = kept_of(current_branch(read_records(log.folder))), log.place
     assert found is not None and place is not None
-    keep(log.folder, place, FORMAT, dumped(found), log.ops)
+    save_fold(log.folder, place, FORMAT, dump_snapshot(found), log.ops)
     return place.seq
 
 
 def _equals_the_log(recorder: Recorder, log: SessionLog) -> None:
-    records = branch(read_records(log.folder))
+    records = current_branch(read_records(log.folder))
     assert recorder.state == fold(SessionState(), records)
     assert recorder.messages() == fold(ModelMessages(), records)
 
@@ -63,12 +63,12 @@ async def test_the_loop_goes_on_and_records_while_the_branch_is_folded(tmp_path:
         asked.append(on)
         assert may_read.wait(10)
 
-    recorder = Recorder(log, read_records(log.folder), earlier=slow)
+    recorder = Recorder(log, read_records(log.folder), load_earlier_fold=slow)
     async with anyio.create_task_group() as group:
-        group.start_soon(recorder.prepare, 15)
+        group.start_soon(recorder.fold_branch_at, 15)
         while not asked:
             await anyio.lowlevel.checkpoint()
-        recorder.append(SessionTitled(title="Said meanwhile", by="user"))
+        recorder.append(SessionTitled(title="Said meanwhile", titled_by="user"))
         assert recorder.state.title == "Said meanwhile"
         may_read.set()
     recorder.append(SessionHeadMoved(to_seq=15, from_seq=log.last_seq, reason="revert"))
@@ -80,7 +80,7 @@ async def test_the_loop_goes_on_and_records_while_the_branch_is_folded(tmp_path:
 async def test_where_nothing_was_prepared_or_another_event_it_is_folded_at_once(tmp_path: Path) -> None:
     log = _log(tmp_path)
     recorder = Recorder(log, read_records(log.folder))
-    await recorder.prepare(6)
+    await recorder.fold_branch_at(6)
     recorder.append(SessionHeadMoved(to_seq=15, from_seq=log.last_seq, reason="revert"))
     _equals_the_log(recorder, log)
     log.close()
@@ -95,10 +95,10 @@ async def test_a_kept_fold_is_begun_with_where_it_stands_before_the_target(
     assert at == 30
     _turns(log, 11, 15)
     on = (Stretch(0, to_seq),)
-    found = earlier_fold(log, on)
+    found = load_branch_fold(log, on)
     assert (found is not None) == used and (found is None or found[1] == at)
-    recorder = Recorder(log, read_records(log.folder), earlier=partial(earlier_fold, log))
-    await recorder.prepare(to_seq)
+    recorder = Recorder(log, read_records(log.folder), load_earlier_fold=partial(load_branch_fold, log))
+    await recorder.fold_branch_at(to_seq)
     recorder.append(SessionHeadMoved(to_seq=to_seq, from_seq=log.last_seq, reason="revert"))
     _equals_the_log(recorder, log)
     log.close()
@@ -106,16 +106,16 @@ async def test_a_kept_fold_is_begun_with_where_it_stands_before_the_target(
 
 async def test_a_fold_of_another_branch_is_not_begun_with(tmp_path: Path) -> None:
     log = _log(tmp_path)
-    recorder = Recorder(log, read_records(log.folder), earlier=partial(earlier_fold, log))
+    recorder = Recorder(log, read_records(log.folder), load_earlier_fold=partial(load_branch_fold, log))
     left = log.last_seq
     recorder.append(SessionHeadMoved(to_seq=6, from_seq=left, reason="revert"))
     _turns(log, 3, 4)
     at = _keep(log)
-    recorder = Recorder(log, read_records(log.folder), earlier=partial(earlier_fold, log))
-    assert earlier_fold(log, (Stretch(0, left),)) is None
-    assert earlier_fold(log, (Stretch(0, at),)) is None
-    assert earlier_fold(log, (Stretch(0, 6), Stretch(left + 1, at))) is not None
-    await recorder.prepare(left)
+    recorder = Recorder(log, read_records(log.folder), load_earlier_fold=partial(load_branch_fold, log))
+    assert load_branch_fold(log, (Stretch(0, left),)) is None
+    assert load_branch_fold(log, (Stretch(0, at),)) is None
+    assert load_branch_fold(log, (Stretch(0, 6), Stretch(left + 1, at))) is not None
+    await recorder.fold_branch_at(left)
     recorder.append(SessionHeadMoved(to_seq=left, from_seq=at, reason="branch"))
     assert recorder.state.turn == 10
     _equals_the_log(recorder, log)

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.harness import EchoTool, ask, running
 from tests.engine.hooking import DENIED, ONE_CALL, Asked, a_turn, notices, ran, says, told
 from tests.stubs.strict_history import faults_in
-from tui_agent.engine.tools.hooks import MAX_CONTEXT, Heard, weighed
+from tui_agent.engine.tools.hooks import MAX_CONTEXT_CHARS, HookVerdict, merge_decisions
 from tui_agent.folds.base import fold
 from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.folds.transcript.fold import Transcript
@@ -41,7 +41,10 @@ async def test_what_a_hook_refuses_does_not_run_and_the_model_is_told_why(tmp_pa
     assert tool.ran == []
     assert isinstance(result, ToolFinished) and result.status == "denied"
     assert isinstance(result.content[0], TextContent) and "not on a Friday" in str(result.content[0].text)
-    assert isinstance(decided, PermissionDecided) and (decided.rule_id, decided.by) == ("hook", "rule")
+    assert isinstance(decided, PermissionDecided) and (decided.rule_id, decided.decided_by) == (
+        "hook",
+        "rule",
+    )
     assert notices(bench) == ["A hook refused echo a: not on a Friday"]
 
 
@@ -131,8 +134,8 @@ async def test_deny_wins_whatever_the_order(tmp_path, order, verdict):
 def test_no_hook_makes_a_decision_weaker_but_for_what_the_profile_asks(said, verdict):
     rank = {"allow": 0, "ask": 1, "deny": 2}
     decision = Decision(verdict, "rule: x", "so")
-    assert rank[weighed(decision, Heard(said)).verdict] >= rank[verdict]
-    assert weighed(decision, Heard(said)).verdict == max(
+    assert rank[merge_decisions(decision, HookVerdict(said)).verdict] >= rank[verdict]
+    assert merge_decisions(decision, HookVerdict(said)).verdict == max(
         (verdict, said or "allow"), key=lambda one: rank[one]
     )
 
@@ -196,4 +199,4 @@ async def test_a_long_context_is_bounded(tmp_path):
     hook = Asked("after_tool", says(additional_context="x" * 1_000_000))
     async with running(tmp_path, ONE_CALL, [EchoTool()], hooks=[hook.hook]) as bench:
         await a_turn(bench)
-    assert len(told(bench)) < MAX_CONTEXT + 500
+    assert len(told(bench)) < MAX_CONTEXT_CHARS + 500

@@ -6,8 +6,8 @@ import pytest
 
 from tests.engine.harness import allow, ask, running
 from tests.stubs.tool_context import tools_of
-from tui_agent.context.init_guide import survey, written
-from tui_agent.context.project_commands import commands_of
+from tui_agent.context.init_guide import render_guide, survey
+from tui_agent.context.project_commands import find_commands
 from tui_agent.protocol.commands import DecidePermission, Undo, WriteGuide
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelResponded
@@ -41,7 +41,7 @@ def _said(events: list[object]) -> str:
 
 
 async def test_a_first_one_names_languages_commands_layout_and_checks(workspace: Path) -> None:
-    text = written(await survey(LocalEnvironment(workspace)))
+    text = render_guide(await survey(LocalEnvironment(workspace)))
     assert "Languages: Python (2 files)." in text
     assert "- Install: `make install` (Makefile)\n- Test: `make test` (Makefile)\n" in text
     assert "- Lint: `ruff check .` (pyproject.toml)" in text and "python -m pytest" not in text
@@ -86,14 +86,14 @@ async def test_a_first_one_names_languages_commands_layout_and_checks(workspace:
 def test_commands_are_found_where_a_repository_says_them(
     texts: dict[str, str], paths: list[str], wanted: set[str]
 ) -> None:
-    assert {one.command for one in commands_of(texts, frozenset([*paths, *texts]))} == wanted
+    assert {one.command for one in find_commands(texts, frozenset([*paths, *texts]))} == wanted
 
 
 async def test_a_folders_main_language_is_that_of_most_of_its_files(workspace: Path) -> None:
     (workspace / "docs").mkdir()
     for name in ("conf.py", "a.rst", "b.rst", "c.rst"):
         (workspace / "docs" / name).write_text("x")
-    assert "- `docs/`: 4 files\n" in written(await survey(LocalEnvironment(workspace)))
+    assert "- `docs/`: 4 files\n" in render_guide(await survey(LocalEnvironment(workspace)))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ async def test_a_command_that_stands_there_with_other_arguments_is_not_added(
 ) -> None:
     (workspace / "Makefile").unlink()
     (workspace / "AGENTS.md").write_text(has)
-    text = written(await survey(LocalEnvironment(workspace)))
+    text = render_guide(await survey(LocalEnvironment(workspace)))
     assert ("- Test: `python -m pytest`" in text) is lacks
     assert ("- Lint: `ruff check .`" in text) is ("ruff check" not in has)
 
@@ -163,17 +163,17 @@ async def test_to_one_that_is_there_only_what_it_lacks_is_added_and_nothing_twic
 
 
 async def test_what_is_lacking_is_added_to_the_list_of_commands_that_is_there(workspace: Path) -> None:
-    first = written(await survey(LocalEnvironment(workspace)))
+    first = render_guide(await survey(LocalEnvironment(workspace)))
     mine = "".join(line for line in first.splitlines(keepends=True) if "make test" not in line)
     mine = mine.replace("\n## Layout", "\nMine.\n\n## Layout")
     (workspace / "AGENTS.md").write_text(mine)
-    text = written(await survey(LocalEnvironment(workspace)))
+    text = render_guide(await survey(LocalEnvironment(workspace)))
     assert text == mine.replace("\n\nMine.", "\n- Test: `make test` (Makefile)\n\nMine.")
 
 
 async def test_an_empty_folder_and_a_folder_of_that_name(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
-    text = written(await survey(LocalEnvironment(tmp_path / "workspace")))
+    text = render_guide(await survey(LocalEnvironment(tmp_path / "workspace")))
     assert text.startswith("# For coding agents")
     (tmp_path / "workspace" / "AGENTS.md").mkdir()
     async with running(tmp_path, [], FILES, policy=allow) as bench:

@@ -15,7 +15,13 @@ from tests.engine.talks import Talks, judged, rules, use
 from tests.engine.talks import tools as all_tools
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.assembly import SEPARATOR
-from tui_agent.context.instructions import LEAST_CHARS, MAX_FILE_CHARS, InstructionFiles, folders_of, joined
+from tui_agent.context.instructions import (
+    MAX_FILE_CHARS,
+    MIN_CHARS,
+    InstructionFiles,
+    folders_of,
+    insert_files,
+)
 from tui_agent.engine.middleware.instructions import Instructions
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.registry import ToolRegistry
@@ -29,7 +35,7 @@ from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.messages import Message, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.store.blobs import BlobStore
-from tui_agent.wiring.context import touched
+from tui_agent.wiring.context import paths_of_call
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 
@@ -47,7 +53,7 @@ def _reading(
     files = InstructionFiles(LocalEnvironment(tmp_path / "workspace"), tmp_path / "config", project=project)
 
     def whole(text: LongText) -> str:
-        return BlobStore(tmp_path / "sessions" / "ses_test" / "blobs").text(text)
+        return BlobStore(tmp_path / "sessions" / "ses_test" / "blobs").read_text(text)
 
     registry = ToolRegistry()
     for one in tools:
@@ -59,7 +65,7 @@ def _reading(
             recorder.state_of,
             lambda event, agent: recorder.append(event, agent=agent),
             whole,
-            partial(touched, registry, RulePolicy()),
+            partial(paths_of_call, registry, RulePolicy()),
         )
 
     return made
@@ -77,7 +83,7 @@ def _text(message: Message) -> str:
 
 async def _notes(tmp_path: Path, *, project: bool = True) -> tuple[list[str], tuple[str, ...]]:
     files = InstructionFiles(LocalEnvironment(tmp_path / "workspace"), tmp_path / "config", project=project)
-    found = await files.all()
+    found = await files.load()
     return [one.path for one in found.files], found.notes
 
 
@@ -128,13 +134,13 @@ async def test_one_below_the_workspace_joins_once_a_file_of_its_folder_is_read(
     assert third.messages[: len(second.messages)] == second.messages
     _, result, joined = second.messages[len(first.messages) :]
     assert isinstance(result, ToolMessage) and isinstance(joined, UserMessage)
-    assert joined.kind == "instructions"
+    assert joined.origin == "instructions"
     assert _text(joined).index("Rules of src.") < _text(joined).index("Rules of deep.")
     assert "For files below src/deep/ they take precedence over those of every folder above it" in _text(
         joined
     )
     loaded = [event for event in bench.of(InstructionsLoaded) if isinstance(event, InstructionsLoaded)]
-    assert [event.why for event in loaded] == ["turn", "nested"]
+    assert [event.trigger for event in loaded] == ["turn", "nested"]
     manifest = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)][1]
     assert {section.name for section in manifest.sections} >= {"instructions", "recent_observations"}
     assert loaded[1].order == ("AGENTS.md", "src/AGENTS.md", "src/deep/AGENTS.md")
@@ -224,8 +230,8 @@ async def test_a_long_one_is_kept_as_a_blob_and_sent_whole_up_to_its_limit(
         await bench.until("turn.finished")
     assert bench.model.requests[0].system.count("Keep this line.") == 1_500
     _put(workspace / "AGENTS.md", "Keep this line.\n" * 4_000)
-    found = await InstructionFiles(LocalEnvironment(workspace), tmp_path / "config").all()
-    assert found.files[0].cut and len(str(found.files[0].text)) <= MAX_FILE_CHARS
+    found = await InstructionFiles(LocalEnvironment(workspace), tmp_path / "config").load()
+    assert found.files[0].truncated and len(str(found.files[0].text)) <= MAX_FILE_CHARS
     assert "AGENTS.md is too long" in found.notes[0]
     async with running(tmp_path, [say("ok")], middlewares=[_reading(tmp_path)]) as bench:
         bench.submit(SubmitPrompt(text="go"))
@@ -285,7 +291,7 @@ async def test_a_link_to_another_text_of_the_workspace_is_followed_and_imports_a
     _put(workspace / "docs" / "guide.md", "@secrets.md\nUse tabs.")
     _put(workspace / "secrets.md", "hidden")
     (workspace / "AGENTS.md").symlink_to("docs/guide.md")
-    found = await InstructionFiles(LocalEnvironment(workspace), tmp_path / "config").all()
+    found = await InstructionFiles(LocalEnvironment(workspace), tmp_path / "config").load()
     assert [one.text for one in found.files] == ["@secrets.md\nUse tabs."]
 
 
@@ -302,14 +308,14 @@ async def test_together_they_are_bounded_and_the_nearest_stay(tmp_path: Path, wo
     for number, folder in enumerate(places):
         _put(folder / "AGENTS.md", f"{number}" * (MAX_FILE_CHARS - 1))
     files = InstructionFiles(LocalEnvironment(workspace), tmp_path / "config")
-    assert len((await files.all()).files) == 3
+    assert len((await files.load()).files) == 3
     _put(workspace / "src" / "AGENTS.md", "new\n" * 1_000)
-    known = (await files.all()).files
-    below = await files.below(["src"], known, MAX_FILE_CHARS)
-    assert [len(str(one.text)) for one in below.files] == [LEAST_CHARS] and below.files[0].cut
+    known = (await files.load()).files
+    below = await files.load_nested(["src"], known, MAX_FILE_CHARS)
+    assert [len(str(one.text)) for one in below.files] == [MIN_CHARS] and below.files[0].truncated
     assert "src/AGENTS.md is cut: 2,000 of its 3,999 characters" in below.notes[0]
-    held = joined(known, below.files)
-    later = await files.all(held)
+    held = insert_files(known, below.files)
+    later = await files.load(held)
     assert (later.files, later.notes) == (tuple(held), ()), "what was told stays as it was told"
 
 
@@ -321,7 +327,7 @@ async def test_where_there_is_no_room_for_all_the_farthest_goes_first_and_the_us
     folders = [tmp_path / "config", tmp_path, tmp_path / "a", tmp_path / "a" / "b", workspace]
     for number, folder in enumerate(folders):
         _put(folder / "AGENTS.md", f"{number}" * (MAX_FILE_CHARS - 1_001 * number))
-    found = await InstructionFiles(LocalEnvironment(workspace), tmp_path / "config").all()
+    found = await InstructionFiles(LocalEnvironment(workspace), tmp_path / "config").load()
     kept = [(one.path, len(str(one.text))) for one in found.files]
     assert kept == [
         (str(tmp_path / "config" / "AGENTS.md"), MAX_FILE_CHARS),

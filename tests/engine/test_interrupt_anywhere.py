@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, ask, call, running, say
 from tests.stubs.legal_history import check_pairs
-from tui_agent.ports.model import Finished, ModelFault, TextChunk
+from tui_agent.ports.model import FinishChunk, ModelFault, TextChunk
 from tui_agent.protocol.commands import DecidePermission, Interrupt, Steer, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -19,7 +19,7 @@ def _answers() -> list[object]:
     return [
         [*paced[:3], ModelFault("overloaded", "busy", retry_after=0.0)],
         call(("echo", '{"words":"a"}'), ("echo", '{"words":"b"}'), ("write", '{"words":"c"}'), text="Three."),
-        [*paced, Finished("stop")],
+        [*paced, FinishChunk("stop")],
         say("spare"),
         say("spare"),
     ]

@@ -12,9 +12,9 @@ import pytest
 
 from tests.engine.harness import Bench, call, running, say
 from tests.stubs.tool_context import tools_of
-from tui_agent.engine.tools.jobs import KEPT_BYTES, MOST_JOBS
+from tui_agent.engine.tools.jobs import MAX_JOBS, MAX_KEPT_BYTES
 from tui_agent.folds.base import fold
-from tui_agent.folds.session.jobs import TAIL, Jobs
+from tui_agent.folds.session.jobs import OUTPUT_TAIL_CHARS, Jobs
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import Close, Revert, StopJob, SubmitPrompt
@@ -78,7 +78,7 @@ async def test_a_job_goes_on_after_its_call_and_is_read_on(tmp_path: Path) -> No
         assert "served" in told(bench)[1] and "up\n" not in told(bench)[1]
         assert "no new output" in told(bench)[2]
         assert "job-1 was stopped" in told(bench)[3]
-        assert [(end.ended, end.stopped_by) for end in ends(bench)] == [("stopped", "agent")]
+        assert [(end.end, end.stopped_by) for end in ends(bench)] == [("stopped", "agent")]
         assert bench.recorder.state.jobs == ()
 
 
@@ -87,7 +87,7 @@ async def test_a_job_that_ends_by_itself_says_how(tmp_path: Path) -> None:
         await turn(bench)
         await bench.until("job.finished")
         assert "ended by itself" in told(bench)[1] and "exit 3" in told(bench)[1]
-        assert [(end.ended, end.exit_code) for end in ends(bench)] == [("exited", 3)]
+        assert [(end.end, end.exit_code) for end in ends(bench)] == [("exited", 3)]
 
 
 def notes(bench: Bench, request: int = -1) -> list[str]:
@@ -132,7 +132,7 @@ async def test_a_command_that_is_not_there_fails_at_once(tmp_path: Path) -> None
         await turn(bench)
         finished = bench.of(ToolFinished)[0]
         assert isinstance(finished, ToolFinished) and finished.status == "failed"
-        assert [end.ended for end in ends(bench)] == ["failed"]
+        assert [end.end for end in ends(bench)] == ["failed"]
 
 
 async def test_the_user_ends_one_job_and_then_all(tmp_path: Path) -> None:
@@ -152,11 +152,11 @@ async def test_the_user_ends_one_job_and_then_all(tmp_path: Path) -> None:
 
 
 async def test_there_are_only_so_many_jobs_at_a_time(tmp_path: Path) -> None:
-    many = [job(ENDLESS) for _ in range(MOST_JOBS + 1)]
+    many = [job(ENDLESS) for _ in range(MAX_JOBS + 1)]
     async with serving(tmp_path, *many) as bench:
         await turn(bench)
-        assert "The limit" in told(bench)[MOST_JOBS] and "job-1" in told(bench)[MOST_JOBS]
-        assert len(bench.recorder.state.jobs) == MOST_JOBS
+        assert "The limit" in told(bench)[MAX_JOBS] and "job-1" in told(bench)[MAX_JOBS]
+        assert len(bench.recorder.state.jobs) == MAX_JOBS
 
 
 async def test_jobs_end_with_the_session(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ async def test_jobs_end_with_the_session(tmp_path: Path) -> None:
         await turn(bench)
         bench.submit(Close())
         await bench.until("job.finished")
-        assert [end.ended for end in ends(bench)] == ["session"]
+        assert [end.end for end in ends(bench)] == ["session"]
     assert not await anyio.Path(f"/proc/{(await anyio.Path(pid).read_text()).strip()}").exists()
 
 
@@ -177,7 +177,7 @@ async def test_a_job_that_a_crash_took_is_told_as_lost(tmp_path: Path) -> None:
     kept = next(at for at, line in enumerate(lines) if b'"kind":"job.finished"' in line)
     log.write_bytes(b"".join(lines[:kept]))  # as if the process had ended there
     async with serving(tmp_path, serve=False) as bench:
-        assert [end.ended for end in ends(bench)] == ["lost"]
+        assert [end.end for end in ends(bench)] == ["lost"]
         assert bench.recorder.state.jobs == ()
 
 
@@ -188,7 +188,7 @@ async def test_going_back_to_before_a_job_ends_it(tmp_path: Path) -> None:
         await turn(bench, 2)
         bench.submit(Revert(to_seq=before, files=False))
         await bench.until("job.finished")
-        assert [end.ended for end in ends(bench)] == ["stopped"]
+        assert [end.end for end in ends(bench)] == ["stopped"]
 
 
 async def test_a_job_that_prints_without_end_fills_neither_memory_nor_log(tmp_path: Path) -> None:
@@ -198,13 +198,13 @@ async def test_a_job_that_prints_without_end_fills_neither_memory_nor_log(tmp_pa
         await bench.until("job.finished")
         end = ends(bench)[0]
         recorded = sum(len(one.text) for one in bench.of(JobProgress) if isinstance(one, JobProgress))
-    assert end.size == size + 9 and end.dropped == end.size - KEPT_BYTES
-    assert isinstance(end.output, BlobText) and end.output.size == KEPT_BYTES
+    assert end.size == size + 9 and end.dropped_bytes == end.size - MAX_KEPT_BYTES
+    assert isinstance(end.output, BlobText) and end.output.size == MAX_KEPT_BYTES
     assert recorded < 200_000
     folder = tmp_path / "sessions" / "ses_test"
     assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 2_500_000
     view = fold(Jobs(), bench.events).jobs[0]
-    assert view.size == end.size and len(view.output) <= 2 * TAIL
+    assert view.size == end.size and len(view.output) <= 2 * OUTPUT_TAIL_CHARS
 
 
 async def test_what_a_missed_reading_lost_is_said(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ class Remarking(LocalEnvironment):
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         result = await super().exec(spec, on_output)
-        return replace(result, unread=(".env",), notes=("git sees the covered file as changed.",))
+        return replace(result, emptied_secrets=(".env",), notes=("git sees the covered file as changed.",))
 
 
 async def test_a_job_tells_what_the_sandbox_kept_from_it_and_what_its_output_shows_otherwise(

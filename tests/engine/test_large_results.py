@@ -10,7 +10,12 @@ import pytest
 from tests.engine.harness import EchoTool, Words, call, running, say
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
-from tui_agent.engine.tools.large_results import LARGE, LEAST, SEEN, limit_of
+from tui_agent.engine.tools.large_results import (
+    MAX_READ_BYTES,
+    MAX_RESULT_BYTES,
+    MIN_RESULT_BYTES,
+    result_limit,
+)
 from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import SubmitPrompt
@@ -18,8 +23,8 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import TextContent
-from tui_agent.store.files import SystemFiles
-from tui_agent.store.verify import verify
+from tui_agent.store.file_ops import SystemFiles
+from tui_agent.store.verification import verify_session
 
 LINES = "".join(f"{number:06d} a line of output\n" for number in range(40_000))
 SECRET = "ghp_" + "a1B2" * 9
@@ -37,7 +42,7 @@ class Loud(EchoTool):
     async def run(self, args: Words, ctx: ToolContext) -> ToolResult:
         if self.hidden:
             told = (TextContent(text=self.said[:100]),)
-            return ToolResult(ok=True, content=told, full_output=ctx.blobs.keep(self.said))
+            return ToolResult(ok=True, content=told, full_output=ctx.blobs.put_text(self.said))
         return ToolResult(ok=True, content=(TextContent(text=self.said),))
 
 
@@ -72,7 +77,7 @@ async def test_a_megabyte_is_told_as_head_and_tail_and_kept_whole(tmp_path: Path
     file = tmp_path / "sessions/ses_test" / artifact.path
     assert hashlib.sha256(file.read_bytes()).hexdigest() == artifact.sha256
     assert file.read_text() == LINES
-    assert len(said) < limit_of(10_000) + 400 and "000000 a line" in said
+    assert len(said) < result_limit(10_000) + 400 and "000000 a line" in said
     assert artifact.id in said and artifact.sha256 not in said and "read_artifact" in said
     assert artifact.preview_size < len(said)
     assert isinstance(end.full_output, BlobText) and end.full_output.blob_sha256 == artifact.sha256
@@ -84,7 +89,7 @@ async def test_what_fits_is_told_whole_and_has_no_artifact(tmp_path: Path) -> No
 
 
 async def test_a_secret_at_the_cut_is_in_no_piece(tmp_path: Path) -> None:
-    limit = limit_of(10_000)
+    limit = result_limit(10_000)
     head = round(limit * 2 / 3 * 0.6)
     for at in range(head - 60, head + 10, 7):
         folder = tmp_path / str(at)
@@ -119,7 +124,7 @@ async def test_the_model_reads_on_in_it_and_a_damaged_one_is_told(tmp_path: Path
         assert "is missing or damaged" in told(bench.model.requests[3])
         assert not check_pairs(bench.recorder.messages())
         assert bench.recorder.state.last_turn_end == "finished"
-    assert any(digest[:12] in problem for problem in verify(tmp_path / "sessions/ses_test"))
+    assert any(digest[:12] in problem for problem in verify_session(tmp_path / "sessions/ses_test"))
 
 
 async def test_without_room_on_the_disk_the_call_ends_with_what_fits(tmp_path: Path) -> None:
@@ -133,5 +138,9 @@ async def test_without_room_on_the_disk_the_call_ends_with_what_fits(tmp_path: P
 
 
 def test_the_limit_follows_the_window_and_a_file_that_is_read_gets_more() -> None:
-    assert limit_of(0) == LARGE and limit_of(200_000) == LARGE and limit_of(10_000) == 5_000
-    assert limit_of(1_000) == LEAST and limit_of(200_000, seen=True) == SEEN
+    assert (
+        result_limit(0) == MAX_RESULT_BYTES
+        and result_limit(200_000) == MAX_RESULT_BYTES
+        and result_limit(10_000) == 5_000
+    )
+    assert result_limit(1_000) == MIN_RESULT_BYTES and result_limit(200_000, seen=True) == MAX_READ_BYTES

@@ -21,25 +21,25 @@ from tests.engine.long_histories import (
     work,
 )
 from tests.engine.talks import rules, spawn, tools
-from tui_agent.engine.tools.large_results import limit_of
+from tui_agent.engine.tools.large_results import result_limit
 from tui_agent.models.faults import from_status
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.middleware import Fragment
 from tui_agent.ports.model import ModelRequest
 from tui_agent.protocol.events.agent import AgentSpawned
-from tui_agent.protocol.events.context import ContextLearnt
+from tui_agent.protocol.events.context import ContextWindowInferred
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 TASK = 270
 """Requirements of the task: about 23,500 characters."""
 
 
-def learnt(bench: Bench) -> list[ContextLearnt]:
-    return [one for one in bench.of(ContextLearnt) if isinstance(one, ContextLearnt)]
+def learnt(bench: Bench) -> list[ContextWindowInferred]:
+    return [one for one in bench.of(ContextWindowInferred) if isinstance(one, ContextWindowInferred)]
 
 
 def whole(requests: Iterable[ModelRequest], count: int) -> bool:
@@ -60,7 +60,9 @@ async def test_a_task_that_nearly_fills_the_window_stays_whole_and_is_not_summar
         await turn(bench, task_of(TASK))
         assert bench.recorder.state.last_turn_end == "finished"
         assert (
-            whole(worker.took, TASK) and not cuts(bench) and not any(one.cuts for one in compactions(bench))
+            whole(worker.took, TASK)
+            and not cuts(bench)
+            and not any(one.truncations for one in compactions(bench))
         )
         assert len(worker.summaries) <= 5 and len(worker.refused) <= 4
         assert len(stuck(bench)) <= 1 and len(learnt(bench)) <= 2
@@ -93,17 +95,17 @@ async def test_a_later_run_and_a_fork_know_the_window_without_a_refusal_of_their
         model_of(bench, first, 0)
         await turn(bench, "Do it.")
         (made,) = learnt(bench)
-        assert first.refused and made.refused > made.window > 0 and not made.told
+        assert first.refused and made.refused_tokens > made.window > 0 and not made.stated_by_provider
         last = bench.recorder.state.seq
     SessionStore(tmp_path / "sessions", SystemClock(), Redactor()).fork("ses_test", last, "ses_fork")
     for session in ("ses_test", "ses_fork"):
         again = Small(40_000, [*work(20), say("done")])
         async with running(tmp_path, [], [Output(3_000)], session=session, shrinking=LIMITS) as bench:
             bench.use(again)
-            assert bench.recorder.meter.learnt and bench.recorder.meter.window >= made.window
+            assert bench.recorder.meter.window_inferred and bench.recorder.meter.window >= made.window
             await turn(bench, "Go on.")
             assert not again.refused and not learnt(bench)
-            assert all(one.learnt and one.window >= made.window for one in manifests(bench))
+            assert all(one.window_inferred and one.window >= made.window for one in manifests(bench))
 
 
 async def test_a_delegate_of_the_same_model_knows_it_too(tmp_path: Path) -> None:
@@ -141,8 +143,8 @@ async def test_what_the_provider_says_it_holds_is_the_window(tmp_path: Path) -> 
         model_of(bench, worker, 0)
         await turn(bench, "Do it.")
         (made,) = learnt(bench)
-        assert made.told and made.window == 10_000 and len(worker.refused) == 1
-        assert bench.recorder.meter.window == 10_000 and bench.recorder.meter.learnt
+        assert made.stated_by_provider and made.window == 10_000 and len(worker.refused) == 1
+        assert bench.recorder.meter.window == 10_000 and bench.recorder.meter.window_inferred
 
 
 async def test_a_single_result_takes_its_share_of_the_learnt_window(tmp_path: Path) -> None:
@@ -154,8 +156,8 @@ async def test_a_single_result_takes_its_share_of_the_learnt_window(tmp_path: Pa
         output.chars = 20_000
         await turn(bench, "Once more.", 2)
         end = [one for one in bench.of(ToolFinished) if isinstance(one, ToolFinished)][-1]
-        window = bench.recorder.windows.least(MODEL.model_copy(update={"window": 0}))
-        assert end.artifact is not None and end.artifact.preview_size < limit_of(window) + 400 < 8_000
+        window = bench.recorder.windows.effective_window(MODEL.model_copy(update={"window": 0}))
+        assert end.artifact is not None and end.artifact.preview_size < result_limit(window) + 400 < 8_000
 
 
 class Tools(BaseMiddleware):

@@ -14,8 +14,8 @@ from tui_agent.protocol.commands import Close, Interrupt, Revert, SubmitPrompt
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.workspace.checkpoints.git import Ended, run_program
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.git_runner import ProgramResult, run_program
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 LONG_S = 20.0
 
@@ -27,7 +27,9 @@ class BlockedGit:
         self.listing = anyio.Event()
         self.ended = 0
 
-    async def __call__(self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path) -> Ended:
+    async def __call__(
+        self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path
+    ) -> ProgramResult:
         if "ls-files" not in argv:
             return await run_program(argv, stdin, env, cwd)
         self.listing.set()
@@ -38,10 +40,10 @@ class BlockedGit:
         raise AssertionError
 
 
-def store(tmp_path: Path, git: BlockedGit) -> GitShadow:
+def store(tmp_path: Path, git: BlockedGit) -> GitCheckpoints:
     (tmp_path / "workspace").mkdir(exist_ok=True)
     place = tmp_path / "sessions" / "ses_test" / "checkpoints.git"
-    return GitShadow(tmp_path / "workspace", place, run=git)
+    return GitCheckpoints(tmp_path / "workspace", place, run=git)
 
 
 @asynccontextmanager

@@ -16,10 +16,10 @@ from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessag
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.local import LocalSession
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.fold_cache import KEPT, LONG
-from tui_agent.store.reader import iterate_records
-from tui_agent.store.scan import records
-from tui_agent.wiring.session import session
+from tui_agent.store.fold_cache import CACHE_FILE, MIN_EVENTS
+from tui_agent.store.log_reader import iterate_records
+from tui_agent.store.log_scan import read_records_from
+from tui_agent.wiring.session import open_session
 
 SESSION = "ses_0123456789ab"
 CUTS = 12
@@ -33,7 +33,7 @@ def long_log(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     data = tmp_path_factory.mktemp("long")
     log = store(data).create(SESSION)
     log.append(_started(data))
-    for turn in range(1, LONG // 3 + 2):
+    for turn in range(1, MIN_EVENTS // 3 + 2):
         log.append(UserMessageReceived(text=f"question {turn}"))
         log.append(TurnStarted(turn=turn))
         log.append(TurnFinished(turn=turn, reason="finished"))
@@ -74,15 +74,15 @@ def _folder(options: SessionOptions) -> Path:
 
 
 async def _until(opened: LocalSession, kind: str) -> None:
-    follower = opened.follow(opened.log.before)
-    while batch := await follower.next():
+    follower = opened.follow(opened.log.previous_last_seq)
+    while batch := await follower.next_batch():
         if any(getattr(record, "payload", None) and record.payload.kind == kind for record in batch):  # type: ignore[union-attr]
             break
     follower.close()
 
 
 def _equals_the_log(opened: LocalSession, folder: Path) -> None:
-    whole = list(iterate_records(folder, branch=True))
+    whole = list(iterate_records(folder, current_branch_only=True))
     recorder = opened._recorder
     assert recorder.state == fold(SessionState(), whole)
     assert recorder.messages() == fold(ModelMessages(), whole)
@@ -91,16 +91,16 @@ def _equals_the_log(opened: LocalSession, folder: Path) -> None:
 @pytest.mark.slow
 async def test_it_is_kept_at_the_first_opening_and_taken_up_at_the_next(options: SessionOptions) -> None:
     folder = _folder(options)
-    async with session(options) as first:
-        assert (folder / KEPT).is_file()
+    async with open_session(options) as first:
+        assert (folder / CACHE_FILE).is_file()
         first.submit(SubmitPrompt(text="go on"))
         await _until(first, "turn.finished")
     lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
     lines[5] = b"damaged" + lines[5][7:]  # what lies before it is not read again
     (folder / "events.jsonl").write_bytes(b"".join(lines))
-    async with session(options) as second:
+    async with open_session(options) as second:
         assert "question 2" in str(second._recorder.messages()[:3])
-        assert second._recorder.state.turn == LONG // 3 + 2
+        assert second._recorder.state.turn == MIN_EVENTS // 3 + 2
         assert not second._recorder.state.turn_running
         second.submit(SubmitPrompt(text="and on"))
         await _until(second, "turn.finished")
@@ -110,7 +110,7 @@ async def test_it_is_kept_at_the_first_opening_and_taken_up_at_the_next(options:
 @pytest.mark.slow
 async def test_with_it_the_state_is_that_of_the_whole_log(options: SessionOptions) -> None:
     for _ in range(2):
-        async with session(options) as opened:
+        async with open_session(options) as opened:
             _equals_the_log(opened, _folder(options))
             opened.submit(SubmitPrompt(text="go on"))
             await _until(opened, "turn.finished")
@@ -120,21 +120,21 @@ async def test_with_it_the_state_is_that_of_the_whole_log(options: SessionOption
 @pytest.mark.slow
 async def test_after_a_crash_the_records_behind_it_are_folded_on(options: SessionOptions) -> None:
     folder = _folder(options)
-    async with session(options) as first:
-        early = (folder / KEPT).read_bytes()
+    async with open_session(options) as first:
+        early = (folder / CACHE_FILE).read_bytes()
         first.submit(SubmitPrompt(text="go on"))
         await _until(first, "turn.finished")
     lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
-    before = list(iterate_records(folder, branch=True))[:-CUTS]
+    before = list(iterate_records(folder, current_branch_only=True))[:-CUTS]
     state, messages = SessionState(), ModelMessages()
     fold(state, before)
     fold(messages, before)
     for cut in range(1, CUTS):  # somewhere in the last turn, with the fold that was kept before it
         (folder / "events.jsonl").write_bytes(b"".join(lines[:-cut]))
-        (folder / KEPT).write_bytes(early)
-        async with session(options) as again:
+        (folder / CACHE_FILE).write_bytes(early)
+        async with open_session(options) as again:
             written = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
-            behind = list(records(b"".join(written[len(before) :]), BlobStore(folder)))
+            behind = list(read_records_from(b"".join(written[len(before) :]), BlobStore(folder)))
             assert behind
             assert again._recorder.state == fold(deepcopy(state), behind), cut
             assert again._recorder.messages() == fold(deepcopy(messages), behind), cut
@@ -142,15 +142,15 @@ async def test_after_a_crash_the_records_behind_it_are_folded_on(options: Sessio
 
 @pytest.mark.slow
 async def test_a_turn_that_was_kept_can_still_be_undone(options: SessionOptions) -> None:
-    async with session(options) as first:
+    async with open_session(options) as first:
         first.submit(SubmitPrompt(text="go on"))
         await _until(first, "turn.finished")
-    async with session(options) as second:
+    async with open_session(options) as second:
         second.submit(Undo())
         await _until(second, "session.head_moved")
         _equals_the_log(second, _folder(options))
         assert "go on" not in str(second._recorder.messages()[-2:])
-    async with session(options) as third:
+    async with open_session(options) as third:
         _equals_the_log(third, _folder(options))
 
 
@@ -158,7 +158,7 @@ async def test_a_turn_that_was_kept_can_still_be_undone(options: SessionOptions)
 @pytest.mark.parametrize("data", [b"", b"{}\n", b"\x00" * 5_000])
 async def test_a_damaged_one_is_ignored_and_written_anew(options: SessionOptions, data: bytes) -> None:
     folder = _folder(options)
-    (folder / KEPT).write_bytes(data)
-    async with session(options) as opened:
+    (folder / CACHE_FILE).write_bytes(data)
+    async with open_session(options) as opened:
         _equals_the_log(opened, folder)
-    assert len((folder / KEPT).read_bytes()) > 10_000
+    assert len((folder / CACHE_FILE).read_bytes()) > 10_000

@@ -36,12 +36,12 @@ async def test_the_model_sees_it_in_mode_memory_only(tmp_path: Path, mode: Conte
         bench.submit(SubmitPrompt(text="Look at a.py"))
         await bench.until("turn.finished")
         behind = [request.messages[-1] for request in bench.model.requests]
-        shown = [isinstance(last, UserMessage) and last.kind == "passing" for last in behind]
+        shown = [isinstance(last, UserMessage) and last.origin == "transient" for last in behind]
         assert shown == [mode == "memory"] * 3
         told = "find (a.py)" in str(behind[-1])
         assert told == (mode == "memory")
         noted = [event for event in bench.of(MemoryUpdated) if isinstance(event, MemoryUpdated)]
-        names = [sorted([*event.blocks, *event.newest]) for event in noted]
+        names = [sorted([*event.blocks, *event.appended]) for event in noted]
         assert names == ([] if mode == "none" else [["task"], ["explored_files", "relevant_symbols"]])
         state = bench.recorder.state
         assert state.memory.get("explored_files") == (None if mode == "none" else ["a.py"])
@@ -83,7 +83,7 @@ async def test_a_secret_is_covered_before_a_line_is_cut(tmp_path: Path) -> None:
     script = [call(("run_command", json.dumps({"command": command}))), say("Done.")]
 
     def memory(recorder: Recorder) -> Middleware:
-        return WorkingMemory(lambda: recorder.state, Redactor().text)
+        return WorkingMemory(lambda: recorder.state, Redactor().redact_text)
 
     async with running(
         tmp_path, script, [tools_of("shell")["run_command"]], middlewares=[memory], policy_name="bypass"
@@ -104,8 +104,8 @@ class Together(BaseMiddleware):
         self._missing = many
         self._all = anyio.Event()
 
-    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
-        result = await nxt(call)
+    async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
+        result = await call_next(call)
         self._missing -= 1
         if not self._missing:
             self._all.set()

@@ -12,10 +12,10 @@ import pytest
 
 from tests.engine.harness import MODEL, FakeModel, call, running, say
 from tests.stubs.tool_context import tools_of
-from tui_agent.context.mentions import UNREAD, Sources, expand
+from tui_agent.context.mentions import NOT_INDEXED_NOTE, Sources, resolve_mentions
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import FileInfo
-from tui_agent.ports.knowledge import SymbolPlace
+from tui_agent.ports.knowledge import SymbolLocation
 from tui_agent.protocol.commands import Queue, Steer, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.files import FileChanged
@@ -114,7 +114,7 @@ async def test_a_folder_is_listed_lines_are_picked_and_blanks_are_quoted(
     ]
     assert '<directory path="src/">\napp.py\n</directory>' in sent
     assert '<file path="src/app.py" lines="2-3">\n    def total(self):\n        return 0\n</file>' in sent
-    assert (mentions[1].first_line, mentions[1].last_line, mentions[1].whole) == (2, 3, False)
+    assert (mentions[1].first_line, mentions[1].last_line, mentions[1].is_whole_file) == (2, 3, False)
 
 
 async def test_a_pasted_path_of_the_workspace_and_a_symbol_are_found(tmp_path: Path, workspace: Path) -> None:
@@ -128,7 +128,7 @@ async def test_a_pasted_path_of_the_workspace_and_a_symbol_are_found(tmp_path: P
 
 async def test_what_is_not_there_stays_text_and_only_a_path_is_told(tmp_path: Path, workspace: Path) -> None:
     mentions, sent = await _mentions(tmp_path, "@property @types/node me@x.org @src/gone.py @alice")
-    assert [(one.given, one.kind) for one in mentions] == [("src/gone.py", "missing")]
+    assert [(one.reference, one.kind) for one in mentions] == [("src/gone.py", "missing")]
     assert sent == "@property @types/node me@x.org @src/gone.py @alice"
 
 
@@ -138,7 +138,7 @@ async def test_secrets_and_what_lies_elsewhere_are_not_sent(tmp_path: Path, work
     (workspace / "away.md").symlink_to("../outside.md")
     (tmp_path / "outside.md").write_text("far away")
     mentions, sent = await _mentions(tmp_path, "@.env @innocent.md @away.md @../outside.md")
-    assert [(one.given, one.kind) for one in mentions] == [
+    assert [(one.reference, one.kind) for one in mentions] == [
         (".env", "refused"),
         ("innocent.md", "refused"),
         ("away.md", "missing"),
@@ -150,7 +150,7 @@ async def test_secrets_and_what_lies_elsewhere_are_not_sent(tmp_path: Path, work
 
 async def test_a_file_elsewhere_on_the_computer_is_told_of_and_an_import_is_not(tmp_path: Path) -> None:
     [told], _ = await _mentions(tmp_path, 'see @/etc/passwd, and import x from "@/components/button"')
-    assert (told.given, told.kind) == ("/etc/passwd", "missing")
+    assert (told.reference, told.kind) == ("/etc/passwd", "missing")
     assert "outside the workspace" in told.note
 
 
@@ -161,7 +161,7 @@ async def test_of_something_huge_or_binary_the_head_is_sent_with_a_note(
     (workspace / "one.json").write_text("x" * 300_000)
     (workspace / "blob.bin").write_bytes(b"\x7fELF\0\0" + b"\0" * 500)
     mentions, sent = await _mentions(tmp_path, "@blob.bin @log.txt")
-    assert all(one.cut for one in mentions)
+    assert all(one.truncated for one in mentions)
     assert "read on with read_file, offset=" in sent and "line 49999" not in sent
     assert "[binary, 506 bytes; only its beginning is shown]\n7f 45 4c 46" in sent
     assert len(sent) < 40_000
@@ -176,11 +176,11 @@ async def test_short_files_are_whole_whatever_stands_before_them_and_long_ones_s
 ) -> None:
     for name, lines in (("long.md", 2_000), ("other.md", 1_900), ("short.md", 200)):
         (workspace / name).write_text("a line of it\n" * lines)
-    found = await expand(
+    found = await resolve_mentions(
         "@long.md and @other.md, as @short.md and @src/app.py say", _sources(workspace, 20_000)
     )
     assert [one.path for one in found] == ["long.md", "other.md", "short.md", "src/app.py"]
-    assert [one.cut for one in found] == [True, True, False, False]
+    assert [one.truncated for one in found] == [True, True, False, False]
     sizes = [len(str(one.text)) for one in found]
     assert abs(sizes[0] - sizes[1]) < 200 and 19_000 < sum(sizes) < 20_500
 
@@ -188,15 +188,15 @@ async def test_short_files_are_whole_whatever_stands_before_them_and_long_ones_s
 async def test_where_there_is_hardly_any_room_no_file_is_begun(workspace: Path) -> None:
     for name in ("one.md", "two.md"):
         (workspace / name).write_text("b" * 5_000)
-    found = await expand("@one.md and @two.md", _sources(workspace, 700))
-    assert all(one.cut and "use read_file" in str(one.text) for one in found)
+    found = await resolve_mentions("@one.md and @two.md", _sources(workspace, 700))
+    assert all(one.truncated and "use read_file" in str(one.text) for one in found)
     assert "b" * 20 not in "".join(str(one.text) for one in found)
 
 
 class EndlessWorkspace(LocalEnvironment):
     """Has more files than there is time for."""
 
-    async def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
+    async def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
         await anyio.sleep_forever()
         yield FileInfo(path, "file", 0, 0, 0)
 
@@ -209,9 +209,9 @@ async def test_a_name_that_was_not_looked_up_to_the_end_is_told_and_a_file_that_
 
     many = replace(_sources(workspace, 20_000), env=EndlessWorkspace(workspace), names_s=0.1)
     late = replace(many, symbols=unread)
-    [told] = await expand("Why does @Cart.total and gone@x.org", late)
-    assert (told.given, told.kind, told.note) == ("Cart.total", "missing", UNREAD)
-    [missing] = await expand("see @gone.py", late)
+    [told] = await resolve_mentions("Why does @Cart.total and gone@x.org", late)
+    assert (told.reference, told.kind, told.note) == ("Cart.total", "missing", NOT_INDEXED_NOTE)
+    [missing] = await resolve_mentions("see @gone.py", late)
     assert missing.note == "file not found"
 
 
@@ -220,13 +220,13 @@ async def test_no_more_names_are_looked_up_than_there_is_time_for_and_that_is_to
 ) -> None:
     asked: list[str] = []
 
-    async def nowhere(name: str) -> tuple[SymbolPlace, ...]:
+    async def nowhere(name: str) -> tuple[SymbolLocation, ...]:
         asked.append(name)
         return ()
 
     names = " ".join(f"@name{number}" for number in range(8))
-    [told] = await expand(names, replace(_sources(workspace, 20_000), symbols=nowhere))
-    assert len(asked) == 5 and (told.given, told.kind) == ("name5", "missing")
+    [told] = await resolve_mentions(names, replace(_sources(workspace, 20_000), symbols=nowhere))
+    assert len(asked) == 5 and (told.reference, told.kind) == ("name5", "missing")
     assert "5 names" in told.note
 
 
@@ -253,7 +253,7 @@ async def test_a_file_whose_name_is_no_utf_8_is_found_by_the_name_that_is_shown(
     for folder in (workspace, workspace / "src"):
         (folder / os.fsdecode(b"caf\xe9.txt")).write_text("odd name\n")
     mentions, sent = await _mentions(tmp_path, "@src/caf\ufffd.txt @caf\ufffd.txt")
-    assert [(one.kind, one.cut) for one in mentions] == [("file", False)] * 2
+    assert [(one.kind, one.truncated) for one in mentions] == [("file", False)] * 2
     assert sent.count("odd name") == 2
 
 

@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stubs.clock import FakeClock
-from tui_agent.engine.model.delta_merge import LIMIT, Merger
+from tui_agent.engine.model.delta_merge import MAX_EVENT_CHARS, DeltaMerger
 
 
-def _merger(tick: float) -> tuple[Merger[str], list[tuple[str, str]]]:
+def _merger(tick: float) -> tuple[DeltaMerger[str], list[tuple[str, str]]]:
     out: list[tuple[str, str]] = []
-    return Merger(FakeClock(tick=tick), lambda key, text: out.append((key, text))), out
+    return DeltaMerger(FakeClock(tick=tick), lambda key, text: out.append((key, text))), out
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.text(max_size=40)), max_size=60), st.floats(0, 0.2))
@@ -23,7 +23,7 @@ def test_pieces_come_out_whole_and_in_order_and_keys_never_mix(
     for key in "ab":
         assert "".join(t for k, t in out if k == key) == "".join(t for k, t in pieces if k == key)
     assert "".join(text for _, text in out) == "".join(text for _, text in pieces)
-    assert all(0 < len(text) <= LIMIT for _, text in out)
+    assert all(0 < len(text) <= MAX_EVENT_CHARS for _, text in out)
 
 
 def test_twenty_thousand_pieces_at_once_become_few_events() -> None:
@@ -31,7 +31,7 @@ def test_twenty_thousand_pieces_at_once_become_few_events() -> None:
     for _ in range(20_000):
         merger.add("a", "word")
     merger.finish()
-    assert len(out) <= 20_000 * 4 // LIMIT + 2
+    assert len(out) <= 20_000 * 4 // MAX_EVENT_CHARS + 2
 
 
 def test_a_word_that_still_grows_is_not_cut_so_a_secret_stays_whole() -> None:

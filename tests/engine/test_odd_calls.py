@@ -12,7 +12,7 @@ from tests.stubs.strict_history import faults_in
 from tests.stubs.tool_context import tools_of
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.policy.decision.policy import RulePolicy
-from tui_agent.ports.model import Finished, ModelChunk, ToolCallChunk
+from tui_agent.ports.model import FinishChunk, ModelChunk, ToolCallChunk
 from tui_agent.protocol.commands import DecidePermission, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
@@ -40,7 +40,7 @@ def answer(*calls: tuple[str, str, str]) -> list[ModelChunk]:
     """Calls by id, name and arguments."""
     return [
         *(ToolCallChunk(at, name, tool, words) for at, (name, tool, words) in enumerate(calls)),
-        Finished("tool_calls"),
+        FinishChunk("tool_calls"),
     ]
 
 

@@ -47,7 +47,7 @@ class Refusing(LocalEnvironment):
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         self.specs.append(spec)
         result = await super().exec(spec, on_output)
-        return result if spec.outside else replace(result, exit_code=1, blocked=REFUSED)
+        return result if spec.unsandboxed else replace(result, exit_code=1, blocked=REFUSED)
 
 
 def run(command: str = "echo hello") -> list[object]:
@@ -93,13 +93,13 @@ async def test_a_refused_command_runs_outside_once_the_user_says_so(tmp_path: Pa
         assert isinstance(asked, PermissionRequested)
         assert (asked.verb, asked.target, asked.reason) == ("run", "echo hello", REFUSED)
         assert (asked.risk, asked.default_no) == ("It runs outside the sandbox.", True)
-        assert [(one.reach, one.offered, one.why) for one in asked.choices] == [
+        assert [(one.reach, one.offered, one.unavailable_reason) for one in asked.choices] == [
             ("once", True, ""),
             ("session", False, "not available outside the sandbox"),
             ("always", False, "not available outside the sandbox"),
         ]
         assert isinstance(first, PermissionDecided) and isinstance(second, PermissionDecided)
-        assert (first.by, second.by, second.decision, second.rule_id) == (
+        assert (first.decided_by, second.decided_by, second.decision, second.rule_id) == (
             "rule",
             "user",
             "allow",
@@ -107,9 +107,9 @@ async def test_a_refused_command_runs_outside_once_the_user_says_so(tmp_path: Pa
         )
         assert (second.reach, second.rule, kept) == ("once", "", [])
         assert second.digest == asked.digest != first.digest
-        assert [spec.outside for spec in Refusing.made.specs] == [False, True]
+        assert [spec.unsandboxed for spec in Refusing.made.specs] == [False, True]
         assert told(bench) == "[exit 0]\nhello"
-        assert bench.recorder.state.granted == ()
+        assert bench.recorder.state.granted_rules == ()
 
 
 async def test_a_no_keeps_it_inside_and_the_model_is_told_what_was_refused(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ async def test_a_no_keeps_it_inside_and_the_model_is_told_what_was_refused(tmp_p
         answering(bench, "deny", "Use the workspace.")
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-        assert [spec.outside for spec in Refusing.made.specs] == [False]
+        assert [spec.unsandboxed for spec in Refusing.made.specs] == [False]
         assert REFUSED in told(bench)
         assert "The user did not allow this call. The user says: Use the workspace." in told(bench)
 
@@ -128,8 +128,8 @@ async def test_where_no_one_is_there_nothing_runs_outside_and_the_model_is_told_
         await bench.until("turn.finished")
         decided = bench.of(PermissionDecided)[-1]
         assert isinstance(decided, PermissionDecided)
-        assert (decided.decision, decided.by, decided.rule_id) == ("deny", "engine", "sandbox.leave")
-        assert [spec.outside for spec in Refusing.made.specs] == [False]
+        assert (decided.decision, decided.decided_by, decided.rule_id) == ("deny", "engine", "sandbox.leave")
+        assert [spec.unsandboxed for spec in Refusing.made.specs] == [False]
         assert f"{REFUSED} It was not run outside the sandbox: the policy asks, and no one is there" in told(
             bench
         )
@@ -140,7 +140,7 @@ async def test_no_profile_lets_it_out_unasked(tmp_path: Path, policy: PolicyName
     async with running(tmp_path, run(), tools(), env=Refusing, policy_name=policy) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("permission.requested")
-        assert [spec.outside for spec in Refusing.made.specs] == [False]
+        assert [spec.unsandboxed for spec in Refusing.made.specs] == [False]
 
 
 async def test_stopping_the_turn_while_it_is_asked_ends_the_call(tmp_path: Path) -> None:
@@ -184,8 +184,8 @@ async def test_the_network_is_granted_where_it_was_among_what_was_allowed(
     ) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-        assert [spec.network for spec in Refusing.made.specs] == [network]
-        assert [spec.outside for spec in Refusing.made.specs] == [False]
+        assert [spec.allow_network for spec in Refusing.made.specs] == [network]
+        assert [spec.unsandboxed for spec in Refusing.made.specs] == [False]
 
 
 SEALED: list[tuple[str, PolicyName, bool]] = [
@@ -207,7 +207,7 @@ async def test_what_only_the_sandbox_bounds_does_not_write_the_repository(
         answering(bench, "allow", rule="")
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-        assert Refusing.made.specs[0].sealed is sealed
+        assert Refusing.made.specs[0].repository_read_only is sealed
 
 
 WRITTEN = [
@@ -234,7 +234,9 @@ async def test_what_was_judged_to_be_written_outside_is_open_to_the_allowed_comm
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
         (spec,) = Refusing.made.specs
-        assert list(spec.writable) == [path.replace("<outside>", "/somewhere/else") for path in writable]
+        assert list(spec.writable_paths) == [
+            path.replace("<outside>", "/somewhere/else") for path in writable
+        ]
 
 
 async def test_a_write_outside_that_the_user_allowed_is_asked_about_once() -> None:
@@ -253,7 +255,7 @@ async def test_a_write_outside_that_the_user_allowed_is_asked_about_once() -> No
             bench.submit(SubmitPrompt(text="go"))
             await bench.until("turn.finished")
             asked = [one for one in bench.of(PermissionRequested) if isinstance(one, PermissionRequested)]
-            told = [(one.confined, one.risk, one.reason) for one in asked]
+            told = [(one.sandbox, one.risk, one.reason) for one in asked]
             assert [one[:2] for one in told] == [("bubblewrap", "It is outside this workspace.")], told
             assert target.read_text() == "mine\n"
 
@@ -299,7 +301,7 @@ async def test_a_command_starts_in_the_folder_that_was_judged(tmp_path: Path) ->
         answering(bench, "deny")
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-        assert [spec.folder for spec in Refusing.made.specs] == [str(root / "sub")]
+        assert [spec.resolved_cwd for spec in Refusing.made.specs] == [str(root / "sub")]
 
 
 async def test_a_job_that_was_refused_something_is_not_offered_outside_and_says_so(tmp_path: Path) -> None:
@@ -321,8 +323,12 @@ async def test_the_users_own_command_runs_outside(tmp_path: Path) -> None:
     async with running(tmp_path, [], tools(), env=Refusing, policy=allow) as bench:
         bench.submit(RunUserShell(command="echo mine"))
         await bench.until("user.shell_finished")
-        assert [(spec.outside, spec.network) for spec in Refusing.made.specs] == [(True, True)]
+        assert [(spec.unsandboxed, spec.allow_network) for spec in Refusing.made.specs] == [(True, True)]
 
 
 def test_what_confines_commands_is_part_of_the_state() -> None:
-    assert (SessionStateView().sandbox, SessionStateView().sandbox_why_not, MODEL.profile) == ("", "", "fake")
+    assert (SessionStateView().sandbox, SessionStateView().no_sandbox_reason, MODEL.profile) == (
+        "",
+        "",
+        "fake",
+    )

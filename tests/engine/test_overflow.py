@@ -30,7 +30,7 @@ async def test_an_overflow_is_answered_by_a_compaction_once(tmp_path: Path) -> N
     async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:
         bench.use(model)
         await turn(bench, TASK)
-        assert [one.by for one in compactions(bench)] == ["overflow"]
+        assert [one.trigger for one in compactions(bench)] == ["overflow"]
         assert bench.recorder.state.last_turn_end == "finished"
     model = Worker([over, over, over])
     async with running(tmp_path, [], [Output()], session="ses_second", shrinking=LIMITS) as bench:

@@ -12,21 +12,21 @@ from tui_agent.session.remote import RemoteFollower
 
 
 class Pipe:
-    """What came through the pipe since `kept_from`."""
+    """What came through the pipe since `find_denied_secrets`."""
 
     def __init__(self, folder: Path, kept_from: int) -> None:
         self._folder = folder
-        self.kept_from = kept_from
+        self.first_seq_in_memory = kept_from
         self.records: list[Record] = []
-        self.closed = False
+        self.is_closed = False
 
     async def folder(self) -> Path | None:
         return self._folder
 
-    def next_after(self, seq: int, limit: int) -> Sequence[Record]:
-        return self.records[max(0, seq + 1 - self.kept_from) :][:limit]
+    def records_after(self, seq: int, limit: int) -> Sequence[Record]:
+        return self.records[max(0, seq + 1 - self.first_seq_in_memory) :][:limit]
 
-    def drop(self, follower: RemoteFollower) -> None:
+    def remove_follower(self, follower: RemoteFollower) -> None:
         return
 
 
@@ -40,8 +40,8 @@ async def test_history_and_live_records_meet_at_any_length(tmp_path: Path, store
         pipe.records.append(log.append(said(f"live {number}")))
     follower = RemoteFollower(pipe, -1)
     seen: list[int] = []
-    pipe.closed = True
-    while batch := await follower.next():
+    pipe.is_closed = True
+    while batch := await follower.next_batch():
         seen += [record.seq for record in batch]
     assert seen == list(range(stored + 5))
     log.close()
@@ -56,7 +56,7 @@ async def test_a_late_follower_reads_from_the_file_what_memory_has_let_go_of(tmp
     seen: list[int] = []
     with anyio.fail_after(30):
         while len(seen) < 40:
-            seen += [record.seq for record in await follower.next()]
+            seen += [record.seq for record in await follower.next_batch()]
     assert seen == list(range(10, 50))
     log.close()
 
@@ -65,7 +65,7 @@ async def test_a_closed_follower_stops_waiting(tmp_path: Path) -> None:
     log = store(tmp_path).create("ses_a")
     follower = RemoteFollower(Pipe(log.folder, 0), -1)
     async with anyio.create_task_group() as group:
-        group.start_soon(follower.next)
+        group.start_soon(follower.next_batch)
         await anyio.lowlevel.checkpoint()
         follower.close()
     log.close()

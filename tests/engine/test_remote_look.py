@@ -31,8 +31,8 @@ async def test_the_end_of_a_named_session_is_read_before_its_engine_speaks(tmp_p
     remote = RemoteSession(handle, named=log.folder)
     try:
         with anyio.fail_after(30):
-            held = await remote.held()
-            tail = await remote.tail(3)
+            held = await remote.wait_until_readable()
+            tail = await remote.read_newest(3)
         assert held is not None and held.last_seq == 49
         assert [record.payload for record in tail if isinstance(record, Envelope)] == [
             said("47"),
@@ -52,5 +52,5 @@ async def test_a_named_session_that_is_not_there_waits_for_the_engine(tmp_path: 
             group.start_soon(remote.serve)
             assert handle.child.stdin is not None
             handle.child.stdin.close()
-            assert await remote.held() is None
+            assert await remote.wait_until_readable() is None
     handle.close(5)

@@ -10,18 +10,18 @@ from anyio import to_thread
 from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import text, tools_of
-from tui_agent.config.layers import load
+from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
-from tui_agent.engine.middleware.repo_map import LATE, RepoMapSection
+from tui_agent.engine.middleware.repo_map import LATE_REASON, RepoMapSection
 from tui_agent.errors import EnvironmentFault
-from tui_agent.ports.repomap import MapShown, MapWish
+from tui_agent.ports.repomap import MapRequest, RenderedMap
 from tui_agent.ports.tool import ToolResult
-from tui_agent.protocol.commands import SetContextMode, SetMapChoice, SetRepoMap, SubmitPrompt
+from tui_agent.protocol.commands import SetContextMode, SetRepoMap, SetRepoMapOptions, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked, RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.messages import UserMessage
-from tui_agent.protocol.settings import MapChoice
+from tui_agent.protocol.settings import RepoMapOptions
 from tui_agent.wiring.repomap import SessionMaps, index_folder
 
 
@@ -31,23 +31,23 @@ class FakeMaps:
 
     total: int = 20
     fault: EnvironmentFault | None = None
-    wishes: list[MapWish] = field(default_factory=list)
+    wishes: list[MapRequest] = field(default_factory=list)
     slow: int = 0
     """So often a map that came late is asked for in vain; 0: it comes at once."""
 
-    async def shown(self, wish: MapWish) -> MapShown:
+    async def render(self, wish: MapRequest) -> RenderedMap:
         self.wishes.append(wish)
         if self.fault is not None:
             raise self.fault
-        return MapShown("a.py\n  1-2 def find()", 8, ("a.py",), self.total, 3, False, 1.5)
+        return RenderedMap("a.py\n  1-2 def find()", 8, ("a.py",), self.total, 3, False, 1.5)
 
-    async def soon(self, wish: MapWish, seconds: float) -> MapShown | None:
-        found = await self.shown(wish)
+    async def render_within(self, wish: MapRequest, seconds: float) -> RenderedMap | None:
+        found = await self.render(wish)
         return None if self.slow else found
 
-    def late(self) -> MapShown | None:
+    def take_late_map(self) -> RenderedMap | None:
         self.slow -= 1
-        return None if self.slow else MapShown("b.py", 4, ("b.py",), self.total, 3, True, 20_000)
+        return None if self.slow else RenderedMap("b.py", 4, ("b.py",), self.total, 3, True, 20_000)
 
     async def aclose(self) -> None:
         """Nothing to let go of."""
@@ -61,7 +61,7 @@ async def test_the_first_message_of_a_session_gets_the_map_and_the_next_does_not
             await bench.until("turn.finished", count)
         first, second = bench.model.requests
         (asked, shown) = first.messages
-        assert isinstance(shown, UserMessage) and shown.kind == "map"
+        assert isinstance(shown, UserMessage) and shown.origin == "map"
         assert "def find()" in str(shown.content) and "<repo_map>" in str(shown.content)
         assert second.messages[:2] == (asked, shown) and len(second.messages) == 4
         assert [wish.query for wish in maps.wishes] == ["Where is find?"]
@@ -99,11 +99,11 @@ async def test_a_map_that_takes_long_keeps_no_request_waiting_and_the_next_one_h
         assert not check_pairs(third.messages) and len(maps.wishes) == 1
         packed = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)]
         missing = next(one for one in packed[0].sections if one.name == "repo_map")
-        assert (missing.tokens, missing.dropped_blocks, missing.rule) == (0, 1, LATE)
+        assert (missing.tokens, missing.dropped_blocks, missing.rule) == (0, 1, LATE_REASON)
         for manifest in packed[1:]:
             told = next(one for one in manifest.sections if one.name == "repo_map")
             assert told.tokens > 0 and not told.dropped_blocks
-        assert [one.late for one in bench.of(RepomapBuilt)] == [LATE, ""]  # type: ignore[attr-defined]
+        assert [one.delay_reason for one in bench.of(RepomapBuilt)] == [LATE_REASON, ""]  # type: ignore[attr-defined]
 
 
 async def test_a_map_that_is_not_there_when_a_turn_ends_comes_with_the_next(tmp_path: Path) -> None:
@@ -122,11 +122,11 @@ async def test_a_map_of_a_slow_folder_is_given_once_it_is_there(tmp_path: Path) 
         (tmp_path / "work" / f"a{number}.py").write_text("def find():\n    pass\n")
     maps = SessionMaps(tmp_path / "work", tmp_path / "cache")
     try:
-        await to_thread.run_sync(maps._render_late, MapWish(query="find"))  # nobody waits for it any more
-        found = maps.late()
-        assert found is not None and found.total == 10 and maps.late() is None
-        again = await maps.soon(MapWish(query="find"), 60)
-        assert again is not None and maps.late() is None
+        await to_thread.run_sync(maps._render_late, MapRequest(query="find"))  # nobody waits for it any more
+        found = maps.take_late_map()
+        assert found is not None and found.total == 10 and maps.take_late_map() is None
+        again = await maps.render_within(MapRequest(query="find"), 60)
+        assert again is not None and maps.take_late_map() is None
     finally:
         await maps.aclose()
 
@@ -143,15 +143,15 @@ async def test_a_folder_that_cannot_be_mapped_is_told_and_the_turn_goes_on(tmp_p
 
 async def test_what_the_user_chose_of_the_map_is_a_setting_of_the_session(tmp_path: Path) -> None:
     maps = FakeMaps()
-    choice = MapChoice(pinned=("b.py",), hidden=("c.py",), max_tokens=500)
+    choice = RepoMapOptions(pinned=("b.py",), hidden=("c.py",), max_tokens=500)
     async with running(tmp_path, [say("One.")], middlewares=[RepoMapSection(maps)]) as bench:
-        bench.submit(SetMapChoice(choice=choice))
+        bench.submit(SetRepoMapOptions(options=choice))
         bench.submit(SubmitPrompt(text="Hello"))
         await bench.until("turn.finished")
         (wish,) = maps.wishes
         assert (wish.pinned, wish.hidden, wish.max_tokens) == (("b.py",), ("c.py",), 500)
         settings = bench.recorder.state.settings
-        assert settings is not None and settings.map == choice
+        assert settings is not None and settings.map_options == choice
 
 
 async def test_the_tool_maps_the_workspace_without_its_secrets(tmp_path: Path) -> None:
@@ -189,14 +189,14 @@ async def test_a_refresh_by_the_tool_is_told_and_the_map_that_is_late_stays_so(t
     async with running(tmp_path, script, tools, middlewares=[RepoMapSection(maps)], repomap=maps) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-        assert [one.late for one in bench.of(RepomapBuilt)] == [LATE, ""]  # type: ignore[attr-defined]
+        assert [one.delay_reason for one in bench.of(RepomapBuilt)] == [LATE_REASON, ""]  # type: ignore[attr-defined]
         manifest = bench.of(ContextPacked)[-1]
         assert isinstance(manifest, ContextPacked)
-        assert [one.rule for one in manifest.sections if one.name == "repo_map"] == [LATE]
+        assert [one.rule for one in manifest.sections if one.name == "repo_map"] == [LATE_REASON]
 
 
 def test_the_index_lies_beside_sessions_that_have_a_place_of_their_own(tmp_path: Path) -> None:
-    config = load(SessionOptions(cwd=tmp_path), {"HOME": str(tmp_path)})
+    config = load_config(SessionOptions(cwd=tmp_path), {"HOME": str(tmp_path)})
     own = SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
     assert index_folder(own, config) == tmp_path / "data" / "repomap"
     assert index_folder(SessionOptions(cwd=tmp_path), config) == config.paths.repo_maps

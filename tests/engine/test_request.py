@@ -18,7 +18,7 @@ class CountingBlobs:
     def read(self, blob_sha256: str) -> bytes:
         return blob_sha256.encode()
 
-    def text(self, text: LongText) -> str:
+    def read_text(self, text: LongText) -> str:
         if isinstance(text, str):
             return text
         self.asked.append(text.blob_sha256)
@@ -48,21 +48,21 @@ def _ids(messages: Sequence[Message]) -> list[str]:
 def test_results_come_in_the_order_of_their_calls_however_they_finished() -> None:
     builder = RequestBuilder(CountingBlobs())
     history = (_said("a"), _calls("1", "2", "3"), _result("3"), _result("1"), _result("2"))
-    assert _ids(builder.messages(history)) == ["1", "2", "3"]
+    assert _ids(builder.resolve_messages(history)) == ["1", "2", "3"]
     grown = (*history, _calls("4", "5"), _result("5"), _result("4"))
-    assert _ids(builder.messages(grown)) == ["1", "2", "3", "4", "5"]
+    assert _ids(builder.resolve_messages(grown)) == ["1", "2", "3", "4", "5"]
 
 
 def test_a_history_that_only_grew_costs_its_growth_and_a_changed_one_is_done_again() -> None:
     blobs = CountingBlobs()
     builder = RequestBuilder(blobs)
     history: tuple[Message, ...] = (_said("a"), _said("b"))
-    builder.messages(history)
-    first = builder.messages((*history, _said("c")))
+    builder.resolve_messages(history)
+    first = builder.resolve_messages((*history, _said("c")))
     assert blobs.asked == ["a", "b", "c"]
-    assert builder.messages((*history, first[0])) is not None
+    assert builder.resolve_messages((*history, first[0])) is not None
     compacted = (SummaryMessage(text="what came before"), _said("d"))
-    again = builder.messages(compacted)
+    again = builder.resolve_messages(compacted)
     assert len(again) == 2 and isinstance(again[0], SummaryMessage) and blobs.asked[-1] == "d"
 
 
@@ -81,14 +81,14 @@ def test_what_is_whole_is_not_held_twice() -> None:
         SummaryMessage(text="what came before"),
         _said("a"),
     )
-    ready = RequestBuilder(CountingBlobs()).messages(history)
+    ready = RequestBuilder(CountingBlobs()).resolve_messages(history)
     assert [one is held for one, held in zip(ready, history, strict=True)] == [True] * 4 + [False]
 
 
 def test_a_signature_and_its_text_are_resolved_each_for_itself() -> None:
     stored = BlobText(blob_sha256="s", size=9000, preview="…")
     part = ReasoningPart(text="hm", signature=stored)
-    (ready,) = RequestBuilder(CountingBlobs()).messages((AssistantMessage(parts=(part,), model="m"),))
+    (ready,) = RequestBuilder(CountingBlobs()).resolve_messages((AssistantMessage(parts=(part,), model="m"),))
     assert isinstance(ready, AssistantMessage)
     assert ready.parts == (ReasoningPart(text="hm", signature="whole s"),)
 
@@ -96,11 +96,13 @@ def test_a_signature_and_its_text_are_resolved_each_for_itself() -> None:
 def test_a_huge_answer_goes_back_as_its_head_and_tail_and_is_counted_as_that() -> None:
     huge = "begin " + "x" * 10_000_000 + " end"
     message = AssistantMessage(parts=(TextPart(text=huge),), model="m")
-    (sent,) = RequestBuilder(CountingBlobs()).messages((message,))
+    (sent,) = RequestBuilder(CountingBlobs()).resolve_messages((message,))
     assert isinstance(sent, AssistantMessage) and isinstance(sent.parts[0], TextPart)
     text = sent.parts[0].text
     assert isinstance(text, str) and len(text) < 130_000
     assert text.startswith("begin ") and text.endswith(" end") and "bytes left out" in text
     signed = ReasoningPart(text="y" * 1_000_000, signature="s")
-    (kept,) = RequestBuilder(CountingBlobs()).messages((AssistantMessage(parts=(signed,), model="m"),))
+    (kept,) = RequestBuilder(CountingBlobs()).resolve_messages(
+        (AssistantMessage(parts=(signed,), model="m"),)
+    )
     assert isinstance(kept, AssistantMessage) and kept.parts == (signed,)

@@ -15,8 +15,8 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import LogRepaired, RunResumed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.session.resume import Unfinished
-from tui_agent.store.reader import read_records
+from tui_agent.session.resume import UnfinishedHistory
+from tui_agent.store.log_reader import read_records
 
 
 async def _recorded(tmp_path: Path) -> list[bytes]:
@@ -129,15 +129,15 @@ async def test_a_question_that_was_open_at_the_crash_is_void_and_its_call_waits_
     async with running(tmp_path, [], session="ses_ask", serve=False, interactive=interactive) as bench:
         state = bench.recorder.state
         assert state.permissions == () and not state.turn_running
-        assert [call.asked for call in state.open_calls] == ([True] if interactive else [])
+        assert [call.awaits_decision for call in state.open_calls] == ([True] if interactive else [])
         assert len(check_pairs(bench.recorder.messages())) == interactive
     assert echo.ran == []
 
 
 def test_no_more_of_a_history_is_held_than_its_unfinished_end() -> None:
     records = golden("night_shift")
-    past = Unfinished()
-    assert list(past.passing(records)) == records and not past.empty
+    past = UnfinishedHistory()
+    assert list(past.track(records)) == records and not past.is_empty
     ends = [at for at, record in enumerate(records) if isinstance(record.payload, TurnFinished)]  # type: ignore[union-attr]
     assert past.records == records[ends[-1] :]
 
@@ -145,9 +145,9 @@ def test_no_more_of_a_history_is_held_than_its_unfinished_end() -> None:
 async def test_following_from_a_run_on_leaves_the_history_before_it_unread(tmp_path: Path) -> None:
     await _recorded(tmp_path)
     log = store(tmp_path).open("ses_whole")
-    assert log.before == log.last_seq >= 0
+    assert log.previous_last_seq == log.last_seq >= 0
     log.append(said("new"))
     (log.folder / "events.jsonl").write_bytes(b"")  # nothing of it is read again
-    batch = await log.follow(log.before).next()
-    assert [record.seq for record in batch] == [log.before + 1]
+    batch = await log.follow(log.previous_last_seq).next_batch()
+    assert [record.seq for record in batch] == [log.previous_last_seq + 1]
     log.close()

@@ -23,7 +23,7 @@ from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 
 def tools() -> list[object]:
@@ -156,7 +156,7 @@ async def test_what_a_person_changed_in_between_is_theirs_and_is_left_alone(tmp_
         await go(bench, Undo())
         assert files(tmp_path) == {"a.txt": "mine too", "mine.txt": "mine"}, "a.txt asks first"
         restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
-        assert restored[-1].kept == ("a.txt",)
+        assert restored[-1].skipped_paths == ("a.txt",)
         to_seq = bench.recorder.branches.moves[-1].to_seq
         await go(bench, Revert(to_seq=to_seq, conversation=False, overwrite=("a.txt",)))
         assert files(tmp_path) == {"mine.txt": "mine"}, "once it was named, it is put back too"
@@ -295,7 +295,7 @@ async def test_a_plan_says_what_would_happen_and_changes_nothing(tmp_path: Path)
         bench.submit(PlanRevert(to_seq=5))
         plan = (await bench.until("checkpoint.planned")).payload
         assert isinstance(plan, CheckpointPlanned)
-        acts = {act.path: (act.act, bool(act.conflict)) for act in plan.acts}
+        acts = {act.path: (act.operation, bool(act.conflict)) for act in plan.changes}
         assert acts == {"a.txt": ("remove", True), "b.txt": ("remove", False)}
         assert files(tmp_path) == {"a.txt": "mine", "b.txt": "x\n"}
         assert start == []
@@ -349,5 +349,5 @@ async def test_a_file_whose_folder_is_a_file_now_is_told_with_the_reason_and_not
         assert isinstance(error, ErrorRaised)
         assert error.message == "old/o.txt could not be restored: old is not a folder any more."
         restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
-        assert restored[-1].kept == ()
+        assert restored[-1].skipped_paths == ()
     assert files(tmp_path) == {"old": "mine"}

@@ -9,11 +9,11 @@ import pytest
 from tests.engine.harness import running, say
 from tests.engine.test_rewind import files, go, said, shell, told, tools, turn, write
 from tests.engine.test_rewind_records import kinds
-from tui_agent.engine.checkpoints.rewind import told as told_of
-from tui_agent.ports.checkpoint import RestoreAct, Restored, RestorePlan
+from tui_agent.engine.checkpoints.rewind import plan_event as told_of
+from tui_agent.ports.checkpoint import RestoreAction, RestorePlan, RestoreResult
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import (
-    PATHS_NAMED,
+    MAX_PATHS_IN_EVENT,
     CheckpointPlanned,
     CheckpointRestored,
     CheckpointRestoring,
@@ -22,28 +22,44 @@ from tui_agent.protocol.events.files import (
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved, SessionTitled, WorkspaceMoved
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.store.files import SystemFiles
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.store.file_ops import SystemFiles
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 
 @pytest.mark.parametrize("beyond", [-1, 0, 1, 3])
 def test_a_plan_names_so_many_paths_and_counts_the_rest(beyond: int) -> None:
-    acts = tuple(RestoreAct(f"f{number}", "write", 1, 2, "why") for number in range(PATHS_NAMED + beyond))
+    acts = tuple(
+        RestoreAction(f"f{number}", "write", 1, 2, "why") for number in range(MAX_PATHS_IN_EVENT + beyond)
+    )
     plan = told_of(7, RestorePlan("source", "head", acts))
-    assert (plan.to_seq, len(plan.acts), plan.more) == (7, min(PATHS_NAMED, len(acts)), max(0, beyond))
-    first = plan.acts[0]
-    assert (first.path, first.act, first.added, first.removed, first.conflict) == ("f0", "write", 1, 2, "why")
+    assert (plan.to_seq, len(plan.changes), plan.unlisted_count) == (
+        7,
+        min(MAX_PATHS_IN_EVENT, len(acts)),
+        max(0, beyond),
+    )
+    first = plan.changes[0]
+    assert (first.path, first.operation, first.added, first.removed, first.conflict) == (
+        "f0",
+        "write",
+        1,
+        2,
+        "why",
+    )
 
 
 async def test_a_move_over_many_files_names_so_many_and_counts_the_rest(tmp_path: Path) -> None:
-    count = PATHS_NAMED + 2
+    count = MAX_PATHS_IN_EVENT + 2
     async with told(tmp_path, shell(f"for i in $(seq {count}); do echo x > f$i; done"), say("A.")) as bench:
         await turn(bench, "first")
         assert len(files(tmp_path)) == count
         intent, moved, restored = await kinds(bench, Undo())
         assert isinstance(intent, CheckpointRestoring) and isinstance(restored, CheckpointRestored)
-        assert (len(intent.paths), intent.more) == (PATHS_NAMED, 2)
-        assert (len(restored.paths), restored.more, restored.kept) == (PATHS_NAMED, 2, ())
+        assert (len(intent.paths), intent.unlisted_count) == (MAX_PATHS_IN_EVENT, 2)
+        assert (len(restored.paths), restored.unlisted_count, restored.skipped_paths) == (
+            MAX_PATHS_IN_EVENT,
+            2,
+            (),
+        )
         assert isinstance(moved, SessionHeadMoved) and files(tmp_path) == {}
 
 
@@ -52,10 +68,10 @@ async def test_name_and_folder_stay_as_they_are_and_are_told_once(tmp_path: Path
         await turn(bench, "first")
         first = bench.recorder.state
         moved_to = str(tmp_path / "moved")
-        bench.recorder.append(SessionTitled(title="A name", by="user"))
+        bench.recorder.append(SessionTitled(title="A name", titled_by="user"))
         bench.recorder.append(WorkspaceMoved(workspace=moved_to, previous=first.workspace))
         found = await kinds(bench, Undo())
-        assert [(one.title, one.by) for one in found if isinstance(one, SessionTitled)] == [
+        assert [(one.title, one.titled_by) for one in found if isinstance(one, SessionTitled)] == [
             ("A name", "user")
         ]
         places = [one for one in found if isinstance(one, WorkspaceMoved)]
@@ -78,7 +94,7 @@ async def test_without_checkpoints_the_conversation_goes_back_alone(tmp_path: Pa
         await turn(bench, "first")
         bench.submit(PlanRevert(to_seq=0))
         plan = (await bench.until("checkpoint.planned")).payload
-        assert isinstance(plan, CheckpointPlanned) and plan.unavailable and plan.acts == ()
+        assert isinstance(plan, CheckpointPlanned) and plan.unavailable and plan.changes == ()
         (moved,) = await kinds(bench, Undo())
         assert isinstance(moved, SessionHeadMoved) and not moved.files
         assert said(bench) == []
@@ -140,12 +156,12 @@ class Syncing(SystemFiles):
             self.durable = size
 
 
-class Looking(GitShadow):
+class Looking(GitCheckpoints):
     """Looks, before it puts a file back, at what of the log is durable."""
 
     look_at: Callable[[], bytes]
 
-    async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> Restored:
+    async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
         assert b'"checkpoint.restoring"' in self.look_at()
         return await super().restore(plan, overwrite)
 

@@ -33,7 +33,7 @@ async def test_an_undo_with_files_is_an_intent_a_move_and_what_was_put_back(tmp_
         intent, moved, restored = await kinds(bench, Undo())
         assert isinstance(intent, CheckpointRestoring) and isinstance(moved, SessionHeadMoved)
         assert isinstance(restored, CheckpointRestored)
-        assert (intent.to_seq, intent.paths, intent.more) == (start, ("a.txt",), 0)
+        assert (intent.to_seq, intent.paths, intent.unlisted_count) == (start, ("a.txt",), 0)
         assert (moved.to_seq, moved.reason, moved.files) == (start, "undo", True)
         assert (moved.parts, moved.turn, moved.iteration, moved.run_id) == (
             before.parts,
@@ -41,7 +41,7 @@ async def test_an_undo_with_files_is_an_intent_a_move_and_what_was_put_back(tmp_
             before.iteration,
             before.run_id,
         )
-        assert (restored.source, restored.paths, restored.kept, restored.more) == (
+        assert (restored.source, restored.paths, restored.skipped_paths, restored.unlisted_count) == (
             intent.source,
             ("a.txt",),
             (),
@@ -121,7 +121,7 @@ async def test_only_settings_that_differ_are_set_again(tmp_path: Path) -> None:
         await bench.until("settings.changed")
         found = await kinds(bench, Undo())
         changed = [one for one in found if isinstance(one, SettingsChanged)]
-        assert [(one.key, one.value, one.previous, one.by) for one in changed] == [
+        assert [(one.key, one.value, one.previous, one.changed_by) for one in changed] == [
             ("policy", "plan", "ask", "engine")
         ]
 
@@ -152,12 +152,12 @@ async def test_a_plan_is_told_and_one_without_a_checkpoint_says_why(tmp_path: Pa
         await bench.until("checkpoint.planned", 2)
         first, second = bench.of(CheckpointPlanned)
         assert isinstance(first, CheckpointPlanned) and isinstance(second, CheckpointPlanned)
-        assert (first.to_seq, first.acts, first.unavailable) == (
+        assert (first.to_seq, first.changes, first.unavailable) == (
             0,
             (),
             "There is no checkpoint of the files yet.",
         )
-        assert (second.to_seq, second.more, second.unavailable) == (start, 0, "")
-        assert [(one.path, one.act, one.added, one.removed, one.conflict) for one in second.acts] == [
-            ("a.txt", "remove", 0, 1, "")
-        ]
+        assert (second.to_seq, second.unlisted_count, second.unavailable) == (start, 0, "")
+        assert [
+            (one.path, one.operation, one.added, one.removed, one.conflict) for one in second.changes
+        ] == [("a.txt", "remove", 0, 1, "")]

@@ -33,7 +33,7 @@ def answering(bench: Bench, decision: Literal["allow", "deny"], reach: Reach, ru
     def react(event: Envelope) -> None:
         if isinstance(event.payload, PermissionRequested):
             wide = event.payload.reason == ASKED
-            if wide and rule and not event.payload.wrong:
+            if wide and rule and not event.payload.rule_error:
                 words = DecidePermission(
                     request_id=event.payload.request_id, decision="allow", reach=reach, rule=rule
                 )

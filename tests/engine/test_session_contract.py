@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from tui_agent.config.options import SessionOptions
-from tui_agent.errors import BlobMissing, ConfigError, SessionLocked, TuiAgentError
+from tui_agent.errors import BlobNotFound, ConfigError, SessionLocked, TuiAgentError
 from tui_agent.ports.session import Session
-from tui_agent.protocol.commands import GoOn, Interrupt, SetBudgets, SetPolicy, SubmitPrompt
+from tui_agent.protocol.commands import ContinueTurn, Interrupt, SetBudgets, SetPolicy, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import CommandRejected, RunFinished
@@ -21,7 +21,7 @@ from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextPart
 from tui_agent.protocol.settings import Budgets
 from tui_agent.session.remote import RemoteSession
-from tui_agent.wiring.session import session
+from tui_agent.wiring.session import open_session
 
 SCRIPT = """
 window: 50000
@@ -58,7 +58,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
 @asynccontextmanager
 async def opened(form: str, options: SessionOptions) -> AsyncIterator[Session]:
     if form == "local":
-        async with session(options) as local:
+        async with open_session(options) as local:
             yield local
         return
     remote = RemoteSession.spawn(options)
@@ -66,7 +66,7 @@ async def opened(form: str, options: SessionOptions) -> AsyncIterator[Session]:
     async with anyio.create_task_group() as group:
         group.start_soon(remote.serve)
         try:
-            await remote.opened()
+            await remote.wait_until_open()
             yield remote
         except TuiAgentError as error:
             refused = error
@@ -87,14 +87,14 @@ class Reading:
     async def until(self, kind: type, count: int = 1) -> list[Envelope]:
         with anyio.fail_after(30):
             while sum(isinstance(event.payload, kind) for event in self.events) < count:
-                batch = await self._follower.next()
+                batch = await self._follower.next_batch()
                 assert batch, f"the session ended before {kind.__name__}"
                 self.events += [record for record in batch if isinstance(record, Envelope)]
         return [event for event in self.events if isinstance(event.payload, kind)]
 
     async def rest(self) -> list[Envelope]:
         with anyio.fail_after(30):
-            while batch := await self._follower.next():
+            while batch := await self._follower.next_batch():
                 self.events += [record for record in batch if isinstance(record, Envelope)]
         return self.events
 
@@ -131,7 +131,7 @@ async def test_a_long_answer_is_a_blob_that_can_be_read(form: str, options: Sess
         text = last.parts[0].text
         assert not isinstance(text, str) and text.size == 20_000
         assert (await session.read_blob(text.blob_sha256)).decode() == "word " * 4000
-        with pytest.raises(BlobMissing):
+        with pytest.raises(BlobNotFound):
             await session.read_blob("0" * 64)
 
 
@@ -175,14 +175,14 @@ async def test_a_turn_that_a_limit_ended_goes_on_without_a_message(
         session.submit(SubmitPrompt(text="read"))
         await reading.until(TurnFinished)
         session.submit(SetBudgets(budgets=Budgets()))
-        session.submit(GoOn())
+        session.submit(ContinueTurn())
         first, second = [
             each.payload
             for each in await reading.until(TurnFinished, 2)
             if isinstance(each.payload, TurnFinished)
         ]
         assert (first.reason, second.reason) == ("iteration_limit", "finished")
-        session.submit(GoOn())
+        session.submit(ContinueTurn())
         (rejected,) = await reading.until(CommandRejected)
         assert isinstance(rejected.payload, CommandRejected)
         assert rejected.payload.reason == "The agent has answered; there is nothing to continue."
@@ -241,7 +241,7 @@ async def _kinds_until(session: Session, kind: str) -> list[str]:
     kinds: list[str] = []
     with anyio.fail_after(20):
         while kind not in kinds:
-            kinds += [r.payload.kind for r in await follower.next() if isinstance(r, Envelope)]
+            kinds += [r.payload.kind for r in await follower.next_batch() if isinstance(r, Envelope)]
     follower.close()
     return kinds[: kinds.index(kind) + 1]
 

@@ -6,7 +6,7 @@ from tests.engine.harness import EchoTool, Words, ask, call, running, say
 from tui_agent.errors import ToolError
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
-from tui_agent.protocol.effects import Effect, Runs
+from tui_agent.protocol.effects import Effect, RunEffect
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.tool import ToolFinished
 
@@ -15,9 +15,9 @@ class OpenTool(EchoTool):
     """Runs the command that the workspace's file `command` holds."""
 
     def effects(self, args: Words) -> tuple[Effect, ...]:
-        return (Runs(script=args.words),)
+        return (RunEffect(script=args.words),)
 
-    async def settle(self, args: Words, env: Environment) -> Words:
+    async def settle_arguments(self, args: Words, env: Environment) -> Words:
         if await env.stat("command") is None:
             raise ToolError("There is no file command.")
         return Words(words=(await env.read("command")).data.decode())
@@ -30,8 +30,8 @@ async def test_the_settled_command_is_judged_shown_and_run(tmp_path: Path) -> No
         bench.submit(SubmitPrompt(text="go"))
         request = (await bench.until("permission.requested")).payload
         assert isinstance(request, PermissionRequested)
-        assert request.effects == (Runs(script="cat notes.txt > new.txt"),)
-        assert [(one.word, one.about) for deed in request.deeds for one in deed.effects] == [
+        assert request.effects == (RunEffect(script="cat notes.txt > new.txt"),)
+        assert [(one.verb, one.target) for deed in request.commands for one in deed.effects] == [
             ("reads", "notes.txt"),
             ("writes", "new.txt, a new file"),
         ]

@@ -8,9 +8,9 @@ import pytest
 
 from tests.engine.harness import call, running, say
 from tests.stubs.tool_context import tools_of
-from tui_agent.config.project_files import look
-from tui_agent.context.skills import SkillShelf, parted
-from tui_agent.engine.middleware.skills import Skills
+from tui_agent.config.project_files import read_project_files
+from tui_agent.context.skills import SkillStore, split_front_matter
+from tui_agent.engine.middleware.skills import SkillsSection
 from tui_agent.errors import ToolError
 from tui_agent.ports.knowledge import Knowledge
 from tui_agent.protocol.commands import SubmitPrompt
@@ -27,10 +27,10 @@ def _put(folder: Path, text: str = PDF, name: str = "SKILL.md") -> Path:
 
 
 def test_the_front_matter_is_read_with_quotes_and_lines_that_go_on() -> None:
-    head, body = parted('---\nname: "x"\ndescription: >\n  two\n  lines\nother: 1\n---\nbody\n')
+    head, body = split_front_matter('---\nname: "x"\ndescription: >\n  two\n  lines\nother: 1\n---\nbody\n')
     assert head == {"name": "x", "description": "two lines", "other": "1"} and body == "body"
-    assert parted("no front matter") == ({}, "no front matter")
-    assert parted("---\nnever: ended") == ({}, "---\nnever: ended")
+    assert split_front_matter("no front matter") == ({}, "no front matter")
+    assert split_front_matter("---\nnever: ended") == ({}, "---\nnever: ended")
 
 
 async def test_the_model_is_told_name_and_description_and_reads_the_body_when_it_needs_it(
@@ -38,7 +38,7 @@ async def test_the_model_is_told_name_and_description_and_reads_the_body_when_it
 ) -> None:
     user = tmp_path / "skills"
     _put(_put(user / "pdf"), "import sys\n", "scripts/fill.py")
-    shelf = SkillShelf(user)
+    shelf = SkillStore(user)
     answers = [
         call(("read_skill", '{"name": "pdf"}'), ("read_skill", '{"name": "pdf", "file": "scripts/fill.py"}')),
         call(("read_skill", '{"name": "pdf", "file": "../other.md"}'), ("read_skill", '{"name": "nope"}')),
@@ -46,7 +46,9 @@ async def test_the_model_is_told_name_and_description_and_reads_the_body_when_it
     ]
     tools = list(tools_of("skills").values())
     knowledge = Knowledge(skills=shelf)
-    async with running(tmp_path, answers, tools, middlewares=[Skills(shelf)], knowledge=knowledge) as bench:
+    async with running(
+        tmp_path, answers, tools, middlewares=[SkillsSection(shelf)], knowledge=knowledge
+    ) as bench:
         bench.submit(SubmitPrompt(text="Fill the form."))
         await bench.until("turn.finished")
     system = bench.model.requests[0].system
@@ -64,8 +66,8 @@ async def test_the_model_is_told_name_and_description_and_reads_the_body_when_it
 
 
 async def test_one_that_comes_later_is_told_from_the_next_turn_on(tmp_path: Path) -> None:
-    shelf = SkillShelf(tmp_path / "skills")
-    async with running(tmp_path, [say("1"), say("2"), say("3")], middlewares=[Skills(shelf)]) as bench:
+    shelf = SkillStore(tmp_path / "skills")
+    async with running(tmp_path, [say("1"), say("2"), say("3")], middlewares=[SkillsSection(shelf)]) as bench:
         bench.submit(SubmitPrompt(text="a"))
         await bench.until("turn.finished")
         _put(tmp_path / "skills" / "pdf")
@@ -81,9 +83,9 @@ def test_a_trusted_projects_are_used_as_they_were_trusted_and_hide_the_users(tmp
     own = _put(project / ".tui_agent" / "skills" / "pdf", PDF.replace("pdftotext", "the project's way"))
     _put(own, "one", "more/a.txt")
     _put(tmp_path / "skills" / "pdf")
-    trusted = look(project)
+    trusted = read_project_files(project)
     (own / "SKILL.md").write_text(PDF.replace("pdftotext", "something else by now"))
-    shelf = SkillShelf(tmp_path / "skills", trusted)
+    shelf = SkillStore(tmp_path / "skills", trusted)
     assert [(one.name, one.origin, bool(one.fault)) for one in shelf.records] == [
         ("pdf", "project", False),
         ("pdf", "user", True),
@@ -142,7 +144,7 @@ def test_a_broken_one_is_listed_with_what_is_wrong_and_the_others_work(
 ) -> None:
     make(tmp_path / "broken")
     _put(tmp_path / "pdf")
-    shelf = SkillShelf(tmp_path)
+    shelf = SkillStore(tmp_path)
     faults = {one.path.rpartition("/")[2]: one.fault for one in shelf.records}
     assert faults["broken"] and faults["pdf"] == ""
     assert "pdftotext" in shelf.read("pdf").text
@@ -157,19 +159,19 @@ def test_a_broken_one_is_listed_with_what_is_wrong_and_the_others_work(
 )
 def test_the_fault_names_what_is_missing(tmp_path: Path, make: Callable[[Path], None], fault: str) -> None:
     make(tmp_path / "broken")
-    assert [one.fault for one in SkillShelf(tmp_path).records] == [fault]
+    assert [one.fault for one in SkillStore(tmp_path).records] == [fault]
 
 
 def test_of_two_of_the_users_with_one_name_the_second_says_where_the_first_is(tmp_path: Path) -> None:
     first = _put(tmp_path / "a")
     _put(tmp_path / "b")
-    faults = [one.fault for one in SkillShelf(tmp_path).records]
+    faults = [one.fault for one in SkillStore(tmp_path).records]
     assert faults == ["", f"{first} has the same name pdf, and is used instead"]
 
 
 def test_a_description_is_read_without_signs_that_nobody_sees_and_without_a_comment(tmp_path: Path) -> None:
     _put(tmp_path / "x", '---\ndescription: "Use when: \u202ea\0b" # why\n---\nbody')
-    [record] = SkillShelf(tmp_path).records
+    [record] = SkillStore(tmp_path).records
     assert (record.name, record.description, record.fault) == ("x", "Use when: ab", "")
 
 
@@ -177,8 +179,8 @@ async def test_a_folder_whose_name_is_no_utf_8_costs_no_session(tmp_path: Path) 
     odd = os.fsencode(tmp_path / "skills") + b"/caf\xe9"
     os.makedirs(odd)  # noqa: PTH103 - a name that is no text
     _put(tmp_path / "skills" / "pdf")
-    shelf = SkillShelf(tmp_path / "skills")
-    async with running(tmp_path, [say("ok")], middlewares=[Skills(shelf)]) as bench:
+    shelf = SkillStore(tmp_path / "skills")
+    async with running(tmp_path, [say("ok")], middlewares=[SkillsSection(shelf)]) as bench:
         for count in (1, 2):
             bench.submit(SubmitPrompt(text="go"))
             await bench.until("turn.finished", count)
@@ -192,7 +194,7 @@ def test_a_link_in_a_skill_leads_nowhere_else(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("hidden")
     (folder / "a.txt").symlink_to(tmp_path / "secret.txt")
     (folder / "out").symlink_to(tmp_path)
-    shelf = SkillShelf(tmp_path / "skills")
+    shelf = SkillStore(tmp_path / "skills")
     for file in ("a.txt", "out/secret.txt", "/etc/passwd", "a/../../x"):
         with pytest.raises(ToolError):
             shelf.read("pdf", file)

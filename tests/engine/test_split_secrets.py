@@ -12,8 +12,8 @@ import pytest
 from tests.engine.harness import EchoTool, running, say
 from tests.stubs.clock import FakeClock
 from tests.unit.store.test_secret_shapes import every, filled
-from tui_agent.engine.model.delta_merge import LIMIT, MOST_HELD, Merger, safe_end
-from tui_agent.ports.model import Finished, TextChunk, ToolCallChunk
+from tui_agent.engine.model.delta_merge import MAX_EVENT_CHARS, MAX_HELD_CHARS, DeltaMerger, safe_end
+from tui_agent.ports.model import FinishChunk, TextChunk, ToolCallChunk
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.store.redaction.redactor import Redactor
@@ -38,7 +38,9 @@ def recorded(*pieces: str) -> str:
     """The pieces as they stand in the log one behind the other, when each is flushed as soon as it may be."""
     said: list[str] = []
     redactor = Redactor()
-    merger: Merger[str] = Merger(FakeClock(), lambda _key, text: said.append(redactor.text(text)))
+    merger: DeltaMerger[str] = DeltaMerger(
+        FakeClock(), lambda _key, text: said.append(redactor.redact_text(text))
+    )
     for piece in pieces:
         merger.add("text", piece)
         merger.flush()
@@ -59,8 +61,8 @@ def test_a_secret_cut_anywhere_is_in_no_event_nor_in_all_together(name: str) -> 
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_secret_across_the_size_of_an_event_is_redacted_too(name: str) -> None:
     secret, telling = SECRETS[name]
-    for before in range(LIMIT - len(secret[:60]) - 2, LIMIT + 2, 3):
-        log = recorded("x " * (before // 2) + secret + " " + "y " * LIMIT)
+    for before in range(MAX_EVENT_CHARS - len(secret[:60]) - 2, MAX_EVENT_CHARS + 2, 3):
+        log = recorded("x " * (before // 2) + secret + " " + "y " * MAX_EVENT_CHARS)
         assert telling not in log, before
 
 
@@ -113,7 +115,7 @@ LINES = [
 @pytest.mark.parametrize("before", ["", "Here it is:\n\n", "```\n"])
 def test_what_is_covered_in_a_whole_text_is_covered_in_pieces(line: str, before: str) -> None:
     text = before + line.replace("@@", VALUE) + "\nand that was all."
-    assert VALUE not in Redactor().text(text)
+    assert VALUE not in Redactor().redact_text(text)
     for size in (1, 4, 7):
         log = recorded(*(text[at : at + size] for at in range(0, len(text), size)))
         assert "[redacted: " in log
@@ -124,7 +126,10 @@ def test_of_the_places_of_the_corpus_few_are_missed_in_pieces() -> None:
     missed: list[str] = []
     for place in every("shapes", "code", "files"):
         text, values = filled(place + "\nand that was all.\n", random.Random(1))
-        whole, log = Redactor().text(text), recorded(*(text[at : at + 4] for at in range(0, len(text), 4)))
+        whole, log = (
+            Redactor().redact_text(text),
+            recorded(*(text[at : at + 4] for at in range(0, len(text), 4))),
+        )
         parts = {value[at : at + 5] for value in values for at in range(len(value) - 4)}
         missed += [place] if any(part in log and part not in whole for part in parts) else []
     assert len(missed) <= 14, missed
@@ -159,7 +164,7 @@ def test_plain_words_are_not_held_back() -> None:
 
 
 def test_what_is_held_back_is_bounded() -> None:
-    assert safe_end("x" * MOST_HELD) == MOST_HELD
+    assert safe_end("x" * MAX_HELD_CHARS) == MAX_HELD_CHARS
 
 
 def texts_below(folder: Path) -> str:
@@ -188,13 +193,13 @@ async def test_no_piece_of_a_secret_in_a_call_is_recorded_or_sent(tmp_path: Path
     pieces: list[object] = [TextChunk("Now I run it.")]
     for start, end in pairwise(cuts):
         pieces += [ToolCallChunk(0, "c1", "echo", arguments[start:end]), wait]
-    answers = [[*pieces, Finished("tool_calls")], say("done")]
+    answers = [[*pieces, FinishChunk("tool_calls")], say("done")]
     async with running(tmp_path, answers, [EchoTool()]) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
     sent = "\n".join(event.model_dump_json() for event in bench.events)
     (delta,) = [
-        one for one in bench.of(ModelDelta) if isinstance(one, ModelDelta) and one.part == "tool_call"
+        one for one in bench.of(ModelDelta) if isinstance(one, ModelDelta) and one.part_kind == "tool_call"
     ]
     assert delta.name == "echo" and "[redacted: " in delta.text
     recorded = texts_below(tmp_path)
@@ -212,5 +217,5 @@ async def test_of_a_call_that_broke_off_no_argument_is_recorded(tmp_path: Path) 
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
     assert not [
-        one for one in bench.of(ModelDelta) if isinstance(one, ModelDelta) and one.part == "tool_call"
+        one for one in bench.of(ModelDelta) if isinstance(one, ModelDelta) and one.part_kind == "tool_call"
     ]

@@ -6,7 +6,7 @@ import anyio
 
 from tests.engine.harness import Bench, EchoTool, Words, call, running, say
 from tests.stubs.legal_history import check_pairs
-from tui_agent.engine.tools.live_output import HEAD, TAIL, Printed
+from tui_agent.engine.tools.live_output import HEAD_CHARS, TAIL_CHARS, LiveOutputs
 from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
@@ -90,10 +90,10 @@ async def test_a_call_that_was_lost_in_a_crash_keeps_what_the_log_has_of_its_out
 
 
 def test_what_is_kept_of_a_long_output_is_its_beginning_and_its_end() -> None:
-    printed, call_id = Printed(), CallId("c1")
+    printed, call_id = LiveOutputs(), CallId("c1")
     for number in range(20_000):
         printed.add(call_id, f"line {number}\n")
-    kept = printed.take(call_id)
+    kept = printed.pop(call_id)
     assert kept.startswith("line 0\n") and kept.endswith("line 19999")
-    assert "characters left out" in kept and len(kept) < HEAD + TAIL + 100
-    assert printed.take(call_id) == ""
+    assert "characters left out" in kept and len(kept) < HEAD_CHARS + TAIL_CHARS + 100
+    assert printed.pop(call_id) == ""

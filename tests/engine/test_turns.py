@@ -9,7 +9,7 @@ from tests.engine.harness import EchoTool, Words, ask, call, running, say
 from tests.stubs.legal_history import check_pairs
 from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.ports.agent import Action, AskModel, Finish
-from tui_agent.ports.model import Finished, ModelFault, TextChunk
+from tui_agent.ports.model import FinishChunk, ModelFault, TextChunk
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     DecidePermission,
@@ -24,7 +24,7 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
     Unqueue,
 )
-from tui_agent.protocol.effects import Effect, Reads
+from tui_agent.protocol.effects import Effect, ReadEffect
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
@@ -32,7 +32,7 @@ from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived, UserQueued
 from tui_agent.protocol.messages import ToolMessage, UserMessage
-from tui_agent.protocol.settings import PAUSING, AgentState, Budgets
+from tui_agent.protocol.settings import PAUSE_PENDING, AgentState, Budgets
 
 
 async def test_a_turn_records_message_model_decision_result_and_end_in_this_order(tmp_path: Path) -> None:
@@ -258,7 +258,12 @@ async def test_a_pause_that_is_asked_for_is_said_at_once_and_can_be_taken_back(t
     async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [EchoTool(before=hold)]) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await started.wait()
-        for command, reason in ((Pause(), PAUSING), (Resume(), ""), (Pause(), PAUSING), (Resume(), "")):
+        for command, reason in (
+            (Pause(), PAUSE_PENDING),
+            (Resume(), ""),
+            (Pause(), PAUSE_PENDING),
+            (Resume(), ""),
+        ):
             changes = bench.kinds().count("agent.state_changed")
             bench.submit(command)
             await bench.until("agent.state_changed", changes + 1)
@@ -360,7 +365,7 @@ async def test_a_final_fault_ends_the_turn_as_model_error_and_keeps_the_message(
 
 async def test_a_stream_without_the_providers_end_is_a_cut_and_its_calls_never_run(tmp_path: Path) -> None:
     whole = call(("echo", '{"words":"danger"}'))
-    cut = [chunk for chunk in whole if not isinstance(chunk, Finished)]
+    cut = [chunk for chunk in whole if not isinstance(chunk, FinishChunk)]
     echo = EchoTool()
     async with running(tmp_path, [cut, say("Fine.")], [echo]) as bench:
         bench.submit(SubmitPrompt(text="go"))
@@ -387,7 +392,7 @@ async def test_a_question_of_the_policy_waits_for_the_user_and_a_session_grant_i
         await bench.until("turn.finished")
     assert echo.ran == ["1", "2"]
     decided = [event for event in bench.of(PermissionDecided) if isinstance(event, PermissionDecided)]
-    assert [(event.by, event.reach) for event in decided] == [("user", "session"), ("rule", "once")]
+    assert [(event.decided_by, event.reach) for event in decided] == [("user", "session"), ("rule", "once")]
     assert decided[0].digest == request.digest
 
 
@@ -480,7 +485,7 @@ async def test_the_session_is_named_after_its_first_prompt(tmp_path: Path) -> No
 async def test_a_path_that_cannot_be_looked_up_is_the_calls_fault(tmp_path: Path) -> None:
     class Lost(EchoTool):
         def effects(self, args: Words) -> tuple[Effect, ...]:
-            return (Reads(path=args.words),)
+            return (ReadEffect(path=args.words),)
 
     lost = Lost()
     async with running(tmp_path, [call(("echo", '{"words": "a\\u0000b"}')), say("Sorry.")], [lost]) as bench:

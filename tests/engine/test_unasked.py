@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tui_agent.context.instructions import InstructionFiles
-from tui_agent.engine.tools.access import why_not
+from tui_agent.engine.tools.access import denial_reason
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.rules.grammar import parse_rule
@@ -22,9 +22,9 @@ async def test_what_a_rule_denies_the_agent_to_read_does_not_join_either(
     files = InstructionFiles(
         env,
         tmp_path / "config",
-        may_read=lambda path, real: why_not(policy, SessionStateView(), str(workspace), path, real),
+        may_read=lambda path, real: denial_reason(policy, SessionStateView(), str(workspace), path, real),
     )
-    found = await files.below(("open", "shut"), (), 10_000)
+    found = await files.load_nested(("open", "shut"), (), 10_000)
     assert [one.path for one in found.files] == ["open/AGENTS.md"]
     (note,) = found.notes
     assert note.startswith("shut/AGENTS.md is left out: ") and "deny read shut/AGENTS.md" in note

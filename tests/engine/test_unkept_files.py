@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.harness import call, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
-from tui_agent.engine.tools.runner import inside
+from tui_agent.engine.tools.runner import paths_in_workspace
 from tui_agent.protocol.commands import Redo, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.tool import ToolFinished
@@ -67,7 +67,7 @@ async def test_what_was_too_large_or_in_a_repository_of_its_own_is_not_removed_u
         await go(bench, Undo())
         assert files(tmp_path) == {"large": "short\n", "sub/file": "mine"}
         restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
-        assert restored[-1].kept == ("large", "sub/file")
+        assert restored[-1].skipped_paths == ("large", "sub/file")
         await go(bench, Revert(to_seq=to_seq, conversation=False, overwrite=("large",)))
         assert files(tmp_path) == {"sub/file": "mine"}
 
@@ -87,14 +87,14 @@ def test_only_paths_in_the_workspace_are_looked_at(tmp_path: Path) -> None:
         "n\0",
         "\udc80",
     ]
-    assert inside(str(tmp_path / "in"), paths) == ["a", "c", "d", "g", "\udc80"]
+    assert paths_in_workspace(str(tmp_path / "in"), paths) == ["a", "c", "d", "g", "\udc80"]
 
 
 def test_a_path_is_where_it_led_when_it_was_judged_and_is_not_followed_again(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "d").symlink_to(tmp_path)
     judged = {"d/a": str(tmp_path / "in" / "d" / "a"), "d/b": str(tmp_path / "b")}
-    assert inside(str(tmp_path / "in"), ["d/a", "d/b"], judged) == ["d/a"]
+    assert paths_in_workspace(str(tmp_path / "in"), ["d/a", "d/b"], judged) == ["d/a"]
 
 
 async def test_a_folder_that_turns_into_a_link_while_its_path_is_followed_costs_the_call_alone(
@@ -109,7 +109,7 @@ async def test_a_folder_that_turns_into_a_link_while_its_path_is_followed_costs_
         return real(path, **said)
 
     monkeypatch.setattr("os.path.realpath", turned)
-    assert inside(str(tmp_path), ["d/a", "b"]) == ["b"]
+    assert paths_in_workspace(str(tmp_path), ["d/a", "b"]) == ["b"]
     async with told(tmp_path, write("d/a", "x"), write("b", "x"), say("Done.")) as bench:
         await turn(bench, "go")
         ended = [one.status for one in bench.of(ToolFinished)]

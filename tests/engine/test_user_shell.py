@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from tests.engine.harness import Bench, running, say
-from tui_agent.engine.user_shell import LIVE_ROOM
+from tui_agent.engine.user_shell import MAX_LIVE_CHARS
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import (
     Close,
@@ -36,13 +36,13 @@ async def test_a_running_command_is_in_the_state_with_its_output_until_it_ends(t
         bench.submit(RunUserShell(command="echo begun; sleep 60"))
         await bench.until("user.shell_progress")
         state = bench.recorder.state
-        assert state.busy and not state.turn_running
+        assert state.is_busy and not state.turn_running
         assert state.shell is not None and state.shell.command == "echo begun; sleep 60"
         (piece,) = bench.of(UserShellProgress)
         assert isinstance(piece, UserShellProgress) and piece.text == "begun\n"
         bench.submit(Interrupt())
         await bench.until("user.shell_finished")
-        assert not bench.recorder.state.busy
+        assert not bench.recorder.state.is_busy
 
 
 async def test_esc_stops_even_a_command_that_ignores_it_within_300_ms_and_keeps_its_output(
@@ -56,7 +56,7 @@ async def test_esc_stops_even_a_command_that_ignores_it_within_300_ms_and_keeps_
         await bench.until("user.shell_finished")
         took = time.monotonic() - began
     end = _end(bench)
-    assert (end.ended, end.exit_code, text_preview(end.output)) == ("interrupted", None, "begun\n")
+    assert (end.end, end.exit_code, text_preview(end.output)) == ("interrupted", None, "begun\n")
     assert took < 0.3
 
 
@@ -100,7 +100,7 @@ async def test_an_endless_printer_is_recorded_in_samples(tmp_path: Path) -> None
         recorded = sum(
             len(one.text) for one in bench.of(UserShellProgress) if isinstance(one, UserShellProgress)
         )
-    assert recorded < 2 * LIVE_ROOM
+    assert recorded < 2 * MAX_LIVE_CHARS
     assert _end(bench).exit_code == 0
 
 

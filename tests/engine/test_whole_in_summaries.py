@@ -30,9 +30,9 @@ from tests.engine.long_histories import (
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.assembly import PINNED_SHORT
-from tui_agent.context.compaction_limits import Shrinking
-from tui_agent.context.rules import RULES
-from tui_agent.context.summary_facts import Facts, lasting
+from tui_agent.context.compaction_limits import CompactionSettings
+from tui_agent.context.instruction_limits import RULES_LABEL
+from tui_agent.context.summary_facts import Facts, required_blocks
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.recorder import Recorder
 from tui_agent.models.faults import fault
@@ -48,7 +48,7 @@ from tui_agent.protocol.messages import ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import ContextMode
 
-SUMMARIES = Shrinking(prompt=LIMITS.prompt, reduce_at=0)
+SUMMARIES = CompactionSettings(prompt=LIMITS.prompt, reduce_at=0)
 
 
 def own_words(bench: Bench) -> list[tuple[int, int, bool]]:
@@ -88,7 +88,7 @@ async def test_every_line_of_the_task_is_in_every_request_over_several_compactio
     async with running(tmp_path, [], [Output(window // 4)], shrinking=SUMMARIES) as bench:
         model_of(bench, worker, window)
         await turn(bench, task_of(count))
-        assert len(compactions(bench)) > 2 and not any(one.cuts for one in compactions(bench))
+        assert len(compactions(bench)) > 2 and not any(one.truncations for one in compactions(bench))
         assert {seen(one, r"REQ_\d+_") for one in worker.asked} == {count}
         told = own_words(bench)
         assert len(told) >= len(worker.asked) and all(raw == size for raw, size, _ in told)
@@ -115,7 +115,7 @@ async def test_tasks_failing_tests_files_and_rules_are_all_in_requests_after_com
         pad = "background of the message about the shop and its carts. " * 18
         for at in range(1, 12):
             await turn(bench, f"Message {at}.\n{pad}\nKeep RULE_{at}_ from now on.", at + 1)
-        assert len(compactions(bench)) > 2 and not any(one.cuts for one in compactions(bench))
+        assert len(compactions(bench)) > 2 and not any(one.truncations for one in compactions(bench))
         last = worker.asked[-1]
         assert seen(last, r"RULE_\d+_") == 11 and seen(last, r"TODO_\d+_") == 40
         assert seen(last, r"test_fails\[\d+\]") == 60
@@ -132,7 +132,7 @@ async def test_what_was_pinned_is_word_for_word_in_the_next_summary(tmp_path: Pa
         bench.submit(PinContext(seqs=tuple(own[1:])))
         made = await compact(bench)
         text = "\n".join(map(words, bench.recorder.messages()))
-        assert all(one.strip() in text for one in said) and not made.payload.cuts  # type: ignore[union-attr]
+        assert all(one.strip() in text for one in said) and not made.payload.truncations  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("window", [8_000, 0])
@@ -148,8 +148,8 @@ async def test_words_longer_than_the_window_are_told_and_can_be_read_on_in(
         await turn(bench, task)
         assert bench.recorder.state.last_turn_end == "finished" and not compactions(bench)
         told = cuts(bench)[0]
-        (cut,) = told.cuts
-        learnt = {one.window for one in manifests(bench) if one.learnt}
+        (cut,) = told.truncations
+        learnt = {one.window for one in manifests(bench) if one.window_inferred}
         assert (
             cut.raw_chars == len(task)
             and told.window in ({window} if window else learnt)
@@ -180,7 +180,7 @@ async def test_a_summary_taken_back_moves_the_meter_to_what_the_history_takes(tm
     async with running(tmp_path, [], [Output(1_600)], shrinking=SUMMARIES) as bench:
         model_of(bench, worker, 10_000)
         await turn(bench, "Do it.")
-        newest = bench.recorder.history().forgotten.newest
+        newest = bench.recorder.model_messages().removed.newest_compaction
         assert newest is not None
         bench.submit(RestoreContext(compaction=newest))
         event = await bench.until("context.restored")
@@ -204,8 +204,8 @@ async def test_a_window_learnt_of_a_refusal_holds_from_then_on_and_the_task_stay
         assert bench.recorder.state.last_turn_end == "finished" and not cuts(bench)
         assert {seen(one, r"REQ_\d+_") for one in worker.took} == {330}
         assert 1 <= len(worker.refused) <= 2 and worker.refused == sorted(worker.refused, reverse=True)
-        told = [one for one in manifests(bench) if one.learnt]
-        assert len(told) > 20 and all(one.window and one.room for one in told)
+        told = [one for one in manifests(bench) if one.window_inferred]
+        assert len(told) > 20 and all(one.window and one.input_budget for one in told)
         assert len({one.window for one in told}) == len(worker.refused)
 
 
@@ -259,7 +259,7 @@ async def test_every_file_that_was_changed_in_the_session_is_named_however_far_b
 def test_of_very_many_changed_files_the_newest_are_named_and_the_others_counted() -> None:
     paths = tuple(f"src/orders/file_{at:06}.py" for at in range(9_000))
     facts = Facts(originals=(), spoken=(), pinned=(), todo=(), artifacts=(), through=0, changed=paths)
-    block = next(one for one in lasting(facts, str) if one.title == "Changed files")
+    block = next(one for one in required_blocks(facts, str) if one.title == "Changed files")
     named = block.whole.count(".py")
     assert 1_000 < named < 9_000 and f"… and {9_000 - named:,} more" in block.whole
     assert "file_008999" in block.whole and len(block.whole.encode()) < 80_000
@@ -283,15 +283,15 @@ async def test_instructions_longer_than_the_window_are_cut_and_that_is_told(tmp_
         assert bench.recorder.state.last_turn_end == "finished"
         assert all(one.total_tokens < 8_000 for one in manifests(bench))
         assert len({one.system for one in worker.asked}) == 1 and len(cuts(bench)) == 1
-        (cut,) = cuts(bench)[0].cuts
-        assert cut.what == f"{RULES}instructions" and cut.artifact.id in worker.asked[-1].system
+        (cut,) = cuts(bench)[0].truncations
+        assert cut.label == f"{RULES_LABEL}instructions" and cut.artifact.id in worker.asked[-1].system
         assert {seen(one, r"REQ_\d+_") for one in worker.asked} == {20}
 
 
 async def test_a_pinned_result_is_the_last_that_is_shortened_and_that_is_told(tmp_path: Path) -> None:
     worker = Worker([*work(1), say("ok"), *work(12), say("done")])
     output = Output(8_000)
-    no_room = Shrinking(prompt=LIMITS.prompt, reduce_at=0, compact_at=0)
+    no_room = CompactionSettings(prompt=LIMITS.prompt, reduce_at=0, compact_at=0)
     async with running(tmp_path, [], [output], shrinking=no_room) as bench:
         model_of(bench, worker, 8_000)
         await turn(bench, "Do it.")
@@ -301,9 +301,9 @@ async def test_a_pinned_result_is_the_last_that_is_shortened_and_that_is_told(tm
         assert "output of call 0: " + "word " * 200 in of(worker.asked[5]) and not cuts(bench)
         output.chars = 20
         await turn(bench, task_of(260), 3)
-        (cut,) = [one for made in cuts(bench) for one in made.cuts]
+        (cut,) = [one for made in cuts(bench) for one in made.truncations]
         sections = {one.name: one for one in manifests(bench)[-1].sections}
-        assert "pinned" in cut.what and bench.engine._parts.blobs.read(cut.artifact.sha256).startswith(
+        assert "pinned" in cut.label and bench.engine._parts.blobs.read(cut.artifact.sha256).startswith(
             b"output of call 0"
         )
         assert PINNED_SHORT in sections["tool_results"].rule

@@ -9,7 +9,7 @@ from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.golden import golden
 from tests.stubs.story import Story
 from tui_agent.errors import ToolError
-from tui_agent.folds.actions import calls_for, history
+from tui_agent.folds.actions import build_tool_calls, list_history
 from tui_agent.plugin_api import TodoItem, TodoUpdated
 from tui_agent.protocol import actions, observations
 from tui_agent.protocol.actions import ActionBase, AnyAction, action_from_dict
@@ -106,10 +106,10 @@ def test_every_kind_of_action_and_observation_has_friendly_words() -> None:
 
 
 def test_a_log_reads_as_actions_each_answered_by_its_observation() -> None:
-    entries = history(golden("night_shift"))
+    entries = list_history(golden("night_shift"))
     by_seq = {entry.seq: entry for entry in entries if isinstance(entry.item, ActionBase)}
-    answered = [entry for entry in entries if entry.answers is not None]
-    assert answered and all(entry.answers in by_seq for entry in answered)
+    answered = [entry for entry in entries if entry.action_seq is not None]
+    assert answered and all(entry.action_seq in by_seq for entry in answered)
     kinds = {type(entry.item).__name__ for entry in entries}
     assert {"Message", "CmdRun", "FileRead", "CmdOutput", "AddTask", "ModifyTask"} <= kinds
     for entry in entries:
@@ -119,9 +119,9 @@ def test_a_log_reads_as_actions_each_answered_by_its_observation() -> None:
 
 def test_any_stretch_of_a_session_can_be_asked_for_by_event_numbers() -> None:
     records = golden("night_shift")
-    whole = history(records)
+    whole = list_history(records)
     first, last = whole[2].seq, whole[-3].seq
-    assert history(records, first, last) == [entry for entry in whole if first <= entry.seq <= last]
+    assert list_history(records, first, last) == [entry for entry in whole if first <= entry.seq <= last]
 
 
 def test_each_tool_has_its_action_and_its_observation() -> None:
@@ -157,7 +157,7 @@ def test_each_tool_has_its_action_and_its_observation() -> None:
                 )
             )
         )
-    found = [type(entry.item).__name__ for entry in history(records)]
+    found = [type(entry.item).__name__ for entry in list_history(records)]
     assert found[::2] == [
         "CmdRun",
         "FileRead",
@@ -186,7 +186,7 @@ async def test_a_call_that_failed_carries_its_exception_for_the_model(tmp_path: 
     async with running(tmp_path, answers, [EchoTool(before=fail)]) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-    entries = [entry.item for entry in history(bench.events)]
+    entries = [entry.item for entry in list_history(bench.events)]
     failed = next(item for item in entries if isinstance(item, actions.ToolRun))
     error = next(item for item in entries if isinstance(item, observations.Error))
     assert failed.to_memory()["exception"] == error.to_memory()["content"] == "no such thing"
@@ -194,7 +194,7 @@ async def test_a_call_that_failed_carries_its_exception_for_the_model(tmp_path: 
 
 def test_tasks_make_a_tree_of_five_states_and_come_back_as_actions() -> None:
     known = (TodoItem(id="1", content="Ship", status="in_progress"),)
-    added, changed = calls_for(
+    added, changed = build_tool_calls(
         [
             actions.AddTask(goal="Test", parent="1", subtasks=("Unit", "End to end")),
             actions.ModifyTask(id="1", state="verified"),
@@ -212,7 +212,8 @@ def test_tasks_make_a_tree_of_five_states_and_come_back_as_actions() -> None:
     ]
     story = Story()
     seen = [
-        entry.item for entry in history([story(TodoUpdated(items=known)), story(TodoUpdated(items=items))])
+        entry.item
+        for entry in list_history([story(TodoUpdated(items=known)), story(TodoUpdated(items=items))])
     ]
     assert seen == [
         actions.AddTask(goal="Ship", id="1"),

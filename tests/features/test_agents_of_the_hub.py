@@ -14,14 +14,24 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.plugin_api import Action, Ask, AskModel, CallTools, Finish, Reject, SayMessage, act, actions
+from tui_agent.plugin_api import (
+    Action,
+    AskModel,
+    CallTools,
+    Finish,
+    ModelQuery,
+    Reject,
+    SayMessage,
+    act,
+    actions,
+)
 from tui_agent.protocol.commands import Steer, SubmitPrompt
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
-from tui_agent.wiring.session import session
+from tui_agent.wiring.session import open_session
 
 
 class Acting:
@@ -82,7 +92,7 @@ async def test_calls_of_the_model_that_an_agent_leaves_out_are_closed_and_the_hi
         asked = False
 
         async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-            reply = await ask(Ask())
+            reply = await ask(ModelQuery())
             calls = [part for part in reply.parts if isinstance(part, ToolCallPart)]
             return CallTools((*calls[:1], _echo("mine"))) if calls else Finish("All I wanted.")
 
@@ -103,7 +113,7 @@ async def test_every_agent_has_the_users_model_for_any_question(tmp_path: Path) 
 
         async def step(self, state: SessionStateView, ask: AskModel) -> Action:
             question = UserMessage(content=(TextContent(text="Two words for rain?"),))
-            reply = await ask(Ask(messages=(question,), system="Be brief.", tools=()))
+            reply = await ask(ModelQuery(messages=(question,), system="Be brief.", tools=()))
             words = [part.text for part in reply.parts if isinstance(part, TextPart)]
             return Finish() if words == ["Drizzle, downpour."] else Reject("The model said something else.")
 
@@ -221,7 +231,7 @@ async def test_the_reader_reads_and_neither_writes_nor_runs_whatever_the_model_w
     )
     (tmp_path / "a.txt").write_text("hello\n")
     options = _options(tmp_path, agent="reader", model=f"scripted:{script}", policy="bypass")
-    async with session(options) as opened:
+    async with open_session(options) as opened:
         outcome = await run_turn(opened, "what does a.txt say?", lambda record: None)
     assert (outcome.reason, outcome.answer) == ("finished", "It says hello.")
     assert not (tmp_path / "b.txt").exists()
@@ -229,7 +239,7 @@ async def test_the_reader_reads_and_neither_writes_nor_runs_whatever_the_model_w
 
 async def test_an_agent_that_is_not_there_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"There is no agent 'nobody'.*default, reader"):
-        async with session(_options(tmp_path, agent="nobody", model="demo")):
+        async with open_session(_options(tmp_path, agent="nobody", model="demo")):
             pass
     assert not (tmp_path / "data" / "sessions").exists()
 

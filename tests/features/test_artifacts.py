@@ -9,23 +9,23 @@ import sys
 from pathlib import Path
 
 from tests.engine.harness import Bench, call, running, say
-from tui_agent.plugin_api import Frozen
+from tui_agent.plugin_api import FrozenModel
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import SubmitPrompt
-from tui_agent.protocol.effects import Effect, Internal
+from tui_agent.protocol.effects import Effect, InternalEffect
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextContent
-from tui_agent.store.files import SystemFiles
+from tui_agent.store.file_ops import SystemFiles
 
 ROOT = Path(__file__).parents[2]
 MEGABYTE = "0123456789abcde\n" * 65_536
 
 
-class NoArguments(Frozen):
+class NoArguments(FrozenModel):
     """None."""
 
 
@@ -38,14 +38,14 @@ class Loud:
         return ""
 
     def effects(self, args: NoArguments) -> tuple[Effect, ...]:
-        return (Internal(what="noise"),)
+        return (InternalEffect(subject="noise"),)
 
     async def preview(self, args: NoArguments, env: Environment) -> Preview:
         return Preview(())
 
     async def run(self, args: NoArguments, ctx: ToolContext) -> ToolResult:
         content = (TextContent(text=MEGABYTE[:20_000]),)
-        return ToolResult(ok=True, content=content, full_output=ctx.blobs.keep(MEGABYTE))
+        return ToolResult(ok=True, content=content, full_output=ctx.blobs.put_text(MEGABYTE))
 
 
 class NoBlobs(SystemFiles):

@@ -15,9 +15,9 @@ from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.session import SessionContextLoaded
-from tui_agent.store.reader import read_records
-from tui_agent.wiring.base import ground
-from tui_agent.wiring.session import session
+from tui_agent.store.log_reader import read_records
+from tui_agent.wiring.session import open_session
+from tui_agent.wiring.startup_context import load_startup_context
 
 OLD, NEW = "ses_0000000000000001", "ses_0000000000000002"
 SCRIPT = """\
@@ -43,12 +43,12 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
 
 
 async def turn(options: SessionOptions, text: str) -> str:
-    async with session(options) as opened:
+    async with open_session(options) as opened:
         return (await run_turn(opened, text, lambda record: None)).answer
 
 
 def events(options: SessionOptions, session_id: str) -> list[Envelope]:
-    records = read_records(ground(options).store.folder(session_id))
+    records = read_records(load_startup_context(options).store.folder(session_id))
     return [record for record in records if isinstance(record, Envelope)]
 
 
@@ -65,7 +65,7 @@ async def test_a_fresh_session_begins_with_what_the_earlier_one_came_to(options:
     assert "We keep the hours in SQLite." in str(loaded.summary)
     assert fold(SessionState(), new).session_context == loaded.summary
     row = fold(Transcript(), new).entries[0]
-    assert getattr(row, "summarises", False) and OLD in row.lines[0]  # type: ignore[union-attr]
+    assert getattr(row, "is_summary", False) and OLD in row.lines[0]  # type: ignore[union-attr]
     assert events(options, OLD) == before
 
 
@@ -104,7 +104,7 @@ async def test_only_a_new_session_carries_on_and_only_from_one_in_which_somethin
     await turn(replace(options, session=OLD), "where do we keep the hours?")
     with pytest.raises(ConfigError, match="only a new session"):
         await turn(replace(options, session=OLD, carry_from=OLD), "hello")
-    async with session(replace(options, session=NEW)):
+    async with open_session(replace(options, session=NEW)):
         pass
     with pytest.raises(UsageError, match="no messages"):
         await turn(replace(options, carry_from=NEW), "hello")

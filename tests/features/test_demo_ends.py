@@ -8,7 +8,7 @@ import pytest
 from tui_agent.cli.run.demo import bundled_demos, make_workspace
 from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
-from tui_agent.wiring.session import session
+from tui_agent.wiring.session import open_session
 
 DEMO = bundled_demos()["bugfix"]
 
@@ -25,7 +25,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
 
 async def _said(options: SessionOptions, text: str) -> tuple[str, str]:
     """The next turn of the one session: how it ended, and the last words."""
-    async with session(replace(options, session="ses_0000000000000001")) as opened:
+    async with open_session(replace(options, session="ses_0000000000000001")) as opened:
         outcome = await run_turn(opened, text, lambda record: None)
     return outcome.reason, outcome.answer
 

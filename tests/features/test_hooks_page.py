@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from tui_agent.config.settings import HookSettings
 from tui_agent.ports.hook import HOOK_EVENTS, HookAnswer
-from tui_agent.workspace.local.hook_command import read_answer
+from tui_agent.workspace.local.hook_command import parse_answer
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "hooks.md").read_text(encoding="utf-8")
 
@@ -45,7 +45,7 @@ def test_the_second_example_changes_the_arguments_and_says_so() -> None:
     done = subprocess.run(
         [sys.executable, "-c", example("python")], input=given("pytest"), capture_output=True, check=True
     )
-    answer = read_answer(done.stdout)
+    answer = parse_answer(done.stdout)
     assert isinstance(answer, HookAnswer)
     assert answer.updated_input == {"command": "pytest -q"} and answer.additional_context
 

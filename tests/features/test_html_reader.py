@@ -13,8 +13,8 @@ from tests.stubs.browser import Page, browser, program
 from tests.stubs.golden import GOLDEN
 from tests.stubs.left_out import only_where
 from tests.stubs.store import said, store
+from tui_agent.export.export_content import load_export
 from tui_agent.export.html.page import to_html
-from tui_agent.export.story import load
 from tui_agent.protocol.display import (
     DiffBlock,
     JsonBlock,
@@ -49,7 +49,7 @@ def night(root: Path) -> Path:
 
 
 def written(folder: Path, path: Path) -> Path:
-    path.write_text(to_html(load(folder, Redactor())), encoding="utf-8")
+    path.write_text(to_html(load_export(folder, Redactor())), encoding="utf-8")
     return path
 
 
@@ -59,7 +59,7 @@ def hostile(root: Path) -> Path:
     model = ModelInfo(profile="p", provider="x", model=HOSTILE)
     settings = SessionSettings(model=model)
     log.append(SessionStarted(workspace=f"/{HOSTILE}", product="p", settings=settings))
-    log.append(SessionTitled(title=HOSTILE, by="auto"))
+    log.append(SessionTitled(title=HOSTILE, titled_by="auto"))
     log.append(RunStarted(run_id=RunId("run_1"), pid=1, client="headless", product="p", model=model))
     log.append(TurnStarted(turn=1))
     log.append(said(HOSTILE))

@@ -27,8 +27,8 @@ from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.tool import ToolFinished
-from tui_agent.wiring.base import ground
-from tui_agent.wiring.session import session
+from tui_agent.wiring.session import open_session
+from tui_agent.wiring.startup_context import load_startup_context
 
 TOOLS = ("write_todos", "write_file", "edit_file", "spawn_subtask")
 
@@ -49,15 +49,15 @@ class Noting(BaseMiddleware):
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
         return (Fragment(id=self.name, text=f"Section of {self.name}.", priority=self.priority),)
 
-    async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
+    async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
         self.seen.append(f"{self.name} asks")
-        reply = await nxt(request)
+        reply = await call_next(request)
         self.seen.append(f"{self.name} heard")
         return reply
 
-    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
+    async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
         self.seen.append(f"{self.name} calls")
-        result = await nxt(call)
+        result = await call_next(call)
         return ToolResult(ok=result.ok, content=(*result.content, TextContent(text=f"seen by {self.name}")))
 
     async def on_turn_end(self, turn: TurnContext) -> None:
@@ -117,7 +117,7 @@ async def test_what_the_prompt_says_of_a_plugins_tools_goes_with_the_plugin(tmp_
         )
         environment = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config")}
         seen: list[Record] = []
-        async with session(options, ground(options, environment)) as opened:
+        async with open_session(options, load_startup_context(options, environment)) as opened:
             await run_turn(opened, "go", seen.append)
         payloads = [one.payload for one in seen if isinstance(one, Envelope)]
         (packed,) = [one for one in payloads if isinstance(one, ContextPacked)]
@@ -168,9 +168,9 @@ async def _events(folder: Path, script: Path) -> list[tuple[str, str]]:
         policy="bypass",
         no_plugins=True,
     )
-    base = ground(options, {"HOME": str(folder)}, clock=FakeClock(), ids=SequentialIds())
+    base = load_startup_context(options, {"HOME": str(folder)}, clock=FakeClock(), ids=SequentialIds())
     seen: list[Record] = []
-    async with session(options, base) as opened:
+    async with open_session(options, base) as opened:
         await run_turn(opened, "go", seen.append)
     return [
         (

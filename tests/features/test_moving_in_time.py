@@ -8,7 +8,7 @@ import pytest
 
 from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
-from tui_agent.folds.base import branch, fold
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import Command, Redo, Revert
@@ -16,9 +16,9 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.settings import AgentState
-from tui_agent.store.reader import read_records
-from tui_agent.wiring.base import ground
-from tui_agent.wiring.session import session
+from tui_agent.store.log_reader import read_records
+from tui_agent.wiring.session import open_session
+from tui_agent.wiring.startup_context import load_startup_context
 
 OLD, FORK = "ses_0000000000000001", "ses_0000000000000002"
 SCRIPT = """\
@@ -56,17 +56,17 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
 
 
 async def turn(options: SessionOptions, text: str) -> None:
-    async with session(options) as opened:
+    async with open_session(options) as opened:
         await run_turn(opened, text, lambda record: None)
 
 
 def events(options: SessionOptions, session_id: str) -> list[Record]:
-    return read_records(ground(options).store.folder(session_id))
+    return read_records(load_startup_context(options).store.folder(session_id))
 
 
 def todos(records: Sequence[Record], seq: int) -> list[tuple[str, str]]:
     """The tasks at an event."""
-    state = fold(SessionState(), branch([record for record in records if record.seq <= seq]))
+    state = fold(SessionState(), current_branch([record for record in records if record.seq <= seq]))
     return [(item.content, item.status) for item in state.todo]
 
 
@@ -79,7 +79,7 @@ async def carried_out(opened: Session, command: Command) -> None:
     follower = opened.follow()
     cause = opened.submit(command)
     while True:
-        for record in await follower.next():
+        for record in await follower.next_batch():
             assert not (isinstance(record, Envelope) and record.payload.kind == "command.rejected"), record
             if isinstance(record, Envelope) and record.cause == cause:
                 match record.payload:
@@ -99,7 +99,7 @@ async def test_every_checkpoint_brings_files_and_tasks_back_and_every_way_back_c
     ]
     wanted = [{}, {"a.txt": "first"}, {"a.txt": "second"}, {"a.txt": "second", "b.txt": "more"}]
     assert len(taken) == len(wanted)
-    async with session(options) as opened:
+    async with open_session(options) as opened:
         for seq, there in zip(taken, wanted, strict=True):
             await carried_out(opened, Revert(to_seq=seq))
             now = events(options, OLD)
@@ -115,7 +115,7 @@ async def test_a_fork_has_the_tasks_of_its_event_and_both_go_on_apart(options: S
     await turn(options, "go")
     before = events(options, OLD)
     at = next(one.seq for one in before if isinstance(one, Envelope) and one.payload.kind == "turn.finished")
-    ground(options).store.fork(OLD, at, FORK)
+    load_startup_context(options).store.fork(OLD, at, FORK)
     assert todos(events(options, FORK), at) == [("one", "completed"), ("two", "completed")]
     await turn(replace(options, session=FORK), "another")
     forked = events(options, FORK)

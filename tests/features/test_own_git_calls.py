@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.hostile_repository import Hostile, build
-from tui_agent.config.git import ask_git
+from tui_agent.config.git_query import query_git
 from tui_agent.config.programs import find_program, safe_path
 from tui_agent.config.repository import find_repository
-from tui_agent.context.repomap.index_db import opened
+from tui_agent.context.repomap.index_db import open_index
 from tui_agent.context.repomap.repository_map import RepoMap
-from tui_agent.session.fork_workspace import add_worktree, filters_off
+from tui_agent.session.fork_workspace import add_worktree, filter_overrides
 from tui_agent.tui.controller.startup import folder_facts
 from tui_agent.tui.prompt.files import list_files
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_the_traps_are_live(hostile: Hostile) -> None:
 def test_branch_state_and_completion_of_the_screen(hostile: Hostile) -> None:
     assert folder_facts(hostile.folder).startswith("git main, ")
     assert "README.md" in list_files(hostile.folder)
-    assert ask_git(hostile.folder, "diff", "--stat", "HEAD") is not None
+    assert query_git(hostile.folder, "diff", "--stat", "HEAD") is not None
     assert hostile.fired() == []
 
 
@@ -46,21 +46,21 @@ def test_the_map_of_the_repository_with_its_history(hostile: Hostile, tmp_path: 
     mapped = RepoMap(hostile.folder, tmp_path / "cache")
     assert "README.md" in mapped.map("readme", refresh=True).text
     mapped.close()
-    kept = opened(mapped.index, mapped.key)
+    kept = open_index(mapped.index, mapped.key)
     assert kept.commits.known()
     kept.close()
     assert hostile.fired() == []
 
 
 async def test_checkpoints_are_taken_looked_at_and_put_back(hostile: Hostile, tmp_path: Path) -> None:
-    shadow = GitShadow(hostile.folder, tmp_path / "store.git")
+    shadow = GitCheckpoints(hostile.folder, tmp_path / "store.git")
     await shadow.begin("")
     first = shadow.head
     (hostile.folder / "a.trap").write_text("written by the agent\n")
-    changes = await shadow.look()
+    changes = await shadow.find_changes()
     await shadow.commit(changes, part=1, author="agent", message="one")
     await shadow.checkout(first, tmp_path / "out")
-    await shadow.plan(first)
+    await shadow.plan_restore(first)
     assert (tmp_path / "out" / "a.trap").read_text() == "changed\n"
     assert hostile.fired() == []
 
@@ -68,7 +68,7 @@ async def test_checkpoints_are_taken_looked_at_and_put_back(hostile: Hostile, tm
 async def test_a_work_tree_for_a_fork_has_the_files_and_runs_no_filter(
     hostile: Hostile, tmp_path: Path
 ) -> None:
-    shadow = GitShadow(hostile.folder, tmp_path / "store.git")
+    shadow = GitCheckpoints(hostile.folder, tmp_path / "store.git")
     await shadow.begin("")
     below = await add_worktree(hostile.folder, tmp_path / "tree", tmp_path / "store.git", shadow.head)
     assert (below / "a.trap").read_text() == (below / "b.odd").read_text() == "changed\n"
@@ -79,7 +79,7 @@ async def test_a_work_tree_for_a_fork_has_the_files_and_runs_no_filter(
 
 def test_only_filters_of_the_repository_are_switched_off() -> None:
     listed = b"global\0filter.lfs.process\0local\0filter.a=b.clean\0worktree\0FILTER.x.y.smudge\0local\0core.bare\0"
-    off = filters_off(listed)
+    off = filter_overrides(listed)
     assert off["GIT_CONFIG_COUNT"] == "8"
     assert {value for key, value in off.items() if "KEY" in key} == {
         f"filter.{driver}.{key}"

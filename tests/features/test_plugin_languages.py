@@ -10,7 +10,7 @@ from tui_agent.errors import PluginError
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolFinished
-from tui_agent.wiring.session import session
+from tui_agent.wiring.session import open_session
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "plugins"
 
@@ -41,7 +41,7 @@ async def test_a_sessions_map_knows_the_language_of_a_plugin(
         plugin_dirs=(FIXTURES,),
     )
     seen: list[Record] = []
-    async with session(options) as opened:
+    async with open_session(options) as opened:
         await run_turn(opened, "count", seen.append)
     payloads = [one.payload for one in seen if isinstance(one, Envelope)]
     (end,) = [one for one in payloads if isinstance(one, ToolFinished)]

@@ -11,14 +11,14 @@ from tui_agent.errors import PluginError
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.settings import ModelInfo
-from tui_agent.wiring.base import ground
-from tui_agent.wiring.models import model_factory
-from tui_agent.wiring.session import session
+from tui_agent.wiring.models import build_model_factory
+from tui_agent.wiring.session import open_session
+from tui_agent.wiring.startup_context import load_startup_context
 
 PARROT = """
 from contextlib import asynccontextmanager
 
-from tui_agent.plugin_api import Finished, TextChunk
+from tui_agent.plugin_api import FinishChunk, TextChunk
 
 
 class Parrot:
@@ -29,7 +29,7 @@ class Parrot:
     async def stream(self, request):
         async def chunks():
             yield TextChunk(f"{self.info.model} speaks.")
-            yield Finished("stop", "p-1")
+            yield FinishChunk("stop", "p-1")
 
         yield chunks()
 
@@ -68,13 +68,16 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
 
 @pytest.mark.parametrize(("name", "model"), [("parrot/ara", "ara"), ("polly", "grey")])
 async def test_a_plugins_model_answers(options: SessionOptions, name: str, model: str) -> None:
-    async with session(replace(options, model=name)) as opened:
+    async with open_session(replace(options, model=name)) as opened:
         outcome = await run_turn(opened, "hi", lambda record: None)
     assert (outcome.reason, outcome.answer) == ("finished", f"{model} speaks.")
 
 
 def test_a_plugins_model_is_listed_with_the_others(options: SessionOptions) -> None:
-    found = {info.profile: info.provider for info in model_factory(ground(options)).available()}
+    found = {
+        info.profile: info.provider
+        for info in build_model_factory(load_startup_context(options)).usable_models()
+    }
     assert found["polly"] == "parrot"
 
 

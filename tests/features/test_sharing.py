@@ -165,7 +165,7 @@ def rows(text: str) -> list[dict[str, Any]]:
 def test_the_trace_names_every_part_with_its_checkpoint(call: Call) -> None:
     found = rows(call("trace", "latest", "--parts", "--json")[1])
     assert [row["part"] for row in found] == list(range(7))
-    assert [row["part"] for row in found if row["changed"]] == [3, 5]
+    assert [row["part"] for row in found if row["changed_files"]] == [3, 5]
     assert all(row["commit"] for row in found)
     assert call("trace", "latest", "--parts")[1].count("\n") == 7
 

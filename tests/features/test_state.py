@@ -116,10 +116,10 @@ def test_what_an_earlier_session_left_is_part_of_the_state() -> None:
 
 async def test_confirmation_mode_follows_the_policy_in_state_and_log(tmp_path: Path) -> None:
     async with running(tmp_path, []) as bench:
-        assert bench.recorder.state.confirmation_mode
+        assert bench.recorder.state.asks_before_acting
         bench.submit(SetPolicy(policy="accept-edits"))
         changed = (await bench.until("settings.changed")).payload
-        assert not bench.recorder.state.confirmation_mode
+        assert not bench.recorder.state.asks_before_acting
     assert isinstance(changed, SettingsChanged) and (changed.key, changed.value) == ("policy", "accept-edits")
 
 

@@ -13,7 +13,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.settings import PolicyName
-from tui_agent.wiring.session import session
+from tui_agent.wiring.session import open_session
 
 SCRIPT = """\
 answers:
@@ -42,18 +42,18 @@ async def test_what_would_be_asked_is_refused_at_once(
 ) -> None:
     seen: list[Record] = []
     made = replace(options, client=client, policy=policy)
-    assert made.interactive and not made.attended
+    assert made.interactive and not made.is_attended
     with anyio.fail_after(30):
-        async with session(made) as opened:
+        async with open_session(made) as opened:
             await run_turn(opened, "go", seen.append)
     payloads = [one.payload for one in seen if isinstance(one, Envelope)]
     assert "permission.requested" not in {one.kind for one in payloads}
     ends = [one.status for one in payloads if isinstance(one, ToolFinished)]
     assert ends[0] == ("denied" if policy == "ask" else "ok")
     assert len(ends) == 2
-    assert all(one.by in {"rule", "engine"} for one in payloads if isinstance(one, PermissionDecided))
+    assert all(one.decided_by in {"rule", "engine"} for one in payloads if isinstance(one, PermissionDecided))
 
 
 def test_an_app_is_attended_where_its_maker_says_so(options: SessionOptions) -> None:
-    assert options.attended
-    assert not replace(options, interactive=False).attended
+    assert options.is_attended
+    assert not replace(options, interactive=False).is_attended

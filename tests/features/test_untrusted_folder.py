@@ -33,7 +33,7 @@ async def test_the_engines_process_imports_nothing_from_the_folder(folder: Path,
     remote = RemoteSession.spawn(options)
     async with anyio.create_task_group() as group:
         group.start_soon(remote.serve)
-        await remote.opened()
+        await remote.wait_until_open()
         outcome = await run_turn(remote, "hi", lambda record: None)
     assert outcome.answer == "Hello."
     assert not (tmp_path / "mark").exists()

@@ -11,7 +11,7 @@ from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.events.env import EnvStarted
-from tui_agent.wiring.session import session
+from tui_agent.wiring.session import open_session
 
 VALUE = "Vq7hunterXk29"
 LOOK = "import os; print('sum', sum(map(ord, os.environ.get('PGPASSWORD', ''))))"
@@ -30,7 +30,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
         data_dir=tmp_path / "data",
         policy="bypass",
         model="openai-chat/test",
-        keys=(("OPENAI_API_KEY", "x"),),
+        typed_keys=(("OPENAI_API_KEY", "x"),),
     )
 
 
@@ -46,7 +46,7 @@ async def seen(options: SessionOptions) -> tuple[str, list[EnvStarted]]:
     began: list[EnvStarted] = []
     async with running() as server:
         server.replies += (call, Reply(text="done"))
-        async with session(replace(options, base_url=f"{server.url}/v1")) as opened:
+        async with open_session(replace(options, base_url=f"{server.url}/v1")) as opened:
             began += [one.payload for one in opened.log.read() if isinstance(one.payload, EnvStarted)]
             await run_turn(opened, "look", lambda record: None)
     return str(server.requests[-1].body["messages"]), began
@@ -55,7 +55,7 @@ async def seen(options: SessionOptions) -> tuple[str, list[EnvStarted]]:
 async def test_a_variable_with_a_secret_is_kept_from_commands(options: SessionOptions) -> None:
     said, [began] = await seen(options)
     assert "sum 0" in said
-    assert began.variables == ()
+    assert began.exposed_variables == ()
 
 
 async def test_the_users_configuration_passes_one_on_and_that_is_recorded(
@@ -65,7 +65,7 @@ async def test_the_users_configuration_passes_one_on_and_that_is_recorded(
     said, [began] = await seen(options)
     assert f"sum {sum(map(ord, VALUE))}" in said
     assert VALUE not in said
-    assert began.variables == ("PGPASSWORD",)
+    assert began.exposed_variables == ("PGPASSWORD",)
 
 
 async def test_a_name_is_whole_and_no_pattern(options: SessionOptions, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tui_agent.folds.context.ledger import Ledger
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import ContextPacked
-from tui_agent.wiring.session import session
+from tui_agent.wiring.session import open_session
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
         interactive=False,
         data_dir=tmp_path / "data",
         model="openai-chat/test",
-        keys=(("OPENAI_API_KEY", "x"),),
+        typed_keys=(("OPENAI_API_KEY", "x"),),
     )
 
 
@@ -52,7 +52,7 @@ async def _bodies(
     records: list[Record] = [] if seen is None else seen
     async with running() as server:
         server.replies += replies
-        async with session(replace(options, base_url=f"{server.url}/v1")) as opened:
+        async with open_session(replace(options, base_url=f"{server.url}/v1")) as opened:
             await run_turn(opened, prompt, records.append)
     return [asked.body["messages"] for asked in server.requests]
 
@@ -97,7 +97,7 @@ async def test_instructions_found_on_the_way_leave_every_byte_that_was_sent_as_i
             meter.apply(record)
             ledger.apply(record)
     assert (meter.view().cache_breaks, meter.view().cache_break) == (0, "")
-    assert [one.broken for one in ledger.view().requests] == ["", "", "", ""]
+    assert [one.cache_miss_reason for one in ledger.view().requests] == ["", "", "", ""]
     packed = [one.payload for one in records if isinstance(one, Envelope)]
     sizes = [
         next(section.chars for section in one.sections if section.name == "instructions")

@@ -4,21 +4,21 @@ from tests.golden.scribe import SONNET, Scribe, fingerprint
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.display import MarkdownBlock, TableBlock
-from tui_agent.protocol.effects import Internal, Reads, Runs, Writes, digest
+from tui_agent.protocol.effects import InternalEffect, ReadEffect, RunEffect, WriteEffect, digest_effects
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.context import (
     ContextCompacted,
-    ContextCut,
-    ContextLearnt,
     ContextPinned,
     ContextReduced,
     ContextRestored,
     ContextStuck,
+    ContextTruncated,
     ContextWarned,
-    Cut,
+    ContextWindowInferred,
     MemoryUpdated,
     RepomapBuilt,
     RepomapUsed,
+    Truncation,
 )
 from tui_agent.protocol.events.env import EnvStarted, EnvStopped
 from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
@@ -29,7 +29,7 @@ from tui_agent.protocol.events.files import (
     CheckpointTaken,
     FileChanged,
     FileRead,
-    PlannedAct,
+    PlannedFileChange,
 )
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.instructions import (
@@ -41,7 +41,12 @@ from tui_agent.protocol.events.instructions import (
 from tui_agent.protocol.events.job import JobFinished, JobProgress, JobStarted
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelRetried
 from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed, PluginLoaded
-from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested, PermissionRevoked
+from tui_agent.protocol.events.policy import (
+    PermissionChoice,
+    PermissionDecided,
+    PermissionRequested,
+    PermissionRevoked,
+)
 from tui_agent.protocol.events.session import (
     CommandRejected,
     ErrorRaised,
@@ -93,17 +98,17 @@ def opening(s: Scribe) -> None:
             parent_session=SessionId("ses_0000000000parent"),
             at_seq=40,
             parent_crc="0badcafe",
-            changed=ForkChange(workspace="/srv/app", model="demo", message="Try the other way."),
+            changes=ForkChange(workspace="/srv/app", model="demo", message="Try the other way."),
         )
     )
     s.emit(RunStarted(run_id=FIRST_RUN, pid=100, client="headless", product="tui-agent 0.1.0", model=SONNET))
-    s.emit(PluginLoaded(plugin="files", version="1", source="bundled", offers=("tool:read_file",)))
+    s.emit(PluginLoaded(plugin="files", version="1", source="bundled", contributions=("tool:read_file",)))
     s.emit(PluginFailed(plugin="broken", message="it has no register()", where="/srv/broken"))
     s.emit(EnvStarted(environment="local", root="/srv/app", sandbox="bubblewrap"))
     s.emit(SessionContextLoaded(from_session=SessionId("ses_before"), turns=2, summary="We chose SQLite."))
     s.emit(EvalCaseStarted(suite="smoke", case="fix-it", arm="baseline"))
     s.emit(RepomapBuilt(files=12, skipped=1, partial=False, duration_ms=31.0))
-    s.emit(SessionTitled(title="every-kind", by="user"))
+    s.emit(SessionTitled(title="every-kind", titled_by="user"))
     s.emit(WorkspaceMoved(workspace="/srv/app", previous="/srv/app-before"))
     s.emit(SettingsChanged(key="policy", value="accept-edits", previous="ask"))
     s.emit(
@@ -113,7 +118,7 @@ def opening(s: Scribe) -> None:
 
 def first_turn(s: Scribe) -> None:
     image = ImageContent(
-        media_type="image/png", blob_sha256=s.log.blobs.put(b"\x89PNG"), size=4, name="a.png"
+        media_type="image/png", blob_sha256=s.log.blobs.put_bytes(b"\x89PNG"), size=4, name="a.png"
     )
     s.emit(UserMessageReceived(text="Look at this.", attachments=(image,)))
     s.emit(TurnStarted(turn=1))
@@ -121,8 +126,8 @@ def first_turn(s: Scribe) -> None:
     at = s.begin_iteration()
     request = s.ask(900, (("system", 500), ("messages", 400)), ("read_file", "run_command"))
     s.emit(RepomapUsed(query="look", tokens=400, files=("app.py",), injected=True))
-    s.emit(ModelDelta(request_id=request, part="reasoning", block=0, text="I should "))
-    s.emit(ModelDelta(request_id=request, part="text", block=1, text="Half an ans"))
+    s.emit(ModelDelta(request_id=request, part_kind="reasoning", part_index=0, text="I should "))
+    s.emit(ModelDelta(request_id=request, part_kind="text", part_index=1, text="Half an ans"))
     s.emit(
         ModelRetried(
             request_id=request, attempt=1, fault="cut", message="The stream ended early.", wait_s=2.0
@@ -131,7 +136,7 @@ def first_turn(s: Scribe) -> None:
     s.wait(2.0)
     read = s.call("read_file", {"path": "app.py"})
     run = s.call("run_command", {"command": "make", "env": {"LONG": LONG}})
-    s.emit(ModelDelta(request_id=request, part="tool_call", block=2, text="{", name="read_file"))
+    s.emit(ModelDelta(request_id=request, part_kind="tool_call", part_index=2, text="{", name="read_file"))
     s.reply(
         request, thoughts=0, text="I look.", calls=[read, run], usage=(900, 60, 0), cost=0.004, seconds=1.5
     )
@@ -144,7 +149,7 @@ def first_turn(s: Scribe) -> None:
     guide = InstructionFile(
         path="AGENTS.md", scope="project", sha256="d" * 64, size=20, tokens=5, text="Run make check once."
     )
-    s.emit(InstructionsLoaded(why="turn", files=(guide,), order=("AGENTS.md",)))
+    s.emit(InstructionsLoaded(trigger="turn", files=(guide,), order=("AGENTS.md",)))
     pdf = SkillRecord(name="pdf", description="Reads PDF files.", origin="user", path="skills/pdf")
     s.emit(SkillsLoaded(skills=(pdf,)))
     s.end_iteration(at, 8.0)
@@ -156,9 +161,9 @@ def first_turn(s: Scribe) -> None:
 def tools(s: Scribe, read: ToolCallPart, run: ToolCallPart) -> None:
     s.called(read, "read", "app.py")
     s.called(run, "run", "make")
-    s.allow(read, (Reads(path="app.py"), Internal(what="notes")))
+    s.allow(read, (ReadEffect(path="app.py"), InternalEffect(subject="notes")))
     s.start(read)
-    s.emit(FileRead(path="app.py", digest=fingerprint("a"), size=9, first_line=1, last_line=3, whole=True))
+    s.emit(FileRead(path="app.py", digest=fingerprint("a"), size=9, first_line=1, last_line=3, complete=True))
     table = TableBlock(columns=("line", "text"), rows=(("1", "import os"),), align="rl")
     s.finish(read, "1 import os", ms=4.0, summary="3 lines", display=(table,))
     asked(s, run)
@@ -173,7 +178,7 @@ def tools(s: Scribe, read: ToolCallPart, run: ToolCallPart) -> None:
 
 
 def asked(s: Scribe, run: ToolCallPart) -> None:
-    effects = (Runs(script="make"),)
+    effects = (RunEffect(script="make"),)
     s.emit(
         PermissionRequested(
             request_id=RequestId("perm_1"),
@@ -182,11 +187,11 @@ def asked(s: Scribe, run: ToolCallPart) -> None:
             verb="run",
             target="make",
             effects=effects,
-            digest=digest("run_command", effects),
+            digest=digest_effects("run_command", effects),
             preview=(MarkdownBlock(text="`make`"),),
             choices=(
-                Choice(reach="once", rule="run make"),
-                Choice(reach="always", rule="run *", offered=False, why="too wide"),
+                PermissionChoice(reach="once", rule="run make"),
+                PermissionChoice(reach="always", rule="run *", offered=False, unavailable_reason="too wide"),
             ),
             risk="It runs any code.",
             default_no=True,
@@ -204,7 +209,7 @@ def hooks(s: Scribe, run: ToolCallPart) -> None:
             tool=run.name,
             decision="ask",
             reason="make runs the network tests too",
-            changed=True,
+            arguments_changed=True,
             arguments={"command": "make unit"},
             target="make unit",
             context="The unit tests are enough here.",
@@ -224,17 +229,17 @@ def hooks(s: Scribe, run: ToolCallPart) -> None:
 
 
 def decided(s: Scribe, run: ToolCallPart) -> None:
-    effects = (Runs(script="make"),)
+    effects = (RunEffect(script="make"),)
     s.emit(
         PermissionDecided(
             call_id=run.call_id,
             request_id=RequestId("perm_1"),
             decision="allow",
-            by="user",
+            decided_by="user",
             policy="ask",
             rule_id="ask",
             reason="allowed for this session",
-            digest=digest("run_command", effects),
+            digest=digest_effects("run_command", effects),
             effects=effects,
             reach="session",
             rule="allow run make",
@@ -266,7 +271,7 @@ def ended(s: Scribe, run: ToolCallPart) -> None:
             part=s.parts,
             content=(TextContent(text=LONG[:200]),),
             summary="exit 0",
-            full_output=s.log.blobs.keep(LONG),
+            full_output=s.log.blobs.put_text(LONG),
             duration_ms=1_200.0,
         )
     )
@@ -284,7 +289,7 @@ def jobs(s: Scribe, run: ToolCallPart) -> None:
     s.emit(
         JobFinished(
             job_id=first,
-            ended="exited",
+            end="exited",
             exit_code=1,
             output="listening on :8000\n",
             size=19,
@@ -363,7 +368,7 @@ def second_turn(s: Scribe) -> None:
     s.emit(ContextWarned(level="over", fraction=0.45))
     s.reply(request, text="I edit.", calls=[part], usage=(90_000, 40, 80_000), cost=0.03, seconds=1.0)
     s.called(part, "edit", "docs.md")
-    s.allow(part, (Writes(path="docs.md"),), "allow edits")
+    s.allow(part, (WriteEffect(path="docs.md"),), "allow edits")
     s.start(part, writes=True)
     s.wait(60.0)
     s.emit(LogRepaired(moved_bytes=311, side_file="events.torn-1"))
@@ -379,7 +384,7 @@ def second_turn(s: Scribe) -> None:
             summary="lost",
         )
     )
-    s.emit(JobFinished(job_id=JobId("job-2"), ended="lost"))
+    s.emit(JobFinished(job_id=JobId("job-2"), end="lost"))
     s.emit(TurnFinished(turn=2, reason="interrupted", detail="The program ended.", duration_ms=1_000.0))
 
 
@@ -387,27 +392,29 @@ def context_told(s: Scribe) -> None:
     """A summary that is taken back, a message that is to be kept, an output that is put away, and no way on."""
     s.emit(ContextRestored(compaction=s.log.last_seq))
     s.emit(ContextPinned(seqs=(5,)))
-    whole = s.log.blobs.keep("a line of output\n" * 1_000)
+    whole = s.log.blobs.put_text("a line of output\n" * 1_000)
     assert isinstance(whole, BlobText)
-    artifact = Artifact.of("run_command", whole, lines=1_000, preview_size=0)
+    artifact = Artifact.from_blob("run_command", whole, lines=1_000, preview_size=0)
     s.emit(
         ContextReduced(
             call_ids=(CallId("call_away"),),
             artifacts=(artifact,),
-            forgets=(6,),
+            removed_seqs=(6,),
             before_tokens=90_000,
             after_tokens=60_000,
         )
     )
     s.emit(ContextStuck(message="The context cannot be made smaller.", hint="/new begins another session."))
-    cut = Cut(what="your message", raw_chars=whole.size, chars=9_000, artifact=artifact)
-    s.emit(ContextCut(window=8_000, cuts=(cut,)))
-    s.emit(ContextLearnt(profile="local", window=8_000, refused=10_700))
+    cut = Truncation(label="your message", raw_chars=whole.size, chars=9_000, artifact=artifact)
+    s.emit(ContextTruncated(window=8_000, truncations=(cut,)))
+    s.emit(ContextWindowInferred(profile="local", window=8_000, refused_tokens=10_700))
 
 
 def after_the_crash(s: Scribe, back_to: int) -> None:
-    planned = PlannedAct(path="docs.md", act="write", added=2, removed=1, conflict="You changed it too.")
-    s.emit(CheckpointPlanned(to_seq=back_to, acts=(planned,)))
+    planned = PlannedFileChange(
+        path="docs.md", operation="write", added=2, removed=1, conflict="You changed it too."
+    )
+    s.emit(CheckpointPlanned(to_seq=back_to, changes=(planned,)))
     s.emit(CheckpointRestoring(source="c" * 40, to_seq=back_to, paths=("docs.md",)))
     s.emit(CheckpointRestored(source="c" * 40, commit="c" * 40, paths=("docs.md",)))
     s.emit(SessionHeadMoved(to_seq=back_to, from_seq=s.log.last_seq, reason="revert", files=True))
@@ -415,24 +422,26 @@ def after_the_crash(s: Scribe, back_to: int) -> None:
         ContextCompacted(
             through_seq=back_to,
             summary="The user looked at app.py.",
-            forgets=(5, 6),
+            removed_seqs=(5, 6),
             turns=1,
             before_tokens=90_000,
             after_tokens=1_200,
-            by="user",
+            trigger="user",
         )
     )
     context_told(s)
     s.emit(UserShellStarted(command="git status"))
     s.emit(UserShellProgress(text="clean\n"))
     s.emit(UserShellFinished(command="git status", output="clean\n", exit_code=0, duration_ms=9.0))
-    named = Mention(given="app.py", kind="file", path="app.py", sha256="e" * 64, size=6, tokens=8, text=APP)
-    gone = Mention(given="old.py", kind="missing", note="there is no such file")
+    named = Mention(
+        reference="app.py", kind="file", path="app.py", sha256="e" * 64, size=6, tokens=8, text=APP
+    )
+    gone = Mention(reference="old.py", kind="missing", note="there is no such file")
     s.emit(UserMessageReceived(text="Go on with @app.py, not @old.py.", mentions=(named, gone)))
     s.emit(TurnStarted(turn=3))
     s.begin_iteration()
     request = s.ask(2_000, (("system", 500), ("messages", 1_500)), ())
-    s.emit(ModelDelta(request_id=request, part="text", block=0, text="I was about to"))
+    s.emit(ModelDelta(request_id=request, part_kind="text", part_index=0, text="I was about to"))
     s.emit(
         ModelFailed(
             request_id=request, fault="cancelled", message="stopped by the user", partial="I was about to"

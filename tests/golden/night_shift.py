@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from tests.golden.scribe import MIMO, SONNET, Scribe, fingerprint
 from tui_agent.protocol.display import DiffBlock, TextBlock
-from tui_agent.protocol.effects import Effect, Reads, Runs, Writes, digest
+from tui_agent.protocol.effects import Effect, ReadEffect, RunEffect, WriteEffect, digest_effects
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import CheckpointTaken, FileChanged, FileRead
-from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.policy import PermissionChoice, PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import RunFinished, RunStarted, SessionStarted, SessionTitled
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
 from tui_agent.protocol.events.tool import ToolProgress
@@ -212,7 +212,7 @@ def end_turn(s: Scribe, turn: int, begun: float, seconds: float) -> None:
 
 def read(s: Scribe, part: ToolCallPart, lines: int, ms: float) -> None:
     path = str(part.arguments["path"])
-    s.allow(part, (Reads(path=path),))
+    s.allow(part, (ReadEffect(path=path),))
     s.start(part)
     s.emit(
         FileRead(
@@ -221,7 +221,7 @@ def read(s: Scribe, part: ToolCallPart, lines: int, ms: float) -> None:
             size=lines * 34,
             first_line=1,
             last_line=lines,
-            whole=True,
+            complete=True,
             call_id=part.call_id,
         )
     )
@@ -258,7 +258,7 @@ def first_turn(s: Scribe, *, searches: bool = False) -> None:
     for part in more:
         s.called(part, "search", "parse_line  in src")
         search(s, part, 4, 8.0)
-    s.emit(SessionTitled(title="night-shift-hours", by="auto"))
+    s.emit(SessionTitled(title="night-shift-hours", titled_by="auto"))
     s.end_iteration(at, 6.0)
     at = s.begin_iteration()
     request = s.ask(30_800, sections(6_600, 10_000), TOOLS)
@@ -279,7 +279,7 @@ def reproduce(s: Scribe) -> None:
     s.reply(request, thoughts=2, calls=[run, find], usage=(31_200, 212, 30_600), cost=0.012, seconds=3.1)
     s.called(run, "run", "timesheet report --week 13")
     s.called(find, "search", r"\.duration\b  in src, tests")
-    effects = (Runs(script="timesheet report --week 13"),)
+    effects = (RunEffect(script="timesheet report --week 13"),)
     s.allow(run, effects, "allow run timesheet report *")
     s.start(run, writes=True)
     s.wait(0.2)
@@ -309,7 +309,7 @@ def delegate(s: Scribe, question: str) -> None:
     request = s.ask(36_000, sections(7_700, 14_100), TOOLS)
     s.reply(request, calls=[part], usage=(36_000, 318, 33_600), cost=0.015, seconds=4.7)
     s.called(part, "[Subtask]", question)
-    s.allow(part, (Reads(path=".", deep=True),), "allow subtasks that only read")
+    s.allow(part, (ReadEffect(path=".", recursive=True),), "allow subtasks that only read")
     s.start(part)
     started = s.clock.time
     investigate(s, part, question)
@@ -344,7 +344,7 @@ def investigate(s: Scribe, part: ToolCallPart, question: str) -> None:
     s.decide(
         note,
         "deny",
-        (Writes(path="notes.md", creates=True),),
+        (WriteEffect(path="notes.md", creates=True),),
         "deny writes of an investigator",
         reason="A subtask that investigates does not write.",
     )
@@ -362,7 +362,7 @@ def edit_call(s: Scribe, change: Change) -> ToolCallPart:
 
 
 def request_permission(s: Scribe, part: ToolCallPart, change: Change, number: int) -> PermissionRequested:
-    effects: tuple[Effect, ...] = (Writes(path=change.path),)
+    effects: tuple[Effect, ...] = (WriteEffect(path=change.path),)
     folder = change.path.rsplit("/", 1)[0]
     asked = PermissionRequested(
         request_id=RequestId(f"perm_{number:08x}"),
@@ -371,12 +371,12 @@ def request_permission(s: Scribe, part: ToolCallPart, change: Change, number: in
         verb="edit",
         target=change.path,
         effects=effects,
-        digest=digest(part.name, effects, change.diff),
+        digest=digest_effects(part.name, effects, change.diff),
         preview=(change.block(),),
         choices=(
-            Choice(reach="once", rule=f"edit {change.path}"),
-            Choice(reach="session", rule=f"allow edit {folder}/**"),
-            Choice(reach="always", rule=f"allow edit {folder}/**"),
+            PermissionChoice(reach="once", rule=f"edit {change.path}"),
+            PermissionChoice(reach="session", rule=f"allow edit {folder}/**"),
+            PermissionChoice(reach="always", rule=f"allow edit {folder}/**"),
         ),
         reason="because policy ask wants a yes before any write",
     )
@@ -390,7 +390,7 @@ def decide(s: Scribe, asked: PermissionRequested) -> None:
             call_id=asked.call_id,
             request_id=asked.request_id,
             decision="allow",
-            by="user",
+            decided_by="user",
             policy="ask",
             rule_id="ask before writes",
             reason="allowed once by the user",
@@ -441,7 +441,11 @@ def fix(s: Scribe) -> None:
 
 
 def run_tests(s: Scribe, part: ToolCallPart, output: str, failed: int, ms: float) -> None:
-    effects = (Reads(path="src", deep=True), Reads(path="tests", deep=True), Runs(script="pytest -q"))
+    effects = (
+        ReadEffect(path="src", recursive=True),
+        ReadEffect(path="tests", recursive=True),
+        RunEffect(script="pytest -q"),
+    )
     s.allow(part, effects, "allow run pytest *")
     s.start(part, writes=True)
     summary = "exit 1" if failed else "32 passed"
@@ -481,7 +485,7 @@ def correct(s: Scribe) -> None:
     s.reply(request, calls=[edit, tests], usage=(42_000, 185, 39_900), cost=0.006, seconds=2.9)
     s.called(edit, "edit", TEST_REPORT)
     s.called(tests, "run", "pytest -q")
-    s.allow(edit, (Writes(path=TEST_REPORT),), "allow edit tests/**")
+    s.allow(edit, (WriteEffect(path=TEST_REPORT),), "allow edit tests/**")
     apply_edit(s, edit, EDIT_REPORT, 7.0, "expected total was the wrong one")
     run_tests(s, tests, PYTEST_PASSED, 0, 2_000)
     todo(s, 4)
@@ -540,10 +544,10 @@ def streaming() -> Scribe:
     s.called(tests, "run", "pytest -q")
     s.called(again, "run", "timesheet report --week 13")
     for part, change, ms in edits:
-        s.allow(part, (Writes(path=change.path),), "allow edits in this session")
+        s.allow(part, (WriteEffect(path=change.path),), "allow edits in this session")
         apply_edit(s, part, change, ms)
     todo(s, 3)
-    s.allow(tests, (Runs(script="pytest -q"),), "allow run pytest *")
+    s.allow(tests, (RunEffect(script="pytest -q"),), "allow run pytest *")
     s.start(tests, writes=True)
     output = PYTEST_PROGRESS + PYTEST_TAIL
     pieces = [output[at : at + 160] for at in range(0, len(output), 160)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.stubs.clock import FakeClock
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.display import DisplayBlock, TerminalBlock
-from tui_agent.protocol.effects import Effect, Reads, digest
+from tui_agent.protocol.effects import Effect, ReadEffect, digest_effects
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import ContextPacked, CountedMessage, Section, SectionName
@@ -21,7 +21,7 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, Sessi
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 SONNET = ModelInfo(
     profile="claude-sonnet-4-5",
@@ -151,7 +151,7 @@ class Scribe:
         chunks = [text[at : at + width] for at in range(0, len(text), width)]
         for chunk in chunks:
             self.wait(seconds / len(chunks))
-            self.emit(ModelDelta(request_id=request, part="text", block=block, text=chunk))
+            self.emit(ModelDelta(request_id=request, part_kind="text", part_index=block, text=chunk))
 
     def reply(
         self,
@@ -211,7 +211,7 @@ class Scribe:
     def allow(
         self,
         part: ToolCallPart,
-        effects: tuple[Effect, ...] = (Reads(path="src", deep=True),),
+        effects: tuple[Effect, ...] = (ReadEffect(path="src", recursive=True),),
         rule: str = "allow reads in the workspace",
     ) -> None:
         self.decide(part, "allow", effects, rule, reason="a rule of the policy")
@@ -224,11 +224,11 @@ class Scribe:
                 call_id=part.call_id,
                 request_id=None,
                 decision=decision,
-                by="rule",
+                decided_by="rule",
                 policy="ask",
                 rule_id=rule,
                 reason=reason,
-                digest=digest(part.name, effects),
+                digest=digest_effects(part.name, effects),
                 effects=effects,
             )
         )

@@ -46,7 +46,7 @@ def test_kept_texts_of_a_golden_log_can_be_read() -> None:
         for record in golden("every_kind")
         if isinstance(record, Envelope) and isinstance(record.payload, ToolFinished)
     ]
-    texts = [blobs.text(text) for text in kept if isinstance(text, BlobText)]
+    texts = [blobs.read_text(text) for text in kept if isinstance(text, BlobText)]
     assert [text.count("\n") for text in texts] == [400]
 
 

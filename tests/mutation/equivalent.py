@@ -20,27 +20,26 @@ class Same:
     nth: int = 0
 
 
-_REPAIR, _SCAN = "tui_agent/store/repair.py", "tui_agent/store/scan.py"
+_REPAIR, _SCAN = "tui_agent/store/log_repair.py", "tui_agent/store/log_scan.py"
 _PLANNING, _RESTORING = (
     "tui_agent/workspace/checkpoints/restore_plan.py",
     "tui_agent/workspace/checkpoints/restore.py",
 )
 _UP_TO = "no event has a seq below 0, so -2 asks for all of them as -1 does"
 _LOOKED = "the content is read in vain; only what kind of thing stands there is looked at"
-_READER = "tui_agent/store/reader.py"
+_READER = "tui_agent/store/log_reader.py"
 _AT = 'while position >= 0 and (end := data.find(b"\\n", position)) >= 0:'
-_STRANDS = "for strand, stretches in zip(history.strands, selected, strict=True):"
+_STRANDS = "for strand, stretches in zip(history.parts, selected, strict=True):"
 _ALWAYS_AS_MANY = "there are always as many; it says so to who reads the code"
 _FROM_THE_BEGINNING = (
     "after: int = -1,",
-    "folder: Path, after: int = -1, *, branch: bool = False, on: Sequence[Stretch] | None = None",
-    "def stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:",
-    "def history_lines(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Record]]:",
+    "def read_stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:",
+    "def iterate_history(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Record]]:",
     "def __init__(self, folder: Path, after: int = -1) -> None:",
 )
-_ENOUGH = "if len(tail) < count and len(data) == (folder / EVENTS).stat().st_size:"
+_ENOUGH = "if len(tail) < count and len(data) == (folder / EVENTS_FILE).stat().st_size:"
 _GIVEN = "it is read again in vain: what was given is left out by its seq"
-_GOING = 'Move("rmdir", path, -1, 0, folder_bits(shadow.workspace, path)) for path in emptied_folders'
+_GOING = 'Move("rmdir", path, -1, 0, read_folder_bits(shadow.workspace, path)) for path in emptied_folders'
 _NO_FILE = "nothing is laid out for a folder, and only the bits that it had are used"
 
 EQUIVALENT = (
@@ -54,19 +53,19 @@ EQUIVALENT = (
     ),
     Same(
         _SCAN,
-        "def sifted(data: bytes, blobs: BlobStore, sieve: Sieve, after: int = -1) -> Iterator[Record]:",
+        "data: bytes, blobs: BlobStore, record_filter: RecordFilter, after: int = -1",
         "1 -> 2",
         _UP_TO,
     ),
     Same(
         _SCAN,
-        "def records(data: bytes, blobs: BlobStore, *, after: int = -1, skip_deltas: bool = False) -> Iterator[Record]:",
+        "data: bytes, blobs: BlobStore, *, after: int = -1, skip_deltas: bool = False",
         "1 -> 2",
         _UP_TO,
     ),
     Same(
         _SCAN,
-        "if (request := _request_id(line, closing)) is not None and not kept.skips(line, -1) and intact(line)",
+        "and not record_filter.skips(line, -1)",
         "1 -> 2",
         _UP_TO,
     ),
@@ -76,7 +75,12 @@ EQUIVALENT = (
         "Lt -> LtE",
         "no line begins with its payload",
     ),
-    Same(_SCAN, "data: bytes, blobs: BlobStore | None, sieve: Sieve, after: int = -1", "1 -> 2", _UP_TO),
+    Same(
+        _SCAN,
+        "data: bytes, blobs: BlobStore | None, record_filter: RecordFilter, after: int = -1",
+        "1 -> 2",
+        _UP_TO,
+    ),
     Same(
         _SCAN,
         "low = middle + 1",
@@ -92,6 +96,7 @@ EQUIVALENT = (
     Same(_READER, "_LOOKAHEAD_BYTES = 512 * 1024", "512 -> 513", "more than any line is long, by far"),
     Same(_READER, "_LOOKAHEAD_BYTES = 512 * 1024", "1024 -> 1025", "more than any line is long, by far"),
     *(Same(_READER, line, "1 -> 2", _UP_TO) for line in _FROM_THE_BEGINNING),
+    Same(_READER, "after: int = -1,", "1 -> 2", _UP_TO, nth=1),
     Same(_READER, "log.seek(self._offset)", "statement left out", _GIVEN),
     Same(_READER, "if after >= last:", "GtE -> Gt", "nothing of it lies behind `after`: it is read in vain"),
     Same(_READER, _ENOUGH, "Lt -> LtE", "the parents' records are read in vain: as many are found already"),
@@ -102,7 +107,7 @@ EQUIVALENT = (
         _GIVEN,
     ),
     Same(
-        "tui_agent/store/line.py",
+        "tui_agent/store/log_line.py",
         "while tries < _SALVAGE_TRIES:",
         "Lt -> LtE",
         "the loop in it tries none then",
@@ -121,13 +126,13 @@ EQUIVALENT = (
     ),
     Same(
         _PLANNING,
-        'if shadow.files.stand(name, read=False).kind not in ("folder", "absent", "behind"):',
+        'if shadow.files.read_state(name, read=False).kind not in ("folder", "absent", "behind"):',
         "False -> True",
         _LOOKED,
     ),
     Same(
         _RESTORING,
-        'path for path in needed if path in gone or shadow.files.stand(path, read=False).kind != "folder"',
+        'path for path in needed if path in gone or shadow.files.read_state(path, read=False).kind != "folder"',
         "False -> True",
         _LOOKED,
     ),
@@ -147,11 +152,11 @@ EQUIVALENT = (
             "False -> True",
             "a refused call runs nothing",
         )
-        for name in ("network", "looks", "sealed")
+        for name in ("network", "show_secrets_as_empty", "repository_read_only")
     ),
     Same(
         "tui_agent/engine/checkpoints/rewind.py",
-        "await self._recorder.prepare(target.to_seq)",
+        "await self._recorder.fold_branch_at(target.to_seq)",
         "statement left out",
         "what was not prepared in a thread is folded at once",
     ),

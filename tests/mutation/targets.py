@@ -45,10 +45,10 @@ TARGETS = (
     Target(
         "log",
         (
-            "tui_agent/store/scan.py",
-            "tui_agent/store/line.py",
-            "tui_agent/store/reader.py",
-            "tui_agent/store/repair.py",
+            "tui_agent/store/log_scan.py",
+            "tui_agent/store/log_line.py",
+            "tui_agent/store/log_reader.py",
+            "tui_agent/store/log_repair.py",
         ),
         (
             "tests/unit/store/test_scan_lines.py",

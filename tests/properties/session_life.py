@@ -21,10 +21,10 @@ from tests.engine.harness import Bench, running
 from tests.stubs.clock import SequentialIds
 from tests.stubs.plain_checkpoints import Files, PlainCheckpoints, files_in
 from tui_agent.ports.environment import Environment
-from tui_agent.ports.model import Finished, ModelChunk, TextChunk, ToolCallChunk
+from tui_agent.ports.model import FinishChunk, ModelChunk, TextChunk, ToolCallChunk
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.commands import AnswerQuestion, Unqueue
-from tui_agent.protocol.effects import Effect, Internal, Writes
+from tui_agent.protocol.effects import Effect, InternalEffect, WriteEffect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
@@ -33,8 +33,8 @@ from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 from tui_agent.protocol.parts import TextContent
-from tui_agent.store.files import SystemFiles
-from tui_agent.store.reader import read_records
+from tui_agent.store.file_ops import SystemFiles
+from tui_agent.store.log_reader import read_records
 
 SPELT = {
     "LINES": "long line\n" * 1_200,
@@ -66,7 +66,7 @@ class PutTool:
         return args.path
 
     def effects(self, args: Put) -> tuple[Effect, ...]:
-        return (Writes(path=args.path),)
+        return (WriteEffect(path=args.path),)
 
     async def preview(self, args: Put, env: Environment) -> Preview:
         return Preview((), content=args.text or "")
@@ -100,7 +100,7 @@ class SayTool:
         return args.words[:20]
 
     def effects(self, args: Say) -> tuple[Effect, ...]:
-        return (Internal(what="say"),)
+        return (InternalEffect(subject="say"),)
 
     async def preview(self, args: Say, env: Environment) -> Preview:
         return Preview((), content=args.words)
@@ -257,7 +257,7 @@ class Answers:
 
     def say(self, text: str) -> list[ModelChunk]:
         text = SPELT.get(text, text)
-        return [*(TextChunk(text[at : at + 700]) for at in range(0, len(text), 700)), Finished("stop")]
+        return [*(TextChunk(text[at : at + 700]) for at in range(0, len(text), 700)), FinishChunk("stop")]
 
     def call(self, text: str, calls: Sequence[Put | Say]) -> list[ModelChunk]:
         made: list[ModelChunk] = [TextChunk(SPELT.get(text, text))] if text else []
@@ -269,7 +269,7 @@ class Answers:
                 self.puts[call_id] = (call.path, call.text)
             name = "put" if isinstance(call, Put) else "say"
             made.append(ToolCallChunk(index, call_id, name, call.model_dump_json()))
-        return [*made, Finished("tool_calls")]
+        return [*made, FinishChunk("tool_calls")]
 
 
 class Life:
@@ -321,7 +321,7 @@ class Life:
         """Wait until at least so many turns have ended since, none runs, and neither message nor command waits."""
         await self._until(lambda: self._is_quiet(self.bench.kinds()[before:], turns))
         self.on_event = lambda event: None
-        if turns or self.bench.engine._checkpointing.owing:
+        if turns or self.bench.engine._checkpointing.has_uncheckpointed_changes:
             await self.bench.engine._checkpointing.begin()  # which the first message began beside its turn
         refused = self.bench.kinds().count("command.rejected")
         self.bench.submit(Unqueue(queue_id=RequestId("req_none")))  # commands are carried out in their order

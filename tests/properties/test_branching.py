@@ -19,9 +19,9 @@ from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextPart, Usage
-from tui_agent.session.resume import Unfinished
-from tui_agent.store.log import SessionLog
-from tui_agent.store.reader import iterate_records, read_marks, read_records
+from tui_agent.session.resume import UnfinishedHistory
+from tui_agent.store.log_reader import iterate_records, read_marks, read_records
+from tui_agent.store.session_log import SessionLog
 
 ACTS = st.lists(
     st.one_of(
@@ -38,8 +38,8 @@ def turn(number: int, *, whole: bool, goes_on: bool) -> Iterator[Payload]:
     request = RequestId(f"r{number}")
     if not goes_on:
         yield said(f"do {number}")
-    yield TurnStarted(turn=number, goes_on=goes_on)
-    yield ModelDelta(request_id=request, part="text", block=0, text=f"part of {number}")
+    yield TurnStarted(turn=number, is_continuation=goes_on)
+    yield ModelDelta(request_id=request, part_kind="text", part_index=0, text=f"part of {number}")
     if whole:
         yield ModelResponded(
             request_id=request,
@@ -56,7 +56,10 @@ def turn(number: int, *, whole: bool, goes_on: bool) -> Iterator[Payload]:
 def live(log: SessionLog) -> Recorder:
     """As the engine has it when it opens a session: the branch, streamed, and the marks."""
     return Recorder(
-        log, Unfinished().passing(iterate_records(log.folder, branch=True)), (), read_marks(log.folder)
+        log,
+        UnfinishedHistory().track(iterate_records(log.folder, current_branch_only=True)),
+        (),
+        read_marks(log.folder),
     )
 
 
@@ -88,7 +91,7 @@ def check(root: Path, acts: list[str | tuple[str, float, str]], cut: float) -> N
                 for payload in turn(number, whole=act != "half", goes_on=act == "on"):
                     recorder.append(payload)
             case "title":
-                recorder.append(SessionTitled(title=f"title {number}", by="user"))
+                recorder.append(SessionTitled(title=f"title {number}", titled_by="user"))
             case "keep":
                 recorder.append(CheckpointTaken(part=number, commit=f"commit{number}"))
             case "decoy":
@@ -118,4 +121,4 @@ def same(one: Recorder, other: Recorder) -> None:
     assert one.messages() == other.messages()
     assert one.branches == other.branches
     for seq in range(one.state.seq + 1):
-        assert one.checkpoint_at(seq) == other.checkpoint_at(seq)
+        assert one.commit_at(seq) == other.commit_at(seq)

@@ -34,11 +34,11 @@ from tests.stubs.checkpoints import (
 )
 from tests.stubs.examples import example_count
 from tui_agent.errors import CheckpointError
-from tui_agent.ports.checkpoint import Restored
+from tui_agent.ports.checkpoint import RestoreResult
 from tui_agent.protocol.events.files import Author
-from tui_agent.workspace.checkpoints.atomic_restore import FileActs
-from tui_agent.workspace.checkpoints.limits import Limits
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.atomic_restore import FileOperations
+from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 LARGEST = 900
 LIMITS = Limits(file_bytes=LARGEST, baseline_bytes=100_000)
@@ -123,12 +123,12 @@ class CheckpointMachine(RuleBasedStateMachine):
         self.outside = snapshot(self.root / "outside")
         self.repository = False
         self.shadow = self.opened()
-        self.other: GitShadow | None = None
+        self.other: GitCheckpoints | None = None
         self.states: dict[str, Snapshot] = {}
         self.legs: dict[str, tuple[str, str, set[str]]] = {}
         self.left: dict[str, set[str]] = {}
 
-    def opened(self, acts: FileActs | None = None) -> GitShadow:
+    def opened(self, acts: FileOperations | None = None) -> GitCheckpoints:
         return shadow(self.files, limits=LIMITS, acts=acts)
 
     def teardown(self) -> None:
@@ -274,16 +274,16 @@ class CheckpointMachine(RuleBasedStateMachine):
     def other_session(self, name: str, content: bytes) -> None:
         """Another session at work in the same workspace, with a restore of its own."""
         if self.other is None:
-            self.other = GitShadow(self.files, self.root / "other.git", limits=LIMITS)
+            self.other = GitCheckpoints(self.files, self.root / "other.git", limits=LIMITS)
             self.run(self.other.begin, "")
         other = self.other
 
         async def work() -> None:
-            await other.commit(await other.look(), part=1, author="human", message="m")
+            await other.commit(await other.find_changes(), part=1, author="human", message="m")
             here = other.head
             place(self.files, name).write_bytes(content)
-            await other.commit(await other.look([name]), part=2, author="agent", message="m")
-            await other.restore(await other.plan(here))
+            await other.commit(await other.find_changes([name]), part=2, author="agent", message="m")
+            await other.restore(await other.plan_restore(here))
 
         self.run(work)
 
@@ -315,7 +315,7 @@ class CheckpointMachine(RuleBasedStateMachine):
         names = differing(before, files)
         after = self.advanced(before, files, set() if everywhere else names)
         changed = differing(before, after)
-        changes = self.run(self.shadow.look, None if everywhere else sorted(names))
+        changes = self.run(self.shadow.find_changes, None if everywhere else sorted(names))
         assert set(changes.paths) == changed, changes.skipped
         if changes:
             parent = self.shadow.head
@@ -335,15 +335,15 @@ class CheckpointMachine(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        self.run(self.shadow.settle)
+        self.run(self.shadow.run_maintenance)
 
     @precondition(lambda self: self.repository)
     @rule()
     def prune(self) -> None:
         """The user's history is rewritten, and what it held is thrown away, after upkeep."""
-        self.run(self.shadow.settle)
+        self.run(self.shadow.run_maintenance)
         if self.other is not None:
-            self.run(self.other.settle)
+            self.run(self.other.run_maintenance)
         self.users_git("update-ref", "-d", "HEAD")
         self.users_git("stash", "clear")
         self.users_git("update-ref", "-d", "refs/heads/other")
@@ -396,7 +396,7 @@ class CheckpointMachine(RuleBasedStateMachine):
         before = snapshot(self.files)
         self.shadow = self.opened(KilledActs(at) if killed else FailingActs(at))
         self.run(self.shadow.begin, known)
-        plan = self.run(self.shadow.plan, source)
+        plan = self.run(self.shadow.plan_restore, source)
         try:
             restored = self.run(self.shadow.restore, plan, [])
         except CheckpointError as fault:
@@ -407,7 +407,7 @@ class CheckpointMachine(RuleBasedStateMachine):
             self.shadow = self.opened()
             self.run(self.shadow.begin, known)
             assert snapshot(self.files) == before
-            assert self.shadow.notices() == ()
+            assert self.shadow.take_notices() == ()
         else:
             self.after_restore(source, known, restored)
         self.open_again()
@@ -416,7 +416,7 @@ class CheckpointMachine(RuleBasedStateMachine):
         before, head = snapshot(self.files), self.shadow.head
         session, people = self.owned(source)
         since = differing(self.states[head], before)
-        plan = self.run(self.shadow.plan, source)
+        plan = self.run(self.shadow.plan_restore, source)
         wanted = differing(before, self.states[source]) & session
         assert {act.path for act in plan.acts} == wanted
         assert {act.path for act in plan.acts if act.conflict} >= wanted & (since | people)
@@ -431,18 +431,18 @@ class CheckpointMachine(RuleBasedStateMachine):
             assert after.get(path) == self.states[source].get(path)
         self.after_restore(source, head, restored)
 
-    def after_restore(self, source: str, head: str, restored: Restored) -> None:
+    def after_restore(self, source: str, head: str, restored: RestoreResult) -> None:
         commit = restored.commit
         assert self.shadow.head == commit
         after = self.advanced(self.states[head], snapshot(self.files), set(restored.paths))
-        if restored.kept:
+        if restored.kept_paths:
             assert commit != source
-            self.left[commit] = set(restored.kept)
+            self.left[commit] = set(restored.kept_paths)
         if commit not in self.states:
             self.states[commit] = after
             self.legs[commit] = (source, "human", differing(after, self.states[source]))
         assert self.states[commit] == after
-        assert not self.run(self.shadow.look)
+        assert not self.run(self.shadow.find_changes)
 
     @invariant()
     def nothing_of_ours_is_left(self) -> None:

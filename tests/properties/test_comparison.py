@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
 from tests.stubs.golden import golden, golden_blobs
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.fold import compare
 from tui_agent.folds.comparison.side import Branch
 
@@ -18,7 +18,7 @@ WHICH = st.sampled_from(sorted(LOGS))
 def ending(name: str, share: float) -> Branch:
     records = LOGS[name]
     last = records[int(share * (len(records) - 1))].seq
-    return Branch(name, branch([one for one in records if one.seq <= last]), golden_blobs(name).find)
+    return Branch(name, current_branch([one for one in records if one.seq <= last]), golden_blobs(name).find)
 
 
 @settings(max_examples=example_count(60))
@@ -27,7 +27,7 @@ def test_a_branch_does_not_differ_from_itself(name: str, share: float) -> None:
     one = ending(name, share)
     found = compare(one, one)
     assert found.left == found.right
-    assert found.differ == ()
+    assert found.differences == ()
     assert found.left.parts == found.left.iterations == found.left.duration_ms == 0
     assert found.fork_point is None or found.fork_point.seq <= one.records[-1].seq
 
@@ -41,9 +41,9 @@ def test_the_sides_can_change_places(name: str, share: float, other: str, rest: 
     assert found.fork_point == turned.fork_point
     swapped = [
         replace(one, left=one.right, right=one.left, left_note=one.right_note, right_note=one.left_note)
-        for one in turned.differ
+        for one in turned.differences
     ]
-    assert sorted(found.differ, key=lambda one: one.path) == sorted(swapped, key=lambda one: one.path)
+    assert sorted(found.differences, key=lambda one: one.path) == sorted(swapped, key=lambda one: one.path)
 
 
 @settings(max_examples=example_count(60))

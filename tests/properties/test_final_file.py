@@ -21,10 +21,10 @@ from tests.stubs.left_out import linux_only
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Reads, Writes
-from tui_agent.workspace.local.files import LocalFiles
-from tui_agent.workspace.local.nofollow import kernel_can, one_by_one
-from tui_agent.workspace.local.paths import Containment
+from tui_agent.protocol.effects import ReadEffect, WriteEffect
+from tui_agent.workspace.local.containment import Containment
+from tui_agent.workspace.local.local_files import LocalFiles
+from tui_agent.workspace.local.nofollow_open import has_openat2, open_folder_by_folder
 
 pytestmark = linux_only("the oracle asks /proc which file was opened")
 NAMES = ["a", "b", "c", ".env", ".git", "x.txt"]
@@ -111,7 +111,7 @@ def test_the_final_file_decides(
     tree = Tree(top)
     try:
         tree.make(steps)
-        way = None if kernel and kernel_can() else one_by_one
+        way = None if kernel and has_openat2() else open_folder_by_folder
         _all(tree, [path.format(top=top) for path in paths], Containment(str(tree.root), open_folder=way))
     finally:
         shutil.rmtree(top)
@@ -144,7 +144,8 @@ def _judge(tree: Tree, path: str, found: tuple[str, bytes] | None, contain: Cont
         return
     facts = PolicyFacts(str(tree.root), "bypass", {path: contain.resolve(path)})
     read, write = (
-        RulePolicy().decide("t", (effect,), facts).verdict for effect in (Reads(path=path), Writes(path=path))
+        RulePolicy().decide("t", (effect,), facts).verdict
+        for effect in (ReadEffect(path=path), WriteEffect(path=path))
     )
     if Path(found[0]).name == ".env":
         assert read == write == "deny", (path, found)

@@ -73,20 +73,22 @@ class Tale:
                         ContextCompacted(
                             through_seq=through,
                             summary="short",
-                            forgets=(),
+                            removed_seqs=(),
                             turns=1,
                             before_tokens=9,
                             after_tokens=3,
-                            by="user",
+                            trigger="user",
                         )
                     )
                 )
             case "reduce":
                 results = [one.call_id for one in held if isinstance(one, ToolMessage)]
                 some = tuple(CallId(one) for one in results[: int(how * len(results))])
-                made = tuple(Artifact.of("x", WHOLE, lines=1, preview_size=0) for _ in some)
+                made = tuple(Artifact.from_blob("x", WHOLE, lines=1, preview_size=0) for _ in some)
                 self.tell(
-                    ContextReduced(call_ids=some, artifacts=made, forgets=(), before_tokens=9, after_tokens=3)
+                    ContextReduced(
+                        call_ids=some, artifacts=made, removed_seqs=(), before_tokens=9, after_tokens=3
+                    )
                 )
             case "restore":
                 every = [one.seq for one in self.fold.originals()]
@@ -106,5 +108,5 @@ def test_every_history_is_legal_and_the_originals_keep_what_was_said(acts: list[
         originals = tale.fold.originals()
         own = [one.seq for one in originals if isinstance(one, UserMessage) and one.seq in tale.said]
         assert sorted(own) == sorted(tale.said)
-        again = ModelMessages.taken_up(tale.fold.kept())
+        again = ModelMessages.from_state(tale.fold.dump_state())
         assert again.view() == view and again.originals() == originals

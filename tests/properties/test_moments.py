@@ -6,8 +6,8 @@ import pytest
 
 from tests.golden.make import LOGS
 from tests.stubs.golden import golden
-from tui_agent.folds.moments import Moments, moment
-from tui_agent.folds.views import ALL, Views
+from tui_agent.folds.replay_cursor import ReplayCursor, views_at
+from tui_agent.folds.views import ALL_VIEWS, Views
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
 
@@ -27,7 +27,7 @@ def shown(views: Views) -> dict[str, object]:
         "approvals": views.approvals.view(),
         "branches": views.branches.view(),
         "plugins": views.plugins,
-        "place": (views.seq, views.last_kind, views.last_at, views.kept, views.kept_at),
+        "place": (views.seq, views.last_kind, views.last_event_time, views.skipped_paths, views.restore_seq),
     }
 
 
@@ -38,7 +38,7 @@ def moved(records: list[Record], to_seq: int) -> list[Record]:
     found = list(records)
 
     def add(payload: object, parent: int) -> None:
-        plain = {"v": SCHEMA_VERSION, "seq": found[-1].seq + 1, "at": last.at + len(found), "cause": None}
+        plain = {"v": SCHEMA_VERSION, "seq": found[-1].seq + 1, "time": last.time + len(found), "cause": None}
         found.append(
             Envelope.model_validate(
                 {**plain, "session": last.session, "agent": last.agent, "parent": parent, "payload": payload}
@@ -57,44 +57,44 @@ def moved(records: list[Record], to_seq: int) -> list[Record]:
 @pytest.mark.parametrize("name", LOGS)
 def test_every_moment_is_what_a_fresh_fold_gives(name: str, span: int) -> None:
     records = golden(name)
-    moments = Moments(records, span=span)
-    wanted = {record.seq: shown(moment(records, record.seq)) for record in records}
+    moments = ReplayCursor(records, interval=span)
+    wanted = {record.seq: shown(views_at(records, record.seq)) for record in records}
     for seq in wanted:
-        assert shown(moments.at(seq)) == wanted[seq], seq
+        assert shown(moments.views_at(seq)) == wanted[seq], seq
     for seq in reversed(wanted):
-        assert shown(moments.at(seq)) == wanted[seq], seq
+        assert shown(moments.views_at(seq)) == wanted[seq], seq
     jumps = random.Random(7)
     for _ in range(60):
         seq = jumps.randrange(len(records))
-        assert shown(moments.at(seq)) == wanted[seq], seq
+        assert shown(moments.views_at(seq)) == wanted[seq], seq
 
 
 def test_a_branch_that_was_left_is_shown_as_it_was_and_the_new_one_without_it() -> None:
     records = moved(moved(golden("night_shift"), 60), 90)
-    moments = Moments(records, span=20)
+    moments = ReplayCursor(records, interval=20)
     for record in reversed(records):
-        assert shown(moments.at(record.seq)) == shown(moment(records, record.seq)), record.seq
+        assert shown(moments.views_at(record.seq)) == shown(views_at(records, record.seq)), record.seq
 
 
 def test_a_move_folds_no_more_than_a_stretch_however_long_the_log_is() -> None:
     records = moved(golden("night_shift"), 60)
-    moments = Moments(records, span=20)
-    while moments.prepare(5):
+    moments = ReplayCursor(records, interval=20)
+    while moments.build_keyframes(5):
         pass
     for seq in (len(records) - 1, 0, 150, 149, 148, 30, len(records) - 2):
-        before = moments.folded
-        moments.at(seq)
-        assert moments.folded - before <= 20
+        before = moments.folded_count
+        moments.views_at(seq)
+        assert moments.folded_count - before <= 20
 
 
 def test_what_changed_since_the_moment_before_is_told_on_the_way_forward() -> None:
-    moments = Moments(golden("night_shift"))
-    views = moments.at(100)
-    views.take_changed()
+    moments = ReplayCursor(golden("night_shift"))
+    views = moments.views_at(100)
+    views.pop_changed()
     views.transcript.drain()
     entries = list(views.transcript.view().entries)
-    assert moments.at(140) is views
+    assert moments.views_at(140) is views
     changed = views.transcript.drain()
     now = views.transcript.view().entries
     assert [one for one, entry in enumerate(now) if entry not in entries] == changed
-    assert views.take_changed() <= ALL
+    assert views.pop_changed() <= ALL_VIEWS

@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
-from tui_agent.context.assembly import Assembly, Wanted
-from tui_agent.context.summary import Summary, summary_of
+from tui_agent.context.assembly import Assembly, RequestInput
+from tui_agent.context.summary import Summary, build_summary
 from tui_agent.context.summary_facts import Facts
-from tui_agent.context.truncation import is_artifact
+from tui_agent.context.truncation import artifact_reference
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus
 from tui_agent.protocol.ids import CallId, RequestId
@@ -80,11 +80,11 @@ def missing(of: Facts, made: Summary) -> dict[str, str]:
 def test_all_that_must_not_be_lost_is_whole_or_cut_with_an_artifact_and_a_record(
     of: Facts, room: int, wished: float
 ) -> None:
-    made = summary_of(of, "The story.", room, round(room * wished), plain)
+    made = build_summary(of, "The story.", room, round(room * wished), plain)
     cut = {one.what: one for one in made.cuts}
     assert missing(of, made).keys() <= cut.keys()
     for one in made.cuts:
-        assert is_artifact(one.whole) in made.text and one.chars < len(one.whole)
+        assert artifact_reference(one.whole) in made.text and one.chars < len(one.whole)
     assert len(made.text) < room + 3_000
     if cut:
         assert len(made.text) + sum(len(one.whole) - one.chars for one in made.cuts) > room - 2_000
@@ -100,16 +100,16 @@ def test_all_that_must_not_be_lost_is_whole_or_cut_with_an_artifact_and_a_record
 def test_a_request_tells_in_its_record_what_its_summary_has_no_room_for(
     of: Facts, room: int, window: int
 ) -> None:
-    made = summary_of(of, "The story.", room, room // 2, plain)
+    made = build_summary(of, "The story.", room, room // 2, plain)
     summary = SummaryMessage(text=made.text, seq=1_000, shares=made.shares)
     model = ModelInfo(profile="m", provider="scripted", model="m", window=window)
     newest = UserMessage(content=(TextContent(text="go on"),), seq=1_001)
-    found = Assembly().pack(Wanted(RequestId("r"), model, (), [summary, newest], (), 1_000))
+    found = Assembly().pack(RequestInput(RequestId("r"), model, (), [summary, newest], (), 1_000))
     by = {one.name: one for one in found.manifest.sections}
     own = {"the task", "what you said since"} & {one.what for one in made.cuts}
     assert by["task_contract"].reduced == bool(own or found.cuts)
     assert by["packed_context"].reduced or not [one for one in made.cuts if one.what not in own]
     sent = str(found.messages[0])
-    assert all(is_artifact(one.whole) in sent or found.cuts for one in made.cuts)
-    assert all(is_artifact(one.whole) in sent for one in found.cuts)
+    assert all(artifact_reference(one.whole) in sent or found.cuts for one in made.cuts)
+    assert all(artifact_reference(one.whole) in sent for one in found.cuts)
     assert found.manifest.total_tokens <= max(window, 700)

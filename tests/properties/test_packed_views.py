@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.golden.make import LOGS
 from tests.stubs.examples import example_count
 from tests.stubs.golden import golden
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.spans import Span
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.folds.transcript.packed_entries import SpanShelf
+from tui_agent.folds.transcript.packed_entries import PackedSpans
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.ids import MAIN_AGENT
@@ -23,9 +23,9 @@ from tui_agent.protocol.ids import MAIN_AGENT
 @pytest.mark.parametrize("keep", [0, 1, 3, 40])
 def test_packed_views_equal_plain_ones_at_every_event(name: str, keep: int) -> None:
     packed, plain, chance = Views(keep), Views(), random.Random(keep)
-    for record in branch(golden(name)):
-        packed.take(record)
-        plain.take(record)
+    for record in current_branch(golden(name)):
+        packed.apply_on_branch(record)
+        plain.apply_on_branch(record)
         if chance.random() < 0.2:
             assert list(packed.transcript.view().entries) == list(plain.transcript.view().entries)
             assert packed.trace.view().spans == plain.trace.view().spans
@@ -37,17 +37,17 @@ def test_packed_views_equal_plain_ones_at_every_event(name: str, keep: int) -> N
 
 @pytest.mark.parametrize("name", LOGS)
 def test_a_copy_of_packed_views_goes_on_alone(name: str) -> None:
-    records = branch(golden(name))
+    records = current_branch(golden(name))
     half = len(records) // 2
     first, plain = Views(2), Views()
     for record in records[:half]:
-        first.take(record)
+        first.apply_on_branch(record)
     copy = first.copy()
     before = list(first.transcript.view().entries), first.trace.view().spans
     for record in records[half:]:
-        copy.take(record)
+        copy.apply_on_branch(record)
     for record in records:
-        plain.take(record)
+        plain.apply_on_branch(record)
     assert list(copy.transcript.view().entries) == list(plain.transcript.view().entries)
     assert copy.trace.view().spans == plain.trace.view().spans
     assert (list(first.transcript.view().entries), first.trace.view().spans) == before
@@ -65,15 +65,15 @@ def span(number: int) -> Span:
     st.lists(st.tuples(st.sampled_from(["append", "put", "pack", "look"]), st.integers(0, 99))),
 )
 def test_a_shelf_is_the_list_of_what_was_put_there(keep: int, acts: list[tuple[str, int]]) -> None:
-    shelf, model = SpanShelf(keep), list[Span]()
+    shelf, model = PackedSpans(keep), list[Span]()
     for number, (act, at) in enumerate(acts):
         if act == "append":
             shelf.append(span(number))
             model.append(span(number))
         elif act == "put" and model:
-            shelf.put(at % len(model), span(number))
+            shelf.replace(at % len(model), span(number))
             model[at % len(model)] = span(number)
-        elif act == "pack" and shelf.full:
+        elif act == "pack" and shelf.needs_packing:
             shelf.pack()
         elif act == "look" and model:
             assert shelf[at % len(model)] == model[at % len(model)]
@@ -90,8 +90,8 @@ def test_a_shelf_is_the_list_of_what_was_put_there(keep: int, acts: list[tuple[s
 @pytest.mark.parametrize("name", LOGS)
 def test_each_fold_is_given_all_that_it_takes(name: str) -> None:
     together, alone = Views(), Views()
-    for record in branch(golden(name)):
-        together.take(record)
+    for record in current_branch(golden(name)):
+        together.apply_on_branch(record)
         for _, one in alone._folds:
             if isinstance(record, Envelope):
                 one.apply(record)

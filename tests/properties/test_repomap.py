@@ -12,8 +12,8 @@ from tui_agent.context.repomap.languages import KNOWN, Languages, Ready
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.repository_map import RepoMap
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.word_counts import times_of, told
-from tui_agent.folds.text.word_forms import raw_words, split
+from tui_agent.context.repomap.word_counts import count_words, hashes_and_parts
+from tui_agent.folds.text.word_forms import find_words, split_identifier
 
 SUFFIXES = [
     "py",
@@ -184,10 +184,10 @@ def test_any_text_is_a_question(text: str) -> None:
     )
 )
 def test_the_words_of_any_bytes_are_counted_as_they_stand(data: bytes) -> None:
-    assert times_of(data) == Counter(raw_words(data.decode("utf-8", "replace")))
+    assert count_words(data) == Counter(find_words(data.decode("utf-8", "replace")))
 
 
 @given(words=st.lists(st.text(alphabet="abcXYZ_19", min_size=1, max_size=12), max_size=30))
 def test_pieces_of_words_are_counted_as_often_as_they_are_said(words: list[str]) -> None:
-    said = sorted(piece for word in words for piece in split(word))
-    assert told(Counter(words))[1].split() == said
+    said = sorted(piece for word in words for piece in split_identifier(word))
+    assert hashes_and_parts(Counter(words))[1].split() == said

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
 from tests.stubs.legal_history import check_pairs
-from tui_agent.context.assembly import Assembly, Packed, Wanted
+from tui_agent.context.assembly import Assembly, PackedRequest, RequestInput
 from tui_agent.context.budgets import Room
 from tui_agent.context.summary import STORY
 from tui_agent.context.tokens import Tokens
@@ -17,9 +17,9 @@ from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
+    MessageOrigin,
     SummaryMessage,
     ToolMessage,
-    UserKind,
     UserMessage,
 )
 from tui_agent.protocol.parts import (
@@ -36,7 +36,7 @@ from tui_agent.protocol.settings import ModelInfo
 RULES = Fragment(id="agents_md", text="Never push. " * 20, section="instructions", priority=2)
 MEMORY = Fragment(id="memory", text="failing: test_one" * 30, section="working_memory", priority=4)
 TASK = "Port the parser. Never touch vendor/."
-KINDS: tuple[UserKind, ...] = ("mentions", "map", "restored")
+KINDS: tuple[MessageOrigin, ...] = ("mentions", "map", "restored")
 IMAGE = ImageContent(blob_sha256="0" * 64, media_type="image/png", size=1)
 ACTS = st.lists(
     st.one_of(
@@ -59,8 +59,8 @@ def text(size: int) -> str:
     return ("0 7f a word\n" * (size // 12 + 1))[:size]
 
 
-def said(words: str, seq: int, kind: UserKind = "said") -> UserMessage:
-    return UserMessage(content=(TextContent(text=words),), seq=seq, kind=kind)
+def said(words: str, seq: int, kind: MessageOrigin = "prompt") -> UserMessage:
+    return UserMessage(content=(TextContent(text=words),), seq=seq, origin=kind)
 
 
 def exchange(seq: int, sizes: Sequence[int], arguments: int, *, image: bool) -> list[Message]:
@@ -100,11 +100,11 @@ def history(acts: Sequence[tuple[object, ...]]) -> list[Message]:
     return made
 
 
-def packed(messages: Sequence[Message], window: int, answer: int, ratio: float) -> Packed:
+def packed(messages: Sequence[Message], window: int, answer: int, ratio: float) -> PackedRequest:
     tokens = Tokens(calibration=Calibration({"characters m": ratio}))
     model = ModelInfo(profile="m", provider="scripted", model="m", window=window)
     return Assembly(tokens).pack(
-        Wanted(RequestId("r"), model, (RULES, MEMORY), messages, (), answer, "memory")
+        RequestInput(RequestId("r"), model, (RULES, MEMORY), messages, (), answer, "memory")
     )
 
 
@@ -114,14 +114,14 @@ def test_any_history_fits_beside_its_answer_and_keeps_the_users_words(
     acts: list[tuple[object, ...]], window: int, answer: int, ratio: float
 ) -> None:
     messages = history(acts)
-    own = [one for one in messages if isinstance(one, UserMessage) and one.kind == "said"]
+    own = [one for one in messages if isinstance(one, UserMessage) and one.origin == "prompt"]
     found = packed(messages, window, answer, ratio)
-    room = Room.of(window, answer).tokens
+    room = Room.for_window(window, answer).tokens
     newest = next(
         (at for at in reversed(range(len(messages))) if isinstance(messages[at], AssistantMessage)), 0
     )
     always = packed([*own, *messages[newest:]], window, answer, ratio).manifest.total_tokens
-    assert room is not None and found.manifest.room == room
+    assert room is not None and found.manifest.input_budget == room
     assert found.manifest.total_tokens <= max(room, always + 300)
     assert not check_pairs(found.messages)
     assert all(one in found.messages for one in own) and "Never push." in found.system
@@ -134,4 +134,6 @@ def test_the_task_stays_in_a_summary_though_hardly_anything_fits() -> None:
     work = [one for n in range(60) for one in exchange(10 * n, [400], 300, image=False)]
     found = packed([SummaryMessage(text=told, seq=0), said("go on", 1), *work], 6_000, 500, 1.0)
     assert TASK in str(found.messages[0]) and not check_pairs(found.messages)
-    assert found.manifest.room is not None and found.manifest.total_tokens <= found.manifest.room
+    assert (
+        found.manifest.input_budget is not None and found.manifest.total_tokens <= found.manifest.input_budget
+    )

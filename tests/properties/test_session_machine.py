@@ -50,12 +50,12 @@ from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import PolicyName
 from tui_agent.session.fork_workspace import detach_checkpoints, fork_checkpoints
-from tui_agent.store.lineage import blobs_of, origin_of
-from tui_agent.store.reader import history_lines, read_records
+from tui_agent.store.lineage import open_blobs, read_origin
+from tui_agent.store.log_reader import iterate_history, read_records
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
-from tui_agent.store.summary import summarise
-from tui_agent.store.verify import verify
+from tui_agent.store.session_store import SessionStore
+from tui_agent.store.session_summary import summarise_session
+from tui_agent.store.verification import verify_session
 
 PATHS = st.sampled_from(["a.txt", "b.txt", "deep/er/c.txt"])
 TEXTS = st.sampled_from([None, "one\n", "two\n", "three\nlines\nhere\n", "LINES"])
@@ -320,12 +320,12 @@ class SessionMachine(RuleBasedStateMachine):
         blobs = self.live.bench.engine._parts.blobs
         compacted = ContextCompacted(
             through_seq=through,
-            summary=blobs.keep(summary),
-            forgets=forgets,
+            summary=blobs.put_text(summary),
+            removed_seqs=forgets,
             turns=1,
             before_tokens=100,
             after_tokens=10,
-            by="user",
+            trigger="user",
         )
         self.live.call(self.live.bench.recorder.append, compacted)
         self.live.take_in()
@@ -356,7 +356,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.check(strictly=True)
 
     def lend_checkpoints(self, child: Plain) -> None:
-        origin = origin_of(child.folder)
+        origin = read_origin(child.folder)
         assert origin is not None
         if self.git:
             fork_checkpoints(origin.folder, child.folder)
@@ -390,13 +390,15 @@ class SessionMachine(RuleBasedStateMachine):
     def list_and_search(self, harm: str) -> None:
         """The index is as good as the logs, whatever becomes of it."""
         with harmed(self.store.index.path, harm):
-            summaries = [summarise(folder) for folder in self.store.folders()]
+            summaries = [summarise_session(folder) for folder in self.store.folders()]
             wanted = sorted(filter(None, summaries), key=lambda one: (-one.updated, one.id))
             assert self.store.list() == wanted
             assert {each.id for each in wanted} == set(self.sessions)
         for plain in self.sessions.values():
             for event in plain.asked()[-1:]:
-                found = self.store.index.search(self.store.stands(), str(getattr(event.payload, "text", "")))
+                found = self.store.index.search(
+                    self.store.log_states(), str(getattr(event.payload, "text", ""))
+                )
                 assert any(hit.seq == event.seq for hit in found), (plain.name, event.seq)
 
     @rule(where=WHERE)
@@ -409,17 +411,17 @@ class SessionMachine(RuleBasedStateMachine):
         blob = pick(blobs, where)
         held = blob.read_bytes()
         blob.unlink()
-        named = any(blob.name.encode() in line for line, _ in history_lines(plain.folder))
-        lost = named and blobs_of(plain.folder).find(blob.name) is None  # a parent may have it, too
-        assert any(blob.name[:12] in line for line in verify(plain.folder)) == lost
+        named = any(blob.name.encode() in line for line, _ in iterate_history(plain.folder))
+        lost = named and open_blobs(plain.folder).find(blob.name) is None  # a parent may have it, too
+        assert any(blob.name[:12] in line for line in verify_session(plain.folder)) == lost
         self.open(plain)
         self.store.list()
-        self.store.index.search(self.store.stands(), "number1x")
+        self.store.index.search(self.store.log_states(), "number1x")
         self.run_turn(([], "Done."))
         self.check()
         self.close()
         blob.write_bytes(held)
-        assert verify(plain.folder) == []
+        assert verify_session(plain.folder) == []
         self.open(plain)
 
     # -- what must hold --------------------------------------------------------------------------------------------

@@ -5,17 +5,23 @@ from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
 from tests.stubs.legal_history import check_pairs
-from tui_agent.context.compaction_limits import chars_of, cut_of, needed_calls, newest_readings, reducible
+from tui_agent.context.compaction_limits import (
+    chars_of,
+    needed_calls,
+    newest_readings,
+    reducible,
+    summary_cut,
+)
 from tui_agent.context.summary import (
     STORY,
+    build_summary,
+    story_from_record,
     story_of,
-    summary_of,
-    told,
     transcript,
     transcript_within,
 )
 from tui_agent.context.summary_facts import Facts
-from tui_agent.folds.context.compacted_history import called
+from tui_agent.folds.context.compacted_history import call_ids
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.ids import CallId
@@ -82,7 +88,7 @@ def test_what_stays_behind_a_cut_is_legal_and_newer_than_all_before(
     acts: list[tuple[object, ...]], keep: int
 ) -> None:
     messages, _ = history(acts)
-    cut = cut_of(messages, keep)
+    cut = summary_cut(messages, keep)
     if not cut:
         return
     gone, rest = messages[:cut], messages[cut:]
@@ -99,7 +105,7 @@ def test_a_summary_has_all_that_must_not_be_lost_and_its_size_is_bounded(
     messages, spoken = history(acts)
     pinned = {messages[min(pin, len(messages) - 1)].seq}
     facts = Facts(messages, spoken, pinned, (TODO,), (), max(one.seq for one in messages))
-    text = summary_of(facts, "## Heading\nThe story.", room, room, plain).text
+    text = build_summary(facts, "## Heading\nThe story.", room, room, plain).text
     assert TASK in text and TODO.content in text and text.count(f"## {STORY}\n") == 1
     assert story_of(text) == "### Heading\nThe story."
     assert len(text) < room * 3 + 4_000
@@ -112,7 +118,7 @@ def test_a_summary_has_all_that_must_not_be_lost_and_its_size_is_bounded(
     newest = [one for one in messages[1:] if isinstance(one, UserMessage)]
     if newest:
         assert str(newest[-1].content[0].text).split(" w")[0] in text  # type: ignore[union-attr]
-    again = summary_of(facts, story_of(text), room, room, plain).text
+    again = build_summary(facts, story_of(text), room, room, plain).text
     assert len(again) <= len(text) + 200
 
 
@@ -127,8 +133,8 @@ def test_only_old_outputs_are_put_away_and_what_is_told_of_them_is_bounded(
     assert all(isinstance(one, ToolMessage) and one.name != "write_todos" for one in away)
     assert not {one.call_id for one in away} & needed
     newest = [one for one in messages if isinstance(one, AssistantMessage)][-2:]
-    assert not {one.call_id for one in away} & called(newest)
-    assert len(told(messages, room, plain)) <= room + 300
+    assert not {one.call_id for one in away} & call_ids(newest)
+    assert len(story_from_record(messages, room, plain)) <= room + 300
     assert len(transcript(messages, room, plain)) <= room + 300
 
 

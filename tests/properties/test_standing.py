@@ -4,29 +4,35 @@ import pytest
 
 from tests.golden.make import LOGS
 from tests.stubs.golden import golden
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.context.token_calibration import Calibration
-from tui_agent.folds.context.window_limits import LearntWindows
+from tui_agent.folds.context.window_limits import InferredWindows
 from tui_agent.folds.session.branches import Branches
 from tui_agent.folds.session.commits import Commits
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.snapshot import Standing, dumped, loaded, outlined, standing
+from tui_agent.folds.session.snapshot import (
+    Snapshot,
+    dump_snapshot,
+    load_outline,
+    load_snapshot,
+    take_snapshot,
+)
 from tui_agent.protocol.envelope import Envelope, Record
 
 
 class Folds:
     """What an engine folds."""
 
-    def __init__(self, kept: Standing | None = None) -> None:
-        self.state = SessionState.taken_up(kept.state) if kept else SessionState()
-        self.messages = ModelMessages.taken_up(kept.messages) if kept else ModelMessages()
-        self.meter = ContextMeter.taken_up(kept.meter) if kept else ContextMeter()
-        self.branches = Branches.taken_up(kept.branches) if kept else Branches()
-        self.commits = Commits.taken_up(kept.commits) if kept else Commits()
+    def __init__(self, kept: Snapshot | None = None) -> None:
+        self.state = SessionState.from_state(kept.state) if kept else SessionState()
+        self.messages = ModelMessages.from_state(kept.messages) if kept else ModelMessages()
+        self.meter = ContextMeter.from_state(kept.meter) if kept else ContextMeter()
+        self.branches = Branches.from_state(kept.branches) if kept else Branches()
+        self.commits = Commits.from_state(kept.commits) if kept else Commits()
         self.calibration = Calibration(kept.calibration if kept else None)
-        self.windows = LearntWindows(kept.windows if kept else None)
+        self.windows = InferredWindows(kept.windows if kept else None)
 
     def apply(self, records: list[Record]) -> None:
         for record in records:
@@ -49,12 +55,12 @@ class Folds:
             self.meter.view(),
             self.branches.view(),
             self.commits.view(),
-            self.calibration.kept(),
-            self.windows.kept(),
+            self.calibration.dump_state(),
+            self.windows.dump_state(),
         )
 
-    def kept(self) -> Standing | None:
-        return standing(
+    def kept(self) -> Snapshot | None:
+        return take_snapshot(
             self.state,
             self.messages,
             self.meter,
@@ -67,7 +73,7 @@ class Folds:
 
 @pytest.mark.parametrize("name", LOGS)
 def test_a_kept_fold_and_the_rest_equal_the_whole_fold(name: str) -> None:
-    records = branch(golden(name))
+    records = current_branch(golden(name))
     whole = Folds()
     whole.apply(records)
     live, kept_at = Folds(), 0
@@ -76,16 +82,16 @@ def test_a_kept_fold_and_the_rest_equal_the_whole_fold(name: str) -> None:
         kept = live.kept()
         if kept is None:
             continue
-        data = dumped(kept)
-        again = loaded(data)
+        data = dump_snapshot(kept)
+        again = load_snapshot(data)
         assert again is not None
-        outline = outlined(data)
+        outline = load_outline(data)
         assert outline is not None
         assert (outline.state, outline.meter, outline.branches) == (again.state, again.meter, again.branches)
         taken_up = Folds(again)
         assert taken_up.views() == live.views(), record.seq
         found = taken_up.kept()
-        assert found is not None and dumped(found) == data
+        assert found is not None and dump_snapshot(found) == data
         taken_up.apply(records[at:])
         assert taken_up.views() == whole.views(), record.seq
         kept_at += 1
@@ -94,7 +100,7 @@ def test_a_kept_fold_and_the_rest_equal_the_whole_fold(name: str) -> None:
 
 def test_nothing_is_kept_in_the_middle_of_a_turn() -> None:
     live = Folds()
-    for record in branch(golden("night_shift")):
+    for record in current_branch(golden("night_shift")):
         live.apply([record])
         state = live.state.view()
         if state.turn_running or state.open_calls or state.permissions:
@@ -103,16 +109,16 @@ def test_nothing_is_kept_in_the_middle_of_a_turn() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"null", b'{"state": 1}', b"\xff\xfe", b"[" * 100_000])
 def test_what_is_no_kept_fold_is_none(data: bytes) -> None:
-    assert loaded(data) is None
-    assert outlined(data) is None
+    assert load_snapshot(data) is None
+    assert load_outline(data) is None
 
 
 def test_an_outline_does_not_read_the_messages() -> None:
     folds = Folds()
-    folds.apply(branch(golden("night_shift")))
+    folds.apply(current_branch(golden("night_shift")))
     kept = folds.kept()
     assert kept is not None
-    outline, _, rest = dumped(kept).partition(b"\n")
+    outline, _, rest = dump_snapshot(kept).partition(b"\n")
     assert b'"messages":' in rest
     assert len(rest) > len(outline)
-    assert outlined(outline + b"\nwhatever stands here") == outlined(dumped(kept)) is not None
+    assert load_outline(outline + b"\nwhatever stands here") == load_outline(dump_snapshot(kept)) is not None

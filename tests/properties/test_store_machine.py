@@ -14,14 +14,14 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precon
 from tests.stubs.examples import example_count
 from tests.stubs.store import said, store
 from tui_agent.errors import SessionLocked, StoreFull
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.store.files import SystemFiles
-from tui_agent.store.reader import LogTail, read_records, read_tail
-from tui_agent.store.sessions import SessionStore
-from tui_agent.store.summary import summarise
+from tui_agent.store.file_ops import SystemFiles
+from tui_agent.store.log_reader import LogTail, read_records, read_tail
+from tui_agent.store.session_store import SessionStore
+from tui_agent.store.session_summary import summarise_session
 
 
 class Switchable(SystemFiles):
@@ -93,7 +93,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.stored = self.stored[: self.own_from + whole]
         self.log = self.sessions.open(self.name)
         torn = cut - (content[:cut].rfind(b"\n") + 1)
-        repaired = self.log.repaired
+        repaired = self.log.repair
         # one that was named before may have lost the event that named it
         assert (repaired.moved_bytes if repaired else 0) >= torn
         if repaired is not None:
@@ -104,7 +104,7 @@ class StoreMachine(RuleBasedStateMachine):
     def reopen(self) -> None:
         self.log.close()
         self.log = self.sessions.open(self.name)
-        assert self.log.repaired is None
+        assert self.log.repair is None
 
     @precondition(lambda self: len(self.stored) > 0)
     @rule(data=st.data())
@@ -116,9 +116,9 @@ class StoreMachine(RuleBasedStateMachine):
         self.log.close()
         self.parents.append(self.name)
         self.log, self.name = self.sessions.open(new), new
-        assert self.log.repaired is None
+        assert self.log.repair is None
         until = [event for event in self.stored if event.seq <= at_seq]
-        self.stored = [event for event in branch(until) if isinstance(event, Envelope)]
+        self.stored = [event for event in current_branch(until) if isinstance(event, Envelope)]
         self.own_from = len(self.stored)
         forked = self.log.read(at_seq)[0]
         assert isinstance(forked, Envelope)
@@ -163,14 +163,16 @@ class StoreMachine(RuleBasedStateMachine):
             blocker = sqlite3.connect(index.path, isolation_level=None)
             blocker.execute("BEGIN IMMEDIATE")
         try:
-            plain = [summarise(folder) for folder in self.sessions.folders()]
+            plain = [summarise_session(folder) for folder in self.sessions.folders()]
             assert self.sessions.list() == sorted(filter(None, plain), key=lambda one: (-one.updated, one.id))
         finally:
             if blocker is not None:
                 blocker.close()
         found = [
             (hit.session, hit.seq)
-            for hit in self.sessions.index.search(self.sessions.stands(), f"marked{self.log.last_seq - 1}")
+            for hit in self.sessions.index.search(
+                self.sessions.log_states(), f"marked{self.log.last_seq - 1}"
+            )
         ]
         assert (self.name, self.log.last_seq) in found
 
@@ -194,10 +196,10 @@ class StoreMachine(RuleBasedStateMachine):
     def readers_and_folds_agree(self) -> None:
         found = self.sessions.read(self.name)
         assert found == self.stored
-        assert read_records(self.log.folder, branch=True) == branch(found)
+        assert read_records(self.log.folder, current_branch_only=True) == current_branch(found)
         assert read_tail(self.log.folder, 5) == self.stored[-5:]
         state = SessionState()
-        for record in branch(found):
+        for record in current_branch(found):
             assert isinstance(record, Envelope)
             state.apply(record)
         assert state.view().seq == (found[-1].seq if found else -1)

@@ -9,13 +9,13 @@ import pytest
 
 from tests.stubs.link_race import LinkRace
 from tests.stubs.swapper import swapping
-from tui_agent.workspace.local.nofollow import OpenFolder, kernel_can, one_by_one
+from tui_agent.workspace.local.nofollow_open import OpenFolder, has_openat2, open_folder_by_folder
 
 pytestmark = pytest.mark.soak
 SECONDS = float(os.environ.get("SECONDS_OF_RACE", "10"))
 WAYS = [
-    pytest.param(one_by_one, id="folder by folder"),
-    *([pytest.param(None, id="at once")] if kernel_can() else []),
+    pytest.param(open_folder_by_folder, id="folder by folder"),
+    *([pytest.param(None, id="at once")] if has_openat2() else []),
 ]
 
 

@@ -20,7 +20,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.wiring.session import session
+from tui_agent.wiring.session import open_session
 
 SCENARIOS = 10
 
@@ -35,13 +35,13 @@ async def _turns(home: Path, workspace: Path, url: str, turns: int, every: int) 
     options = SessionOptions(
         cwd=workspace, client="headless", model="mock", base_url=url, policy="bypass", data_dir=home / "data"
     )
-    async with session(options) as opened:
+    async with open_session(options) as opened:
         follower = opened.follow()
         for turn in range(1, turns + 1):
             opened.submit(SubmitPrompt(text=f"turn {turn} scenario-turn{turn % SCENARIOS}"))
             ended = None
             while ended is None:
-                batch = await follower.next()
+                batch = await follower.next_batch()
                 ended = next((record for record in batch if _ends(record)), None)
             assert isinstance(ended, Envelope) and isinstance(ended.payload, TurnFinished)
             assert ended.payload.reason == "finished", ended.payload

@@ -9,7 +9,7 @@ from tests.golden.scribe import SONNET
 from tests.stubs.clock import FakeClock
 from tests.stubs.golden import GOLDEN
 from tui_agent.cli.sessions.tree import nodes
-from tui_agent.folds.session.checkpoints import checkpoints
+from tui_agent.folds.session.checkpoints import list_checkpoints
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.eval import TestFinished
@@ -19,9 +19,9 @@ from tui_agent.protocol.events.session import ForkChange, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextPart, Usage
-from tui_agent.store.log import SessionLog
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_log import SessionLog
+from tui_agent.store.session_store import SessionStore
 
 SESSION = "ses_0000night0shift"
 FORK = "ses_00000000000fork"
@@ -65,7 +65,7 @@ class Branched:
 
     def checkpoints(self) -> str:
         """What `sessions checkpoints --json` says."""
-        return "\n".join(json.dumps(asdict(one)) for one in checkpoints(self.records))
+        return "\n".join(json.dumps(asdict(one)) for one in list_checkpoints(self.records))
 
     def _move(self, log: SessionLog, to_seq: int) -> None:
         self._add(log, 30.0, SessionHeadMoved(to_seq=to_seq, from_seq=log.last_seq, reason="revert"))

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tui_agent.protocol.events.files import Author
-from tui_agent.workspace.checkpoints.atomic_restore import FileActs
-from tui_agent.workspace.checkpoints.git import Ended, run_program
-from tui_agent.workspace.checkpoints.limits import Limits
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.atomic_restore import FileOperations
+from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
+from tui_agent.workspace.checkpoints.git_runner import ProgramResult, run_program
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 QUIET = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
@@ -44,21 +44,23 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def shadow(folder: Path, *, limits: Limits | None = None, acts: FileActs | None = None) -> GitShadow:
+def shadow(
+    folder: Path, *, limits: Limits | None = None, acts: FileOperations | None = None
+) -> GitCheckpoints:
     """The checkpoints of a workspace, in a folder beside it."""
-    return GitShadow(folder, folder.parent / "checkpoints.git", limits=limits or Limits(), acts=acts)
+    return GitCheckpoints(folder, folder.parent / "checkpoints.git", limits=limits or Limits(), acts=acts)
 
 
-async def begun(folder: Path, *, limits: Limits | None = None) -> GitShadow:
+async def begun(folder: Path, *, limits: Limits | None = None) -> GitCheckpoints:
     """Checkpoints with the first one taken."""
     made = shadow(folder, limits=limits)
     assert await made.begin("") is not None
     return made
 
 
-async def taken(made: GitShadow, author: Author = "agent", part: int = 1) -> str:
+async def taken(made: GitCheckpoints, author: Author = "agent", part: int = 1) -> str:
     """Look everywhere and keep what is found."""
-    return await made.commit(await made.look(), part=part, author=author, message="changes")
+    return await made.commit(await made.find_changes(), part=part, author=author, message="changes")
 
 
 Snapshot = dict[str, tuple[str, int, bytes]]
@@ -86,7 +88,7 @@ class Disturbed(OSError):
     """The fault that a test put in."""
 
 
-class FailingActs(FileActs):
+class FailingActs(FileOperations):
     """The n-th change of the workspace fails."""
 
     def __init__(self, at: int) -> None:
@@ -150,10 +152,12 @@ class FailingRuns:
         self.left = 0
         self.after = False
 
-    async def __call__(self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path) -> Ended:
+    async def __call__(
+        self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path
+    ) -> ProgramResult:
         self.left -= 1
         if self.left == 0 and self.after:
             await run_program(argv, stdin, env, cwd)
         if self.left == 0:
-            return Ended(128, b"", b"fatal: write error: No space left on device\n")
+            return ProgramResult(128, b"", b"fatal: write error: No space left on device\n")
         return await run_program(argv, stdin, env, cwd)

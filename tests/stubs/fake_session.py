@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tui_agent.errors import BlobMissing, TuiAgentError
-from tui_agent.folds.session.snapshot import Standing
+from tui_agent.errors import BlobNotFound, TuiAgentError
+from tui_agent.folds.session.snapshot import Snapshot
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.base import Payload
@@ -21,7 +21,7 @@ class FakeFollower:
         self.closed = False
         self.awake = asyncio.Event()
 
-    async def next(self) -> Sequence[Record]:
+    async def next_batch(self) -> Sequence[Record]:
         while not self.closed and not self.session.ended and self.position >= len(self.session.records):
             self.awake.clear()
             await self.awake.wait()
@@ -74,35 +74,35 @@ class FakeSession:
         self.blobs: dict[str, bytes] = {}
         self.react: Callable[[Command], None] | None = None
         self.ended = False
-        self.closed = False
-        self.time = self.records[-1].at if self.records else 1_700_000_000.0
+        self.is_closed = False
+        self.time = self.records[-1].time if self.records else 1_700_000_000.0
         self.followers: list[FakeFollower] = []
         self.over = asyncio.Event()
         self.folder = folder
         self.failure = failure
-        self.trouble: FakeTrouble | None = None
-        self.standing: tuple[int, Standing] | None = None
+        self.storage_fault: FakeTrouble | None = None
+        self.standing: tuple[int, Snapshot] | None = None
         self.gate: asyncio.Event | None = None
-        """Set it to hold `opened` back."""
+        """Set it to hold `wait_until_open` back."""
 
-    async def opened(self) -> FakeOpened:
+    async def wait_until_open(self) -> FakeOpened:
         if self.gate is not None:
             await self.gate.wait()
         if self.failure is not None:
             raise self.failure
         return FakeOpened(self._id, self.folder, len(self.records) - 1, not self.records)
 
-    async def held(self) -> FakeOpened | None:
+    async def wait_until_readable(self) -> FakeOpened | None:
         return (
             None
             if self.failure is not None
             else FakeOpened(self._id, self.folder, len(self.records) - 1, not self.records)
         )
 
-    async def tail(self, count: int) -> Sequence[Record]:
+    async def read_newest(self, count: int) -> Sequence[Record]:
         return self.records[-count:]
 
-    async def kept(self) -> tuple[int, Standing] | None:
+    async def load_outline(self) -> tuple[int, Snapshot] | None:
         return self.standing
 
     async def serve(self) -> None:
@@ -128,7 +128,7 @@ class FakeSession:
                     {
                         "v": SCHEMA_VERSION,
                         "seq": seq,
-                        "at": self.time,
+                        "time": self.time,
                         "session": self._id,
                         "agent": agent,
                         "parent": seq - 1 if seq else None,
@@ -147,7 +147,7 @@ class FakeSession:
 
     def end(self) -> None:
         """The session is over: followers get an empty batch."""
-        self.ended = self.closed = True
+        self.ended = self.is_closed = True
         self.over.set()
         self.wake()
 
@@ -165,9 +165,9 @@ class FakeSession:
 
     async def read_blob(self, blob_sha256: str) -> bytes:
         if blob_sha256 not in self.blobs:
-            raise BlobMissing(f"no blob {blob_sha256}")
+            raise BlobNotFound(f"no blob {blob_sha256}")
         return self.blobs[blob_sha256]
 
     async def aclose(self) -> None:
-        self.closed = True
+        self.is_closed = True
         self.end()

@@ -3,7 +3,7 @@
 import errno
 from pathlib import Path
 
-from tui_agent.store.files import SystemFiles
+from tui_agent.store.file_ops import SystemFiles
 
 
 class Died(BaseException):

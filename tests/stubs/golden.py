@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.scan import records
+from tui_agent.store.log_scan import read_records_from
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -12,7 +12,7 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 def golden(name: str) -> list[Record]:
     """All records of a golden log, in order."""
     data = (GOLDEN / f"{name}.jsonl").read_bytes()
-    return list(records(data, golden_blobs(name)))
+    return list(read_records_from(data, golden_blobs(name)))
 
 
 def golden_blobs(name: str) -> BlobStore:

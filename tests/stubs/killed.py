@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.engine.harness import EchoTool, ask, call, running
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Record
-from tui_agent.store.reader import read_records
+from tui_agent.store.log_reader import read_records
 
 
 async def asked(tmp_path: Path) -> list[Record]:

@@ -8,10 +8,10 @@ from pathlib import Path
 from tests.stubs.swapper import Arena
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
-from tui_agent.protocol.effects import Writes
+from tui_agent.protocol.effects import WriteEffect
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.local.granted_paths import reaching
-from tui_agent.workspace.local.nofollow import OpenFolder
+from tui_agent.workspace.local.granted_paths import grant_paths
+from tui_agent.workspace.local.nofollow_open import OpenFolder
 
 INSIDE = hashlib.sha256(b"inside\n").hexdigest()
 FILES = ("f", "d/f", "deep/x/f", "deep/x/y/f")
@@ -44,7 +44,7 @@ class LinkRace:
             for path in FILES:
                 await self._try("read", self._read(self.env, path))
                 await self._try("write", self._write(self.env, path))
-                judged = reaching(self.env, (Writes(path=path),), {path: f"{self.arena.root}/{path}"})
+                judged = grant_paths(self.env, (WriteEffect(path=path),), {path: f"{self.arena.root}/{path}"})
                 await self._try("judged read", self._read(judged, path))
                 await self._try("judged write", self._write(judged, path))
             for folder in ("d", "deep/x", "new"):

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from tui_agent.errors import BlobMissing
+from tui_agent.errors import BlobNotFound
 from tui_agent.ports.log import StoredFile
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
 
@@ -14,28 +14,28 @@ class MemoryBlobs:
         self.kept: dict[str, bytes] = {}
         self.limit = limit
 
-    def put(self, data: bytes) -> str:
+    def put_bytes(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
         self.kept[digest] = data
         return digest
 
     def put_file(self, data: bytes) -> StoredFile:
-        blob = self.put(data)
+        blob = self.put_bytes(data)
         return StoredFile(blob, blob)
 
-    def keep(self, text: str) -> LongText:
+    def put_text(self, text: str) -> LongText:
         data = text.encode()
         if len(data) <= self.limit:
             return text
-        return BlobText(blob_sha256=self.put(data), size=len(data), preview=text[:1024])
+        return BlobText(blob_sha256=self.put_bytes(data), size=len(data), preview=text[:1024])
 
     def read(self, blob_sha256: str) -> bytes:
         try:
             return self.kept[blob_sha256]
         except KeyError:
-            raise BlobMissing(f"There is no blob {blob_sha256}.") from None
+            raise BlobNotFound(f"There is no blob {blob_sha256}.") from None
 
-    def text(self, text: LongText) -> str:
+    def read_text(self, text: LongText) -> str:
         return text if isinstance(text, str) else self.read(text.blob_sha256).decode()
 
     def resolve(self, data: JsonMap) -> JsonMap:

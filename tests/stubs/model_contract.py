@@ -84,7 +84,7 @@ async def answer(rig: Rig, asked: ModelRequest | None = None) -> Outcome:
         async with rig.client.stream(asked or request(rig.info)) as chunks:
             async for chunk in chunks:
                 assembler.feed(chunk)
-    return Outcome(assembler, assembler.settle())
+    return Outcome(assembler, assembler.final_fault())
 
 
 MakeHttp = Callable[[Endpoint, Clock], ModelClient]

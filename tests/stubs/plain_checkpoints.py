@@ -1,4 +1,4 @@
-"""Checkpoints as plain files: what `GitShadow` promises, without git, so that many sequences can be played."""
+"""Checkpoints as plain files: what `GitCheckpoints` promises, without git, so that many sequences can be played."""
 
 import hashlib
 import json
@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypedDict
 
-from tui_agent.ports.checkpoint import Baseline, Changes, FileStand, RestoreAct, Restored, RestorePlan
+from tui_agent.ports.checkpoint import (
+    Baseline,
+    FileDifference,
+    RestoreAction,
+    RestorePlan,
+    RestoreResult,
+    WorkspaceChanges,
+)
 from tui_agent.protocol.events.files import Author
 
 Files = dict[str, str]
@@ -37,7 +44,7 @@ def put_files(folder: Path, files: Files) -> None:
 class PlainCheckpoints:
     """One JSON file a commit, in the folder `store`."""
 
-    unavailable = ""
+    unavailable_reason = ""
 
     def __init__(self, workspace: Path, store: Path) -> None:
         self._files = workspace
@@ -57,40 +64,44 @@ class PlainCheckpoints:
         self._keep("human")
         return Baseline(self.head, ())
 
-    def notices(self) -> tuple[str, ...]:
-        """See `ports.checkpoint.Checkpoints.notices`."""
+    def take_notices(self) -> tuple[str, ...]:
+        """See `ports.checkpoint.Checkpoints.take_notices`."""
         return ()
 
-    async def settle(self) -> bool:
-        """See `ports.checkpoint.Checkpoints.settle`."""
+    async def run_maintenance(self) -> bool:
+        """See `ports.checkpoint.Checkpoints.run_maintenance`."""
         return False
 
-    async def look(self, paths: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> Changes:
-        """See `ports.checkpoint.Checkpoints.look`."""
+    async def find_changes(
+        self, paths: Sequence[str] | None = None, *, extra_paths: Sequence[str] = ()
+    ) -> WorkspaceChanges:
+        """See `ports.checkpoint.Checkpoints.find_changes`."""
         before, after = self.files_at(self.head), files_in(self._files)
         changed = [path for path in _differing(before, after) if paths is None or path in paths]
-        return Changes(tuple(changed), tuple(_stand(path, before, after) for path in changed))
+        return WorkspaceChanges(tuple(changed), tuple(_stand(path, before, after) for path in changed))
 
-    async def late(self, paths: Sequence[str], at: float) -> frozenset[str]:
-        """See `ports.checkpoint.Checkpoints.late`."""
+    async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
+        """See `ports.checkpoint.Checkpoints.changed_after`."""
         changed = (path for path in paths if (self._files / path).exists())
-        return frozenset(path for path in changed if (self._files / path).stat().st_ctime > at)
+        return frozenset(path for path in changed if (self._files / path).stat().st_ctime > since)
 
-    async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
+    async def commit(self, changes: WorkspaceChanges, *, part: int, author: Author, message: str) -> str:
         """See `ports.checkpoint.Checkpoints.commit`."""
         return self._keep(author, set(changes.paths))
 
-    async def plan(self, source: str, named: Sequence[str] = ()) -> RestorePlan:
-        """See `ports.checkpoint.Checkpoints.plan`."""
+    async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
+        """See `ports.checkpoint.Checkpoints.plan_restore`."""
         here, there = list(self._line(self.head)), list(self._line(source))
         ours = [commit for commit in here if commit not in there]
         theirs = [commit for commit in there if commit not in here]
-        owned = set(named).union(*(self._touched(one) for one in ours + theirs if not self._by_hand(one)))
+        owned = set(named_paths).union(
+            *(self._touched(one) for one in ours + theirs if not self._by_hand(one))
+        )
         people = set[str]().union(*(self._touched(one) for one in ours if self._by_hand(one)))
         now, wanted = files_in(self._files), self.files_at(source)
         since = set(_differing(self.files_at(self.head), now))
         acts = [
-            RestoreAct(
+            RestoreAction(
                 path,
                 "remove" if path not in wanted else "write" if path in now else "create",
                 1,
@@ -102,10 +113,10 @@ class PlainCheckpoints:
         ]
         return RestorePlan(source, self.head, tuple(acts))
 
-    async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> Restored:
+    async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
         """See `ports.checkpoint.Checkpoints.restore`."""
         before, wanted = files_in(self._files), self.files_at(plan.source)
-        done = [act.path for act in plan.acts if not act.conflict or act.path in overwrite]
+        done = [act.path for act in plan.actions if not act.conflict or act.path in overwrite]
         for path in done:
             if path in wanted:
                 put_files(self._files, {path: wanted[path]})
@@ -115,8 +126,10 @@ class PlainCheckpoints:
         after = files_in(self._files)
         if after != wanted:
             self._keep("human")
-        kept = tuple(act.path for act in plan.acts if act.path not in done)
-        return Restored(self.head, tuple(done), kept, tuple(_stand(path, before, after) for path in done))
+        kept = tuple(act.path for act in plan.actions if act.path not in done)
+        return RestoreResult(
+            self.head, tuple(done), kept, tuple(_stand(path, before, after) for path in done)
+        )
 
     async def aclose(self) -> None:
         """Nothing works in the background."""
@@ -155,9 +168,9 @@ def _differing(one: Files, other: Files) -> list[str]:
     return sorted(path for path in one.keys() | other.keys() if one.get(path) != other.get(path))
 
 
-def _stand(path: str, before: Files, after: Files) -> FileStand:
+def _stand(path: str, before: Files, after: Files) -> FileDifference:
     old, new = before.get(path), after.get(path)
-    return FileStand(
+    return FileDifference(
         path,
         None if old is None else old.encode(),
         None if new is None else new.encode(),

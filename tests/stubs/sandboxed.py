@@ -33,7 +33,7 @@ SETTINGS = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
 
 def require_sandbox() -> None:
     """Skip with a word where commands cannot be confined, but never where CI runs the tests."""
-    found = detect.found()
+    found = detect.detect_sandbox()
     if not found.kind:
         leave_out(found.why_not)
 
@@ -59,14 +59,14 @@ def confinement(
         root=str(root),
         home=str(home),
         hidden=guarded.hidden,
-        kept=guarded.kept,
+        read_only=guarded.kept,
         absent=guarded.absent,
-        trees=guarded.trees,
-        guarded=guarded_outside(more.get("own", ())),
-        secret=may_hold_secrets,
+        guarded_folders=guarded.trees,
+        is_guarded=guarded_outside(more.get("own", ())),
+        is_secret=may_hold_secrets,
         **more,
     )
-    return Confinement(detect.found() if confines else detect.Found(), bounds, records)
+    return Confinement(detect.detect_sandbox() if confines else detect.SandboxSupport(), bounds, records)
 
 
 def git(folder: Path, *words: str) -> str:
@@ -158,7 +158,7 @@ class World:
         for name, value in names.items():
             code = code.replace(f"<{name}>", str(value))
         argv = (sys.executable, "-c", code) if code.startswith("import ") else ()
-        spec = ExecSpec(argv=argv, script="" if argv else code, timeout=timeout, outside=outside)
+        spec = ExecSpec(argv=argv, script="" if argv else code, timeout=timeout, unsandboxed=outside)
         return await self.env.exec(spec, lambda data: None)
 
     def damage(self, result: ExecResult) -> list[str]:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from tests.stubs.clock import FakeClock
 from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.store.files import FileOps
+from tui_agent.store.file_ops import FileOps
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 
 def store(root: Path, ops: FileOps | None = None, redactor: Redactor | None = None) -> SessionStore:

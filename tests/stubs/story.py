@@ -24,7 +24,7 @@ class Story:
         return Envelope(
             v=1,
             seq=self.seq,
-            at=1_000.0 + self.seq,
+            time=1_000.0 + self.seq,
             session=SessionId("ses_story"),
             agent=AgentId(agent),
             parent=self.seq - 1 if self.seq else None,
@@ -46,7 +46,7 @@ def requested(request: str) -> ModelRequested:
 
 
 def delta(request: str, text: str, block: int = 0, part: str = "text") -> ModelDelta:
-    return ModelDelta(request_id=RequestId(request), part=part, block=block, text=text)  # type: ignore[arg-type]
+    return ModelDelta(request_id=RequestId(request), part_kind=part, part_index=block, text=text)  # type: ignore[arg-type]
 
 
 def tool_call(call: str, name: str = "run_command", **arguments: str) -> ToolCallPart:

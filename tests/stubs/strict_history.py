@@ -23,8 +23,11 @@ MODEL = ModelInfo(profile="strict", provider="openai", model="strict", window=10
 def faults_in(messages: Sequence[Message], *, anthropic: bool = False) -> list[str]:
     """What any provider would refuse, one sentence a fault. `anthropic` also asks litellm, which is slow to load."""
     request = ModelRequest(RequestId("req_strict"), MODEL, "be brief", tuple(messages), (), 100)
-    found = [*check_pairs(messages), *chat_faults(chat_messages.in_turns(chat_messages.messages(request)))]
-    items = responses.body(request, Endpoint(base_url="", api_key=""))["input"]
+    found = [
+        *check_pairs(messages),
+        *chat_faults(chat_messages.merge_user_turns(chat_messages.messages(request))),
+    ]
+    items = responses.build_body(request, Endpoint(base_url="", api_key=""))["input"]
     assert isinstance(items, list)
     found += _responses([item for item in items if isinstance(item, dict)])
     if anthropic and messages:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.folds.session.fold import ReadFile, SessionStateView
-from tui_agent.plugin_host.modules import forget, import_from
+from tui_agent.plugin_host.modules import import_from, unload_modules
 from tui_agent.policy.places.paths import Guards, Place
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import Answer, ToolContext, ToolResult
@@ -40,7 +40,7 @@ def tools_of(plugin: str) -> dict[str, Any]:
     """The tools of a bundled plugin, by name, loaded as the host loads them."""
     api = Collecting()
     import_from(plugin, PLUGINS / plugin).register(api)
-    forget(plugin)
+    unload_modules(plugin)
     return api.tools
 
 
@@ -116,8 +116,8 @@ class Bench:
         known = dict(self.state.read_files)
         match event:
             case FileRead():
-                known[event.path] = ReadFile(event.digest, event.whole)
-            case FileChanged(holds=str() as digest):
+                known[event.path] = ReadFile(event.digest, event.complete)
+            case FileChanged(disk_sha256_after=str() as digest):
                 known[event.path] = ReadFile(digest, True)
             case TodoUpdated():
                 self.state = replace(self.state, todo=event.items)

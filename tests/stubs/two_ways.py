@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.stubs.clock import FakeClock
 from tui_agent.folds.text.line_diff import count_changes
-from tui_agent.protocol.effects import Effect, Runs, Writes, digest
+from tui_agent.protocol.effects import Effect, RunEffect, WriteEffect, digest_effects
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelRequested, ModelResponded
@@ -25,9 +25,9 @@ from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnS
 from tui_agent.protocol.ids import CallId, RequestId, RunId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.store.log import SessionLog
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_log import SessionLog
+from tui_agent.store.session_store import SessionStore
 
 MAIN, FORK = "ses_000000night0001", "ses_000000night0002"
 SONNET = ModelInfo(
@@ -115,7 +115,9 @@ class Way:
         self, part: ToolCallPart, verb: str, target: str, *, asks: float = 0.0, denied: bool = False
     ) -> None:
         """A call up to its start; `asks` are the seconds until the user has answered."""
-        effects: tuple[Effect, ...] = (Writes(path=target) if verb == "edit" else Runs(script=target),)
+        effects: tuple[Effect, ...] = (
+            WriteEffect(path=target) if verb == "edit" else RunEffect(script=target),
+        )
         self.log.append(
             ToolCalled(
                 call_id=part.call_id,
@@ -126,7 +128,7 @@ class Way:
                 target=target,
             )
         )
-        mark = digest(part.name, effects)
+        mark = digest_effects(part.name, effects)
         asked = RequestId(f"perm_{part.call_id}") if asks else None
         if asked:
             self.log.append(
@@ -148,7 +150,7 @@ class Way:
                 call_id=part.call_id,
                 request_id=asked,
                 decision="deny" if denied else "allow",
-                by="user" if asks else "rule",
+                decided_by="user" if asks else "rule",
                 policy="ask",
                 rule_id="ask",
                 reason="",
@@ -182,7 +184,9 @@ class Way:
     ) -> None:
         """A file becomes another."""
         self.call(part, "edit", path, asks=asks)
-        old, new = (None if text is None else self.log.blobs.put(text.encode()) for text in (before, after))
+        old, new = (
+            None if text is None else self.log.blobs.put_bytes(text.encode()) for text in (before, after)
+        )
         added, removed = count_changes(before or "", after or "")
         self.log.append(
             FileChanged(
@@ -247,7 +251,7 @@ def _beginning(way: Way, workspace: str) -> int:
     log.append(SessionStarted(workspace=workspace, product="p", settings=SessionSettings(model=SONNET)))
     log.append(RunStarted(run_id=RunId("run_1"), pid=1, client="headless", product="p", model=SONNET))
     log.append(UserMessageReceived(text=PROMPT))
-    log.append(SessionTitled(title="night-shift-hours", by="auto"))
+    log.append(SessionTitled(title="night-shift-hours", titled_by="auto"))
     log.append(TurnStarted(turn=1))
     (read,) = way.think(4.0, (33_900, 300), 0.014, CAUSE, "read_file")
     way.done(read, "ok", "61 lines")

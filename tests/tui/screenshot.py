@@ -23,7 +23,7 @@ from tests.tui.transcript.samples import TranscriptApp, every_state, night_shift
 from tui_agent.folds.transcript.entries import Entry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.store.line import decode
+from tui_agent.store.log_line import decode_line
 from tui_agent.tui.theme.symbols import ASCII, UNICODE
 from tui_agent.tui.theme.theme import BUNDLED, ColourMode
 
@@ -34,7 +34,7 @@ def entries_of(log: Path) -> Sequence[Entry]:
     """The transcript of a recorded session."""
     fold = Transcript()
     for line in log.read_bytes().splitlines():
-        event = decode(line)
+        event = decode_line(line)
         if isinstance(event, Envelope):
             fold.apply(event)
     return fold.view().entries
@@ -48,7 +48,7 @@ async def shoot(arguments: argparse.Namespace, entries: Sequence[Entry]) -> str:
         theme=arguments.theme,
         mode=arguments.mode,
         symbols=ASCII if arguments.ascii else UNICODE,
-        now=lambda: max((entry.at for entry in entries), default=0.0) + 4,
+        now=lambda: max((entry.time for entry in entries), default=0.0) + 4,
     )
     async with app.run_test(size=(width, height)) as pilot:
         if arguments.top:

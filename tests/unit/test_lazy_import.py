@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from tui_agent.lazy_import import load
+from tui_agent.lazy_import import load_module
 
 
 def test_the_module_is_given_and_the_collector_is_on_again() -> None:
     frozen = gc.get_freeze_count()
-    assert load("json") is json
+    assert load_module("json") is json
     assert gc.isenabled()
     assert gc.get_freeze_count() == frozen, "it was loaded before: nothing is kept from the collector"
 
@@ -21,7 +21,7 @@ def test_a_collector_that_was_off_stays_off() -> None:
     gc.disable()
     try:
         with pytest.raises(ModuleNotFoundError):
-            load("tui_agent.there_is_none_such")
+            load_module("tui_agent.there_is_none_such")
         assert not gc.isenabled()
     finally:
         gc.enable()
@@ -29,13 +29,13 @@ def test_a_collector_that_was_off_stays_off() -> None:
 
 def test_a_module_that_fails_leaves_the_collector_on() -> None:
     with pytest.raises(ModuleNotFoundError):
-        load("tui_agent.there_is_none_such")
+        load_module("tui_agent.there_is_none_such")
     assert gc.isenabled()
 
 
 def test_what_is_loaded_sets_no_collection_off_and_is_not_looked_at_again() -> None:
     program = (
-        "import gc; from tui_agent.lazy_import import load\n"
+        "import gc; from tui_agent.lazy_import import load_module\n"
         "before = sum(one['collections'] for one in gc.get_stats())\n"
         "load('tui_agent.wiring.session')\n"
         "print(sum(one['collections'] for one in gc.get_stats()) - before, gc.get_freeze_count(), gc.isenabled())"

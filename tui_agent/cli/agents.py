@@ -6,12 +6,12 @@ from pathlib import Path
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say_json, table, warn
 from tui_agent.config.agent_files import FOLDER
-from tui_agent.engine.middleware.subagents import OWN, Subagents
+from tui_agent.engine.middleware.subagents import BUNDLED_AGENTS, Subagents
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.ports.delegate import Role
-from tui_agent.wiring.base import ground
-from tui_agent.wiring.models import model_factory
-from tui_agent.wiring.plugins import plugin_places, tools_of
+from tui_agent.wiring.models import build_model_factory
+from tui_agent.wiring.plugins import build_tool_registry, plugin_places
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -37,11 +37,13 @@ def configure(parser: Parser) -> None:
 
 def list_agents(arguments: argparse.Namespace) -> int:
     """Print the built-in agent, plugin agents and delegates; report invalid files and missing references."""
-    base = ground(session_options(arguments, client="headless", interactive=False))
+    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
     loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
     subagents = Subagents(base.config)
     remarks = (
-        *subagents.remarks(tools_of(loaded)[0].names(), model_factory(base, loaded).resolve),
+        *subagents.check_roles(
+            build_tool_registry(loaded)[0].names(), build_model_factory(base, loaded).resolve
+        ),
         *subagents.hidden,
     )
     hub = [[*BUILT_IN, "tui-agent"]]
@@ -54,7 +56,7 @@ def list_agents(arguments: argparse.Namespace) -> int:
             warn(f"{fault.source} is not a valid agent: {fault.message}.")
         for remark in remarks:
             warn(f"{remark.source}: {remark.message}.")
-        for path in base.config.ignored:
+        for path in base.config.ignored_files:
             if Path(path).parent.name == FOLDER:
                 warn(f"Not used, because its folder is not trusted: {path}. Trust it with: tui-agent trust")
         return 0
@@ -84,4 +86,4 @@ def _role_object(role: Role) -> dict[str, object]:
 
 
 def _owner(source: str) -> str:
-    return "tui-agent" if Path(source).parent == OWN else source
+    return "tui-agent" if Path(source).parent == BUNDLED_AGENTS else source

@@ -17,7 +17,7 @@ from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import UsageError
 
-CHOOSE = ""
+CHOOSE_FROM_LIST = ""
 
 EXAMPLES = """\
 examples:
@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume",
         nargs="?",
-        const=CHOOSE,
+        const=CHOOSE_FROM_LIST,
         metavar="ID",
         help="open an earlier session; without ID choose from a list",
     )
@@ -50,20 +50,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Open the app and return its exit status."""
-    as_lines = arguments.screen_reader or plain_terminal()
+    as_lines = arguments.screen_reader or is_plain_terminal()
     if not as_lines:
-        need_terminal()
+        require_terminal()
     options = session_options(arguments, client="app", interactive=True)
-    refuse_demo(options)
-    choose = arguments.resume == CHOOSE and not as_lines
+    reject_demo(options)
+    choose = arguments.resume == CHOOSE_FROM_LIST and not as_lines
     if arguments.resume is not None and not choose:
         options = replace(
-            options, session=import_module("tui_agent.cli.sessions.resume").chosen(options, arguments.resume)
+            options,
+            session=import_module("tui_agent.cli.sessions.resume").choose_session(options, arguments.resume),
         )
     return open_lines(options) if as_lines else open_app(options, choose=choose)
 
 
-def refuse_demo(options: SessionOptions) -> None:
+def reject_demo(options: SessionOptions) -> None:
     """Raise a `UsageError` for a demo model: its script must not run in the user's folder."""
     kind, _, name = (options.model or "").partition(":")
     if kind == "demo":
@@ -75,7 +76,7 @@ def refuse_demo(options: SessionOptions) -> None:
 
 def open_app(options: SessionOptions, *, choose: bool = False) -> int:
     """Run the session in the app on this terminal until the user quits. `choose`: open the session list first."""
-    need_terminal()
+    require_terminal()
     # Objects made at start-up live as long as the app, so collecting them is wasted time; importing Textual alone
     # would trigger the collector eighty times. The app turns it on again after loading.
     gc.disable()
@@ -93,14 +94,14 @@ def open_lines(options: SessionOptions) -> int:
     return status
 
 
-def plain_terminal() -> bool:
+def is_plain_terminal() -> bool:
     """Return True for an interactive terminal that can only print (TERM=dumb)."""
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") == "dumb"
 
 
-def need_terminal() -> None:
+def require_terminal() -> None:
     """Raise a `UsageError` if there is no terminal on which the app can be drawn and used."""
-    if plain_terminal():
+    if is_plain_terminal():
         raise UsageError(
             "This terminal can only print (TERM=dumb), but the app has to draw.",
             hint="Use --screen-reader for a session in plain lines, or tui-agent demo --headless for the demo.",

@@ -11,31 +11,31 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tui_agent.cli.config import leaves
-from tui_agent.cli.doctor.command import examine
+from tui_agent.cli.config import flatten_settings
+from tui_agent.cli.doctor.command import run_checks
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import printable, say, say_json
-from tui_agent.config.files import read_regular, write_private
+from tui_agent.cli.output import escape_control, say, say_json
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.paths import screen_faults
+from tui_agent.config.paths import screen_error_log
+from tui_agent.config.small_files import read_regular, write_private
 from tui_agent.errors import SessionNotFound
-from tui_agent.export.output_file import free_name
+from tui_agent.export.output_file import unused_path
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import ErrorRaised
-from tui_agent.store.lineage import blobs_of
-from tui_agent.store.reader import read_end
+from tui_agent.store.lineage import open_blobs
+from tui_agent.store.log_reader import read_end
 from tui_agent.units import format_time
-from tui_agent.wiring.base import Ground, ground
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
-NEWEST = 400
+MAX_EVENTS = 400
 """Number of newest events that are read."""
-KINDS = 60
+MAX_LISTED_EVENTS = 60
 """How many of these events are listed one by one."""
-FAULTS = 5
-MOST_BYTES = 2 << 20
-FIRST, LAST = 4_000, 12_000
+MAX_FAULTS = 5
+MAX_FAULT_BYTES = 2 << 20
+HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
 """Characters kept from the start and end of a long text: the start names the source, the end the error."""
 
 EXAMPLES = """\
@@ -59,12 +59,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the report and print its path."""
     options = session_options(arguments, client="headless", interactive=True)
-    base = ground(options)
+    base = load_startup_context(options)
     folder = _find_session(base, arguments.id)
-    text = base.redactor.text(
-        printable("\n".join(report(base, options, folder, arguments.terminal)) + "\n", lines=True)
+    text = base.redactor.redact_text(
+        escape_control("\n".join(report_lines(base, options, folder, arguments.terminal)) + "\n", lines=True)
     )
-    path = free_name(base.config.data_dir / "reports", f"bug-{_file_date(base)}", "md")
+    path = unused_path(base.config.data_dir / "reports", f"bug-{_file_date(base)}", "md")
     write_private(path, text.replace(str(Path.home()), "~"))
     if arguments.json:
         say_json({"path": str(path), "session": None if folder is None else folder.name})
@@ -73,11 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _file_date(base: Ground) -> str:
+def _file_date(base: StartupContext) -> str:
     return format_time(base.clock.now()).replace(" ", "-").replace(":", "")
 
 
-def _find_session(base: Ground, name: str | None) -> Path | None:
+def _find_session(base: StartupContext, name: str | None) -> Path | None:
     """Return the folder of the named session, or of the newest one; None if there is none."""
     try:
         return base.store.find(name or "latest")
@@ -87,24 +87,26 @@ def _find_session(base: Ground, name: str | None) -> Path | None:
         return None
 
 
-def report(base: Ground, options: SessionOptions, folder: Path | None, terminal: str = "") -> Iterator[str]:
+def report_lines(
+    base: StartupContext, options: SessionOptions, folder: Path | None, terminal: str = ""
+) -> Iterator[str]:
     """Yield the report's lines before redaction. `terminal` replaces the doctor's own terminal finding."""
     yield "# Problem\n\nWrite here what you did, what you expected, and what happened instead.\n"
     yield "## Environment\n"
-    for finding in examine(options):
-        if finding.what == "terminal" and terminal:
+    for finding in run_checks(options):
+        if finding.check == "terminal" and terminal:
             yield f"- {terminal}"
             continue
-        yield f"- {finding.state}: {finding.what}: {finding.found} {finding.do}".rstrip()
+        yield f"- {finding.state}: {finding.check}: {finding.message} {finding.advice}".rstrip()
     yield "\n## Changed settings\n"
-    for key, value in leaves(base.config.model_dump(mode="json")):
+    for key, value in flatten_settings(base.config.model_dump(mode="json")):
         origin = base.config.origin(key)
         if origin != "default":
             yield f"- {key} = {json.dumps(value, ensure_ascii=False)}  ({origin})"
     if folder is None:
         yield "\nNo session is recorded here."
         return
-    records = read_end(folder, NEWEST)
+    records = read_end(folder, MAX_EVENTS)
     yield f"\n## Session {folder.name}\n"
     yield from _event_lines(records)
     yield from _fault_lines(records, folder)
@@ -116,7 +118,7 @@ def _event_lines(records: Sequence[Record]) -> Iterator[str]:
     counts = Counter(_event_kind(record) for record in records)
     yield f"Newest {len(records)} events: " + ", ".join(f"{count} {kind}" for kind, count in counts.items())
     yield "\nThe last ones:\n"
-    for record in records[-KINDS:]:
+    for record in records[-MAX_LISTED_EVENTS:]:
         yield f"- {record.seq} {_event_kind(record)}"
 
 
@@ -131,20 +133,22 @@ def _fault_lines(records: Sequence[Record], folder: Path) -> Iterator[str]:
         if isinstance(record, Envelope) and isinstance(record.payload, ErrorRaised | ModelFailed)
     ]
     yield "\n## Newest faults\n" if faults else "\nNo faults are recorded."
-    for fault in faults[-FAULTS:]:
+    for fault in faults[-MAX_FAULTS:]:
         yield f"- {fault.kind}: {_shorten(fault.message)} {_shorten(fault.hint)}".rstrip()
         if isinstance(fault, ErrorRaised) and fault.detail:
             data = (
-                blobs_of(folder).find(fault.detail.blob_sha256) if not isinstance(fault.detail, str) else None
+                open_blobs(folder).find(fault.detail.blob_sha256)
+                if not isinstance(fault.detail, str)
+                else None
             )
             detail = text_preview(fault.detail) if data is None else data.decode("utf-8", "replace")
             yield "\n" + "\n".join(f"      {line}" for line in _shorten(detail).splitlines()) + "\n"
 
 
-def _screen_fault_lines(base: Ground, session: str) -> Iterator[str]:
+def _screen_fault_lines(base: StartupContext, session: str) -> Iterator[str]:
     """Yield the faults that the app logged for this session; each begins with a line of its time and session."""
     try:
-        content = read_regular(screen_faults(base.config.data_dir), MOST_BYTES) or b""
+        content = read_regular(screen_error_log(base.config.data_dir), MAX_FAULT_BYTES) or b""
     except OSError:  # the app logged none
         return
     faults = [
@@ -154,15 +158,15 @@ def _screen_fault_lines(base: Ground, session: str) -> Iterator[str]:
     ]
     if faults:
         yield "\n## Newest faults of the screen\n"
-        for fault in faults[-FAULTS:]:
+        for fault in faults[-MAX_FAULTS:]:
             yield "\n".join(f"    {line}" for line in _shorten(fault).strip().splitlines()) + "\n"
 
 
 def _shorten(text: str) -> str:
     """Return the start and end of a long text, without words cut in half: the redactor cannot detect half a secret."""
-    if len(text) <= FIRST + LAST:
+    if len(text) <= HEAD_CHARS + TAIL_CHARS:
         return text
-    first, last = text[:FIRST], text[-LAST:]
+    first, last = text[:HEAD_CHARS], text[-TAIL_CHARS:]
     first = first[: max(first.rfind(" "), first.rfind("\n")) + 1]
     last = last[min(index for index in (last.find(" "), last.find("\n"), len(last)) if index >= 0) :]
     return f"{first}\n[… {len(text) - len(first) - len(last)} characters left out …]\n{last}"

@@ -10,7 +10,7 @@ from tui_agent.cli.output import say, say_json
 from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.export.bundle import checkout_part
-from tui_agent.wiring.base import ground
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the files; the session and its workspace do not change."""
-    store = ground(session_options(arguments, client="headless", interactive=False)).store
+    store = load_startup_context(session_options(arguments, client="headless", interactive=False)).store
     folder = store.find(arguments.id)
     dest = arguments.dest.expanduser().absolute()
     if dest.exists() and not dest.is_dir():

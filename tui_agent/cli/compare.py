@@ -12,22 +12,22 @@ from itertools import zip_longest
 from pathlib import Path
 
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import printable, say, say_json, say_text, warn, width
+from tui_agent.cli.output import escape_control, say, say_json, say_text, terminal_width, warn
 from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
-from tui_agent.export.markdown import code, fenced, inline, quote
-from tui_agent.export.output_file import free_name, write_new
-from tui_agent.export.story import clean
-from tui_agent.folds.base import branch
+from tui_agent.export.export_content import strip_controls
+from tui_agent.export.markdown import escape_inline, fence, inline_code, quote
+from tui_agent.export.output_file import unused_path, write_new
+from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.fold import Comparison, compare
 from tui_agent.folds.comparison.side import Branch
-from tui_agent.store.damage_report import flaws
-from tui_agent.store.lineage import blobs_of, origin_of
-from tui_agent.store.reader import read_records
-from tui_agent.store.sessions import SessionStore
-from tui_agent.store.summary import summarise
+from tui_agent.store.damage_report import describe_damage
+from tui_agent.store.lineage import open_blobs, read_origin
+from tui_agent.store.log_reader import read_records
+from tui_agent.store.session_store import SessionStore
+from tui_agent.store.session_summary import summarise_session
 from tui_agent.tui.screens.compare.figures import Cell, beginning, figures, missing, tools, who
-from tui_agent.wiring.base import Ground, ground
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -60,20 +60,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output and not arguments.markdown:
         raise UsageError("-o needs --markdown.", hint="Add --markdown.")
     options = session_options(arguments, client="headless", interactive=False)
-    base = ground(options)
+    base = load_startup_context(options)
     left, right = arguments.left, arguments.right
     if not right:
-        left, right = pair(base.store, left)
-    comparison = of_names(base.store, left, right)
+        left, right = default_pair(base.store, left)
+    comparison = compare_named(base.store, left, right)
     if not arguments.markdown:
         show(comparison, as_json=arguments.json)
         return 0
-    text = base.redactor.text(to_markdown(comparison))
+    text = base.redactor.redact_text(to_markdown(comparison))
     if arguments.output == "-":
         say_text(text)
         return 0
     stem = f"compare-{comparison.left.session}-{comparison.right.session}"
-    dest = Path(arguments.output).expanduser() if arguments.output else free_name(options.cwd, stem, "md")
+    dest = Path(arguments.output).expanduser() if arguments.output else unused_path(options.cwd, stem, "md")
     write_new(dest, text.encode())
     if arguments.json:
         say_json({"path": str(dest.absolute())})
@@ -82,9 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def compare_sessions(base: Ground, left: str, right: str, *, as_json: bool) -> None:
+def compare_sessions(base: StartupContext, left: str, right: str, *, as_json: bool) -> None:
     """Print a comparison of two sessions named as on the command line. Raises as `SessionStore.find` does."""
-    show(of_names(base.store, left, right), as_json=as_json)
+    show(compare_named(base.store, left, right), as_json=as_json)
 
 
 def show(compared: Comparison, *, as_json: bool) -> None:
@@ -92,40 +92,42 @@ def show(compared: Comparison, *, as_json: bool) -> None:
     if as_json:
         say_json(dataclasses.asdict(compared))
         return
-    for line in table(compared, width()):
+    for line in table(compared, terminal_width()):
         say(line)
 
 
-def of_names(store: SessionStore, left: str, right: str) -> Comparison:
+def compare_named(store: SessionStore, left: str, right: str) -> Comparison:
     """Compare two branches named as on the command line. Raises `SessionNotFound`, `UsageError`."""
-    return compare(named(store, left), named(store, right))
+    return compare(resolve_branch(store, left), resolve_branch(store, right))
 
 
-def named(store: SessionStore, name: str) -> Branch:
+def resolve_branch(store: SessionStore, name: str) -> Branch:
     """Return the branch named by `ID` or `ID@SEQ`."""
     session, separator, seq = name.rpartition("@")
     if not (separator and seq.isdecimal()):
         session, seq = name, ""
     folder = store.find(session)
     records = read_records(folder, skip_deltas=True)
-    for flaw in flaws(folder, records):
+    for flaw in describe_damage(folder, records):
         warn(f"{folder.name}: {flaw}")
     if seq:
         last = records[-1].seq if records else -1
         if int(seq) > last:
             raise UsageError(f"{folder.name} has no event {seq}.", hint=f"It has events 0 to {last}.")
         records = [record for record in records if record.seq <= int(seq)]
-    return Branch(folder.name, branch(records), blobs_of(folder).find)
+    return Branch(folder.name, current_branch(records), open_blobs(folder).find)
 
 
-def pair(store: SessionStore, name: str) -> tuple[str, str]:
+def default_pair(store: SessionStore, name: str) -> tuple[str, str]:
     """Return a session with its parent, or with its newest fork if it has no parent. Raises `UsageError`."""
     session, _, seq = name.rpartition("@")
     folder = store.find(session if seq.isdecimal() and session else name)
-    origin = origin_of(folder)
+    origin = read_origin(folder)
     if origin is not None:
         return origin.parent, name
-    forks = [summary for fork in store.forks(folder.name) if (summary := summarise(store.folder(fork)))]
+    forks = [
+        summary for fork in store.forks(folder.name) if (summary := summarise_session(store.folder(fork)))
+    ]
     if not forks:
         raise UsageError(
             f"{folder.name} is not a fork and has none.",
@@ -142,9 +144,9 @@ SIDE_BY_SIDE_FROM = 100
 
 
 def table(compared: Comparison, width: int) -> Iterator[str]:
-    """Yield the lines, none longer than `width` columns (at least `LEAST`)."""
+    """Yield the lines, none longer than `terminal_width` columns (at least `LEAST`)."""
     width = max(LEAST, width)
-    yield from textwrap.wrap(printable("What if: " + "".join(beginning(compared.fork_point))), width)
+    yield from textwrap.wrap(escape_control("What if: " + "".join(beginning(compared.fork_point))), width)
     yield ""
     for label, left, right in rows(compared):
         yield from _two_columns(left, right, width, label)
@@ -159,11 +161,11 @@ def rows(compared: Comparison) -> Iterator[tuple[str, str, str]]:
     left, right = compared.left, compared.right
     yield "", left.name, right.name
     yield "", who(left), who(right)
-    if left.change or right.change:
-        yield "", left.change, right.change
+    if left.change_text or right.change_text:
+        yield "", left.change_text, right.change_text
     yield "", left.session, right.session
     yield "", "", ""
-    yield "Outcome", left.outcome.words, right.outcome.words
+    yield "Outcome", left.outcome.label, right.outcome.label
     for row in figures(left, right):
         yield row.label, _format_cell(row.left), _format_cell(row.right)
     yield "Tools", tools(left), tools(right)
@@ -177,13 +179,13 @@ def _format_cell(cell: Cell) -> str:
 
 def _file_lines(compared: Comparison, width: int) -> Iterator[str]:
     yield ""
-    if not compared.differ:
+    if not compared.differences:
         yield "No files differ at the end."
         return
     yield "Where they differ"
-    for number, file in enumerate(compared.differ):
+    for number, file in enumerate(compared.differences):
         yield from [""] * (number > 0)
-        yield printable(file.path)
+        yield escape_control(file.path)
         left = file.left.rstrip("\n") or file.left_note or missing(file, compared.left)
         right = file.right.rstrip("\n") or file.right_note or missing(file, compared.right)
         yield from _text_pair(compared, left, right, width, code=True)
@@ -197,7 +199,7 @@ def _text_pair(
         yield from _two_columns(left, right, width, code=code)
         return
     for name, text in ((compared.left.name, left), (compared.right.name, right)):
-        yield f"{printable(name)}:"
+        yield f"{escape_control(name)}:"
         yield from (f"  {line}".rstrip() for line in _wrap(text, width - 2, code=code))
 
 
@@ -215,7 +217,7 @@ def _two_columns(
 def _wrap(text: str, room: int, *, code: bool) -> list[str]:
     """Wrap the text to `room` columns; code keeps its spaces, and its continued lines are indented by 2."""
     lines: list[str] = []
-    for line in printable(text, lines=True).expandtabs(4).split("\n"):
+    for line in escape_control(text, lines=True).expandtabs(4).split("\n"):
         indent = " " * (min(len(line) - len(line.lstrip()), room // 2) + 2 * code)
         wrapped = textwrap.wrap(
             line, room, subsequent_indent=indent, drop_whitespace=not code, break_on_hyphens=not code
@@ -237,19 +239,19 @@ def _blocks(compared: Comparison) -> Iterator[str]:
     lines = [_row(*head), "|---|---|---|", *(_row(*row) for row in rest)]
     yield "\n".join(lines)
     yield "## Where they differ"
-    if not compared.differ:
+    if not compared.differences:
         yield "No files differ at the end."
-    for file in compared.differ:
-        yield f"### {code(clean(file.path))}"
+    for file in compared.differences:
+        yield f"### {inline_code(strip_controls(file.path))}"
         sides = ((left, file.left, file.left_note), (right, file.right, file.right_note))
         for side, hunks, note in sides:
             yield f"**{_inline(side.name)}**{'' if hunks else ': ' + (note or missing(file, side))}"
             if hunks:
-                yield fenced(clean(hunks), "diff")
+                yield fence(strip_controls(hunks), "diff")
     yield "## Answers"
     for side in (left, right):
-        yield f"**{_inline(side.name)}**: {_inline(side.outcome.words)}"
-        yield quote(clean(side.answer)) if side.answer else "(no answer)"
+        yield f"**{_inline(side.name)}**: {_inline(side.outcome.label)}"
+        yield quote(strip_controls(side.answer)) if side.answer else "(no answer)"
 
 
 def _row(label: str, left: str, right: str) -> str:
@@ -257,4 +259,4 @@ def _row(label: str, left: str, right: str) -> str:
 
 
 def _inline(text: str) -> str:
-    return inline(clean(text))
+    return escape_inline(strip_controls(text))

@@ -8,10 +8,10 @@ import subprocess
 
 from tui_agent.cli.options import EVERYTHING, Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
-from tui_agent.config.programs import find_outside
+from tui_agent.config.programs import find_system_program
 from tui_agent.config.settings import Config
 from tui_agent.errors import UsageError
-from tui_agent.wiring.base import ground
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -48,22 +48,28 @@ def configure(parser: Parser) -> None:
     )
     show.add_argument("--all", action="store_true", help="also settings with their default value")
     add_verb(verbs, "path", show_paths, help="show where files are stored", examples=EXAMPLES)
-    add_verb(verbs, "edit", edit, help="open your configuration in $EDITOR", examples=EXAMPLES)
+    add_verb(verbs, "edit", edit_config, help="open your configuration in $EDITOR", examples=EXAMPLES)
 
 
-def leaves(value: object, key: str = "") -> list[tuple[str, object]]:
+def flatten_settings(value: object, key: str = "") -> list[tuple[str, object]]:
     """Flatten nested tables into dotted names and values; tables in a list are named by their index."""
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         return [(f"{key}.{number}", item) for number, item in enumerate(value)]
     if not isinstance(value, dict):
         return [(key, value)]
-    return [leaf for name, inner in value.items() for leaf in leaves(inner, f"{key}.{name}" if key else name)]
+    return [
+        leaf
+        for name, inner in value.items()
+        for leaf in flatten_settings(inner, f"{key}.{name}" if key else name)
+    ]
 
 
 def show_config(arguments: argparse.Namespace) -> int:
     """Print the effective settings."""
-    config = ground(session_options(arguments, client="headless", interactive=True)).config
-    settings = [(key, value, config.origin(key)) for key, value in leaves(config.model_dump(mode="json"))]
+    config = load_startup_context(session_options(arguments, client="headless", interactive=True)).config
+    settings = [
+        (key, value, config.origin(key)) for key, value in flatten_settings(config.model_dump(mode="json"))
+    ]
     if arguments.json:
         for key, value, origin in settings:
             say_json({"key": key, "value": value, "origin": origin})
@@ -74,15 +80,15 @@ def show_config(arguments: argparse.Namespace) -> int:
         table(rows, ["setting", "value", "from"])
     if not arguments.all:
         say(f"{len(settings) - len(shown)} more settings have their default value. To list them, add --all.")
-    for path in config.ignored:
+    for path in config.ignored_files:
         say(f"Not used, because its folder is not trusted: {path}. Trust it with: tui-agent trust")
     return 0
 
 
 def show_paths(arguments: argparse.Namespace) -> int:
     """Print the locations of all files and folders."""
-    config = ground(session_options(arguments, client="headless", interactive=True)).config
-    locations = places(config)
+    config = load_startup_context(session_options(arguments, client="headless", interactive=True)).config
+    locations = file_locations(config)
     if arguments.json:
         say_json(locations)
     else:
@@ -96,7 +102,7 @@ def show_paths(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def places(config: Config) -> dict[str, str]:
+def file_locations(config: Config) -> dict[str, str]:
     """Return the files and folders of this user and project, by purpose."""
     paths = config.paths
     return {
@@ -112,11 +118,11 @@ def places(config: Config) -> dict[str, str]:
     }
 
 
-def edit(arguments: argparse.Namespace) -> int:
+def edit_config(arguments: argparse.Namespace) -> int:
     """Open the user's configuration file, created with commented examples if missing, and check it afterwards."""
     options = session_options(arguments, client="headless", interactive=True)
-    path = ground(options).config.paths.user_config
-    installed = (find_outside(program, os.environ) for program in ("nano", "vi"))
+    path = load_startup_context(options).config.paths.user_config
+    installed = (find_system_program(program, os.environ) for program in ("nano", "vi"))
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or next(filter(None, installed), "")
     if not editor:
         raise UsageError("No editor found.", hint=f"Set EDITOR, or edit {path} yourself.")
@@ -126,6 +132,6 @@ def edit(arguments: argparse.Namespace) -> int:
     process = subprocess.run([*shlex.split(editor), str(path)], check=False)
     if process.returncode:
         raise UsageError(f"{editor} ended with status {process.returncode}.", hint=f"The file is {path}.")
-    ground(options)
+    load_startup_context(options)
     say(f"{path} is valid.")
     return 0

@@ -10,14 +10,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TextIO
 
-SHORT = 8
+MIN_REDACTED_CHARS = 8
 """Texts with fewer characters cannot contain a secret and are not redacted."""
 
 
-class Redacting(Protocol):
+class TextRedactor(Protocol):
     """Protocol: removes secrets from a text."""
 
-    def text(self, text: str) -> str:
+    def redact_text(self, text: str) -> str:
         """Return the text without secrets."""
         ...
 
@@ -28,17 +28,17 @@ class ErrorStream(io.TextIOBase):
     def __init__(self, out: TextIO, words: Sequence[str] = ()) -> None:
         self._out = out
         self._words = words
-        self._redactor: Redacting | None = None
+        self._redactor: TextRedactor | None = None
 
     def write(self, text: str) -> int:
         """Write the text without secrets. Raises OSError, as `out` does."""
-        self._out.write(text if len(text) < SHORT else self._load_redactor().text(text))
+        self._out.write(text if len(text) < MIN_REDACTED_CHARS else self._load_redactor().redact_text(text))
         return len(text)
 
-    def _load_redactor(self) -> Redacting:
+    def _load_redactor(self) -> TextRedactor:
         if self._redactor is None:
             # Imported by name: it is slow to load, and only errors need it.
-            redactor: Redacting = import_module("tui_agent.session.fault_redaction").fault_redactor(
+            redactor: TextRedactor = import_module("tui_agent.session.fault_redaction").build_fault_redactor(
                 dict(os.environ), working_folder(self._words)
             )
             self._redactor = redactor

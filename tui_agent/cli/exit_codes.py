@@ -4,7 +4,7 @@ import errno
 from enum import IntEnum
 
 from tui_agent.errors import (
-    BudgetReached,
+    BudgetExceeded,
     ConfigError,
     ModelError,
     ScriptError,
@@ -63,7 +63,7 @@ def of_error(error: BaseException) -> Exit:
             return Exit.USAGE
         case SessionTooNew() | StoreUnusable():
             return Exit.USAGE
-        case BudgetReached():
+        case BudgetExceeded():
             return Exit.BUDGET
         case ModelError() | ScriptError():
             return Exit.MODEL

@@ -13,7 +13,7 @@ from tui_agent.errors import UsageError
 from tui_agent.export.archive_import import import_archive
 from tui_agent.export.files import FORMATS, default_name, export
 from tui_agent.units import format_bytes
-from tui_agent.wiring.base import ground
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -50,7 +50,7 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
 def export_session(arguments: argparse.Namespace) -> int:
     """Write one session to a new file or to standard output."""
     options = session_options(arguments, client="headless", interactive=False)
-    base = ground(options)
+    base = load_startup_context(options)
     folder = base.store.find(arguments.id)
     form = arguments.format
     kind = FORMATS[form]
@@ -72,7 +72,7 @@ def export_session(arguments: argparse.Namespace) -> int:
 
 def import_session(arguments: argparse.Namespace) -> int:
     """Create a session from an archive."""
-    base = ground(session_options(arguments, client="headless", interactive=False))
+    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
     archive = arguments.file.expanduser()
     if not archive.is_file():
         raise UsageError(f"File not found: {archive}.")

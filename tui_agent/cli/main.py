@@ -22,8 +22,8 @@ from tui_agent.cli import exit_codes
 from tui_agent.cli.error_stream import ErrorStream
 from tui_agent.cli.options import Parser
 from tui_agent.errors import TuiAgentError, UsageError
-from tui_agent.lazy_import import load
-from tui_agent.protocol.unicode_text import replaced
+from tui_agent.lazy_import import load_module
+from tui_agent.protocol.unicode_text import replace_invisible
 
 
 class Verb(NamedTuple):
@@ -99,10 +99,10 @@ def main(argv: Sequence[str]) -> int:
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open as long as the program runs
     with redirect_stderr(ErrorStream(sys.stderr, words)):
-        return called(words)
+        return run_command_line(words)
 
 
-def called(words: list[str]) -> int:
+def run_command_line(words: list[str]) -> int:
     """Run one command; print errors on standard error."""
     debug = "--debug" in words[: words.index("--") if "--" in words else None]
     try:
@@ -112,16 +112,16 @@ def called(words: list[str]) -> int:
     except SystemExit as exit_request:  # raised by argparse for --help
         return int(exit_request.code or 0)
     except BaseException as raised:  # noqa: BLE001
-        error = innermost(raised)
+        error = innermost_error(raised)
         report(error, debug=debug)
         return exit_codes.of_error(error)
 
 
-def innermost(error: BaseException) -> BaseException:
+def innermost_error(error: BaseException) -> BaseException:
     """Return the first error inside exception groups; our own errors come before foreign ones."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    inner = [innermost(nested) for nested in error.exceptions]
+    inner = [innermost_error(nested) for nested in error.exceptions]
     return next((nested for nested in inner if isinstance(nested, TuiAgentError)), inner[0])
 
 
@@ -132,11 +132,11 @@ def report(error: BaseException, *, debug: bool) -> None:
     elif isinstance(error, KeyboardInterrupt):
         sys.stderr.write("tui-agent: Interrupted.\n")
     elif debug:
-        sys.stderr.write(replaced("".join(traceback.format_exception(error)), "�"))
+        sys.stderr.write(replace_invisible("".join(traceback.format_exception(error)), "�"))
     else:
         if is_output_fault(error):
             drop_output()
-        sys.stderr.write(f"{one_line(error)}\n")
+        sys.stderr.write(f"{format_error(error)}\n")
 
 
 def is_output_fault(error: BaseException) -> bool:
@@ -151,7 +151,7 @@ def drop_output() -> None:
     os.close(null)
 
 
-def one_line(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """Describe the error and the remedy in one line."""
     if isinstance(error, TuiAgentError):
         text = str(error)
@@ -161,7 +161,7 @@ def one_line(error: BaseException) -> str:
         text = f"{error.filename} cannot be used: {error.strerror}. Check its permissions and its parent folders."
     else:
         text = f"Unexpected {type(error).__name__}: {error}. Run it again with --debug for details."
-    return "tui-agent: " + " ".join(replaced(text, " ", "").split())
+    return "tui-agent: " + " ".join(replace_invisible(text, " ", "").split())
 
 
 def dispatch(words: list[str]) -> int:
@@ -178,7 +178,7 @@ def dispatch(words: list[str]) -> int:
         before, after = words[:position], words[position + 1 :]
         end = after.index("--") if "--" in after else len(after)
         return call(f"tui-agent {name}", VERBS[name], [*after[:end], *before, *after[end:]])
-    guess_wrong_name(name, words)
+    reject_mistyped_command(name, words)
     if any(word in ("-h", "--help") for word in words):
         top.print_help()
         return exit_codes.Exit.DONE
@@ -198,7 +198,7 @@ def position_of_command(words: list[str], options_with_value: set[str]) -> int |
     return None
 
 
-def guess_wrong_name(name: str, words: list[str]) -> None:
+def reject_mistyped_command(name: str, words: list[str]) -> None:
     """Raise a `UsageError` for a single word that looks like a mistyped command."""
     close = difflib.get_close_matches(name, VERBS, n=1, cutoff=0.75)
     if close and " " not in name:
@@ -210,7 +210,7 @@ def guess_wrong_name(name: str, words: list[str]) -> None:
 
 def call(prog: str, verb: Verb, words: list[str]) -> int:
     """Parse `words` for a command and run it."""
-    module = load(verb.module)
+    module = load_module(verb.module)
     arguments = parser_for(prog, verb, module).parse_args(words)
     status: int = (getattr(arguments, "call", None) or module.run)(arguments)
     return status

@@ -16,14 +16,14 @@ import tui_agent
 from tui_agent.cli.options import Parser, count
 from tui_agent.cli.output import say, say_json_lines, warn
 from tui_agent.config import paths
-from tui_agent.config.files import read_small
-from tui_agent.config.secrets import Keys
-from tui_agent.context.repomap.rendering import clean, left_out
-from tui_agent.context.repomap.repository_map import RepoMap, Showing
+from tui_agent.config.api_keys import Keys
+from tui_agent.config.small_files import read_small
+from tui_agent.context.repomap.rendering import clean, describe_skipped
+from tui_agent.context.repomap.repository_map import RepoMap, Visibility
 from tui_agent.context.repomap.views import MapView, RankedFile
 from tui_agent.errors import UsageError
 from tui_agent.ports.redaction import RedactionOptions
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 
 EXAMPLES = """\
 examples:
@@ -71,12 +71,12 @@ def run(arguments: argparse.Namespace) -> int:
     if not root.is_dir():
         raise UsageError(f"Folder not found: {root}.", hint="Give another one with --cwd.")
     data_dir: Path | None = arguments.data_dir
-    locations = paths.find(root, os.environ)
+    locations = paths.find_paths(root, os.environ)
     secrets = Secrets()
     repo_map = RepoMap(
         root,
-        locations.repo_maps if data_dir is None else paths.beside_sessions(data_dir.expanduser().resolve()),
-        showing=Showing(secrets.may_show, secrets.digest, redaction(root, locations)),
+        locations.repo_maps if data_dir is None else paths.local_repo_maps(data_dir.expanduser().resolve()),
+        showing=Visibility(secrets.may_show, secrets.digest, redaction(root, locations)),
         patience=PATIENCE_S,
         lasting=True,
     )
@@ -107,7 +107,7 @@ def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
     """Answer from the index as it is, without listing or reading files."""
     files, building = repo_map.state()
     if arguments.state:
-        message = f"{counted(files, 'file')} in the index{', which is being built' if building else ''}"
+        message = f"{format_count(files, 'file')} in the index{', which is being built' if building else ''}"
         say_json_lines([{"files": files, "building": building}]) if arguments.json else say(message)
         return 0
     definitions = repo_map.defined(arguments.symbol, MOST_SYMBOLS)
@@ -128,8 +128,8 @@ def why_unpinned(file: Path, path: str, hidden: Sequence[str]) -> str:
 
 def summary(shown: MapView) -> str:
     """Return the figures that the objects do not contain."""
-    words = f"{len(shown.files):,} of {counted(shown.total, 'file')}, about {counted(shown.tokens, 'token')}"
-    skipped = ", ".join(left_out(reason, count) for reason, count in sorted(shown.skipped.items()))
+    words = f"{len(shown.files):,} of {format_count(shown.total, 'file')}, about {format_count(shown.tokens, 'token')}"
+    skipped = ", ".join(describe_skipped(reason, count) for reason, count in sorted(shown.skipped.items()))
     words += f"; left out: {skipped}" if skipped else ""
     return words + ("; the index is still being built" if shown.partial else "")
 
@@ -147,8 +147,8 @@ def as_json(file: RankedFile) -> dict[str, object]:
 def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
     """Return the values to redact; the settings are loaded only if the user's file has a table `[redaction]`."""
     if "redaction" not in (read_small(locations.user_config) or ""):
-        return RedactionOptions(Keys(os.environ, locations.secrets).secrets())
-    known: RedactionOptions = import_module("tui_agent.session.fault_redaction").known_redaction(
+        return RedactionOptions(Keys(os.environ, locations.secrets).collect_secrets())
+    known: RedactionOptions = import_module("tui_agent.session.fault_redaction").load_redaction_options(
         os.environ, root
     )
     return known

@@ -8,14 +8,14 @@ import anyio
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.errors import ModelError
-from tui_agent.ports.model import Finished, ModelClient, ModelFault, ModelRequest, TextChunk, UsageChunk
+from tui_agent.ports.model import FinishChunk, ModelClient, ModelFault, ModelRequest, TextChunk, UsageChunk
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.units import format_duration, format_tokens
-from tui_agent.wiring.base import ground
-from tui_agent.wiring.models import model_factory
+from tui_agent.wiring.models import build_model_factory
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -47,9 +47,9 @@ def configure(parser: Parser) -> None:
 
 def list_models(arguments: argparse.Namespace) -> int:
     """Print the usable models, and the reason for each profile that cannot be used."""
-    base = ground(session_options(arguments, client="headless", interactive=False))
-    factory = model_factory(base)
-    models, unready = factory.available(), factory.unready()
+    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
+    factory = build_model_factory(base)
+    models, unready = factory.usable_models(), factory.unusable_profiles()
     if arguments.json:
         for info in models:
             say_json({**info.model_dump(mode="json"), "default": info.profile == base.config.model})
@@ -86,13 +86,13 @@ def price(amount: float | None) -> str:
 def check_model(arguments: argparse.Namespace) -> int:
     """Send a model one short question. Raises `ModelError` if it does not answer."""
     options = session_options(arguments, client="headless", interactive=False)
-    base = ground(options)
+    base = load_startup_context(options)
     config = base.config
-    info = model_factory(base).resolve(
+    info = build_model_factory(base).resolve(
         arguments.name or config.model, config.base_url, config.reasoning_effort
     )
     started = time.monotonic()
-    answer, usage = anyio.run(ask, model_factory(base).client(info), info)
+    answer, usage = anyio.run(ask, build_model_factory(base).client(info), info)
     duration = time.monotonic() - started
     if arguments.json:
         say_json(
@@ -131,7 +131,7 @@ async def ask(client: ModelClient, info: ModelInfo) -> tuple[str, Usage]:
                             pieces.append(text)
                         case UsageChunk(usage=chunk_usage):
                             usage = chunk_usage
-                        case Finished():
+                        case FinishChunk():
                             finished = True
                         case ModelFault(message=message, hint=hint):
                             raise ModelError(f"{info.profile} does not answer: {message}", hint=hint)

@@ -220,10 +220,12 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
         )
     data_dir: Path | None = values.get("data_dir")
     if values.get("theme"):
-        import_module("tui_agent.cli.theme_names").require(values["theme"], cwd, data_dir)
+        import_module("tui_agent.cli.theme_names").require_theme(values["theme"], cwd, data_dir)
     timeout = values.get("timeout_seconds")
     trusted_keys = (
-        import_module("tui_agent.cli.trust").keys_now(cwd.resolve()) if values.get("trust_project") else ()
+        import_module("tui_agent.cli.trust").current_trust_keys(cwd.resolve())
+        if values.get("trust_project")
+        else ()
     )
     return SessionOptions(
         cwd=cwd.resolve(),

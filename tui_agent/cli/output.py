@@ -11,20 +11,20 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
-from tui_agent.protocol.unicode_text import replaced
+from tui_agent.protocol.unicode_text import replace_invisible
 
 
-def printable(text: str, *, lines: bool = False) -> str:
+def escape_control(text: str, *, lines: bool = False) -> str:
     """Replace control and invisible characters by `�`; with `lines`, keep line breaks and tabs."""
     if text.isascii() and text.isprintable():
         return text
-    shown = replaced(text, "�", "\t" if lines else "")
+    shown = replace_invisible(text, "�", "\t" if lines else "")
     return shown if lines else shown.replace("\n", "�")
 
 
 def say(text: str, *, file: TextIO | None = None) -> None:
     """Print one or more lines for a person."""
-    print(printable(text, lines=True), file=file or sys.stdout)
+    print(escape_control(text, lines=True), file=file or sys.stdout)
 
 
 def warn(text: str) -> None:
@@ -65,26 +65,26 @@ def say_text(text: str) -> None:
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
     """Print columns as wide as their cells; the last column is not limited."""
-    cells = [[printable(cell) for cell in row] for row in rows]
+    cells = [[escape_control(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in [list(head), *cells]) for column in range(len(head))]
     for number, row in enumerate([list(head), *cells]):
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        print(faint(line) if number == 0 else line)
+        print(dim(line) if number == 0 else line)
 
 
-def coloured(file: TextIO | None = None) -> bool:
+def wants_colour(file: TextIO | None = None) -> bool:
     """Return True if the stream is a terminal that wants colour."""
     return (
         (file or sys.stdout).isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )
 
 
-def faint(text: str) -> str:
+def dim(text: str) -> str:
     """Dim text on a terminal that can show it."""
-    return f"\x1b[2m{text}\x1b[0m" if coloured() else text
+    return f"\x1b[2m{text}\x1b[0m" if wants_colour() else text
 
 
-def width() -> int:
+def terminal_width() -> int:
     """Return the terminal's width in columns; 120 if the output is not a terminal."""
     try:
         return os.get_terminal_size(1).columns

@@ -7,13 +7,13 @@ from pathlib import Path
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.config.layers import read_toml
-from tui_agent.config.user_file import keep_disabled
+from tui_agent.config.user_file import save_disabled_plugins
 from tui_agent.errors import UsageError
 from tui_agent.plugin_host.check import check_plugin
-from tui_agent.plugin_host.discover import Found, discover, usable_name
+from tui_agent.plugin_host.discover import FoundPlugin, discover, is_valid_name
 from tui_agent.plugin_host.loader import PluginHost
-from tui_agent.wiring.base import ground
 from tui_agent.wiring.plugins import plugin_places
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -41,7 +41,7 @@ from tui_agent.plugin_api import (
     Environment,
     PluginApi,
     Preview,
-    Reads,
+    ReadEffect,
     ToolContext,
     ToolResult,
     ToolSpec,
@@ -70,7 +70,7 @@ class CountWords:
         return args.path
 
     def effects(self, args: CountArgs) -> tuple[Effect, ...]:
-        return (Reads(path=args.path),)
+        return (ReadEffect(path=args.path),)
 
     async def preview(self, args: CountArgs, env: Environment) -> Preview:
         return Preview(blocks=())
@@ -102,18 +102,22 @@ def configure(parser: Parser) -> None:
     new = add_verb(verbs, "new", new_plugin, help="create a plugin in ./NAME", examples=EXAMPLES)
     new.add_argument("name", metavar="NAME", help="lower-case letters, digits and _")
     for on, verb, summary in ((True, "enable", "load a plugin"), (False, "disable", "stop loading a plugin")):
-        toggle = add_verb(verbs, verb, switch, help=summary, examples=EXAMPLES, groups=groups)
+        toggle = add_verb(verbs, verb, set_enabled, help=summary, examples=EXAMPLES, groups=groups)
         toggle.add_argument("name", metavar="NAME", help="a name from plugins list")
         toggle.set_defaults(on=on)
     checker = add_verb(
-        verbs, "check", check, help="load a plugin alone and report faults; runs its code", examples=EXAMPLES
+        verbs,
+        "check",
+        check_command,
+        help="load a plugin alone and report faults; runs its code",
+        examples=EXAMPLES,
     )
     checker.add_argument("path", metavar="PATH", type=Path, help="a plugin's folder or file")
 
 
-def switch(arguments: argparse.Namespace) -> int:
+def set_enabled(arguments: argparse.Namespace) -> int:
     """Enable or disable a plugin in the user's configuration."""
-    base = ground(session_options(arguments, client="headless", interactive=False))
+    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
     name: str = arguments.name
     known = sorted({plugin.name for plugin in discover(plugin_places(base))})
     path = base.config.paths.user_config
@@ -121,7 +125,7 @@ def switch(arguments: argparse.Namespace) -> int:
     if name not in known and name not in disabled:
         raise UsageError(f"Unknown plugin {name!r}.", hint=f"Available: {', '.join(known)}.")
     others = tuple(entry for entry in disabled if entry != name)
-    keep_disabled(path, others if arguments.on else (*others, name))
+    save_disabled_plugins(path, others if arguments.on else (*others, name))
     state = "on" if arguments.on else "off"
     if arguments.json:
         say_json({"name": name, "state": state, "path": str(path)})
@@ -132,16 +136,16 @@ def switch(arguments: argparse.Namespace) -> int:
 
 def list_plugins(arguments: argparse.Namespace) -> int:
     """Print a line for each plugin, also disabled ones, without importing any."""
-    base = ground(session_options(arguments, client="headless", interactive=False))
+    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
     host = PluginHost(plugin_places(base), base.config.plugins_disabled)
     rows = []
     names: set[str] = set()
-    for plugin in host.names():
+    for plugin in host.list_plugins():
         fault = plugin.fault or (
             f"Another plugin is already named {plugin.name}." if plugin.name in names else ""
         )
         names.add(plugin.name)
-        state = "off" if not host.enabled(plugin.name) else "broken" if fault else "on"
+        state = "off" if not host.is_enabled(plugin.name) else "broken" if fault else "on"
         if arguments.json:
             say_json(as_json(plugin, state, fault))
         rows.append([plugin.name, state, plugin.source, plugin.version, fault or plugin.description])
@@ -151,7 +155,7 @@ def list_plugins(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def as_json(found: Found, state: str, fault: str) -> dict[str, object]:
+def as_json(found: FoundPlugin, state: str, fault: str) -> dict[str, object]:
     """Return a plugin as a JSON object."""
     return {
         "name": found.name,
@@ -167,7 +171,7 @@ def as_json(found: Found, state: str, fault: str) -> dict[str, object]:
 def new_plugin(arguments: argparse.Namespace) -> int:
     """Create a small working plugin."""
     name: str = arguments.name
-    if not usable_name(name):
+    if not is_valid_name(name):
         raise UsageError(
             f"{name!r} is not a valid plugin name.",
             hint="Use lower-case letters, digits and _, a letter first.",
@@ -186,7 +190,7 @@ def new_plugin(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def check(arguments: argparse.Namespace) -> int:
+def check_command(arguments: argparse.Namespace) -> int:
     """Print a plugin's faults; return 1 if there are any."""
     report = check_plugin(arguments.path.expanduser())
     if arguments.json:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say
 from tui_agent.store.redaction.redactor import Hit, Redactor, clipped, merged, spliced
-from tui_agent.wiring.base import ground
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Redact or explain standard input."""
-    redactor = ground(session_options(arguments, client="headless", interactive=False)).redactor
+    redactor = load_startup_context(session_options(arguments, client="headless", interactive=False)).redactor
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     if arguments.explain:

@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import coloured, say, say_json, table
+from tui_agent.cli.output import say, say_json, table, wants_colour
 from tui_agent.errors import UsageError
 from tui_agent.tui.theme.theme import ROLES, ThemeFile, bundled_folder, contrast_pairs, discover
-from tui_agent.wiring.base import ground
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -29,7 +29,7 @@ def configure(parser: Parser) -> None:
 
 def themes(arguments: argparse.Namespace) -> tuple[dict[str, ThemeFile], list[str], str]:
     """Return the bundled and the user's themes, faults in theme files, and the configured theme's name."""
-    config = ground(session_options(arguments, client="headless", interactive=False)).config
+    config = load_startup_context(session_options(arguments, client="headless", interactive=False)).config
     available, faults = discover([bundled_folder(), config.paths.config_dir / "themes"])
     return available, [str(fault) for fault in faults], config.theme
 
@@ -85,7 +85,7 @@ def preview_theme(arguments: argparse.Namespace) -> int:
 
 def swatch(color: str) -> str:
     """Return six cells of a colour; empty if colour is not wanted."""
-    if not coloured():
+    if not wants_colour():
         return ""
     red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))
     return f"\x1b[48;2;{red};{green};{blue}m      \x1b[0m  "

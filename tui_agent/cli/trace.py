@@ -5,25 +5,25 @@ import dataclasses
 from pathlib import Path
 
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import say, say_json, warn, width
+from tui_agent.cli.output import say, say_json, terminal_width, warn
 from tui_agent.cli.run.parts import print_part
 from tui_agent.folds.base import fold
-from tui_agent.folds.text.labels import FAILURES, SPAN_STATES, TURN_ENDS
+from tui_agent.folds.text.labels import FAILURE_LABELS, SPAN_STATE_LABELS, TURN_END_LABELS
 from tui_agent.folds.trace.fold import Span, Trace, TraceView
-from tui_agent.folds.trace.measure_labels import told
+from tui_agent.folds.trace.measure_labels import measure_rows
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import Parts
-from tui_agent.store.damage_report import flaws
-from tui_agent.store.reader import read_records
-from tui_agent.store.verify import verify
+from tui_agent.store.damage_report import describe_damage
+from tui_agent.store.log_reader import read_records
+from tui_agent.store.verification import verify_session
 from tui_agent.units import format_cost, format_duration, format_time
-from tui_agent.wiring.base import ground
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
   tui-agent trace latest
   tui-agent trace ses_01 --spans
-  tui-agent trace ses_01 --parts --json | jq 'select(.changed)'
+  tui-agent trace ses_01 --parts --json | jq 'select(.changed_files)'
   tui-agent trace run_0123456789ab
   tui-agent trace ~/copied/events.jsonl
   tui-agent trace latest --json | jq .cost_usd
@@ -49,10 +49,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the summary of one session."""
-    store = ground(session_options(arguments, client="headless", interactive=False)).store
+    store = load_startup_context(session_options(arguments, client="headless", interactive=False)).store
     folder = store.find(arguments.id)
     records = read_records(folder)
-    for flaw in flaws(folder, records):
+    for flaw in describe_damage(folder, records):
         warn(flaw)
     if arguments.parts:
         for row in fold(Parts(), records):
@@ -72,11 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return 0
     say(f"session {folder.name}  {folder}")
-    for name, value in (*summary(metrics), *told(metrics)):
+    for name, value in (*summary(metrics), *measure_rows(metrics)):
         say(f"{name:<12} {value}")
     if arguments.spans:
         say("")
-        for span in in_order(spans):
+        for span in spans_in_order(spans):
             say(span_line(span))
     if metrics.final_answer:
         say(f"\n{metrics.final_answer}")
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def integrity(folder: Path) -> dict[str, object]:
     """Return the damage of the log and of the texts stored for it."""
-    problems = verify(folder)
+    problems = verify_session(folder)
     return {"ok": not problems, "problems": problems}
 
 
@@ -113,13 +113,13 @@ def summary(metrics: MetricsView) -> list[tuple[str, str]]:
         ("tokens", tokens),
         ("cost", cost),
         ("last turn", _end_label(metrics.last_turn_end)),
-        ("last failure", FAILURES.get(metrics.failure, metrics.failure)),
+        ("last failure", FAILURE_LABELS.get(metrics.failure, metrics.failure)),
     ]
     return [(name, value) for name, value in rows if value]
 
 
 def _end_label(reason: str) -> str:
-    return next((words for name, words in TURN_ENDS.items() if name == reason), reason)
+    return next((words for name, words in TURN_END_LABELS.items() if name == reason), reason)
 
 
 def kinds(metrics: MetricsView) -> str:
@@ -130,7 +130,7 @@ def kinds(metrics: MetricsView) -> str:
     return ", ".join([*counts, f"others {rest}"] if rest else counts)
 
 
-def in_order(trace: TraceView) -> list[Span]:
+def spans_in_order(trace: TraceView) -> list[Span]:
     """Return the spans in the order of the printed tree."""
     spans: list[Span] = []
     pending = list(reversed(trace.roots))
@@ -141,7 +141,7 @@ def in_order(trace: TraceView) -> list[Span]:
     return spans
 
 
-def tokens_of(span: Span) -> str:
+def format_tokens(span: Span) -> str:
     """Format a request's tokens; for other spans all output and the largest input."""
     tokens_in, tokens_out = span.tokens_in or 0, span.tokens_out or 0
     if span.estimated:
@@ -156,10 +156,10 @@ def tokens_of(span: Span) -> str:
 def span_line(span: Span) -> str:
     """Format one span, indented by its depth."""
     duration = "running" if span.duration_ms is None else format_duration(span.duration_ms / 1000)
-    tokens = f"  {tokens_of(span)}" if span.tokens_in or span.tokens_out else ""
-    state = "" if span.state == "done" else f"  {SPAN_STATES[span.state]}"
+    tokens = f"  {format_tokens(span)}" if span.tokens_in or span.tokens_out else ""
+    state = "" if span.state == "done" else f"  {SPAN_STATE_LABELS[span.state]}"
     line = (
         f"{'  ' * span.depth}{span.name}  {duration}{tokens}{state}  {' '.join(span.detail.split())}".rstrip()
     )
-    room = max(40, width())
+    room = max(40, terminal_width())
     return line if len(line) <= room else line[: room - 1] + "…"

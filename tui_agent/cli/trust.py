@@ -13,9 +13,9 @@ from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.config import trust
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.paths import Paths, find
-from tui_agent.config.project_powers import power
-from tui_agent.config.trust import Project, projects
+from tui_agent.config.paths import Paths, find_paths
+from tui_agent.config.project_effects import describe_effect
+from tui_agent.config.trust import Project, load_projects
 from tui_agent.errors import UsageError
 
 EXAMPLES = """\
@@ -26,7 +26,7 @@ examples:
   tui-agent trust --forget             forget the decision and ask again
   tui-agent trust --list               list all folders with a decision
 """
-WORDS = {
+STANDING_TEXTS = {
     "nothing": "has no files that could steer the program",
     "trusted": "is trusted with its current files",
     "without": "is used without its own files, as you decided",
@@ -55,15 +55,15 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError("DIR and --cwd name two folders.", hint="Use only one of them.")
         arguments.cwd = arguments.folder
     options = session_options(arguments, client="headless", interactive=True)
-    paths = find(options.cwd, os.environ)
+    paths = find_paths(options.cwd, os.environ)
     if arguments.list:
         return show_decisions(paths, as_json=arguments.json)
-    for project in projects(options, os.environ):
+    for project in load_projects(options, os.environ):
         if arguments.forget:
-            trust.forget(project.folder, paths)
+            trust.remove_decision(project.folder, paths)
         elif (arguments.yes or arguments.no) and project.files.files:
-            trust.decide(project.files, "trusted" if arguments.yes else "without", paths)
-    show(projects(options, os.environ), paths, as_json=arguments.json)
+            trust.save_decision(project.files, "trusted" if arguments.yes else "without", paths)
+    show(load_projects(options, os.environ), paths, as_json=arguments.json)
     return 0
 
 
@@ -73,12 +73,12 @@ def show(found: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
         rows = list(files_of(project, paths))
         if as_json:
             objects = [dict(zip(("mark", "file", "power"), row, strict=True)) for row in rows]
-            say_json({"folder": str(project.files.folder), "standing": project.standing, "files": objects})
+            say_json({"folder": str(project.files.folder), "standing": project.trust_state, "files": objects})
             continue
-        say(f"{project.files.folder} {WORDS[project.standing]}.")
+        say(f"{project.files.folder} {STANDING_TEXTS[project.trust_state]}.")
         if rows:
             table(rows, ["", "file", "what it could do"])
-    if not as_json and any(project.standing == "open" for project in found):
+    if not as_json and any(project.trust_state == "open" for project in found):
         say(
             "These files are not used. To trust them as they are, add --yes; to ignore them without asking, add --no."
         )
@@ -86,9 +86,9 @@ def show(found: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
 
 def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
     """Yield mark, name and power of each file; files deleted since the decision come last."""
-    marked = trust.marks(project.files, paths)
+    marked = trust.compare_files(project.files, paths)
     for file in project.files.files:
-        yield marked.get(file.name, ""), file.name, power(file)
+        yield marked.get(file.name, ""), file.name, describe_effect(file)
     for name, mark in marked.items():
         if mark == "gone":
             yield mark, name, ""
@@ -97,8 +97,8 @@ def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
 def show_decisions(paths: Paths, *, as_json: bool) -> int:
     """Print every folder with a decision, and if that decision still applies."""
     rows = []
-    for folder, decision in sorted(trust.decisions(paths).items()):
-        is_current = trust.holds(Path(folder), paths)
+    for folder, decision in sorted(trust.load_decisions(paths).items()):
+        is_current = trust.is_decision_current(Path(folder), paths)
         if as_json:
             entry = {
                 "folder": folder,
@@ -117,12 +117,12 @@ def show_decisions(paths: Paths, *, as_json: bool) -> int:
     return 0
 
 
-def keys_now(cwd: Path) -> tuple[str, ...]:
+def current_trust_keys(cwd: Path) -> tuple[str, ...]:
     """Return keys that trust the current contents of files that could steer a start in `cwd`.
 
     Raises `UsageError` if a file cannot be bound to its content.
     """
-    found = projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
+    found = load_projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
     for project in found:
         if project.files.fault:
             raise UsageError(

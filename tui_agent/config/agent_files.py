@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.config.files import read_small
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project_files import ProjectFiles
+from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, Role
 from tui_agent.protocol.ids import MAIN_AGENT
@@ -21,9 +21,9 @@ NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 RESERVED = frozenset({SUBTASK, INVESTIGATOR, MAIN_AGENT, "default"})
 FIELDS = ("name", "description", "tools", "model", "max_iterations", "read_only")
 """Fields that the front matter may have."""
-MOST_PROMPT = 40_000
-MOST_DESCRIPTION = 300
-MOST_ITERATIONS = 500
+MAX_PROMPT_CHARS = 40_000
+MAX_DESCRIPTION_CHARS = 300
+MAX_ITERATIONS = 500
 _FENCE = "---"
 _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
@@ -48,16 +48,16 @@ class NamedAgents:
     hidden: tuple[AgentFault, ...] = ()
 
 
-def named_agents(own: Path, user: Path, project: ProjectFiles | None) -> NamedAgents:
-    """Read the built-in agents (`own`), those of the user's folder and those of a trusted project."""
+def load_named_agents(built_in: Path, user: Path, project: ProjectFiles | None) -> NamedAgents:
+    """Read the built-in agents (`built_in`), those of the user's folder and those of a trusted project."""
     roles: dict[str, Role] = {}
     faults: list[AgentFault] = []
     hidden: list[AgentFault] = []
-    for files in (_read_folder(own, faults), _read_folder(user, faults), _read_project(project, faults)):
+    for files in (_read_folder(built_in, faults), _read_folder(user, faults), _read_project(project, faults)):
         nearer = _read_roles(files, faults)
         hidden += [_hidden_fault(roles[name], nearer[name]) for name in nearer if name in roles]
         roles |= nearer
-    users_hidden = tuple(fault for fault in hidden if Path(fault.source).parent != own)
+    users_hidden = tuple(fault for fault in hidden if Path(fault.source).parent != built_in)
     return NamedAgents(tuple(roles[name] for name in sorted(roles)), tuple(faults), users_hidden)
 
 
@@ -66,7 +66,7 @@ def _read_roles(files: Iterator[tuple[str, str]], faults: list[AgentFault]) -> d
     roles: dict[str, Role] = {}
     for source, text in files:
         try:
-            role = role_of(source, text)
+            role = parse_agent(source, text)
         except ConfigError as error:
             faults.append(AgentFault(source, error.message))
             continue
@@ -82,7 +82,7 @@ def _hidden_fault(far: Role, near: Role) -> AgentFault:
     return AgentFault(far.source, f"overridden by the agent {far.name} in {near.source}")
 
 
-def role_of(source: str, text: str) -> Role:
+def parse_agent(source: str, text: str) -> Role:
     """Parse one agent file. Raises `ConfigError` with the fault, without the file's name."""
     fields, body = _split_front_matter(text)
     unknown = sorted(set(fields) - set(FIELDS))
@@ -95,8 +95,8 @@ def role_of(source: str, text: str) -> Role:
         raise ConfigError(f"the name {name!r} is reserved")
     if not body:
         raise ConfigError("it has no instructions: write them below the second `---`")
-    if len(body) > MOST_PROMPT:
-        raise ConfigError(f"its instructions are longer than {MOST_PROMPT:,} characters")
+    if len(body) > MAX_PROMPT_CHARS:
+        raise ConfigError(f"its instructions are longer than {MAX_PROMPT_CHARS:,} characters")
     description = " ".join(str(fields.get("description", "")).split())
     model = str(fields.get("model", ""))
     iterations, read_only = (
@@ -108,7 +108,7 @@ def role_of(source: str, text: str) -> Role:
     return Role(
         name=name,
         prompt=body,
-        description=description[:MOST_DESCRIPTION],
+        description=description[:MAX_DESCRIPTION_CHARS],
         tools=_parse_tools(fields.get("tools")),
         model="" if model == "inherit" else model,
         max_iterations=iterations,
@@ -145,7 +145,7 @@ def _read_project(project: ProjectFiles | None, faults: list[AgentFault]) -> Ite
         ):
             continue
         try:
-            text = project.text(file.name) if project is not None else None
+            text = project.read_text(file.name) if project is not None else None
         except ConfigError as error:
             faults.append(AgentFault(file.name, _strip_name(file.name, error)))
             continue
@@ -212,8 +212,8 @@ def _parse_tools(value: str | list[str] | None) -> tuple[str, ...] | None:
 def _parse_iterations(value: str | list[str] | None) -> int | None:
     if value is None:
         return None
-    if not isinstance(value, str) or not value.isdecimal() or not 0 < int(value) <= MOST_ITERATIONS:
-        raise ConfigError(f"max_iterations must be a number from 1 to {MOST_ITERATIONS}")
+    if not isinstance(value, str) or not value.isdecimal() or not 0 < int(value) <= MAX_ITERATIONS:
+        raise ConfigError(f"max_iterations must be a number from 1 to {MAX_ITERATIONS}")
     return int(value)
 
 

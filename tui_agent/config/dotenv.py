@@ -11,7 +11,7 @@ _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)", re.DOTA
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
 
 
-def parse(text: str, name: str = ".env") -> dict[str, str]:
+def parse_dotenv(text: str, name: str = ".env") -> dict[str, str]:
     """Parse `NAME=value` lines with `export`, comments, single quotes and double quotes (with escapes)."""
     values: dict[str, str] = {}
     for number, raw in enumerate(text.splitlines(), 1):

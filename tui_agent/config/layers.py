@@ -17,12 +17,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tui_agent.config import dotenv
-from tui_agent.config.files import read_small
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.paths import Paths, find
-from tui_agent.config.project_powers import refused_key
+from tui_agent.config.paths import Paths, find_paths
+from tui_agent.config.project_effects import refusal_of_settings
 from tui_agent.config.settings import Config, HookSettings, ModelProfile
-from tui_agent.config.trust import Project, projects, ruling
+from tui_agent.config.small_files import read_small
+from tui_agent.config.trust import Project, find_main_project, load_projects
 from tui_agent.errors import ConfigError
 
 Tree = dict[str, Any]
@@ -77,21 +77,24 @@ class _Layers:
         self.add(layer, origin)
 
 
-def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None) -> Config:
+def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None) -> Config:
     """Return the effective configuration of one start. Raises `ConfigError` with file, line, key and what to
     do.
 
     `here` is the folder the program was started in, if it differs from `options.cwd`; its `.env` counts too.
     """
-    folders = projects(options, environ, here=here)
-    project = ruling(folders, options, environ)
+    folders = load_projects(options, environ, here=here)
+    project = find_main_project(folders, options, environ)
     files = _env_files(folders)
     variables = {**_flatten(files), **environ}
     variable_origins = {
         name: f"{file} ({name})" for file, values in files.items() for name in values if name not in environ
     }
     # A project's file must not move the user's configuration, and with it the trust list.
-    default, relocated = find(options.cwd, environ), find(options.cwd, variables, options.data_dir)
+    default, relocated = (
+        find_paths(options.cwd, environ),
+        find_paths(options.cwd, variables, options.data_dir),
+    )
     paths = Paths(default.config_dir, relocated.data_dir, relocated.cache_dir, default.project)
     layers = _Layers()
     _add_variables(layers, FALLBACKS, variables, variable_origins)
@@ -108,7 +111,7 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
     _add_folders(layers, options, variables, paths)
     config = _validate(layers.tree, layers.origins)
     final_paths = Paths(paths.config_dir, config.data_dir, config.cache_dir, paths.project)
-    return config.placed(
+    return config.with_origins(
         origins=layers.origins,
         paths=final_paths,
         projects=folders,
@@ -137,9 +140,9 @@ def _hook_tables(tree: Tree) -> list[Any]:
 
 def _project_layer(project: Project, path: Path) -> Tree:
     """Return the configuration of a trusted project; empty otherwise."""
-    text = project.files.own("config.toml") if project.trusted else None
+    text = project.files.read_own("config.toml") if project.is_trusted else None
     tree = {} if text is None else _parse_toml(text, path)
-    if refused := refused_key(tree):
+    if refused := refusal_of_settings(tree):
         raise ConfigError(f"{path}: {refused}.", hint="Set it in your own configuration file.")
     return tree
 
@@ -158,7 +161,7 @@ def _add_variables(
             layers.set(key, value, files.get(name, f"environment {name}"))
 
 
-def environment(
+def merge_environment(
     options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
 ) -> dict[str, str]:
     """Return the environment merged over the `.env` files of trusted folders, as a new mapping.
@@ -166,17 +169,17 @@ def environment(
     The folders are the project, `--cwd` and `here`. The real environment wins; among files, the one of
     `--cwd`.
     """
-    return {**_flatten(_env_files(projects(options, environ, here=here))), **environ}
+    return {**_flatten(_env_files(load_projects(options, environ, here=here))), **environ}
 
 
 def _env_files(folders: Sequence[Project]) -> dict[Path, dict[str, str]]:
     """Return the variables of each trusted `.env` file; the later one wins."""
     files: dict[Path, dict[str, str]] = {}
     for project in folders:
-        text = project.files.text(".env") if project.trusted else None
+        text = project.files.read_text(".env") if project.is_trusted else None
         if text is not None:
             path = project.folder / ".env"
-            files[path] = dotenv.parse(text, str(path))
+            files[path] = dotenv.parse_dotenv(text, str(path))
     return files
 
 

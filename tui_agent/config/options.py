@@ -43,7 +43,7 @@ class SessionOptions:
     theme: str | None = None
     prompt: str | None = None
     """First message, sent by the app when it is ready."""
-    keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    typed_keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Variables and keys typed for this run only; kept in memory and used before all others."""
     interactive: bool = True
     """Someone can answer questions. If False, calls that need approval are denied."""
@@ -55,7 +55,7 @@ class SessionOptions:
     """`cwd` was given explicitly: a session whose own workspace is gone continues there."""
 
     @property
-    def attended(self) -> bool:
+    def is_attended(self) -> bool:
         """True if someone can answer questions. Never for headless runs and evals, which would wait forever."""
         return self.interactive and self.client not in ("headless", "eval")
 
@@ -80,6 +80,8 @@ class SessionOptions:
         values["readable"] = tuple(map(str, readable)) if isinstance(readable, list) else ()
         trusted = values.get("trusted_once")
         values["trusted_once"] = tuple(map(str, trusted)) if isinstance(trusted, list) else ()
-        keys = values.get("keys")
-        values["keys"] = tuple((str(name), str(key)) for name, key in keys) if isinstance(keys, list) else ()
+        keys = values.get("typed_keys")
+        values["typed_keys"] = (
+            tuple((str(name), str(key)) for name, key in keys) if isinstance(keys, list) else ()
+        )
         return cls(**values)  # type: ignore[arg-type]

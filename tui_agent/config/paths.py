@@ -12,7 +12,7 @@ import platformdirs
 
 from tui_agent.errors import ConfigError
 
-APP = "tui-agent"
+APP_NAME = "tui-agent"
 PROJECT_FOLDER = ".tui_agent"
 
 
@@ -57,24 +57,24 @@ class Paths:
         return self.config_dir / "trusted"
 
 
-def beside_sessions(data_dir: Path) -> Path:
+def local_repo_maps(data_dir: Path) -> Path:
     """Return the folder for repository maps when sessions have their own data folder."""
     return data_dir / "repomap"
 
 
-def screen_faults(data_dir: Path) -> Path:
+def screen_error_log(data_dir: Path) -> Path:
     """Return the log of errors on the app's screen: newest last, each after a line with time and session."""
     return data_dir / "reports" / "screen.log"
 
 
-def private_data(data_dir: Path) -> tuple[Path, ...]:
+def private_folders(data_dir: Path) -> tuple[Path, ...]:
     """Return the parts of the data folder with copies of the user's files and prompts, which commands never
     need.
     """
     return tuple(data_dir / name for name in ("sessions", "sandbox", "drafts", "reports", "prompts.jsonl"))
 
 
-def find(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = None) -> Paths:
+def find_paths(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = None) -> Paths:
     """Return the paths for a start in `cwd`. `data_dir` (the option) wins over `TUI_AGENT_HOME`."""
     home = _home_user_folder(environ)
     home_variable = environ.get("TUI_AGENT_HOME", "")
@@ -124,13 +124,13 @@ def _home_user_folder(environ: Mapping[str, str]) -> Path:
 def _user_folder(kind: str, environ: Mapping[str, str], home: Path) -> Path:
     override = environ.get(f"XDG_{kind.upper()}_HOME", "")
     if override and Path(override).is_absolute():
-        return Path(override) / APP
+        return Path(override) / APP_NAME
     if sys.platform == "darwin":
-        dirs = platformdirs.PlatformDirs(APP, appauthor=False)
+        dirs = platformdirs.PlatformDirs(APP_NAME, appauthor=False)
         return Path(
             {"config": dirs.user_config_dir, "data": dirs.user_data_dir}.get(kind, dirs.user_cache_dir)
         )
-    return home / {"config": ".config", "data": ".local/share", "cache": ".cache"}[kind] / APP
+    return home / {"config": ".config", "data": ".local/share", "cache": ".cache"}[kind] / APP_NAME
 
 
 def _expand_home(text: str, home: Path) -> Path:

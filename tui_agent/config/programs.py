@@ -30,7 +30,7 @@ def find_program(name: str, workspace: Path, environ: Mapping[str, str]) -> str 
     return path
 
 
-def find_outside(name: str, environ: Mapping[str, str]) -> str | None:
+def find_system_program(name: str, environ: Mapping[str, str]) -> str | None:
     """Call `find_program` for the current folder; None also if that folder is gone."""
     try:
         return find_program(name, Path.cwd(), environ)

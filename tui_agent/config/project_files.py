@@ -13,8 +13,8 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from tui_agent.config.files import read_regular, text_of
 from tui_agent.config.paths import PROJECT_FOLDER
+from tui_agent.config.small_files import decode_text, read_regular
 
 LONE_FILES = (".env", ".mcp.json")
 """Project files outside `.tui_agent/`."""
@@ -62,25 +62,25 @@ class ProjectFiles:
     @cached_property
     def key(self) -> str:
         """One digest of the folder's path and content."""
-        return key_of(self.folder, self.digests)
+        return content_key(self.folder, self.digests)
 
-    def text(self, name: str) -> str | None:
+    def read_text(self, name: str) -> str | None:
         """Return a file's text; None if it does not exist. Raises `ConfigError` if it is not text."""
         file = next((other for other in self.files if other.name == name and not other.fault), None)
-        return None if file is None else text_of(file.content, self.folder / name)
+        return None if file is None else decode_text(file.content, self.folder / name)
 
-    def own(self, name: str) -> str | None:
+    def read_own(self, name: str) -> str | None:
         """Return the text of a file in the project's `.tui_agent` folder."""
-        return self.text(f"{PROJECT_FOLDER}/{name}")
+        return self.read_text(f"{PROJECT_FOLDER}/{name}")
 
 
-def key_of(folder: Path, digests: Mapping[str, str]) -> str:
+def content_key(folder: Path, digests: Mapping[str, str]) -> str:
     """Return one digest of a folder's path and its files' digests."""
     parts = [str(folder), *(f"{len(name)}:{name}{digest}" for name, digest in sorted(digests.items()))]
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def look(folder: Path) -> ProjectFiles:
+def read_project_files(folder: Path) -> ProjectFiles:
     """Read the files of `folder` that can configure the program."""
     real = folder.resolve()
     try:
@@ -138,7 +138,7 @@ class _ProjectReader:
             return ProjectFile(shown, fault=f"is a link to {os.readlink(name, dir_fd=within)}")
         if not stat.S_ISREG(mode):
             return ProjectFile(shown, fault=_describe_kind(mode))
-        content = read_regular(name, self._bytes + 1, os.O_NOFOLLOW, within=within)
+        content = read_regular(name, self._bytes + 1, os.O_NOFOLLOW, folder_fd=within)
         if content is None:
             return ProjectFile(shown, fault="is not a regular file")
         if len(content) > self._bytes:

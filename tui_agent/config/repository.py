@@ -6,8 +6,8 @@ Invariant: runs nothing and reads no configuration of the repository.
 from dataclasses import dataclass
 from pathlib import Path
 
-POINTER_LENGTH = 4_096
-MOST_BYTES = 1_000_000
+MAX_POINTER_BYTES = 4_096
+MAX_BYTES = 1_000_000
 _BRANCH = "refs/heads/"
 
 
@@ -16,8 +16,8 @@ class Repository:
     """A user's repository: top folder, git folder, and the git folder its worktrees share."""
 
     top: Path
-    own: Path
-    common: Path
+    git_folder: Path
+    common_folder: Path
 
     @property
     def branch(self) -> str:
@@ -35,15 +35,20 @@ class Repository:
         if not name.startswith("refs/") or ".." in name:
             return ""
         commit = next(
-            (text for folder in (self.own, self.common) if (text := small_text(folder / name).strip())), ""
+            (
+                text
+                for folder in (self.git_folder, self.common_folder)
+                if (text := read_small_text(folder / name).strip())
+            ),
+            "",
         )
         return commit if _is_commit_id(commit) else self._packed_commit(name)
 
     def _read_head(self) -> str:
-        return small_text(self.own / "HEAD", POINTER_LENGTH).strip()
+        return read_small_text(self.git_folder / "HEAD", MAX_POINTER_BYTES).strip()
 
     def _packed_commit(self, name: str) -> str:
-        for line in small_text(self.common / "packed-refs", 16 * MOST_BYTES).splitlines():
+        for line in read_small_text(self.common_folder / "packed-refs", 16 * MAX_BYTES).splitlines():
             commit, _, ref = line.partition(" ")
             if ref == name and _is_commit_id(commit):
                 return commit
@@ -55,17 +60,17 @@ def find_repository(folder: Path) -> Repository | None:
     for top in (folder, *folder.parents):
         own = _resolve_git_folder(top / ".git")
         if own is not None and (own / "HEAD").is_file():
-            shared = small_text(own / "commondir").strip()
+            shared = read_small_text(own / "commondir").strip()
             common = (own / shared).resolve() if shared else own
             if (common / "objects").is_dir():
                 return Repository(top, own, common)
     return None
 
 
-def small_text(path: Path, most: int = MOST_BYTES) -> str:
-    """Return the content of a regular file; empty if it is missing, unreadable or above `most` bytes."""
+def read_small_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
+    """Return the content of a regular file; empty if it is missing, unreadable or above `max_bytes` bytes."""
     try:
-        if not path.is_file() or path.stat().st_size > most:
+        if not path.is_file() or path.stat().st_size > max_bytes:
             return ""
         return path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError:
@@ -75,7 +80,7 @@ def small_text(path: Path, most: int = MOST_BYTES) -> str:
 def _resolve_git_folder(git_path: Path) -> Path | None:
     if git_path.is_dir():
         return git_path.resolve()
-    text = small_text(git_path, POINTER_LENGTH)
+    text = read_small_text(git_path, MAX_POINTER_BYTES)
     if not text.startswith("gitdir: "):
         return None
     return (git_path.parent / text.removeprefix("gitdir: ").rstrip("\r\n")).resolve()

@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError
 from tui_agent.config.paths import Paths
 from tui_agent.config.project_files import ProjectFiles
 from tui_agent.config.trust import Project
-from tui_agent.ports.hook import TIME_LIMIT_S, TOOL_EVENTS
+from tui_agent.ports.hook import DEFAULT_TIME_LIMIT_S, TOOL_EVENTS
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.hook import HookEvent, HookSource
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
@@ -36,9 +36,9 @@ VariableName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][
 """The full name of an environment variable."""
 Symbols: TypeAlias = Literal["auto", "unicode", "ascii"]
 Motion: TypeAlias = Literal["auto", "on", "off"]
-EVERY = ("", "*")
+MATCH_ALL = ("", "*")
 """Matchers that match every tool."""
-LONGEST_S = 600.0
+MAX_TIMEOUT_S = 600.0
 
 
 class Table(BaseModel):
@@ -60,14 +60,14 @@ class HookSettings(Table):
         description="Regular expression for the whole tool name (run_command, write_file|edit); empty: every tool.",
     )
     timeout: float = Field(
-        TIME_LIMIT_S, gt=0, le=LONGEST_S, description="Seconds before the command is stopped."
+        DEFAULT_TIME_LIMIT_S, gt=0, le=MAX_TIMEOUT_S, description="Seconds before the command is stopped."
     )
 
     @field_validator("matcher")
     @classmethod
     def _check_matcher(cls, matcher: str) -> str:
         try:
-            re.compile("" if matcher in EVERY else matcher)
+            re.compile("" if matcher in MATCH_ALL else matcher)
         except re.error as error:
             raise ValueError(f"not a valid regular expression: {error}") from error
         return matcher
@@ -81,7 +81,7 @@ class HookSettings(Table):
     @property
     def pattern(self) -> re.Pattern[str] | None:
         """The compiled pattern for whole tool names; None: every tool."""
-        return None if self.matcher in EVERY else re.compile(self.matcher)
+        return None if self.matcher in MATCH_ALL else re.compile(self.matcher)
 
 
 class ModelProfile(Table):
@@ -307,7 +307,7 @@ class Config(Table):
         return self._paths
 
     @property
-    def trusted(self) -> bool:
+    def is_trusted(self) -> bool:
         """True if the project's own files (configuration, plugins, `.env`) may be used."""
         return self.project is not None
 
@@ -317,17 +317,17 @@ class Config(Table):
 
         Always use these, never the files on disk, which may have changed since.
         """
-        return self._project.files if self._project is not None and self._project.trusted else None
+        return self._project.files if self._project is not None and self._project.is_trusted else None
 
     @property
-    def undecided(self) -> tuple[ProjectFiles, ...]:
+    def undecided_projects(self) -> tuple[ProjectFiles, ...]:
         """Files of the project, working and starting folders for which the user has not decided about trust."""
-        return tuple(project.files for project in self._projects if project.standing == "open")
+        return tuple(project.files for project in self._projects if project.trust_state == "open")
 
     @property
-    def ignored(self) -> tuple[Path, ...]:
+    def ignored_files(self) -> tuple[Path, ...]:
         """Files that are not used because their folder is not trusted."""
-        untrusted = [project for project in self._projects if project.standing in ("open", "without")]
+        untrusted = [project for project in self._projects if project.trust_state in ("open", "without")]
         return tuple(project.folder / file.name for project in untrusted for file in project.files.files)
 
     @property
@@ -349,7 +349,7 @@ class Config(Table):
         layers = sorted({layer for name, layer in self._origins.items() if name.startswith(f"{key}.")})
         return ", ".join(layers) or self._origins.get(key.rpartition(".")[0], "default")
 
-    def placed(
+    def with_origins(
         self,
         *,
         origins: dict[str, str],

@@ -12,72 +12,72 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from tui_agent.config.files import write_private
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.paths import PROJECT_FOLDER, Paths, find
-from tui_agent.config.project_files import ProjectFiles, key_of, look
-from tui_agent.config.project_powers import refused_config
+from tui_agent.config.paths import PROJECT_FOLDER, Paths, find_paths
+from tui_agent.config.project_effects import refusal_of_files
+from tui_agent.config.project_files import ProjectFiles, content_key, read_project_files
+from tui_agent.config.small_files import write_private
 from tui_agent.errors import ConfigError
 
 Decision: TypeAlias = Literal["trusted", "without"]
-Standing: TypeAlias = Literal["nothing", "trusted", "without", "open"]
+TrustState: TypeAlias = Literal["nothing", "trusted", "without", "open"]
 """Trust state of a folder: it has no such files; they are used; the user left them out; undecided."""
-Mark: TypeAlias = Literal["", "new", "changed", "gone"]
+FileChange: TypeAlias = Literal["", "new", "changed", "gone"]
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class TrustDecision:
     """The user's decision about a folder, and the content it covers (name to digest)."""
 
     decision: Decision
     files: Mapping[str, str]
 
 
-def standing(found: ProjectFiles, paths: Paths, once: Collection[str] = ()) -> Standing:
-    """Return the trust state of these files. `once` are content keys that are trusted for this run only."""
-    if not found.files:
+def trust_state(files: ProjectFiles, paths: Paths, trusted_once: Collection[str] = ()) -> TrustState:
+    """Return the trust state of these files. `trusted_once` are content keys that are trusted for this run only."""
+    if not files.files:
         return "nothing"
-    if found.key in once and not found.fault:
+    if files.key in trusted_once and not files.fault:
         return "trusted"
-    decided = decisions(paths).get(str(found.folder))
-    if decided is None or dict(decided.files) != _digests(found):
+    decided = load_decisions(paths).get(str(files.folder))
+    if decided is None or dict(decided.files) != _digests(files):
         return "open"
-    return "open" if found.fault and decided.decision == "trusted" else decided.decision
+    return "open" if files.fault and decided.decision == "trusted" else decided.decision
 
 
-def marks(found: ProjectFiles, paths: Paths) -> dict[str, Mark]:
+def compare_files(files: ProjectFiles, paths: Paths) -> dict[str, FileChange]:
     """Return how each file differs from the last decision; empty if there was none."""
-    decision = decisions(paths).get(str(found.folder))
+    decision = load_decisions(paths).get(str(files.folder))
     if decision is None:
         return {}
-    before, now = decision.files, _digests(found)
-    changes: dict[str, Mark] = {name: "gone" for name in before if name not in now}
+    before, now = decision.files, _digests(files)
+    changes: dict[str, FileChange] = {name: "gone" for name in before if name not in now}
     for name, digest in now.items():
         if before.get(name) != digest:
             changes[name] = "changed" if name in before else "new"
     return changes
 
 
-def decide(found: ProjectFiles, decision: Decision, paths: Paths) -> None:
+def save_decision(files: ProjectFiles, decision: Decision, paths: Paths) -> None:
     """Save the user's decision about exactly these files. Raises `ConfigError` if they cannot be trusted."""
-    if decision == "trusted" and found.fault:
+    if decision == "trusted" and files.fault:
         raise ConfigError(
-            f"{found.folder} cannot be trusted: {found.fault}.",
+            f"{files.folder} cannot be trusted: {files.fault}.",
             hint="Only regular files can be trusted. Replace it with one, or remove it.",
         )
-    if decision == "trusted" and (refused := refused_config(found)):
+    if decision == "trusted" and (refused := refusal_of_files(files)):
         raise ConfigError(
-            f"{found.folder} cannot be trusted: {refused}.",
+            f"{files.folder} cannot be trusted: {refused}.",
             hint=f"Remove it from {PROJECT_FOLDER}/config.toml, or continue without these files.",
         )
-    listed = decisions(paths)
-    _drop_copy(found.folder, listed.get(str(found.folder)), paths)
-    _write(paths, {**listed, str(found.folder): Decided(decision, _digests(found))})
+    listed = load_decisions(paths)
+    _drop_copy(files.folder, listed.get(str(files.folder)), paths)
+    _write(paths, {**listed, str(files.folder): TrustDecision(decision, _digests(files))})
 
 
-def forget(folder: Path, paths: Paths) -> bool:
+def remove_decision(folder: Path, paths: Paths) -> bool:
     """Remove the decision about a folder; return False if there was none."""
-    listed, real = decisions(paths), folder.resolve()
+    listed, real = load_decisions(paths), folder.resolve()
     removed = listed.pop(str(real), None)
     if removed is None:
         return False
@@ -86,12 +86,12 @@ def forget(folder: Path, paths: Paths) -> bool:
     return True
 
 
-def holds(folder: Path, paths: Paths) -> bool:
+def is_decision_current(folder: Path, paths: Paths) -> bool:
     """Return True if the decision about a folder still covers the files that it has now."""
-    return standing(look(folder), paths) in ("trusted", "without")
+    return trust_state(read_project_files(folder), paths) in ("trusted", "without")
 
 
-def decisions(paths: Paths) -> dict[str, Decided]:
+def load_decisions(paths: Paths) -> dict[str, TrustDecision]:
     """Return all decisions by the folder's real path."""
     try:
         listed = json.loads(paths.trust.read_text(encoding="utf-8"))["folders"]
@@ -100,12 +100,12 @@ def decisions(paths: Paths) -> dict[str, Decided]:
         return {}  # a damaged list trusts nothing
 
 
-def _parse_decision(entry: Mapping[str, object]) -> Decided:
+def _parse_decision(entry: Mapping[str, object]) -> TrustDecision:
     files = entry["files"]
     if not isinstance(files, dict):
         raise TypeError
     decision: Decision = "trusted" if entry["decision"] == "trusted" else "without"
-    return Decided(decision, {str(name): str(digest) for name, digest in files.items()})
+    return TrustDecision(decision, {str(name): str(digest) for name, digest in files.items()})
 
 
 def _digests(files: ProjectFiles) -> dict[str, str]:
@@ -113,12 +113,12 @@ def _digests(files: ProjectFiles) -> dict[str, str]:
     return {file.name: file.fault or file.digest for file in files.files}
 
 
-def _drop_copy(folder: Path, decided: Decided | None, paths: Paths) -> None:
+def _drop_copy(folder: Path, decided: TrustDecision | None, paths: Paths) -> None:
     if decided is not None and decided.decision == "trusted":
-        shutil.rmtree(paths.trusted_copies / key_of(folder, decided.files), ignore_errors=True)
+        shutil.rmtree(paths.trusted_copies / content_key(folder, decided.files), ignore_errors=True)
 
 
-def _write(paths: Paths, listed: Mapping[str, Decided]) -> None:
+def _write(paths: Paths, listed: Mapping[str, TrustDecision]) -> None:
     plain = {
         folder: {"decision": decided.decision, "files": dict(decided.files)}
         for folder, decided in listed.items()
@@ -132,34 +132,36 @@ class Project:
 
     folder: Path
     files: ProjectFiles
-    standing: Standing
+    trust_state: TrustState
 
     @property
-    def trusted(self) -> bool:
+    def is_trusted(self) -> bool:
         """True if the project's files are used."""
-        return self.standing == "trusted"
+        return self.trust_state == "trusted"
 
 
-def projects(
+def load_projects(
     options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
 ) -> tuple[Project, ...]:
     """Return the starting folder (`here`), the project and the working folder, nearest last; each is read
     once.
     """
-    paths = find(options.cwd, environ)
+    paths = find_paths(options.cwd, environ)
     loaded: list[Project] = []
     for folder in dict.fromkeys((here or options.cwd, paths.project, options.cwd)):
-        files = look(folder)
+        files = read_project_files(folder)
         if folder != paths.project and not any(file.name == ".env" for file in files.files):
             continue  # outside the project only `.env` counts
-        state = standing(files, paths, options.trusted_once)
+        state = trust_state(files, paths, options.trusted_once)
         if state == "open" and options.ignore_project:
             state = "without"
         loaded.append(Project(folder, files, state))
     return tuple(loaded)
 
 
-def ruling(looked: Sequence[Project], options: SessionOptions, environ: Mapping[str, str]) -> Project:
+def find_main_project(
+    projects: Sequence[Project], options: SessionOptions, environ: Mapping[str, str]
+) -> Project:
     """Return the project whose `.tui_agent/` counts."""
-    folder = find(options.cwd, environ).project
-    return next(project for project in looked if project.folder == folder)
+    folder = find_paths(options.cwd, environ).project
+    return next(project for project in projects if project.folder == folder)

@@ -12,30 +12,30 @@ from collections.abc import Mapping, Sequence
 from glob import escape
 from pathlib import Path
 
-from tui_agent.config.files import read_small
+from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 
 _TABLE = re.compile(r"\s*\[")
 
 
-def model_lines(model: str, base_url: str) -> list[str]:
+def format_model_lines(model: str, base_url: str) -> list[str]:
     """Return the TOML lines that make this the start model."""
     return [f"{key} = {_toml_string(value)}" for key, value in _model_keys(model, base_url) if value]
 
 
-def keep_model(path: Path, model: str, base_url: str) -> None:
+def save_model(path: Path, model: str, base_url: str) -> None:
     """Make this the start model. Raises `ConfigError` and leaves the file unchanged."""
     target = path.resolve()
     before = read_small(target) or ""
     after = before
     for key, value in _model_keys(model, base_url):
         after = _set_top_value(after, key, value)
-    lines = ", ".join(model_lines(model, base_url))
+    lines = ", ".join(format_model_lines(model, base_url))
     fault = ConfigError(f"{path} could not be changed safely.", hint=f"Write it yourself: {lines}")
     _replace_checked(target, before, after, dict(_model_keys(model, base_url)), fault)
 
 
-def keep_disabled(path: Path, names: tuple[str, ...]) -> None:
+def save_disabled_plugins(path: Path, names: tuple[str, ...]) -> None:
     """Set the plugins that are not loaded. Raises `ConfigError` and leaves the file unchanged."""
     target = path.resolve()
     before = read_small(target) or ""
@@ -45,7 +45,7 @@ def keep_disabled(path: Path, names: tuple[str, ...]) -> None:
     _replace_checked(target, before, after, {"plugins_disabled": list(names)}, fault)
 
 
-def keep_readable(path: Path, files: Sequence[str]) -> None:
+def save_readable_files(path: Path, files: Sequence[str]) -> None:
     """Let commands read these workspace files too. Raises `ConfigError` and leaves the file unchanged."""
     target = path.resolve()
     before = read_small(target) or ""

@@ -10,20 +10,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tui_agent.context.budgets import KEPT, LEFT_OUT, NOT_SENT, Room
-from tui_agent.context.rules import RULES, cut_rules
+from tui_agent.context.budgets import ALWAYS_SENT, EXCLUDED_FRAGMENTS, EXCLUDED_MESSAGES, Room
+from tui_agent.context.instruction_limits import RULES_LABEL, cut_rules
 from tui_agent.context.summary import CutText
 from tui_agent.context.token_counts import (
-    Counted,
-    History,
+    MessageCount,
     SectionShare,
+    TokenCounts,
     required_tokens,
     sections_of,
     split_shares,
 )
 from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
-from tui_agent.context.window_fit import Fitted, Fitting
-from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
+from tui_agent.context.window_fit import FittedHistory, HistoryFitter
+from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
 from tui_agent.ports.middleware import Fragment
 from tui_agent.ports.model import ToolSchema
 from tui_agent.protocol.events.context import (
@@ -39,16 +39,16 @@ from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import ContextMode, ModelInfo
 
 SEPARATOR = "\n\n---\n\n"
-BEHIND: Final[SectionName] = "working_memory"
+TRAILING_SECTION: Final[SectionName] = "working_memory"
 """Fragments of this section change within a turn, so they come after the history and what precedes them stays cached.
 They are the first to be dropped if space is short.
 """
-PORTION = 0.25
+SHORTEN_FRACTION = 0.25
 """Fraction of the room by which a history that is too long is shortened at once.
 
 With smaller fractions nearly every request would begin differently, and nothing could be cached.
 """
-WORDS_PORTION = 0.10
+CUT_FRACTION = 0.10
 """The same for the user's words, which are cut only a little more than necessary."""
 PINNED: Final = "a pinned message"
 PINNED_SHORT: Final = "a pinned message is shortened: no room"
@@ -70,7 +70,7 @@ SECTION_ORDER: tuple[SectionName, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestInput:
     """The input for one request.
 
     `answer`: tokens reserved for the answer; `session_context`: state taken over from an earlier session.
@@ -84,18 +84,18 @@ class Wanted:
     answer: int = 0
     mode: ContextMode = "pack"
     session_context: str = ""
-    learnt: LearntWindow = NOTHING
+    learnt: InferredWindow = UNKNOWN_WINDOW
     """The window sizes learnt from the provider's acceptances and refusals."""
     pinned: Collection[int] = ()
     """The events of messages that the user pinned."""
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedRequest:
     """A system prompt, the messages after it, and the manifest of the whole request.
 
     `needed` and `chars`: tokens and characters of the request before it was shortened, except for `cuts`, which are user
-    messages and summaries that the window cannot hold. `short`: sections that were shortened. `last`: maximum tokens if the
+    messages and summaries that the window cannot hold. `short`: sections that were shortened. `max_tokens`: maximum tokens if the
     user's words need them; None if unknown.
     """
 
@@ -113,12 +113,12 @@ class Packed:
 class _Draft:
     """A request while it is packed: its input, its limit, its pieces, and the size of each section so far."""
 
-    wanted: Wanted
+    wanted: RequestInput
     room: Room
     fragments: Sequence[Fragment]
     texts: dict[str, str]
     """The text of each fragment by id."""
-    counted: Sequence[Counted]
+    counted: Sequence[MessageCount]
     sections: Sequence[SectionName]
     """The section of each counted message."""
     shares: dict[SectionName, SectionShare]
@@ -131,7 +131,7 @@ class _Draft:
     @property
     def required(self) -> int:
         """The tokens of what is never shortened."""
-        return sum(self.shares[name].tokens for name in KEPT) + sum(map(required_tokens, self.counted))
+        return sum(self.shares[name].tokens for name in ALWAYS_SENT) + sum(map(required_tokens, self.counted))
 
 
 class Assembly:
@@ -139,18 +139,18 @@ class Assembly:
 
     def __init__(self, tokens: Tokens | None = None) -> None:
         self.tokens = tokens or Tokens()
-        self._history = History(self.tokens)
-        self._fitting = Fitting(self._history.one)
+        self._history = TokenCounts(self.tokens)
+        self._fitting = HistoryFitter(self._history.count_message)
         self._tool_sizes: dict[str, tuple[ToolSchema, int, int]] = {}
         self._text_sizes: dict[str, int] = {}
 
     def begin_counting(self) -> None:
         """Load the tokenizer and use it from now on. Blocks for a tenth of a second."""
         self.tokens.load()
-        self._history, self._text_sizes, self._tool_sizes = History(self.tokens), {}, {}
-        self._fitting = Fitting(self._history.one)
+        self._history, self._text_sizes, self._tool_sizes = TokenCounts(self.tokens), {}, {}
+        self._fitting = HistoryFitter(self._history.count_message)
 
-    def prepare(self, wanted: Wanted) -> None:
+    def prepare(self, wanted: RequestInput) -> None:
         """Count a request's content in advance, so that `pack` counts only what is new.
 
         It may be called in a thread while nothing is being packed.
@@ -163,9 +163,9 @@ class Assembly:
         for fragment in _selected_fragments(wanted):
             self._clip(fragment, SectionShare())
 
-    def pack(self, wanted: Wanted) -> Packed:
+    def pack(self, wanted: RequestInput) -> PackedRequest:
         """Compose the request and count every section."""
-        room = Room.of(wanted.model.window, wanted.answer, wanted.learnt)
+        room = Room.for_window(wanted.model.window, wanted.answer, wanted.learnt)
         shares: dict[SectionName, SectionShare] = {name: SectionShare() for name in SECTION_ORDER}
         fragments = _selected_fragments(wanted)
         texts = {fragment.id: self._clip(fragment, shares[fragment.section]) for fragment in fragments}
@@ -183,15 +183,19 @@ class Assembly:
         fitted = self._fit(draft)
         total_chars -= sum(counted[index].chars - fitted.counted[index].chars for index in fitted.words)
         system = SEPARATOR.join(
-            texts[fragment.id] for fragment in fragments if fragment.section != BEHIND and texts[fragment.id]
+            texts[fragment.id]
+            for fragment in fragments
+            if fragment.section != TRAILING_SECTION and texts[fragment.id]
         )
         passing_texts = [
-            texts[fragment.id] for fragment in fragments if fragment.section == BEHIND and texts[fragment.id]
+            texts[fragment.id]
+            for fragment in fragments
+            if fragment.section == TRAILING_SECTION and texts[fragment.id]
         ]
         messages = (*fitted.messages(), *_passing_messages(passing_texts))
         manifest = self._manifest(draft, system)
         added = tuple(CountedMessage(seq=count.message.seq, tokens=count.tokens) for count in counted[known:])
-        return Packed(
+        return PackedRequest(
             system,
             messages,
             manifest.model_copy(update={"added": added}),
@@ -199,17 +203,17 @@ class Assembly:
             chars=total_chars,
             short=frozenset(name for name, share in shares.items() if share.short or share.dropped),
             cuts=(*rules, *_message_cuts(fitted)),
-            last=room.last,
+            last=room.max_tokens,
         )
 
     def _cut_rules(self, draft: _Draft) -> list[CutText]:
         """Cut the instructions to their share if the content that must be kept does not fit the window."""
         wanted, room, texts = draft.wanted, draft.room, draft.texts
         share, budget = draft.shares["instructions"], room.budget("instructions")
-        if budget is None or room.last is None:
+        if budget is None or room.max_tokens is None:
             return []
         limit = self._raw(budget, wanted)
-        if draft.required <= self._raw(room.last, wanted) or share.tokens <= limit:
+        if draft.required <= self._raw(room.max_tokens, wanted) or share.tokens <= limit:
             return []
         cuts = list[CutText]()
         ids = [
@@ -230,34 +234,34 @@ class Assembly:
                 cuts.append(cut)
         return cuts
 
-    def measure(self, wanted: Wanted) -> Packed:
+    def measure(self, wanted: RequestInput) -> PackedRequest:
         """Return the request's size without changing what the next `pack` counts as new."""
-        history, self._history = self._history, History(self.tokens)
+        history, self._history = self._history, TokenCounts(self.tokens)
         try:
             return self.pack(wanted)
         finally:
             self._history = history
 
-    def _fit(self, draft: _Draft) -> Fitted:
+    def _fit(self, draft: _Draft) -> FittedHistory:
         """Shorten or drop what does not fit, lowest section first."""
         wanted, room, counted, texts = draft.wanted, draft.room, draft.counted, draft.texts
         if room.tokens is None:
-            return Fitted(list(counted))
-        limit, last = (self._raw(tokens, wanted) for tokens in (room.tokens, room.last or room.tokens))
-        portion = max(1, round(limit * PORTION))
+            return FittedHistory(list(counted))
+        limit, last = (self._raw(tokens, wanted) for tokens in (room.tokens, room.max_tokens or room.tokens))
+        portion = max(1, round(limit * SHORTEN_FRACTION))
         required = draft.required
         pinned = frozenset(index for index, count in enumerate(counted) if count.message.seq in wanted.pinned)
-        fitted = Fitted(list(counted), pinned=pinned)
+        fitted = FittedHistory(list(counted), pinned=pinned)
         model, learnt = wanted.model, wanted.learnt
-        self._fitting.cut_as_before(fitted, (model.model, model.window, learnt.limit))
+        self._fitting.cut_as_before(fitted, (model.model, model.window, learnt.refusal_state))
         over = required - last - _freed_tokens(counted, fitted)
         if over > 0:
-            self._fitting.cut_words(fitted, over, over + round(limit * WORDS_PORTION))
+            self._fitting.cut_words(fitted, over, over + round(limit * CUT_FRACTION))
         # If content that is never shortened fills the room, shorten the answer instead, to leave room for work.
         limit = max(limit, min(last, required - _freed_tokens(counted, fitted) + portion))
         excess = draft.tokens - limit - _freed_tokens(counted, fitted)
         for fragment in draft.fragments:
-            if fragment.section == BEHIND and excess > 0 and texts[fragment.id]:
+            if fragment.section == TRAILING_SECTION and excess > 0 and texts[fragment.id]:
                 size = self._size(texts[fragment.id])
                 share = draft.shares[fragment.section]
                 share.chars, share.tokens = share.chars - len(texts[fragment.id]), share.tokens - size
@@ -268,12 +272,12 @@ class Assembly:
             self._fitting.fit(fitted, draft.sections, room, excess, -(-excess // portion) * portion)
         over = draft.tokens - last - _freed_tokens(counted, fitted)
         if over > 0:
-            self._fitting.cut_words(fitted, over, over + round(limit * WORDS_PORTION))
+            self._fitting.cut_words(fitted, over, over + round(limit * CUT_FRACTION))
         self._record_changes(fitted, draft)
         return fitted
 
     @staticmethod
-    def _record_changes(fitted: Fitted, draft: _Draft) -> None:
+    def _record_changes(fitted: FittedHistory, draft: _Draft) -> None:
         """Record in the sections what was shortened, cut and dropped."""
         counted, sections, shares = draft.counted, draft.sections, draft.shares
         for section, positions in fitted.short.items():
@@ -321,12 +325,12 @@ class Assembly:
         )
         return ContextPacked(
             request_id=wanted.request_id,
-            window=wanted.learnt.least(wanted.model.window),
-            learnt=wanted.learnt.least(wanted.model.window) != wanted.model.window,
+            window=wanted.learnt.effective_window(wanted.model.window),
+            window_inferred=wanted.learnt.effective_window(wanted.model.window) != wanted.model.window,
             total_tokens=sum(section.tokens for section in sections),
             total_chars=sum(section.chars for section in sections),
             raw_chars=sum(section.raw_chars for section in sections),
-            room=room.tokens,
+            input_budget=room.tokens,
             mode=wanted.mode,
             sections=sections,
             fragments=records,
@@ -336,16 +340,16 @@ class Assembly:
             session_context_injected=bool(shares["session_context"].chars),
         )
 
-    def _raw(self, tokens: int, wanted: Wanted) -> int:
+    def _raw(self, tokens: int, wanted: RequestInput) -> int:
         """Convert corrected tokens to uncorrected ones; the constant covers the rounding of each section."""
         return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(wanted.model.model)))
 
     def _clip(self, fragment: Fragment, share: SectionShare) -> str:
         """Return the fragment's text, cut to its own limit."""
         text = full_text = fragment.text.strip()
-        if fragment.missing and not full_text:
+        if fragment.missing_reason and not full_text:
             share.dropped += 1
-            share.rules.append(fragment.missing)
+            share.rules.append(fragment.missing_reason)
         if fragment.max_tokens is not None and len(full_text) > fragment.max_tokens * CHARS_PER_TOKEN:
             text = full_text[: round(fragment.max_tokens * CHARS_PER_TOKEN)]
             share.rules.append(f"{fragment.id} is cut to {fragment.max_tokens} tokens")
@@ -369,23 +373,23 @@ class Assembly:
         return known[1], known[2]
 
 
-def _selected_fragments(wanted: Wanted) -> list[Fragment]:
+def _selected_fragments(wanted: RequestInput) -> list[Fragment]:
     """Return the fragments allowed by the mode that are not already part of the history, in order."""
     joined = {
         message.seq
         for message in wanted.messages
-        if isinstance(message, UserMessage) and message.kind == "instructions"
+        if isinstance(message, UserMessage) and message.origin == "instructions"
     }
     return [
         fragment
         for fragment in sorted(wanted.fragments, key=lambda fragment: (fragment.priority, fragment.id))
-        if fragment.section not in LEFT_OUT[wanted.mode] and fragment.joined not in joined
+        if fragment.section not in EXCLUDED_FRAGMENTS[wanted.mode] and fragment.joined_seq not in joined
     ]
 
 
-def _selected_messages(wanted: Wanted) -> Sequence[Message]:
+def _selected_messages(wanted: RequestInput) -> Sequence[Message]:
     """Return the messages allowed by the mode."""
-    excluded = NOT_SENT[wanted.mode]
+    excluded = EXCLUDED_MESSAGES[wanted.mode]
     if not excluded:
         return wanted.messages
     sections = sections_of(wanted.messages, wanted.session_context)
@@ -393,7 +397,7 @@ def _selected_messages(wanted: Wanted) -> Sequence[Message]:
 
 
 def _subtract_cut(
-    shares: dict[SectionName, SectionShare], section: SectionName, before: Counted, after: Counted
+    shares: dict[SectionName, SectionShare], section: SectionName, before: MessageCount, after: MessageCount
 ) -> None:
     """Subtract a cut of a user message or summary from its sections, in proportion to their parts of it."""
     parts = split_shares(before, section)
@@ -411,13 +415,13 @@ def _subtract_cut(
             shares[name].rules.append(NO_ROOM)
 
 
-def _freed_tokens(counted: Sequence[Counted], fitted: Fitted) -> int:
+def _freed_tokens(counted: Sequence[MessageCount], fitted: FittedHistory) -> int:
     """Return the tokens saved by fitting."""
     remaining = (count.tokens for index, count in enumerate(fitted.counted) if index not in fitted.dropped)
     return sum(count.tokens for count in counted) - sum(remaining)
 
 
-def _message_cuts(fitted: Fitted) -> tuple[CutText, ...]:
+def _message_cuts(fitted: FittedHistory) -> tuple[CutText, ...]:
     return tuple(
         CutText(_message_label(fitted.counted[index].message), text, fitted.counted[index].chars)
         for index, text in fitted.words.items()
@@ -432,20 +436,20 @@ def _message_label(message: Message) -> str:
     """Return what the user calls a message of this kind."""
     if isinstance(message, SummaryMessage):
         return "a summary"
-    joined = isinstance(message, UserMessage) and message.kind == "instructions"
-    return f"{RULES}a folder" if joined else "your message"
+    joined = isinstance(message, UserMessage) and message.origin == "instructions"
+    return f"{RULES_LABEL}a folder" if joined else "your message"
 
 
 def _passing_messages(texts: Sequence[str]) -> list[Message]:
     """Return the messages after the history that are sent in this request only."""
     if not texts:
         return []
-    return [UserMessage(content=tuple(TextContent(text=text) for text in texts), kind="passing")]
+    return [UserMessage(content=tuple(TextContent(text=text) for text in texts), origin="transient")]
 
 
 def _rule(name: SectionName, share: SectionShare) -> str:
     """Explain the state of a section; empty if it is complete and may be shortened."""
-    if name in KEPT and not share.rules:
+    if name in ALWAYS_SENT and not share.rules:
         return "never shortened"
     notes = list(share.rules)
     if share.dropped and share.raw_chars and not share.rules:

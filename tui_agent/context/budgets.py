@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
+from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.settings import ContextMode
 
-KEPT: Final[frozenset[SectionName]] = frozenset(
+ALWAYS_SENT: Final[frozenset[SectionName]] = frozenset(
     ("system", "task_contract", "instructions", "available_tools")
 )
 """Sections that are always sent in full."""
@@ -28,7 +28,7 @@ SHARES: Final[Mapping[SectionName, float]] = {
 }
 """Shares of the room. They apply only if the whole does not fit, so that earlier requests stay cacheable."""
 
-ORDER: Final[tuple[SectionName, ...]] = (
+SHORTENING_ORDER: Final[tuple[SectionName, ...]] = (
     "repo_map",
     "tool_results",
     "session_context",
@@ -38,21 +38,21 @@ ORDER: Final[tuple[SectionName, ...]] = (
 )
 """Order in which sections of the history are shortened, after the working memory."""
 
-LEFT_OUT: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
+EXCLUDED_FRAGMENTS: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "none": frozenset(("working_memory", "instructions")),
     "pack": frozenset(("working_memory",)),
     "memory": frozenset(),
 }
 """Sections whose fragments a context mode leaves out."""
 
-NOT_SENT: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
+EXCLUDED_MESSAGES: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "none": frozenset(("repo_map", "session_context", "instructions")),
     "pack": frozenset(),
     "memory": frozenset(),
 }
 """Sections whose messages a context mode leaves out. Summaries stay in every mode: their content exists nowhere else."""
 
-LEAST_ANSWER: Final = 256
+MIN_ANSWER_TOKENS: Final = 256
 """Tokens reserved for an answer however long the user's words are."""
 _MARGIN = 0.02
 
@@ -61,27 +61,27 @@ _MARGIN = 0.02
 class Room:
     """Tokens that a request may take: the window minus answer and margin; None if unknown.
 
-    `last`: the limit if the user's words need it; then the answer has only its minimum.
+    `max_tokens`: the limit if the user's words need it; then the answer has only its minimum.
     """
 
     tokens: int | None
-    last: int | None = None
+    max_tokens: int | None = None
 
     @classmethod
-    def of(cls, window: int, answer: int, learnt: LearntWindow = NOTHING) -> "Room":
+    def for_window(cls, window: int, answer: int, learnt: InferredWindow = UNKNOWN_WINDOW) -> "Room":
         """Compute the room in a window (0: unknown); the answer takes at most half of it.
 
         The room never exceeds what a provider's refusal taught; the user's words may take as many tokens as were once accepted.
         """
-        size = learnt.said(window)
+        size = learnt.stated_window(window)
         if size <= 0:
-            return cls(learnt.tokens, learnt.last) if learnt.tokens else cls(None)
+            return cls(learnt.tokens, learnt.last_resort) if learnt.tokens else cls(None)
         usable = round(size * (1 - _MARGIN))
-        min_answer = min(answer, max(LEAST_ANSWER, size // 16))
+        min_answer = min(answer, max(MIN_ANSWER_TOKENS, size // 16))
         limit, last = max(1, usable - min(answer, size // 2)), max(1, usable - min_answer)
         if learnt.tokens:
-            return cls(min(limit, learnt.tokens), min(last, learnt.last))
-        return cls(limit, last if window == size else max(last, min(learnt.held, usable)))
+            return cls(min(limit, learnt.tokens), min(last, learnt.last_resort))
+        return cls(limit, last if window == size else max(last, min(learnt.accepted, usable)))
 
     def budget(self, section: SectionName) -> int | None:
         """Tokens of a section; None where it has no bound of its own."""

@@ -8,26 +8,26 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tui_agent.folds.context.compacted_history import REDUCED, calls_of
+from tui_agent.folds.context.compacted_history import REDUCED_PREFIX, calls_by_id
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart
 
 IMAGE_CHARS: Final = 4_800
-SPARED: Final[frozenset[str]] = frozenset(("write_todos", "read_todos", "present_plan", "ask_user"))
+PROTECTED_TOOLS: Final[frozenset[str]] = frozenset(("write_todos", "read_todos", "present_plan", "ask_user"))
 """Tools whose results are never put away: todo lists, plans and answers of the user."""
 TESTS: Final = "run_tests"
 READS: Final = "read_file"
 NEWEST_ANSWERS: Final = 2
-OPEN_FILES: Final = 5
+MAX_OPEN_FILES: Final = 5
 """Number of files whose newest content is never put away."""
-WORTH: Final = 1_200
+MIN_OUTPUT_CHARS: Final = 1_200
 """Minimum characters of an output to be put away."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shrinking:
+class CompactionSettings:
     """Thresholds as fractions of the window.
 
     `reduce_at`: put old outputs away; `compact_at`: summarise old turns (0: never automatically); `keep`: newest messages
@@ -66,7 +66,7 @@ def _chars(text: LongText) -> int:
     return text.size if isinstance(text, BlobText) else len(text)
 
 
-def cut_of(history: Sequence[Message], keep_chars: int, first: int = 0) -> int:
+def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> int:
     """Return how many of the first messages a summary can replace so that about `keep_chars` stay; 0: none.
 
     `first` of them, an older summary, are always replaced. A cut is never before a tool result, and all messages after it
@@ -114,21 +114,25 @@ def reducible(
         message
         for message in history[:end]
         if isinstance(message, ToolMessage)
-        and message.name not in SPARED
+        and message.name not in PROTECTED_TOOLS
         and message.call_id not in spared
-        and chars_of(message) >= WORTH
+        and chars_of(message) >= MIN_OUTPUT_CHARS
         and not _is_put_away(message)
     ]
 
 
 def _is_put_away(message: ToolMessage) -> bool:
     first = message.content[0] if message.content else None
-    return isinstance(first, TextContent) and isinstance(first.text, str) and first.text.startswith(REDUCED)
+    return (
+        isinstance(first, TextContent)
+        and isinstance(first.text, str)
+        and first.text.startswith(REDUCED_PREFIX)
+    )
 
 
 def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> set[CallId]:
     """Return calls whose results must stay: pinned ones, and the newest test run if it failed."""
-    calls = calls_of(history)
+    calls = calls_by_id(history)
     results = {message.call_id: message for message in history if isinstance(message, ToolMessage)}
     needed = {call for call, message in results.items() if message.seq in pinned}
     tests = [call for call, part in calls.items() if part.name == TESTS and call in results]
@@ -141,12 +145,12 @@ def newest_readings(history: Sequence[Message]) -> set[CallId]:
     """Return the newest read of each of the most recently used files."""
     successful = {message.call_id for message in history if isinstance(message, ToolMessage) and message.ok}
     used: dict[str, CallId] = {}
-    for call, part in calls_of(history).items():
+    for call, part in calls_by_id(history).items():
         path = path_of(part)
         if path and call in successful:
             previous = used.pop(path, None)
             used[path] = call if part.name == READS or previous is None else previous
-    return set(list(used.values())[-OPEN_FILES:])
+    return set(list(used.values())[-MAX_OPEN_FILES:])
 
 
 def path_of(call: ToolCallPart | None) -> str:

@@ -12,12 +12,12 @@ import anyio
 from tui_agent.config.path_kind import is_test
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
-from tui_agent.ports.knowledge import SymbolPlace
+from tui_agent.ports.knowledge import SymbolLocation
 
 SEARCH_S: Final = 1.0
-MOST_PLACES: Final = 3
-MOST_LINES: Final = 60
-MOST_BYTES: Final = 500_000
+MAX_PLACES: Final = 3
+MAX_LINES: Final = 60
+MAX_BYTES: Final = 500_000
 _SOURCES = frozenset(
     """py pyi js jsx mjs cjs ts tsx go rs java c h cc cpp hpp cxx hh rb sh bash cs php kt swift scala lua ex
     exs""".split()  # noqa: SIM905 - read as prose
@@ -29,16 +29,16 @@ _DEFINES = (
 )
 
 
-async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolPlace], bool]:
+async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLocation], bool]:
     """Return the places where a name is defined, tests last, and True if all sources were searched."""
     pattern = re.compile(_DEFINES.replace("{name}", re.escape(name)), re.MULTILINE)
-    places: list[SymbolPlace] = []
+    places: list[SymbolLocation] = []
     with anyio.move_on_after(SEARCH_S) as timer:
         try:
             async for info in env.walk():
                 if (
                     info.kind != "file"
-                    or info.size > MOST_BYTES
+                    or info.size > MAX_BYTES
                     or info.path.rpartition(".")[2] not in _SOURCES
                 ):
                     continue
@@ -46,10 +46,10 @@ async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolPl
                 text = content.data.decode("utf-8", "replace")
                 if name in text:
                     places += [
-                        SymbolPlace(name, info.path, text.count("\n", 0, _definition_start(match)) + 1)
+                        SymbolLocation(name, info.path, text.count("\n", 0, _definition_start(match)) + 1)
                         for match in pattern.finditer(text)
                     ]
-                if sum(not is_test(place.path) for place in places) >= MOST_PLACES:
+                if sum(not is_test(place.path) for place in places) >= MAX_PLACES:
                     break
         except EnvironmentFault:
             pass  # a file went away under the search: what was found counts
@@ -67,7 +67,7 @@ def end_of(lines: Sequence[str], first: int) -> int:
         return first
     indent = _indent(lines[first - 1])
     last = first
-    for number, line in enumerate(lines[first : first + MOST_LINES], start=first + 1):
+    for number, line in enumerate(lines[first : first + MAX_LINES], start=first + 1):
         if line.strip() and _indent(line) <= indent:
             return number if line.strip()[0] in ")}]" else last
         if line.strip():

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
-from tui_agent.context.project_commands import FILES, KINDS, Found, commands_of
+from tui_agent.context.project_commands import FILES, KINDS, ProjectCommand, find_commands
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
 
-NAME: Final = "AGENTS.md"
+GUIDE_FILE: Final = "AGENTS.md"
 TITLE: Final = "## Commands"
-MOST_FILES: Final = 20_000
-MOST_FOLDERS: Final = 15
-MOST_CHECKS: Final = 20
+MAX_FILES: Final = 20_000
+MAX_FOLDERS: Final = 15
+MAX_CHECKS: Final = 20
 """Maximum number of CI files that are read."""
 _LANGUAGES: Final = {
     "py": "Python",
@@ -60,7 +60,7 @@ class Survey:
     languages: tuple[tuple[str, int], ...]
     folders: tuple[tuple[str, int, str], ...]
     """(name, number of files, main language)"""
-    commands: tuple[Found, ...]
+    commands: tuple[ProjectCommand, ...]
     checks: tuple[str, ...]
     existing: str | None = None
 
@@ -80,25 +80,25 @@ async def survey(env: Environment) -> Survey:
             folders.setdefault(top, Counter())[language] += 1
         if language:
             languages[language] += 1
-        if len(paths) >= MOST_FILES:
+        if len(paths) >= MAX_FILES:
             break
     known = frozenset(paths)
     checks = [path for path in paths if path.startswith(".github/workflows/") or path in _CI]
-    files_to_read = [*(name for name in FILES if name in known), *sorted(checks)[:MOST_CHECKS]]
+    files_to_read = [*(name for name in FILES if name in known), *sorted(checks)[:MAX_CHECKS]]
     texts = {name: await _read_text(env, name) for name in files_to_read}
-    exists = await env.stat(NAME) is not None
+    exists = await env.stat(GUIDE_FILE) is not None
     return Survey(
         languages=tuple(languages.most_common(6)),
         folders=tuple(
             _folder_entry(name, count) for name, count in sorted(folders.items()) if name[0] != "."
         ),
-        commands=tuple(commands_of({name: text for name, text in texts.items() if text}, known)),
+        commands=tuple(find_commands({name: text for name, text in texts.items() if text}, known)),
         checks=tuple(sorted(checks)[:5]),
-        existing=(await env.read(NAME)).data.decode("utf-8", "replace") if exists else None,
+        existing=(await env.read(GUIDE_FILE)).data.decode("utf-8", "replace") if exists else None,
     )
 
 
-def written(found: Survey) -> str:
+def render_guide(found: Survey) -> str:
     """Return a first AGENTS.md, or the existing one with missing commands added; unchanged if none is missing."""
     if found.existing is None:
         sections = [*_head(found), *_commands(found.commands), *_layout(found), *_rules(found)]
@@ -140,11 +140,11 @@ def _head(found: Survey) -> list[str]:
     return lines
 
 
-def _commands(commands: "tuple[Found, ...] | list[Found]", title: str = TITLE) -> list[str]:
+def _commands(commands: "tuple[ProjectCommand, ...] | list[ProjectCommand]", title: str = TITLE) -> list[str]:
     return [title, "", *_command_lines(commands), ""] if commands else []
 
 
-def _command_lines(commands: "tuple[Found, ...] | list[Found]") -> list[str]:
+def _command_lines(commands: "tuple[ProjectCommand, ...] | list[ProjectCommand]") -> list[str]:
     ordered = sorted(commands, key=lambda command: KINDS.index(command.kind))
     return [f"- {command.kind.capitalize()}: `{command.command}` ({command.source})" for command in ordered]
 
@@ -152,7 +152,7 @@ def _command_lines(commands: "tuple[Found, ...] | list[Found]") -> list[str]:
 def _layout(found: Survey) -> list[str]:
     if not found.folders:
         return []
-    largest = sorted(found.folders, key=lambda folder: -folder[1])[:MOST_FOLDERS]
+    largest = sorted(found.folders, key=lambda folder: -folder[1])[:MAX_FOLDERS]
     lines = [
         f"- `{name}/`: {count} file{'s' * (count != 1)}{f', mostly {language}' if language else ''}"
         for name, count, language in sorted(largest)

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from anyio import to_thread
 
-from tui_agent.config.files import read_regular
+from tui_agent.config.small_files import read_regular
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.base import text_preview
@@ -23,19 +23,19 @@ NAMES = ("AGENTS.md", "CLAUDE.md")
 MAX_FILE_CHARS = 32_000
 MAX_ALL_CHARS = 96_000
 """Limit for all files together; farther files are cut first, the user's own last."""
-LEAST_CHARS = 2_000
+MIN_CHARS = 2_000
 """Minimum room: a file with less is left out. A file that joins later always has this much."""
-JOINING = 0.10
+JOINING_FRACTION = 0.10
 """Fraction of the window for one file that joins later."""
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
-MOST_PLACES = 50
+MAX_PLACES = 50
 """Maximum files and folders used of those named by one call's commands."""
 _PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LoadedInstructions:
     """Instruction files, the farthest first, and notes about files that were left out."""
 
     files: tuple[InstructionFile, ...] = ()
@@ -70,7 +70,7 @@ class _Collected:
                 size=len(data),
                 tokens=-(-len(shown) // CHARS_PER_TOKEN),
                 text=shown,
-                cut=len(shown) < len(text),
+                truncated=len(shown) < len(text),
             )
         )
 
@@ -95,7 +95,7 @@ class InstructionFiles:
         self._user = user
         self._project = project
 
-    async def all(self, known: Sequence[InstructionFile] = ()) -> Found:
+    async def load(self, known: Sequence[InstructionFile] = ()) -> LoadedInstructions:
         """Return the files that apply from the start, and nested ones that are already `known`; unchanged files are reused."""
         reading = _Collected()
         await to_thread.run_sync(self._read_user, reading)
@@ -114,13 +114,13 @@ class InstructionFiles:
         files = [previous.get((file.path, file.sha256), file) for file in reading.files]
         return _limit_total(files, reading.notes, previous)
 
-    async def places(self, paths: Sequence[str]) -> list[str]:
+    async def workspace_paths(self, paths: Sequence[str]) -> list[str]:
         """Return the paths that lie in the workspace, relative to it; folders end with `/`.
 
         Patterns count only if the folder they start in is certain.
         """
         places, root = list[str](), self._env.root.rstrip("/") + "/"
-        for path in paths[:MOST_PLACES]:
+        for path in paths[:MAX_PLACES]:
             relative = path.removeprefix(root)
             if relative.startswith(("/", "~")) or _PATTERN.intersection(
                 PurePosixPath(relative).parent.as_posix()
@@ -133,20 +133,22 @@ class InstructionFiles:
             places.append(f"{relative}/" if info is not None and info.kind == "directory" else relative)
         return places
 
-    async def below(self, folders: Sequence[str], known: Sequence[InstructionFile], room: int) -> Found:
+    async def load_nested(
+        self, folders: Sequence[str], known: Sequence[InstructionFile], room: int
+    ) -> LoadedInstructions:
         """Return files of nested folders that have not joined yet, the farthest first, each cut to `room` characters."""
         reading = _Collected()
         if not self._project:
-            return Found()
+            return LoadedInstructions()
         joined = {str(PurePosixPath(file.path).parent) for file in known if file.scope == "nested"}
         for folder in folders:
             if folder not in joined:
                 await self._read_folder(reading, folder, "nested")
         remaining, files = MAX_ALL_CHARS - sum(map(_chars, known)), list[InstructionFile]()
         for file in reading.files:
-            files.append(_cut_file(file, max(LEAST_CHARS, min(room, remaining)), reading.notes))
+            files.append(_cut_file(file, max(MIN_CHARS, min(room, remaining)), reading.notes))
             remaining -= _chars(files[-1])
-        return Found(tuple(files), tuple(reading.notes))
+        return LoadedInstructions(tuple(files), tuple(reading.notes))
 
     def _read_user(self, reading: _Collected) -> None:
         for name in NAMES:
@@ -209,10 +211,10 @@ class InstructionFiles:
 
 def room_of(window: int) -> int:
     """Return the maximum characters of a file that joins later; `window` is 0 if unknown."""
-    return round(window * JOINING * CHARS_PER_TOKEN) if window else MAX_FILE_CHARS
+    return round(window * JOINING_FRACTION * CHARS_PER_TOKEN) if window else MAX_FILE_CHARS
 
 
-def joined(known: Sequence[InstructionFile], fresh: Sequence[InstructionFile]) -> list[InstructionFile]:
+def insert_files(known: Sequence[InstructionFile], fresh: Sequence[InstructionFile]) -> list[InstructionFile]:
     """Return all files in order after the fresh ones join: each after those of its parent folders."""
     order = list(known)
     for file in fresh:
@@ -258,7 +260,7 @@ def _read_plain(
 
 def _limit_total(
     files: Sequence[InstructionFile], notes: list[str], known: Collection[tuple[str, str]]
-) -> Found:
+) -> LoadedInstructions:
     """Return as many files as fit: first known ones, then the user's own, then the nearest."""
     ranks = [
         ((file.path, file.sha256) not in known, file.scope != "user", -index)
@@ -268,12 +270,12 @@ def _limit_total(
     for rank, index in sorted((rank, index) for index, rank in enumerate(ranks)):
         file = files[index]
         if _chars(file) > room and rank[0]:
-            if room < LEAST_CHARS:
+            if room < MIN_CHARS:
                 notes.append(f"{file.path} is left out: the instructions are too long together.")
                 continue
             file = _cut_file(file, room, notes)
         selected[index], room = file, room - _chars(file)
-    return Found(tuple(selected[index] for index in sorted(selected)), tuple(notes))
+    return LoadedInstructions(tuple(selected[index] for index in sorted(selected)), tuple(notes))
 
 
 def _cut_file(file: InstructionFile, room: int, notes: list[str]) -> InstructionFile:
@@ -286,7 +288,9 @@ def _cut_file(file: InstructionFile, room: int, notes: list[str]) -> Instruction
     notes.append(
         f"{file.path} is cut: {len(shown):,} of its {len(text):,} characters are used, because of limited room."
     )
-    return file.model_copy(update={"text": shown, "tokens": -(-len(shown) // CHARS_PER_TOKEN), "cut": True})
+    return file.model_copy(
+        update={"text": shown, "tokens": -(-len(shown) // CHARS_PER_TOKEN), "truncated": True}
+    )
 
 
 def _chars(file: InstructionFile) -> int:

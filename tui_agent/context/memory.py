@@ -11,7 +11,14 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from tui_agent.folds.context.memory import after_update, of_command, of_places, plain, texts, told
+from tui_agent.folds.context.memory import (
+    apply_update,
+    block_items,
+    command_fact,
+    fact_with_places,
+    list_blocks,
+    strip_change_note,
+)
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.events.context import MemoryUpdated
@@ -19,11 +26,11 @@ from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
-MOST_SHOWN = 30
+MAX_SHOWN = 30
 """Maximum lines of a block that the model is shown."""
-MOST_FAILING = 200
-MOST_PLACES = 3
-FEW_WORDS = 5
+MAX_FAILING = 200
+MAX_PLACES = 3
+MIN_QUESTION_WORDS = 5
 """Minimum number of words for a question to be searched inside another one."""
 _LINE = 200
 _QUESTION = 120
@@ -136,7 +143,7 @@ def _selected_tests(command: str) -> list[str]:
     return [word for word in selected if word]
 
 
-def begun(memory: JsonMap, asked: str) -> JsonMap:
+def start_turn(memory: JsonMap, asked: str) -> JsonMap:
     """Return the blocks changed by the start of a turn; the goal is the first request."""
     known = memory.get("task")
     goal = known.get("goal") if isinstance(known, dict) else None
@@ -164,20 +171,20 @@ class _Changes:
 
     def drop(self, block: str, begins: str) -> None:
         """Remove items with this beginning from a list."""
-        removed = [text for text in texts(self.memory, block) if text.startswith(begins)]
+        removed = [text for text in block_items(self.memory, block) if text.startswith(begins)]
         self.gone.setdefault(block, []).extend(removed)
 
     def update(self) -> MemoryUpdated | None:
         """Return the event; None if nothing changes."""
         update = MemoryUpdated(
             blocks={name: value for name, value in self.blocks.items() if self.memory.get(name, []) != value},
-            newest={block: tuple(items) for block, items in self.newest.items() if items},
-            gone={block: tuple(items) for block, items in self.gone.items() if items},
+            appended={block: tuple(items) for block, items in self.newest.items() if items},
+            removed={block: tuple(items) for block, items in self.gone.items() if items},
         )
-        return None if after_update(self.memory, update) == self.memory else update
+        return None if apply_update(self.memory, update) == self.memory else update
 
 
-def learnt(
+def update_from_result(
     memory: JsonMap, call: ToolCallPart, result: ToolResult, redact: Callable[[str], str] = str
 ) -> MemoryUpdated | None:
     """Return the memory update from a call's result; None if there is none. `redact` removes secrets from a text."""
@@ -200,16 +207,16 @@ def learnt(
     return changes.update()
 
 
-def failing(memory: JsonMap) -> tuple[str, ...]:
+def failing_tests(memory: JsonMap) -> tuple[str, ...]:
     """Return the tests known to fail."""
-    return tuple(texts(memory, "failing_tests"))
+    return tuple(block_items(memory, "failing_tests"))
 
 
-def rendered(memory: JsonMap) -> str:
+def render_memory(memory: JsonMap) -> str:
     """Format the memory for the model; empty if it is empty."""
     blocks = [
         f"{title}:\n" + "\n".join(f"- {line}" for line in _limit_lines(lines))
-        for title, lines in told(memory)
+        for title, lines in list_blocks(memory)
     ]
     return "<working_memory>\n" + "\n".join(blocks) + "\n</working_memory>" if blocks else ""
 
@@ -230,18 +237,18 @@ def _add_tests(changes: _Changes, run: TestFinished) -> None:
     redacted_run = run.model_copy(
         update={"command": command, "failures": tuple(map(changes.line, run.failures))}
     )
-    block = changes.blocks.get("failing_tests", texts(changes.memory, "failing_tests"))
+    block = changes.blocks.get("failing_tests", block_items(changes.memory, "failing_tests"))
     failing_before = [str(item) for item in block] if isinstance(block, list) else []
-    changes.blocks["failing_tests"] = [*still_failing(failing_before, redacted_run, MOST_FAILING)]
-    changes.drop("verified_facts", of_command(command, "passed"))
+    changes.blocks["failing_tests"] = [*still_failing(failing_before, redacted_run, MAX_FAILING)]
+    changes.drop("verified_facts", command_fact(command, "passed"))
     if run.exit_code == 0:
         if runs_all(command):  # it also replaces passes of partial runs, which are older
-            facts = texts(changes.memory, "verified_facts")
+            facts = block_items(changes.memory, "verified_facts")
             changes.gone["verified_facts"] += [
-                fact for fact in facts if plain(fact) != fact and "` passed" in fact
+                fact for fact in facts if strip_change_note(fact) != fact and "` passed" in fact
             ]
         count = f" ({run.passed} test{'' if run.passed == 1 else 's'})" if run.passed >= 0 else ""
-        changes.add("verified_facts", of_command(command, f"passed{count}"))
+        changes.add("verified_facts", command_fact(command, f"passed{count}"))
 
 
 def _add_command(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
@@ -250,14 +257,14 @@ def _add_command(changes: _Changes, call: ToolCallPart, result: ToolResult) -> N
     if not isinstance(command_text, str) or not isinstance(status, int):
         return
     command, shown = changes.line(command_text), changes.redact(_result_text(result))
-    changes.drop("open_questions", of_command(command, ""))
+    changes.drop("open_questions", command_fact(command, ""))
     if status:
-        changes.drop("verified_facts", of_command(command, ""))
+        changes.drop("verified_facts", command_fact(command, ""))
         if is_fault(command_text, status, shown):
             last = next((line for line in reversed(shown.splitlines()) if line.strip()), "")
-            changes.add("open_questions", of_command(command, f"ended with {status}: {changes.line(last)}"))
+            changes.add("open_questions", command_fact(command, f"ended with {status}: {changes.line(last)}"))
     elif is_check(command_text) or changes.gone.get("open_questions"):
-        changes.add("verified_facts", of_command(command, "ended with 0"))
+        changes.add("verified_facts", command_fact(command, "ended with 0"))
 
 
 def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
@@ -267,7 +274,7 @@ def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) 
         return
     question = changes.line(question_text, _QUESTION)
     changes.gone["open_questions"] = list(
-        _matching_questions(question_text, texts(changes.memory, "open_questions"))
+        _matching_questions(question_text, block_items(changes.memory, "open_questions"))
     )
     unanswered, begins = f"the user gave no answer to: {question}", f"the user, asked “{question}”: "
     if answer:
@@ -290,7 +297,9 @@ def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult
             if isinstance(questions, list)
             else set()
         )
-        other_questions = (text for text in texts(changes.memory, "open_questions") if text not in still_open)
+        other_questions = (
+            text for text in block_items(changes.memory, "open_questions") if text not in still_open
+        )
         changes.gone["open_questions"] = list(_matching_questions(task, other_questions))
     if isinstance(questions, list):
         changes.add(
@@ -299,7 +308,7 @@ def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult
         )
     places = list(_format_places(evidence if isinstance(evidence, list) else ()))
     if result.ok and data.get("confidence") == "high" and places:
-        changes.add("verified_facts", of_places(changes.line(summary), places[:MOST_PLACES]))
+        changes.add("verified_facts", fact_with_places(changes.line(summary), places[:MAX_PLACES]))
 
 
 def _add_subtask(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
@@ -324,7 +333,7 @@ def _format_places(evidence: Sequence[JsonValue]) -> Iterator[str]:
 def _matching_questions(asked: str, questions: Iterator[str] | Sequence[str]) -> Iterator[str]:
     """Return the open questions that a new question or task repeats in the same words."""
     words = _normalise_words(asked)
-    is_short = words.count(" ") < FEW_WORDS
+    is_short = words.count(" ") < MIN_QUESTION_WORDS
     return (
         question
         for question in questions
@@ -348,7 +357,7 @@ def _line(text: str, max_chars: int = _LINE) -> str:
 
 def _limit_lines(lines: list[str]) -> list[str]:
     """Return the first and last of many lines."""
-    if len(lines) <= MOST_SHOWN:
+    if len(lines) <= MAX_SHOWN:
         return lines
-    half = MOST_SHOWN // 2
+    half = MAX_SHOWN // 2
     return [*lines[:half], f"(and {len(lines) - 2 * half} more)", *lines[-half:]]

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-MOST: Final = 20
-MOST_PASTED: Final = 5
+MAX_MENTIONS: Final = 20
+MAX_PASTED_PATHS: Final = 5
 _AT = re.compile(
     r"""(?<![^\s(\[{"'`<,;>])@(?:"(?P<quoted>[^"\n]{1,1000})"(?P<lines>:\d{1,7}(?:-\d{1,7})?|\#L\d{1,7}(?:-L?\d{1,7})?)?"""
     r"""|(?P<plain>(?:\\\x20|[^\s@"`<>|]){1,1000}))"""
@@ -40,8 +40,8 @@ _ELSEWHERE: Final = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """One reading of a mention: a path, with lines if given. `given`: its text in the message."""
+class MentionedPath:
+    """One way to read a mention: a path, with lines if given. `given`: its text in the message."""
 
     given: str
     path: str
@@ -50,47 +50,54 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Possible:
+class MentionCandidate:
     """A place of the message that may be a mention: its readings in order of preference, and a symbol it may name."""
 
     given: str
-    readings: tuple[Wanted, ...]
+    readings: tuple[MentionedPath, ...]
     symbol: str = ""
-    meant: bool = False
+    is_certain: bool = False
     """It can only be a path: if there is no such file, the user is told."""
 
 
-def possible(text: str, root: str) -> list[Possible]:
+def find_candidates(text: str, root: str) -> list[MentionCandidate]:
     """Return every place of the message that may be a mention, each text once, in order."""
     fences = [match.span() for match in _FENCE.finditer(text)]
     given_texts: set[str] = set()
-    mentions: list[Possible] = []
+    mentions: list[MentionCandidate] = []
     places = [*_at_mentions(text, fences), *_pasted_paths(text, root.rstrip("/") + "/", fences)]
     for _, mention in sorted(places, key=lambda place: place[0]):
-        if mention.given not in given_texts and len(mentions) < MOST:
+        if mention.given not in given_texts and len(mentions) < MAX_MENTIONS:
             given_texts.add(mention.given)
             mentions.append(mention)
     return mentions
 
 
-def _at_mentions(text: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int, Possible]]:
+def _at_mentions(text: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int, MentionCandidate]]:
     for match in _AT.finditer(text):
         quoted, plain = match["quoted"], match["plain"]
         if quoted is not None:
             lines = f"{quoted}{match['lines'] or ''}"
-            without_lines = () if match["lines"] else (Wanted(quoted, quoted),)
-            yield match.start(), Possible(lines, (*without_lines, *_with_lines(lines)), meant=True)
+            without_lines = () if match["lines"] else (MentionedPath(quoted, quoted),)
+            yield (
+                match.start(),
+                MentionCandidate(lines, (*without_lines, *_with_lines(lines)), is_certain=True),
+            )
             continue
         plain = plain.replace("\\ ", " ")
         bare = _strip_punctuation(plain.partition("'")[0])
         if not bare.strip("./"):
             continue
         readings = [
-            Wanted(reading, reading) for reading in dict.fromkeys((plain, _strip_punctuation(plain), bare))
+            MentionedPath(reading, reading)
+            for reading in dict.fromkeys((plain, _strip_punctuation(plain), bare))
         ]
         readings += _with_lines(bare)
         symbol = bare if _SYMBOL.fullmatch(bare) and not _inside(match.start(), fences) else ""
-        yield match.start(), Possible(bare, tuple(readings), symbol.removesuffix("()"), _is_path(bare))
+        yield (
+            match.start(),
+            MentionCandidate(bare, tuple(readings), symbol.removesuffix("()"), _is_path(bare)),
+        )
 
 
 def _strip_punctuation(plain: str) -> str:
@@ -99,7 +106,9 @@ def _strip_punctuation(plain: str) -> str:
     return f"{bare})" if bare.endswith("(") and plain.startswith(f"{bare})") else bare
 
 
-def _pasted_paths(text: str, root: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int, Possible]]:
+def _pasted_paths(
+    text: str, root: str, fences: list[tuple[int, int]]
+) -> Iterator[tuple[int, MentionCandidate]]:
     """Yield workspace paths that were dropped or pasted, without those in error reports and traces."""
     count = 0
     for match in _PASTED.finditer(text):
@@ -111,21 +120,21 @@ def _pasted_paths(text: str, root: str, fences: list[tuple[int, int]]) -> Iterat
         if before.endswith("File ") or after.startswith(", line") or re.search(r":\d+$", path):
             continue
         count += 1
-        if count > MOST_PASTED:
+        if count > MAX_PASTED_PATHS:
             return
         relative = path[len(root) :]
         lines = (replace(reading, given=path) for reading in _with_lines(relative))
-        yield match.start(), Possible(path, (Wanted(path, relative), *lines))
+        yield match.start(), MentionCandidate(path, (MentionedPath(path, relative), *lines))
 
 
-def _with_lines(given: str) -> list[Wanted]:
+def _with_lines(given: str) -> list[MentionedPath]:
     """Return the reading with a line range after the path, if there is one."""
     match = _LINES.fullmatch(given)
     if match is None:
         return []
     first = int(match["a"] or match["c"])
     last = int(match["b"] or match["d"] or first)
-    return [Wanted(given, match["path"], max(first, 1), max(last, first, 1))]
+    return [MentionedPath(given, match["path"], max(first, 1), max(last, first, 1))]
 
 
 def _is_path(bare: str) -> bool:

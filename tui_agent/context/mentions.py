@@ -14,30 +14,30 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.context.definitions import end_of, search_definitions
-from tui_agent.context.mention_parser import Possible, Wanted, possible
-from tui_agent.context.priorities import shared
+from tui_agent.context.mention_parser import MentionCandidate, MentionedPath, find_candidates
+from tui_agent.context.priorities import divide_evenly
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
-from tui_agent.ports.knowledge import FindSymbol, SymbolPlace
+from tui_agent.ports.knowledge import FindSymbol, SymbolLocation
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent, image_type
-from tui_agent.protocol.unicode_text import counted, printable
+from tui_agent.protocol.unicode_text import escape_unprintable, format_count
 
 MAX_CHARS: Final = 50_000
 MAX_LINES: Final = 2_000
-LEAST_CHARS: Final = 400
+MIN_FILE_CHARS: Final = 400
 """Minimum room for a file: a smaller piece would be mistaken for the whole."""
 MAX_ALL_CHARS: Final = 160_000
 MAX_ENTRIES: Final = 200
 MAX_IMAGE_BYTES: Final = 5_000_000
-MOST_SYMBOLS: Final = 5
+MAX_SYMBOL_NAMES: Final = 5
 """Maximum number of names looked up as symbols per message, because each may take a moment."""
-NAMES_S: Final = 4.0
+SYMBOL_SEARCH_S: Final = 4.0
 """Time limit in seconds for all of them, if there is no index yet."""
-UNREAD: Final = (
+NOT_INDEXED_NOTE: Final = (
     "not found yet, because the repository is still being indexed; mention it again later, or name its file"
 )
-TOO_MANY: Final = f"only the first {MOST_SYMBOLS} names of a message are looked up"
+TOO_MANY_NAMES_NOTE: Final = f"only the first {MAX_SYMBOL_NAMES} names of a message are looked up"
 SYMBOL_LINES: Final = 60
 SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
@@ -61,7 +61,7 @@ class Sources:
     symbols: FindSymbol | None = None
     images: bool = False
     room: int = MAX_ALL_CHARS
-    names_s: float = NAMES_S
+    names_s: float = SYMBOL_SEARCH_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class _NameBudget:
     """The remaining number and time of symbol lookups for a message."""
 
     until: float
-    left: int = MOST_SYMBOLS
+    left: int = MAX_SYMBOL_NAMES
 
 
 def may_mention(text: str, root: str) -> bool:
@@ -90,23 +90,23 @@ def may_mention(text: str, root: str) -> bool:
     return "@" in text or root in text
 
 
-async def expand(text: str, sources: Sources) -> tuple[Mention, ...]:
+async def resolve_mentions(text: str, sources: Sources) -> tuple[Mention, ...]:
     """Return the message's mentions in order, without places that are neither found, refused nor clearly meant."""
-    places = await to_thread.run_sync(possible, text, sources.env.root)
+    places = await to_thread.run_sync(find_candidates, text, sources.env.root)
     lookups: list[_Lookup] = []
     names = _NameBudget(anyio.current_time() + sources.names_s)
     for place in places:
         lookup = await _look_up(place, sources, names)
         if lookup is not None and not any(_is_same(lookup.mention, earlier.mention) for earlier in lookups):
             lookups.append(lookup)
-    rooms = shared([lookup.chars for lookup in lookups], sources.room)
+    rooms = divide_evenly([lookup.chars for lookup in lookups], sources.room)
     return tuple(
         lookup.mention if lookup.within is None or lookup.chars <= room else lookup.within(room)
         for lookup, room in zip(lookups, rooms, strict=True)
     )
 
 
-async def _look_up(place: Possible, sources: Sources, names: _NameBudget) -> _Lookup | None:
+async def _look_up(place: MentionCandidate, sources: Sources, names: _NameBudget) -> _Lookup | None:
     refusal = ""
     for reading in place.readings:
         try:
@@ -120,17 +120,17 @@ async def _look_up(place: Possible, sources: Sources, names: _NameBudget) -> _Lo
             return await _read_mention(reading, info, sources)
         except EnvironmentFault as fault:
             return _Lookup(
-                Mention(given=reading.given, kind="refused", path=reading.path, note=fault.message)
+                Mention(reference=reading.given, kind="refused", path=reading.path, note=fault.message)
             )
     if place.symbol and not refusal:
         symbol, note = await _find_symbol(place, sources, names)
         if symbol is not None:
             return symbol
-        if note and not place.meant:
-            return _Lookup(Mention(given=place.given, kind="missing", note=note))
-    if not place.meant and (not refusal or place.given.startswith("/")):
+        if note and not place.is_certain:
+            return _Lookup(Mention(reference=place.given, kind="missing", note=note))
+    if not place.is_certain and (not refusal or place.given.startswith("/")):
         return None
-    return _Lookup(Mention(given=place.given, kind="missing", note=refusal or "file not found"))
+    return _Lookup(Mention(reference=place.given, kind="missing", note=refusal or "file not found"))
 
 
 async def _find_path(path: str, sources: Sources) -> FileInfo | None:
@@ -151,11 +151,11 @@ async def _find_by_shown_name(path: str, env: Environment) -> FileInfo | None:
     return None
 
 
-async def _read_mention(reading: Wanted, info: FileInfo, sources: Sources) -> _Lookup:
+async def _read_mention(reading: MentionedPath, info: FileInfo, sources: Sources) -> _Lookup:
     path = (info.path if _UNTYPED in reading.path else reading.path).rstrip("/") or "."
     refusal = sources.may_read(path, sources.env.resolve(path))
     if refusal:
-        return _Lookup(Mention(given=reading.given, kind="refused", path=path, note=refusal))
+        return _Lookup(Mention(reference=reading.given, kind="refused", path=path, note=refusal))
     if info.kind == "directory":
         return _Lookup(await _directory_mention(reading, info.path, sources))
     content = await sources.env.read(path)
@@ -165,24 +165,35 @@ async def _read_mention(reading: Wanted, info: FileInfo, sources: Sources) -> _L
     return await to_thread.run_sync(_file_lookup, reading, content)
 
 
-async def _directory_mention(reading: Wanted, path: str, sources: Sources) -> Mention:
+async def _directory_mention(reading: MentionedPath, path: str, sources: Sources) -> Mention:
     entries = [info for info in await sources.env.listdir(path) if info.path.rpartition("/")[2] != ".git"]
     names = [info.path.rpartition("/")[2] + ("/" if info.kind == "directory" else "") for info in entries]
-    shown = "\n".join(printable(name) for name in names[:MAX_ENTRIES])
+    shown = "\n".join(escape_unprintable(name) for name in names[:MAX_ENTRIES])
     more = len(names) - MAX_ENTRIES
     note = f"\n[{more:,} more; to list them use list_directory]" if more > 0 else ""
     shown_path = "." if path in ("", ".") else f"{path}/"
     text = f"<directory path={_quote(shown_path)}>\n{shown or '[it is empty]'}{note}\n</directory>"
     return _with_tokens(
         Mention(
-            given=reading.given, kind="directory", path=shown_path, size=len(names), cut=more > 0, text=text
+            reference=reading.given,
+            kind="directory",
+            path=shown_path,
+            size=len(names),
+            truncated=more > 0,
+            text=text,
         )
     )
 
 
-async def _image_mention(reading: Wanted, content: FileContent, media: str, sources: Sources) -> Mention:
+async def _image_mention(
+    reading: MentionedPath, content: FileContent, media: str, sources: Sources
+) -> Mention:
     mention = Mention(
-        given=reading.given, kind="image", path=content.path, sha256=content.digest, size=len(content.data)
+        reference=reading.given,
+        kind="image",
+        path=content.path,
+        sha256=content.digest,
+        size=len(content.data),
     )
     if not sources.images:
         return mention.model_copy(update={"kind": "refused", "note": "the model does not accept images"})
@@ -197,32 +208,34 @@ async def _image_mention(reading: Wanted, content: FileContent, media: str, sour
     return _with_tokens(mention.model_copy(update={"image": image, "text": text}))
 
 
-def _file_lookup(reading: Wanted, content: FileContent) -> _Lookup:
+def _file_lookup(reading: MentionedPath, content: FileContent) -> _Lookup:
     mention = Mention(
-        given=reading.given, kind="file", path=content.path, sha256=content.digest, size=len(content.data)
+        reference=reading.given, kind="file", path=content.path, sha256=content.digest, size=len(content.data)
     )
     decoded = _decode(content.data)
     if decoded is None:
         head = content.data[:HEX_BYTES].hex(" ")
-        note = f"binary, {counted(len(content.data), 'byte')}; only its beginning is shown"
+        note = f"binary, {format_count(len(content.data), 'byte')}; only its beginning is shown"
         text = f"<file path={_quote(content.path)}>\n[{note}]\n{head}\n</file>"
-        return _Lookup(_with_tokens(mention.model_copy(update={"cut": True, "note": "binary", "text": text})))
+        return _Lookup(
+            _with_tokens(mention.model_copy(update={"truncated": True, "note": "binary", "text": text}))
+        )
     lines, note = _split_lines(decoded[0]), decoded[1]
     if reading.first_line > max(len(lines), 1):
-        problem = f"it has only {counted(len(lines), 'line')}"
+        problem = f"it has only {format_count(len(lines), 'line')}"
         return _Lookup(mention.model_copy(update={"kind": "missing", "note": problem}))
     first = reading.first_line or 1
     last = min(reading.last_line or len(lines), len(lines))
     sendable, _ = _limit_lines(lines, first, last, MAX_CHARS)
     part = _LineRange(reading, mention, sendable, first, last, len(lines), note)
-    return _Lookup(part.within(MAX_CHARS), part.within)
+    return _Lookup(part.fit_to(MAX_CHARS), part.fit_to)
 
 
 @dataclass(frozen=True, slots=True)
 class _LineRange:
     """The lines `first` to `last` of a file with `count` lines; `held` are those that may be sent; `note`: its encoding."""
 
-    reading: Wanted
+    reading: MentionedPath
     mention: Mention
     held: Sequence[str]
     first: int
@@ -230,13 +243,13 @@ class _LineRange:
     count: int
     note: str
 
-    def within(self, room: int) -> Mention:
+    def fit_to(self, room: int) -> Mention:
         """Return the mention with as many lines as fit into `room` characters."""
         attributes = f"path={_quote(self.mention.path)}"
-        if room < min(LEAST_CHARS, sum(len(line) + 1 for line in self.held)):
+        if room < min(MIN_FILE_CHARS, sum(len(line) + 1 for line in self.held)):
             note = "[left out: no room beside the other files; use read_file]"
             text = f"<file {attributes}>\n{note}\n</file>"
-            return _with_tokens(self.mention.model_copy(update={"cut": True, "text": text}))
+            return _with_tokens(self.mention.model_copy(update={"truncated": True, "text": text}))
         shown, end = _limit_lines(self.held, 1, len(self.held), room)
         end += self.first - 1
         cut, notes = end < self.last, [self.note] if self.note else []
@@ -250,7 +263,7 @@ class _LineRange:
             attributes += f' lines="{self.first}-{end}"'
         shown_range = (self.first, end) if self.reading.first_line or cut else (0, 0)
         text = "\n".join((f"<file {attributes}>", *shown, *notes, "</file>"))
-        changed = {"first_line": shown_range[0], "last_line": shown_range[1], "cut": cut, "text": text}
+        changed = {"first_line": shown_range[0], "last_line": shown_range[1], "truncated": cut, "text": text}
         return _with_tokens(self.mention.model_copy(update=changed))
 
 
@@ -276,20 +289,22 @@ class _Definition:
     lines: Sequence[str]
 
 
-async def _find_symbol(place: Possible, sources: Sources, names: _NameBudget) -> tuple[_Lookup | None, str]:
+async def _find_symbol(
+    place: MentionCandidate, sources: Sources, names: _NameBudget
+) -> tuple[_Lookup | None, str]:
     """Return the symbol; if it was not found, a note for the user (empty if it certainly does not exist)."""
     names.left -= 1
     if names.left < 0:
-        return None, TOO_MANY if names.left == -1 else ""
+        return None, TOO_MANY_NAMES_NOTE if names.left == -1 else ""
     if anyio.current_time() < names.until:
         with anyio.CancelScope(deadline=names.until):
             places, complete = await _find_definitions(place.symbol, sources)
             lookup = await _read_definitions(place, places, sources)
-            return lookup, "" if complete else UNREAD
-    return None, UNREAD
+            return lookup, "" if complete else NOT_INDEXED_NOTE
+    return None, NOT_INDEXED_NOTE
 
 
-async def _find_definitions(symbol: str, sources: Sources) -> tuple[Sequence[SymbolPlace], bool]:
+async def _find_definitions(symbol: str, sources: Sources) -> tuple[Sequence[SymbolLocation], bool]:
     """Return the places where a symbol is defined, and True if the list is certainly complete."""
     known = await sources.symbols(symbol) if sources.symbols is not None else None
     if known:
@@ -299,7 +314,7 @@ async def _find_definitions(symbol: str, sources: Sources) -> tuple[Sequence[Sym
 
 
 async def _read_definitions(
-    place: Possible, places: Sequence[SymbolPlace], sources: Sources
+    place: MentionCandidate, places: Sequence[SymbolLocation], sources: Sources
 ) -> _Lookup | None:
     definitions = list[_Definition]()
     for definition_place in places[:SYMBOL_PLACES]:
@@ -324,7 +339,9 @@ async def _read_definitions(
     return _Lookup(within(MAX_CHARS), within)
 
 
-def _symbol_mention(place: Possible, definitions: Sequence[_Definition], count: int, room: int) -> Mention:
+def _symbol_mention(
+    place: MentionCandidate, definitions: Sequence[_Definition], count: int, room: int
+) -> Mention:
     texts, last = [], 0
     for definition in definitions:
         body, end = _limit_lines(definition.lines, 1, len(definition.lines), max(0, room))
@@ -334,12 +351,12 @@ def _symbol_mention(place: Possible, definitions: Sequence[_Definition], count: 
         last, room = last or end, room - len(texts[-1])
     return _with_tokens(
         Mention(
-            given=place.given,
+            reference=place.given,
             kind="symbol",
             path=definitions[0].path,
             first_line=definitions[0].first,
             last_line=last,
-            cut=count > len(texts),
+            truncated=count > len(texts),
             note=f"{len(texts)} places" if len(texts) > 1 else "",
             text="\n".join(texts),
         )
@@ -380,5 +397,5 @@ def _is_same(first: Mention, second: Mention) -> bool:
 
 
 def _quote(text: str) -> str:
-    escaped = printable(text).replace("&", "&amp;").replace('"', "&quot;")
+    escaped = escape_unprintable(text).replace("&", "&amp;").replace('"', "&quot;")
     return f'"{escaped}"'

@@ -13,7 +13,7 @@ _LESS: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Short:
+class FittedText:
     """A block's text after fitting. `cut`: part of it is missing; `dropped`: number of pieces that are missing entirely."""
 
     text: str
@@ -22,7 +22,7 @@ class Short:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class SummaryBlock:
     """A block of a summary, in characters.
 
     `needs`: size of its shortest complete form; `share`: guaranteed fraction of the room; `what`: its name for the user if
@@ -31,19 +31,19 @@ class Block:
 
     title: str
     whole: str
-    fit: Callable[[int], Short]
+    fit: Callable[[int], FittedText]
     needs: int
     share: float
     what: str = ""
     own: bool = False
 
     @property
-    def lasts(self) -> bool:
+    def is_required(self) -> bool:
         """True if its full text is stored when it is cut."""
         return bool(self.what)
 
 
-def shared_out(blocks: Sequence[Block], room: int, wished: int) -> list[Short]:
+def fit_blocks(blocks: Sequence[SummaryBlock], room: int, wished: int) -> list[FittedText]:
     """Return the text of each block; the first is the last to be cut.
 
     Together they take `wished` characters, more if they need more, but never more than `room`.
@@ -51,18 +51,18 @@ def shared_out(blocks: Sequence[Block], room: int, wished: int) -> list[Short]:
     minimums = _guaranteed_sizes(blocks, room)
     least_after = _sums_after(minimums)
     needs_after = _sums_after([block.needs for block in blocks])
-    texts, used = list[Short](), 0
+    texts, used = list[FittedText](), 0
     for index, block in enumerate(blocks):
         hard_limit = room - used - least_after[index]
         soft_limit = max(block.needs, wished - used - needs_after[index])
         limit = max(0, minimums[index], min(hard_limit, soft_limit))
-        short = Short(block.whole) if len(block.whole) <= limit else block.fit(limit)
+        short = FittedText(block.whole) if len(block.whole) <= limit else block.fit(limit)
         texts.append(short)
         used += len(short.text)
     return texts
 
 
-def _guaranteed_sizes(blocks: Sequence[Block], room: int) -> list[int]:
+def _guaranteed_sizes(blocks: Sequence[SummaryBlock], room: int) -> list[int]:
     """Return each block's guaranteed size; other blocks get less if the user's own words need the room."""
     minimums = [min(block.needs, int(block.share * room)) for block in blocks]
     own = sum(block.needs for block in blocks if block.own)
@@ -79,7 +79,7 @@ def _sums_after(sizes: Sequence[int]) -> list[int]:
     return [total - so_far for so_far in accumulate(sizes)]
 
 
-def shared(needs: Sequence[int], room: int) -> list[int]:
+def divide_evenly(needs: Sequence[int], room: int) -> list[int]:
     """Return the share of each need: the need itself if it is at most an even share, else an even part of the rest."""
     rooms, room = [0] * len(needs), max(0, room)
     by_need = sorted(range(len(needs)), key=needs.__getitem__)

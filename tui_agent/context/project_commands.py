@@ -87,7 +87,7 @@ _WITH_PACKAGES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ProjectCommand:
     """A command, its purpose, and the file that names it."""
 
     kind: Kind
@@ -95,7 +95,7 @@ class Found:
     source: str
 
 
-def commands_of(texts: Mapping[str, str], paths: Collection[str]) -> list[Found]:
+def find_commands(texts: Mapping[str, str], paths: Collection[str]) -> list[ProjectCommand]:
     """Return the commands named by these files, one per kind and language.
 
     Makefile targets take precedence, then the repository's own scripts, then its tools.
@@ -110,7 +110,7 @@ def commands_of(texts: Mapping[str, str], paths: Collection[str]) -> list[Found]
     return commands
 
 
-def _scripts(paths: Collection[str]) -> Iterator[Found]:
+def _scripts(paths: Collection[str]) -> Iterator[ProjectCommand]:
     """Yield the repository's own scripts that are named after their purpose."""
     kinds: set[Kind] = set()
     for path in sorted(paths):
@@ -118,10 +118,12 @@ def _scripts(paths: Collection[str]) -> Iterator[Found]:
         kind = _WORDS.get(match[1]) if match is not None else None
         if match is not None and kind is not None and kind not in kinds:
             kinds.add(kind)
-            yield Found(kind, f"bash {path}" if match[2] else path, path)
+            yield ProjectCommand(kind, f"bash {path}" if match[2] else path, path)
 
 
-def _targets(file: str, program: str, pattern: re.Pattern[str], texts: Mapping[str, str]) -> Iterator[Found]:
+def _targets(
+    file: str, program: str, pattern: re.Pattern[str], texts: Mapping[str, str]
+) -> Iterator[ProjectCommand]:
     kinds: set[Kind] = set()
     names = pattern.findall(texts.get(file, ""))
     for name in names:
@@ -129,12 +131,12 @@ def _targets(file: str, program: str, pattern: re.Pattern[str], texts: Mapping[s
         if kind is None or kind in kinds or (kind == "install" and not _WITH_PACKAGES & texts.keys()):
             continue
         kinds.add(kind)
-        yield Found(kind, f"{program} {name}", file)
+        yield ProjectCommand(kind, f"{program} {name}", file)
     if program == "make" and {"all", "default"} & {*names} and "build" not in kinds:
-        yield Found("build", program, file)
+        yield ProjectCommand("build", program, file)
 
 
-def _python(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
+def _python(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[ProjectCommand]:
     text = texts.get("pyproject.toml", "")
     try:
         tree = tomllib.loads(text)
@@ -143,16 +145,16 @@ def _python(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]
     source, runner = "pyproject.toml", ""
     if "uv.lock" in paths:
         runner = "uv run "
-        yield Found("install", "uv sync", "uv.lock")
+        yield ProjectCommand("install", "uv sync", "uv.lock")
     elif "poetry.lock" in paths:
         runner = "poetry run "
-        yield Found("install", "poetry install", "poetry.lock")
+        yield ProjectCommand("install", "poetry install", "poetry.lock")
     elif "project" in tree or "build-system" in tree:
-        yield Found("install", "pip install -e .", source)
+        yield ProjectCommand("install", "pip install -e .", source)
     elif "setup.py" in texts:
-        yield Found("install", "pip install -e .", "setup.py")
+        yield ProjectCommand("install", "pip install -e .", "setup.py")
     elif "requirements.txt" in texts:
-        yield Found("install", "pip install -r requirements.txt", "requirements.txt")
+        yield ProjectCommand("install", "pip install -r requirements.txt", "requirements.txt")
     tools = tree.get("tool", {})
     tools = tools if isinstance(tools, dict) else {}
     pytest_file = next(
@@ -160,25 +162,25 @@ def _python(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]
     )
     runner_script = next((path for path in ("tests/runtests.py", "runtests.py") if path in paths), "")
     if runner_script:
-        yield Found("test", f"python {runner_script}", runner_script)
+        yield ProjectCommand("test", f"python {runner_script}", runner_script)
     elif "pytest" in tools or re.search(r"[\"']pytest", text):
-        yield Found("test", f"{runner}pytest" if runner else "python -m pytest", source)
+        yield ProjectCommand("test", f"{runner}pytest" if runner else "python -m pytest", source)
     elif pytest_file:
-        yield Found("test", f"{runner}pytest" if runner else "python -m pytest", pytest_file)
+        yield ProjectCommand("test", f"{runner}pytest" if runner else "python -m pytest", pytest_file)
     elif "manage.py" in paths:
-        yield Found("test", "python manage.py test", "manage.py")
+        yield ProjectCommand("test", "python manage.py test", "manage.py")
     if "manage.py" in paths:
-        yield Found("run", "python manage.py runserver", "manage.py")
+        yield ProjectCommand("run", "python manage.py runserver", "manage.py")
     if "ruff" in tools or re.search(r"[\"']ruff", text):
-        yield Found("lint", f"{runner}ruff check .", source)
-        yield Found("format", f"{runner}ruff format .", source)
+        yield ProjectCommand("lint", f"{runner}ruff check .", source)
+        yield ProjectCommand("format", f"{runner}ruff format .", source)
     elif "black" in tools:
-        yield Found("format", f"{runner}black .", source)
+        yield ProjectCommand("format", f"{runner}black .", source)
     if "mypy" in tools:
-        yield Found("check", f"{runner}mypy .", source)
+        yield ProjectCommand("check", f"{runner}mypy .", source)
 
 
-def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
+def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[ProjectCommand]:
     if "package.json" not in texts:
         return
     try:
@@ -186,7 +188,7 @@ def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
     except (ValueError, RecursionError):
         return
     program = next((name for lock, name in _LOCKS if lock in paths), "npm")
-    yield Found("install", f"{program} install", "package.json")
+    yield ProjectCommand("install", f"{program} install", "package.json")
     scripts = tree.get("scripts") if isinstance(tree, dict) else None
     kinds: set[Kind] = set()
     for name, script in scripts.items() if isinstance(scripts, dict) else ():
@@ -199,30 +201,30 @@ def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
             and "no test specified" not in str(script)
         ):
             kinds.add(kind)
-            yield Found(
+            yield ProjectCommand(
                 kind, f"{program} test" if name == "test" else f"{program} run {name}", "package.json"
             )
 
 
-def _other_commands(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
+def _other_commands(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[ProjectCommand]:
     for file, commands in _PLAIN.items():
         if file in texts:
             for kind, command in commands:
-                yield Found(kind, command, file)
+                yield ProjectCommand(kind, command, file)
     if "Gemfile" in texts:
-        yield Found("install", "bundle install", "Gemfile")
+        yield ProjectCommand("install", "bundle install", "Gemfile")
         if any(path.startswith("spec/") for path in paths):
-            yield Found("test", "bundle exec rspec", "Gemfile")
+            yield ProjectCommand("test", "bundle exec rspec", "Gemfile")
     if "composer.json" in texts:
-        yield Found("install", "composer install", "composer.json")
+        yield ProjectCommand("install", "composer install", "composer.json")
         yield from _composer(texts["composer.json"])
     checks = "\n".join(text for path, text in texts.items() if path not in FILES)
     for file, kind, command, words, config_files in _NAMED:
         if file in texts and (words in checks or any(path in paths for path in config_files)):
-            yield Found(kind, command, file)
+            yield ProjectCommand(kind, command, file)
 
 
-def _composer(text: str) -> Iterator[Found]:
+def _composer(text: str) -> Iterator[ProjectCommand]:
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError):
@@ -230,4 +232,4 @@ def _composer(text: str) -> Iterator[Found]:
     scripts = tree.get("scripts") if isinstance(tree, dict) else None
     for name in scripts if isinstance(scripts, dict) else ():
         if name in ("test", "tests", "lint", "check", "format"):
-            yield Found(_WORDS[name], f"composer {name}", "composer.json")
+            yield ProjectCommand(_WORDS[name], f"composer {name}", "composer.json")

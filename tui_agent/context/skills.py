@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from tui_agent.config.files import read_regular
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project_files import ProjectFiles
+from tui_agent.config.small_files import read_regular
 from tui_agent.errors import ToolError
 from tui_agent.ports.knowledge import SkillText
 from tui_agent.protocol.events.instructions import SkillRecord
@@ -23,7 +23,7 @@ FOLDER: Final = "skills"
 MAX_BYTES: Final = 200_000
 MAX_SKILLS: Final = 100
 MAX_FILES: Final = 200
-MAX_DESCRIPTION: Final = 1_024
+MAX_DESCRIPTION_CHARS: Final = 1_024
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _QUOTED: Final = re.compile(r"""(["'])(.*)\1[ \t]*(?:\#.*)?""")
 _KEY: Final = re.compile(r"([A-Za-z][\w-]*)[ \t]*:[ \t]*(.*)")
@@ -38,7 +38,7 @@ class _Skill:
     held: Mapping[str, bytes] = field(default_factory=dict)
 
 
-class SkillShelf:
+class SkillStore:
     """The skills of one start. `user`: the folder of the user's skills."""
 
     def __init__(self, user: Path, project: ProjectFiles | None = None) -> None:
@@ -181,7 +181,7 @@ def _parse_skill(
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return _broken(folder_name, origin, path, f"{GUIDE} is not UTF-8 text")
-    head, body = parted(text)
+    head, body = split_front_matter(text)
     name = head.get("name", folder_name)
     if not head:
         has_start = text.lstrip().startswith("---")
@@ -197,7 +197,7 @@ def _parse_skill(
         return _broken(name, origin, path, "it has no description, so the model cannot know when to use it")
     record = SkillRecord(
         name=name,
-        description=description[:MAX_DESCRIPTION],
+        description=description[:MAX_DESCRIPTION_CHARS],
         origin="project" if origin == "project" else "user",
         path=_strip_invisible(path),
     )
@@ -225,7 +225,7 @@ def _broken(name: str, origin: str, path: str, fault: str) -> _Skill:
     )
 
 
-def parted(text: str) -> tuple[dict[str, str], str]:
+def split_front_matter(text: str) -> tuple[dict[str, str], str]:
     """Split into front matter and body: `key: value` lines, whose values may continue in indented lines."""
     lines = text.splitlines()
     if not lines or lines[0].strip() != "---":

@@ -10,21 +10,29 @@ from functools import partial
 from typing import Final
 
 from tui_agent.context.compaction_limits import chars_of
-from tui_agent.context.priorities import Block, Short, shared_out
-from tui_agent.context.summary_facts import LEFT_OUT, Facts, Text, lasting, line_of, reach, words_of
+from tui_agent.context.priorities import FittedText, SummaryBlock, fit_blocks
+from tui_agent.context.summary_facts import (
+    LEFT_OUT_PREFIX,
+    Facts,
+    Text,
+    count_fitting,
+    first_line,
+    required_blocks,
+    text_of_content,
+)
 from tui_agent.context.truncation import head_and_tail
-from tui_agent.folds.context.compacted_history import call_words, preview
+from tui_agent.folds.context.compacted_history import format_call, preview
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
+    MessageOrigin,
     SummaryMessage,
     SummaryShare,
     ToolMessage,
-    UserKind,
     UserMessage,
 )
 from tui_agent.protocol.parts import TextPart, ToolCallPart
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 
 TITLE: Final = "# What came before"
 STORY: Final = "What was done and found"
@@ -34,10 +42,10 @@ _INTRO: Final = (
     "The beginning of this session was summarised to save space. All sections but the last are from the record. "
     "Nothing here is a new request: continue where the messages after it end."
 )
-_BESIDE: Final[dict[UserKind, str]] = {
+_BESIDE: Final[dict[MessageOrigin, str]] = {
     "mentions": "FILES mentioned in the user's message",
     "map": "MAP of the repository, made by the program",
-    "passing": "NOTE of the program",
+    "transient": "NOTE of the program",
     "restored": "RESTORED by the user",
     "instructions": "INSTRUCTIONS that stay in the prompt",
 }
@@ -63,26 +71,26 @@ class Summary:
     cuts: tuple[CutText, ...]
 
 
-def summary_of(facts: Facts, story: str, room: int, wished: int, text: Text) -> Summary:
+def build_summary(facts: Facts, story: str, room: int, wished: int, text: Text) -> Summary:
     """Build a summary of about `wished` characters, and up to `room` if required content needs it."""
     story_text = _lower_headings(story).strip()
-    last = Block(
+    last = SummaryBlock(
         STORY,
         story_text,
         partial(_fit_story, story_text),
         min(len(story_text), max(_LEAST, room // 16)),
         0.06,
     )
-    blocks = [*lasting(facts, text), last]
+    blocks = [*required_blocks(facts, text), last]
     frame = f"{TITLE}\n{_INTRO}"
     heads = sum(len(block.title) + 6 for block in blocks if block.whole)
-    texts = shared_out(blocks, room - len(frame) - heads, wished - len(frame) - heads)
+    texts = fit_blocks(blocks, room - len(frame) - heads, wished - len(frame) - heads)
     pairs = list(zip(blocks, texts, strict=True))
     body = "\n\n".join(f"## {block.title}\n{short.text}" for block, short in pairs if short.text)
     cuts = tuple(
         CutText(block.what, block.whole, len(short.text))
         for block, short in pairs
-        if block.lasts and short.cut
+        if block.is_required and short.cut
     )
     full_text = f"{frame}\n\n{body}"
     return Summary(full_text, _shares(pairs, len(full_text)), cuts)
@@ -90,18 +98,18 @@ def summary_of(facts: Facts, story: str, room: int, wished: int, text: Text) -> 
 
 def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
     """Return the characters of required content in its shortest complete form, and of the user's words in it."""
-    blocks = lasting(facts, text)
+    blocks = required_blocks(facts, text)
     return sum(block.needs for block in blocks), sum(block.needs for block in blocks if block.own)
 
 
-def _shares(pairs: Sequence[tuple[Block, Short]], size: int) -> tuple[SummaryShare, ...]:
+def _shares(pairs: Sequence[tuple[SummaryBlock, FittedText]], size: int) -> tuple[SummaryShare, ...]:
     """Return the sizes of the user's words, if there are any, and of the rest."""
     chars, lost_chars, dropped = [0, 0], [0, 0], [0, 0]
     for block, short in pairs:
-        lost = max(0, len(block.whole) - len(short.text)) if block.lasts and short.cut else 0
+        lost = max(0, len(block.whole) - len(short.text)) if block.is_required and short.cut else 0
         chars[block.own] += len(short.text)
         lost_chars[block.own] += lost
-        dropped[block.own] += short.dropped if block.lasts else 0
+        dropped[block.own] += short.dropped if block.is_required else 0
     other_chars = size - chars[1]
     shares = (
         SummaryShare(
@@ -120,8 +128,8 @@ def _shares(pairs: Sequence[tuple[Block, Short]], size: int) -> tuple[SummarySha
     return shares if chars[1] else shares[1:]
 
 
-def _fit_story(story_text: str, room: int) -> Short:
-    return Short(_shorten(story_text, room), cut=True)
+def _fit_story(story_text: str, room: int) -> FittedText:
+    return FittedText(_shorten(story_text, room), cut=True)
 
 
 def story_of(summary: str) -> str:
@@ -130,7 +138,7 @@ def story_of(summary: str) -> str:
     return story if heading else summary
 
 
-def told(messages: Sequence[Message], room: int, text: Text) -> str:
+def story_from_record(messages: Sequence[Message], room: int, text: Text) -> str:
     """Return the story from the record alone: older summaries' stories in up to half of the room, then a line for each message or call.
 
     If not all lines fit, the first and the newest are kept.
@@ -157,26 +165,30 @@ def _shorten_chapter(chapter: str, room: int, begin: float = 0.6) -> str:
     """Return the chapter's first lines, in the fraction `begin` of the room, and its last lines."""
     if len(chapter) <= room:
         return chapter
-    lines = [line_of(line, room // 4) for line in chapter.split("\n") if not line.startswith(LEFT_OUT)]
-    first = max(1, reach(lines, round(room * begin)))
-    last = reach(lines[:first:-1], round(room * (1 - begin)))
+    lines = [
+        first_line(line, room // 4) for line in chapter.split("\n") if not line.startswith(LEFT_OUT_PREFIX)
+    ]
+    first = max(1, count_fitting(lines, round(room * begin)))
+    last = count_fitting(lines[:first:-1], round(room * (1 - begin)))
     omitted = len(lines) - first - last
-    return "\n".join([*lines[:first], f"{LEFT_OUT}{counted(omitted, 'line')})", *lines[len(lines) - last :]])
+    return "\n".join(
+        [*lines[:first], f"{LEFT_OUT_PREFIX}{format_count(omitted, 'line')})", *lines[len(lines) - last :]]
+    )
 
 
 def _turn_lines(messages: Sequence[Message], text: Text) -> Iterator[str]:
     ok = {message.call_id: message.ok for message in messages if isinstance(message, ToolMessage)}
     for message in messages:
         match message:
-            case UserMessage(kind="said"):
-                yield f"- The user: {line_of(preview(message))}"
+            case UserMessage(origin="prompt"):
+                yield f"- The user: {first_line(preview(message))}"
             case AssistantMessage(parts=parts):
                 for part in parts:
                     if isinstance(part, ToolCallPart):
                         end = "" if ok.get(part.call_id, True) else " (failed)"
-                        yield f"- Called {line_of(call_words(part))}{end}"
+                        yield f"- Called {first_line(format_call(part))}{end}"
                     elif isinstance(part, TextPart):
-                        yield f"- You: {line_of(text(part.text))}"
+                        yield f"- You: {first_line(text(part.text))}"
             case UserMessage() | SummaryMessage() | ToolMessage():
                 pass
 
@@ -219,18 +231,18 @@ def transcript_within(
 
 def _format_message(message: Message, text: Text) -> str:
     match message:
-        case UserMessage(kind="said", content=content):
-            return f"USER: {_shorten(words_of(content, text), 8_000)}"
-        case UserMessage(kind=kind, content=content):
-            words = _shorten(words_of(content, text), 2_000 if kind == "mentions" else _LEAST)
+        case UserMessage(origin="prompt", content=content):
+            return f"USER: {_shorten(text_of_content(content, text), 8_000)}"
+        case UserMessage(origin=kind, content=content):
+            words = _shorten(text_of_content(content, text), 2_000 if kind == "mentions" else _LEAST)
             return f"{_BESIDE[kind]}: {words}"
         case ToolMessage(name=name, content=content, ok=ok):
-            return f"RESULT of {name}{'' if ok else ' (failed)'}: {_shorten(words_of(content, text), 2_000)}"
+            return f"RESULT of {name}{'' if ok else ' (failed)'}: {_shorten(text_of_content(content, text), 2_000)}"
         case SummaryMessage(text=words):
             return f"EARLIER SUMMARY: {_shorten(story_of(text(words)), 8_000)}"
         case AssistantMessage(parts=parts):
             pieces = [
-                f"CALL {call_words(part)}"
+                f"CALL {format_call(part)}"
                 if isinstance(part, ToolCallPart)
                 else _shorten(text(part.text), 4_000)
                 for part in parts

@@ -10,25 +10,25 @@ from functools import partial
 from itertools import accumulate
 from typing import Final
 
-from tui_agent.context.compaction_limits import OPEN_FILES, TESTS, path_of
-from tui_agent.context.priorities import Block, Short
-from tui_agent.context.truncation import head_and_tail, is_artifact
-from tui_agent.folds.context.compacted_history import calls_of, quoted
+from tui_agent.context.compaction_limits import MAX_OPEN_FILES, TESTS, path_of
+from tui_agent.context.priorities import FittedText, SummaryBlock
+from tui_agent.context.truncation import artifact_reference, head_and_tail
+from tui_agent.folds.context.compacted_history import calls_by_id, quote_message
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 
-FAILING: Final = "Tests that fail"
-MOST_ARTIFACTS: Final = 8
-LEFT_OUT: Final = "(left out: "
+FAILING_TITLE: Final = "Tests that fail"
+MAX_ARTIFACTS: Final = 8
+LEFT_OUT_PREFIX: Final = "(left out: "
 _MARKS: Final = {"completed": "x", "in_progress": ">", "pending": " "}
 _ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
 _LEAST: Final = 400
-MOST_NAMED: Final = 64_000
+MAX_NAMED_CHARS: Final = 64_000
 """Maximum bytes of paths of changed files that are listed; older ones are only counted."""
 _NOTE: Final = 160
 """Characters reserved for the note on what is left out."""
@@ -56,18 +56,18 @@ class Facts:
     """Files changed in the whole session, the newest last; the history no longer has every call."""
 
 
-def lasting(facts: Facts, text: Text) -> list[Block]:
+def required_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
     """Return the blocks by rank; the first is the last to be cut."""
-    calls = calls_of(facts.originals)
+    calls = calls_by_id(facts.originals)
     changed, read = _files(facts, calls)
-    artifacts = "\n".join(map(_artifact, facts.artifacts[-MOST_ARTIFACTS:]))
+    artifacts = "\n".join(map(_artifact, facts.artifacts[-MAX_ARTIFACTS:]))
     return [
         _whole_block("The task, in the user's words", _task(facts, text), 0.30, "the task", own=True),
         _user_messages(facts, text),
         _whole_block("To be kept, word for word", _pinned(facts, text, calls), 0.14, "what was pinned"),
         _todo_block(facts.todo),
         _whole_block("The plan", _plan(facts, calls), 0.05, "the plan"),
-        _line_block(FAILING, [f"- {name}" for name in facts.failing], 0.08, "tests that fail"),
+        _line_block(FAILING_TITLE, [f"- {name}" for name in facts.failing], 0.08, "tests that fail"),
         changed,
         _optional_block("Output of the newest tests", _failed_test_output(facts, calls, text), 0.03),
         read,
@@ -75,66 +75,68 @@ def lasting(facts: Facts, text: Text) -> list[Block]:
     ]
 
 
-def own_words(facts: Facts) -> Iterator[UserMessage]:
+def user_messages(facts: Facts) -> Iterator[UserMessage]:
     """Return the user's messages in order."""
     return (
         message
         for message in facts.originals
-        if isinstance(message, UserMessage) and message.kind == "said" and message.seq in facts.spoken
+        if isinstance(message, UserMessage) and message.origin == "prompt" and message.seq in facts.spoken
     )
 
 
-def words_of(content: Sequence[Content], text: Text) -> str:
+def text_of_content(content: Sequence[Content], text: Text) -> str:
     """Return the text of a content; images are replaced by a note."""
     return "\n".join(text(item.text) if isinstance(item, TextContent) else "[an image]" for item in content)
 
 
-def line_of(words: str, most: int = 160) -> str:
+def first_line(words: str, most: int = 160) -> str:
     """Return the beginning of a text as one line."""
     line = " ".join(words.split())
     return line if len(line) <= most else f"{line[:most]}…"
 
 
-def reach(lines: Sequence[str], room: int) -> int:
+def count_fitting(lines: Sequence[str], room: int) -> int:
     """Return how many of the lines fit into the room."""
     sizes = accumulate(len(line) + 1 for line in lines)
     return sum(size <= room for size in sizes)
 
 
-def _whole_block(title: str, words: str, share: float, what: str, *, own: bool = False) -> Block:
+def _whole_block(title: str, words: str, share: float, what: str, *, own: bool = False) -> SummaryBlock:
     """Return a block that is shown in full, or as its beginning and end."""
     words = words.strip()
-    return Block(title, words, partial(_head_and_tail, words, kept=True), len(words), share, what, own)
+    return SummaryBlock(title, words, partial(_head_and_tail, words, kept=True), len(words), share, what, own)
 
 
-def _optional_block(title: str, words: str, share: float) -> Block:
+def _optional_block(title: str, words: str, share: float) -> SummaryBlock:
     """Return a block that is shortened before any required one."""
     words = words.strip()
-    return Block(title, words, partial(_head_and_tail, words, kept=False), min(len(words), _LEAST), share)
+    return SummaryBlock(
+        title, words, partial(_head_and_tail, words, kept=False), min(len(words), _LEAST), share
+    )
 
 
-def _head_and_tail(words: str, room: int, *, kept: bool) -> Short:
+def _head_and_tail(words: str, room: int, *, kept: bool) -> FittedText:
     dense = len(words.encode("utf-8", "replace")) / len(words)
     size = max(room - _NOTE, _LEAST)
     grain = 1 << max(0, size.bit_length() - 4)
     size -= size % grain  # rounding keeps the cut at the same place when the room changes a little
     shown = head_and_tail(words, max_bytes=round(size * dense), max_lines=2_000_000, artifact=kept)
-    return Short(shown.text, cut=shown.cut)
+    return FittedText(shown.text, cut=shown.is_cut)
 
 
-def _line_block(title: str, lines: Sequence[str], share: float, what: str) -> Block:
+def _line_block(title: str, lines: Sequence[str], share: float, what: str) -> SummaryBlock:
     whole = "\n".join(lines)
-    return Block(title, whole, partial(_fit_newest, lines, whole), len(whole), share, what)
+    return SummaryBlock(title, whole, partial(_fit_newest, lines, whole), len(whole), share, what)
 
 
-def _fit_newest(lines: Sequence[str], whole: str, room: int) -> Short:
+def _fit_newest(lines: Sequence[str], whole: str, room: int) -> FittedText:
     """Return the newest lines that fit, and the number of older ones."""
-    fitting = max(1, reach(lines[::-1], room - _NOTE))
+    fitting = max(1, count_fitting(lines[::-1], room - _NOTE))
     if fitting >= len(lines):
-        return Short("\n".join(lines))
+        return FittedText("\n".join(lines))
     omitted = len(lines) - fitting
-    return Short(
-        "\n".join([f"{LEFT_OUT}{omitted} older; {is_artifact(whole)})", *lines[omitted:]]),
+    return FittedText(
+        "\n".join([f"{LEFT_OUT_PREFIX}{omitted} older; {artifact_reference(whole)})", *lines[omitted:]]),
         cut=True,
         dropped=omitted,
     )
@@ -144,21 +146,23 @@ def _fit_newest(lines: Sequence[str], whole: str, room: int) -> Short:
 
 
 def _task(facts: Facts, text: Text) -> str:
-    first = next(own_words(facts), None)
-    return "" if first is None else words_of(first.content, text)
+    first = next(user_messages(facts), None)
+    return "" if first is None else text_of_content(first.content, text)
 
 
-def _user_messages(facts: Facts, text: Text) -> Block:
+def _user_messages(facts: Facts, text: Text) -> SummaryBlock:
     """Return the user's later messages, except those that stay in the history."""
-    own = [message for message in list(own_words(facts))[1:] if message.seq <= facts.through]
-    texts = [words_of(message.content, text).strip() for message in own]
+    own = [message for message in list(user_messages(facts))[1:] if message.seq <= facts.through]
+    texts = [text_of_content(message.content, text).strip() for message in own]
     pinned = [message.seq in facts.pinned for message in own]
     whole = "\n\n".join(map(_quote, texts))
     fit = partial(_fit_messages, texts, pinned, whole)
-    return Block("What the user said since", whole, fit, len(whole), 0.16, "what you said since", own=True)
+    return SummaryBlock(
+        "What the user said since", whole, fit, len(whole), 0.16, "what you said since", own=True
+    )
 
 
-def _fit_messages(said: Sequence[str], pinned: Sequence[bool], whole: str, room: int) -> Short:
+def _fit_messages(said: Sequence[str], pinned: Sequence[bool], whole: str, room: int) -> FittedText:
     """Shorten messages to their first and last line, where rules usually are: oldest first, pinned ones last.
 
     If even that does not fit, messages in the middle are left out.
@@ -174,14 +178,18 @@ def _fit_messages(said: Sequence[str], pinned: Sequence[bool], whole: str, room:
             if len(ends) < len(pieces[index]):
                 excess -= len(pieces[index]) - len(ends)
                 pieces[index] = ends
-    note = f"(Some messages are shortened: {is_artifact(whole)})"
+    note = f"(Some messages are shortened: {artifact_reference(whole)})"
     omitted = 0
     if excess > 0:
-        first = max(1, reach(pieces, room // 4))
-        newest = max(1, reach(pieces[:first:-1], room // 2))
+        first = max(1, count_fitting(pieces, room // 4))
+        newest = max(1, count_fitting(pieces[:first:-1], room // 2))
         omitted = max(0, len(pieces) - first - newest)
-        pieces = [*pieces[:first], f"> [… {counted(omitted, 'message')} …]", *pieces[len(pieces) - newest :]]
-    return Short("\n\n".join([note, *pieces]), cut=True, dropped=omitted)
+        pieces = [
+            *pieces[:first],
+            f"> [… {format_count(omitted, 'message')} …]",
+            *pieces[len(pieces) - newest :],
+        ]
+    return FittedText("\n\n".join([note, *pieces]), cut=True, dropped=omitted)
 
 
 def _quote(words: str) -> str:
@@ -196,18 +204,18 @@ def _ends(words: str, max_chars: int) -> str:
         return line if len(line) <= 2 * max_chars else f"{line[:max_chars]} […] {line[-max_chars:]}"
     between = "\n[…]\n" if len(lines) > 2 else "\n"
     last = lines[-1].strip()
-    return f"{line_of(lines[0], max_chars)}{between}{last if len(last) <= max_chars else f'…{last[-max_chars:]}'}"
+    return f"{first_line(lines[0], max_chars)}{between}{last if len(last) <= max_chars else f'…{last[-max_chars:]}'}"
 
 
 def _pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
     """Return pinned content other than the user's messages, which have their own block."""
-    own = {id(message) for message in own_words(facts)}
+    own = {id(message) for message in user_messages(facts)}
     pinned = [
         message
         for message in facts.originals
         if message.seq in facts.pinned and message.seq <= facts.through and id(message) not in own
     ]
-    return "\n\n".join(words_of(quoted(message, 0, calls).content, text) for message in pinned)
+    return "\n\n".join(text_of_content(quote_message(message, 0, calls).content, text) for message in pinned)
 
 
 # -- plan and todo items -----------------------------------------------------------------------------------------------
@@ -224,31 +232,31 @@ def _plan(facts: Facts, calls: dict[CallId, ToolCallPart]) -> str:
     return plan if isinstance(plan, str) else ""
 
 
-def _todo_block(items: Sequence[TodoItem]) -> Block:
+def _todo_block(items: Sequence[TodoItem]) -> SummaryBlock:
     lines = [(item.status == "completed", _todo_line(item)) for item in items]
     whole = "\n".join(line for _, line in lines)
     open_lines = [line for done, line in lines if not done]
     needs = sum(len(line) + 1 for line in open_lines) + (_NOTE if len(open_lines) < len(lines) else 0)
     fit = partial(_fit_todo, lines, whole)
-    return Block("Tasks", whole, fit, min(len(whole), needs), 0.10, "tasks")
+    return SummaryBlock("Tasks", whole, fit, min(len(whole), needs), 0.10, "tasks")
 
 
-def _fit_todo(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> Short:
+def _fit_todo(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> FittedText:
     """Leave out completed items, the oldest first; open ones only if they alone do not fit."""
     open_lines = [line for done, line in lines if not done]
     remaining = room - _NOTE - sum(len(line) + 1 for line in open_lines)
     if remaining < 0:
-        fit = max(1, reach(open_lines, room - _NOTE))
-        note = f"{LEFT_OUT}{counted(len(lines) - fit, 'task')}; {is_artifact(whole)})"
-        return Short("\n".join([*open_lines[:fit], note]), cut=True, dropped=len(lines) - fit)
+        fit = max(1, count_fitting(open_lines, room - _NOTE))
+        note = f"{LEFT_OUT_PREFIX}{format_count(len(lines) - fit, 'task')}; {artifact_reference(whole)})"
+        return FittedText("\n".join([*open_lines[:fit], note]), cut=True, dropped=len(lines) - fit)
     done = [line for is_done, line in lines if is_done]
-    kept_count = reach(done[::-1], remaining)
+    kept_count = count_fitting(done[::-1], remaining)
     omitted, completed, shown_lines = len(done) - kept_count, 0, list[str]()
     for is_done, line in lines:
         completed += is_done
         if not is_done or completed > omitted:
             shown_lines.append(line)
-    return Short("\n".join([f"{LEFT_OUT}{omitted:,} done)", *shown_lines]))
+    return FittedText("\n".join([f"{LEFT_OUT_PREFIX}{omitted:,} done)", *shown_lines]))
 
 
 def _todo_line(item: TodoItem) -> str:
@@ -264,7 +272,7 @@ def _failed_test_output(facts: Facts, calls: dict[CallId, ToolCallPart], text: T
         message for message in facts.originals if isinstance(message, ToolMessage) and message.name == TESTS
     ]
     newest = results[-1] if results and not results[-1].ok and results[-1].call_id in calls else None
-    return "" if newest is None else words_of(newest.content, text)
+    return "" if newest is None else text_of_content(newest.content, text)
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -282,12 +290,12 @@ class _File:
         return f"- {self.path}{counts}{f' ({self.why})' if self.why else ''}"
 
 
-def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[Block, Block]:
+def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
     """Return the changed files and those only read, each with its calls and the agent's reason, the newest last."""
     ok = {message.call_id for message in facts.originals if isinstance(message, ToolMessage) and message.ok}
     texts_by_call = _texts_before_calls(facts.originals)
     sizes = accumulate(len(path.encode("utf-8", "replace")) + 1 for path in reversed(facts.changed))
-    listed_count = sum(size <= MOST_NAMED for size in sizes)
+    listed_count = sum(size <= MAX_NAMED_CHARS for size in sizes)
     calls_by_file: dict[str, dict[str, int]] = {
         path: {} for path in facts.changed[len(facts.changed) - listed_count :]
     }
@@ -316,16 +324,18 @@ def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[Block, Bloc
     )
 
 
-def _file_block(title: str, files: Sequence[_File], share: float, what: str, *, more: int = 0) -> Block:
+def _file_block(
+    title: str, files: Sequence[_File], share: float, what: str, *, more: int = 0
+) -> SummaryBlock:
     first = f"- … and {more:,} more, changed earlier\n" if more else ""
     whole = first + "\n".join(file.line for file in files)
-    shortest = files if what else files[-OPEN_FILES:]
+    shortest = files if what else files[-MAX_OPEN_FILES:]
     needs = len(first) + len(_by_folder(shortest)) + (0 if what else _NOTE)
     fit = partial(_fit_files, files, whole, first, bool(what))
-    return Block(title, whole, fit, min(len(whole), needs), share, what)
+    return SummaryBlock(title, whole, fit, min(len(whole), needs), share, what)
 
 
-def _fit_files(files: Sequence[_File], whole: str, first: str, lasts: bool, room: int) -> Short:
+def _fit_files(files: Sequence[_File], whole: str, first: str, lasts: bool, room: int) -> FittedText:
     """Return the files without reasons, else grouped by folder, else only the newest that fit."""
     with_counts = "\n".join(
         f"- {file.path}: {file.counts}" if file.counts else f"- {file.path}" for file in files
@@ -333,12 +343,12 @@ def _fit_files(files: Sequence[_File], whole: str, first: str, lasts: bool, room
     folders = _by_folder(files)
     for form in (first + with_counts, first + folders):
         if len(form) <= room:
-            return Short(form)
+            return FittedText(form)
     lines = [f"- {file.path}" for file in files]
-    fitting = min(len(files), max(1, reach(lines[::-1], room - _NOTE)))
+    fitting = min(len(files), max(1, count_fitting(lines[::-1], room - _NOTE)))
     omitted = len(files) - fitting
-    note = f"{LEFT_OUT}{omitted} older{f'; {is_artifact(whole)}' if lasts else ''})"
-    return Short("\n".join([note, *lines[omitted:]]), cut=True, dropped=omitted)
+    note = f"{LEFT_OUT_PREFIX}{omitted} older{f'; {artifact_reference(whole)}' if lasts else ''})"
+    return FittedText("\n".join([note, *lines[omitted:]]), cut=True, dropped=omitted)
 
 
 def _by_folder(files: Sequence[_File]) -> str:
@@ -359,9 +369,9 @@ def _texts_before_calls(messages: Sequence[Message]) -> dict[CallId, str]:
         if isinstance(message, AssistantMessage):
             answer_text = next((part.text for part in message.parts if isinstance(part, TextPart)), "")
             calls = [part.call_id for part in message.parts if isinstance(part, ToolCallPart)]
-            texts_by_call |= dict.fromkeys(calls, line_of(text_preview(answer_text), 100))
+            texts_by_call |= dict.fromkeys(calls, first_line(text_preview(answer_text), 100))
     return texts_by_call
 
 
 def _artifact(artifact: Artifact) -> str:
-    return f"- {artifact.id}: {artifact.tool}, {counted(artifact.size, 'byte')}, {counted(artifact.lines, 'line')}"
+    return f"- {artifact.id}: {artifact.tool}, {format_count(artifact.size, 'byte')}, {format_count(artifact.lines, 'line')}"

@@ -14,13 +14,13 @@ FULL: Final = 0.80
 """Fraction of the window that a summary and everything beside it may fill."""
 FULL_WHEN_CUT: Final = 0.60
 """The same if required content has to be cut anyway."""
-LEAST_KEPT: Final = 0.05
+MIN_KEPT: Final = 0.05
 """Minimum fraction of the window left for the newest messages."""
-LEAST_TIGHT: Final = 0.02
+MIN_TIGHT: Final = 0.02
 """The same if that keeps required content in full; results then have only a few lines."""
-STORY_SHARE, LEAST_STORY = 0.10, 0.02
+STORY_SHARE, MIN_STORY = 0.10, 0.02
 """Fraction of the window for the story of a summary: normal and minimum."""
-LEAST_CHARS: Final = 2_000
+MIN_CHARS: Final = 2_000
 """Minimum characters of a summary."""
 WORK: Final = 0.25
 """Fraction of the window that should be free for work between two summaries."""
@@ -29,7 +29,7 @@ _BESIDE: Final = 1.15
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class FixedContent:
     """Content that shares the window with a summary, in characters and tokens.
 
     `fixed`: everything that is not a message; `base`: that and the messages that stay.
@@ -55,8 +55,8 @@ class SummaryRoom:
     cut: bool = False
 
     @classmethod
-    def of(
-        cls, beside: Beside, window: int, last: int, per_char: float, needs: int, own: int, share: float
+    def compute(
+        cls, beside: FixedContent, window: int, last: int, per_char: float, needs: int, own: int, share: float
     ) -> "SummaryRoom":
         """Compute the room in a `window` of which the user's words may take `last` tokens.
 
@@ -65,22 +65,22 @@ class SummaryRoom:
         """
         window_chars = window / per_char
         wished = round(share * window_chars) - beside.base_chars
-        story = round(min(STORY_SHARE * window_chars, max(LEAST_STORY * window_chars, wished - needs)))
-        room = max(LEAST_CHARS, round(FULL * window_chars) - beside.base_chars)
-        if needs + LEAST_CHARS // 4 <= room:
+        story = round(min(STORY_SHARE * window_chars, max(MIN_STORY * window_chars, wished - needs)))
+        room = max(MIN_CHARS, round(FULL * window_chars) - beside.base_chars)
+        if needs + MIN_CHARS // 4 <= room:
             return cls(room, max(wished, story), story, max(1, round(FULL * window) - beside.base))
 
         def beside_work(kept: int) -> tuple[int, int]:
-            max_chars = max(LEAST_CHARS, round((last - kept) / per_char) - beside.fixed_chars)
+            max_chars = max(MIN_CHARS, round((last - kept) / per_char) - beside.fixed_chars)
             return max_chars, max(1, last - kept - beside.fixed)
 
-        for least, beside_needs in ((LEAST_KEPT, LEAST_CHARS // 4), (LEAST_TIGHT, 0)):
+        for least, beside_needs in ((MIN_KEPT, MIN_CHARS // 4), (MIN_TIGHT, 0)):
             max_chars, tokens = beside_work(round(least * window))
             if needs + beside_needs <= max_chars:
                 return cls(max_chars, max(wished, story), story, tokens)
-        max_chars, tokens = beside_work(round(LEAST_KEPT * window))
+        max_chars, tokens = beside_work(round(MIN_KEPT * window))
         preferred_chars = round(FULL_WHEN_CUT * window_chars) - beside.base_chars
-        max_chars = max(LEAST_CHARS, preferred_chars, min(max_chars, round(own * _BESIDE) + LEAST_CHARS))
+        max_chars = max(MIN_CHARS, preferred_chars, min(max_chars, round(own * _BESIDE) + MIN_CHARS))
         return cls(max_chars, max(wished, story), story, tokens, cut=True)
 
 
@@ -94,7 +94,7 @@ _NAMES: Final[dict[SectionName, str]] = {
 }
 
 
-def fills(sections: Sequence[Section]) -> str:
+def describe_sections(sections: Sequence[Section]) -> str:
     """Describe a request's largest parts: `your messages 5,001 tokens, the tools 2,890, the rest 300`."""
     sizes: dict[str, int] = {}
     for section in sections:

@@ -15,9 +15,9 @@ from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
+    MessageOrigin,
     SummaryMessage,
     ToolMessage,
-    UserKind,
     UserMessage,
 )
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextPart, ToolCallPart
@@ -27,7 +27,7 @@ _PER_MESSAGE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class MessageCount:
     """A message with its characters and uncorrected tokens."""
 
     message: Message
@@ -35,15 +35,15 @@ class Counted:
     tokens: int
 
 
-class History:
+class TokenCounts:
     """Counts a growing history."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
-        self._counted: list[Counted] = []
-        self._prepared: dict[int, Counted] = {}
+        self._counted: list[MessageCount] = []
+        self._prepared: dict[int, MessageCount] = {}
 
-    def count(self, messages: Sequence[Message]) -> tuple[Sequence[Counted], int]:
+    def count(self, messages: Sequence[Message]) -> tuple[Sequence[MessageCount], int]:
         """Return the count of every message, and how many of the first were already known."""
         counted = self._counted
         known = min(len(counted), len(messages))
@@ -55,18 +55,20 @@ class History:
 
     def prepare(self, messages: Sequence[Message]) -> None:
         """Count messages in advance of a request. May be called in a thread."""
-        self._prepared = {id(message): self.one(message) for message in messages}
+        self._prepared = {id(message): self.count_message(message) for message in messages}
 
-    def _count_once(self, message: Message) -> Counted:
+    def _count_once(self, message: Message) -> MessageCount:
         prepared = self._prepared.pop(id(message), None)
-        return prepared if prepared is not None and prepared.message is message else self.one(message)
+        return (
+            prepared if prepared is not None and prepared.message is message else self.count_message(message)
+        )
 
-    def one(self, message: Message) -> Counted:
+    def count_message(self, message: Message) -> MessageCount:
         """Count one message."""
         texts, images = _texts(message)
         chars = sum(map(_chars, texts)) + images * round(IMAGE_TOKENS * CHARS_PER_TOKEN)
         tokens = sum(self._tokens.count(_text(text)) for text in texts) + images * IMAGE_TOKENS
-        return Counted(message, chars, tokens + _PER_MESSAGE)
+        return MessageCount(message, chars, tokens + _PER_MESSAGE)
 
 
 def _texts(message: Message) -> tuple[list[LongText], int]:
@@ -113,14 +115,14 @@ def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
 
 def _starts_turn(message: Message) -> bool:
     """Return True if the message comes with the user's words, unlike instructions that join after a call."""
-    return isinstance(message, UserMessage) and message.kind != "instructions"
+    return isinstance(message, UserMessage) and message.origin != "instructions"
 
 
-_SECTIONS: Final[dict[UserKind, SectionName]] = {
-    "said": "task_contract",
+_SECTIONS: Final[dict[MessageOrigin, SectionName]] = {
+    "prompt": "task_contract",
     "mentions": "mentions",
     "map": "repo_map",
-    "passing": "working_memory",
+    "transient": "working_memory",
     "restored": "packed_context",
     "instructions": "instructions",
 }
@@ -134,7 +136,7 @@ def _section(index: int, message: Message, carried: str, *, recent: bool) -> Sec
                 if index == 0 and carried and text_preview(text).startswith(carried)
                 else "packed_context"
             )
-        case UserMessage(kind=kind):
+        case UserMessage(origin=kind):
             return _SECTIONS[kind]
         case AssistantMessage():
             return "messages"
@@ -171,7 +173,7 @@ class SectionShare:
         self.rules += [rule for rule in more.rules if rule not in self.rules]
 
 
-def split_shares(count: Counted, section: SectionName) -> list[tuple[SectionName, SectionShare]]:
+def split_shares(count: MessageCount, section: SectionName) -> list[tuple[SectionName, SectionShare]]:
     """Return a message's shares by section; a summary contains the user's words too."""
     message = count.message
     parts = message.shares if isinstance(message, SummaryMessage) else ()
@@ -193,6 +195,6 @@ def split_shares(count: Counted, section: SectionName) -> list[tuple[SectionName
     return shares
 
 
-def required_tokens(count: Counted) -> int:
+def required_tokens(count: MessageCount) -> int:
     """Return the tokens of content that a summary must keep besides the user's words."""
     return sum(share.tokens for name, share in split_shares(count, "messages") if name == "packed_context")

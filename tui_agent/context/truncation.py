@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass
 
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 
 HEAD_SHARE = 0.6
 MAX_BYTES = 16_000
@@ -15,7 +15,7 @@ MAX_LINES = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TruncatedText:
     """A text after truncation, note included; `size` (bytes of UTF-8), `lines` and `sha256` are those of the full text."""
 
     text: str
@@ -26,20 +26,20 @@ class Shown:
     omitted_lines: int = 0
 
     @property
-    def cut(self) -> bool:
+    def is_cut(self) -> bool:
         """True if something was left out."""
         return self.omitted_bytes > 0
 
 
-def is_artifact(text: str) -> str:
+def artifact_reference(text: str) -> str:
     """Tell the model how to read the full text, which is stored as an artifact."""
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-    return f"read_artifact shows all of it: {Artifact.id_of(digest)}"
+    return f"read_artifact shows all of it: {Artifact.id_for_sha256(digest)}"
 
 
 def head_and_tail(
     text: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES, artifact: bool = False
-) -> Shown:
+) -> TruncatedText:
     """Return the text, or its head and tail with at most `max_bytes` bytes and `max_lines` lines.
 
     `artifact`: the full text is stored as one, and the note says so.
@@ -48,7 +48,7 @@ def head_and_tail(
     pieces = _split_lines(raw)
     digest = hashlib.sha256(raw).hexdigest()
     if len(raw) <= max_bytes and len(pieces) <= max_lines:
-        return Shown(text, len(raw), len(pieces), digest)
+        return TruncatedText(text, len(raw), len(pieces), digest)
     head_lines = max(1, int(max_lines * HEAD_SHARE))
     tail_lines = max(0, max_lines - head_lines)
     head_budget = max(1, int(max_bytes * HEAD_SHARE))
@@ -58,14 +58,14 @@ def head_and_tail(
     tail = _take_tail(tail_pieces, min(max_bytes - head_budget, remaining))
     omitted = raw[len(head) : len(raw) - len(tail)]
     if not omitted:
-        return Shown(text, len(raw), len(pieces), digest)
+        return TruncatedText(text, len(raw), len(pieces), digest)
     omitted_lines = omitted.count(b"\n") + (0 if omitted.endswith(b"\n") else 1)
-    where = f", {is_artifact(text)}" if artifact else ""
-    missing = f"{counted(omitted_lines, 'line')}, {counted(len(omitted), 'byte')} left out"
+    where = f", {artifact_reference(text)}" if artifact else ""
+    missing = f"{format_count(omitted_lines, 'line')}, {format_count(len(omitted), 'byte')} left out"
     note = f"[… {missing}; {len(raw):,} bytes in all{where} …]"
     joint = "" if head.endswith(b"\n") or not head else "\n"
     shown = f"{head.decode()}{joint}{note}\n{tail.decode()}"
-    return Shown(shown, len(raw), len(pieces), digest, len(omitted), omitted_lines)
+    return TruncatedText(shown, len(raw), len(pieces), digest, len(omitted), omitted_lines)
 
 
 def _split_lines(raw: bytes) -> list[bytes]:

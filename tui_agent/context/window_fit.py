@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from tui_agent.context.budgets import ORDER, Room
+from tui_agent.context.budgets import SHORTENING_ORDER, Room
 from tui_agent.context.summary import STORY
-from tui_agent.context.token_counts import Counted
+from tui_agent.context.token_counts import MessageCount
 from tui_agent.context.truncation import head_and_tail
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
@@ -41,24 +41,24 @@ _IMAGE = TextContent(text="[image left out: no room]")
 
 
 @dataclass(slots=True)
-class Fitted:
+class FittedHistory:
     """A history while it is fitted: `short` has the positions of shortened messages by section.
 
     `words`: positions of user messages and summaries that the window cannot hold, with the text that was cut.
     """
 
-    counted: list[Counted]
+    counted: list[MessageCount]
     short: dict[SectionName, list[int]] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
     words: dict[int, str] = field(default_factory=dict)
-    whole: dict[int, Counted] = field(default_factory=dict)
+    whole: dict[int, MessageCount] = field(default_factory=dict)
     """The original of each message in `words`."""
     pinned: frozenset[int] = frozenset()
     """Positions of pinned messages, which are shortened last."""
     lost: dict[int, str] = field(default_factory=dict)
     """Pinned messages that were shortened all the same, with their full text."""
 
-    def cut(self, index: int, whole: Counted, after: Counted) -> None:
+    def replace_cut(self, index: int, whole: MessageCount, after: MessageCount) -> None:
         """Replace a message whose words the window cannot hold."""
         self.counted[index], self.whole[index], self.words[index] = after, whole, _words(whole.message)
 
@@ -67,18 +67,18 @@ class Fitted:
         return (count.message for index, count in enumerate(self.counted) if index not in self.dropped)
 
 
-class Fitting:
+class HistoryFitter:
     """Shortens messages and caches the results, so that the next request has the same short texts."""
 
-    def __init__(self, recount: Callable[[Message], Counted]) -> None:
+    def __init__(self, recount: Callable[[Message], MessageCount]) -> None:
         self._recount = recount
-        self._short: dict[tuple[int, bool], tuple[Message, Counted]] = {}
-        self._cut: dict[int, tuple[Message, Counted]] = {}
+        self._short: dict[tuple[int, bool], tuple[Message, MessageCount]] = {}
+        self._cut: dict[int, tuple[Message, MessageCount]] = {}
         self._limit: object = None
 
     def fit(
         self,
-        fitted: Fitted,
+        fitted: FittedHistory,
         sections: Sequence[SectionName],
         room: Room,
         needed: int,
@@ -99,7 +99,7 @@ class Fitting:
         if remaining > 0:
             _drop_oldest(fitted, remaining)
 
-    def cut_as_before(self, fitted: Fitted, limit: object) -> None:
+    def cut_as_before(self, fitted: FittedHistory, limit: object) -> None:
         """Repeat the cuts made under this limit, so that the request begins like the last one."""
         if limit != self._limit:
             self._limit = limit
@@ -107,9 +107,9 @@ class Fitting:
         for index, count in enumerate(fitted.counted):
             known = self._cut.get(id(count.message))
             if known is not None and known[0] is count.message:
-                fitted.cut(index, count, known[1])
+                fitted.replace_cut(index, count, known[1])
 
-    def cut_words(self, fitted: Fitted, needed: int, wished: int) -> None:
+    def cut_words(self, fitted: FittedHistory, needed: int, wished: int) -> None:
         """Cut the longest user messages and summaries until `wished` tokens are saved, if `needed` is positive."""
         longest = sorted(
             (index for index, count in enumerate(fitted.counted) if _words(count.message)),
@@ -124,13 +124,13 @@ class Fitting:
             after = self._cut_to(whole, max(_LEAST_WORDS, before.tokens - remaining))
             if after.tokens < before.tokens:
                 self._cut[id(whole.message)] = whole.message, after
-                fitted.cut(index, whole, after)
+                fitted.replace_cut(index, whole, after)
                 remaining, needed = (
                     remaining - before.tokens + after.tokens,
                     needed - before.tokens + after.tokens,
                 )
 
-    def _cut_to(self, before: Counted, tokens: int) -> Counted:
+    def _cut_to(self, before: MessageCount, tokens: int) -> MessageCount:
         words = _words(before.message)
         size = len(words.encode("utf-8", "replace"))
         after = before
@@ -143,12 +143,12 @@ class Fitting:
         return after
 
     def _shorten_sections(
-        self, fitted: Fitted, sections: Sequence[SectionName], room: Room, excess: int
+        self, fitted: FittedHistory, sections: Sequence[SectionName], room: Room, excess: int
     ) -> int:
         """Shorten the oldest blocks of each section in turn to its share; return the remaining excess."""
         counted = list(fitted.counted)
         free = [position for position in range(_newest(fitted)) if position not in fitted.pinned]
-        for section in ORDER:
+        for section in SHORTENING_ORDER:
             positions = [position for position in free if sections[position] == section]
             size = sum(counted[position].tokens for position in positions)
             for over in (size - (room.budget(section) or 0), size):
@@ -159,7 +159,7 @@ class Fitting:
 
     def _shorten(
         self,
-        fitted: Fitted,
+        fitted: FittedHistory,
         section: SectionName,
         positions: Sequence[int],
         wanted: int,
@@ -184,7 +184,7 @@ class Fitting:
             excess -= before.tokens - after.tokens
         return excess
 
-    def _shorter(self, before: Counted, *, tiny: bool) -> Counted | None:
+    def _shorter(self, before: MessageCount, *, tiny: bool) -> MessageCount | None:
         """Return the shortened message; None if that saves nothing."""
         if before.tokens < (_TINY_LEAST if tiny else _LEAST):
             return None
@@ -201,7 +201,7 @@ class Fitting:
         return after
 
 
-def _newest(fitted: Fitted) -> int:
+def _newest(fitted: FittedHistory) -> int:
     """Return the position where the newest answer with its results begins; the end if there is none."""
     position = len(fitted.counted) - 1
     while position >= 0 and isinstance(fitted.counted[position].message, ToolMessage):
@@ -217,7 +217,7 @@ def _newest(fitted: Fitted) -> int:
 def _words(message: Message) -> str:
     """Return the user's words of a message, or a summary's text."""
     match message:
-        case UserMessage(kind="said" | "instructions", content=content):
+        case UserMessage(origin="prompt" | "instructions", content=content):
             texts = (item.text for item in content if isinstance(item, TextContent))
             return max((text for text in texts if isinstance(text, str)), key=len, default="")
         case SummaryMessage(text=str() as text):
@@ -249,7 +249,7 @@ def _text(message: Message) -> str:
     return max(texts, key=len, default="")
 
 
-def _drop_oldest(fitted: Fitted, needed: int) -> None:
+def _drop_oldest(fitted: FittedHistory, needed: int) -> None:
     """Drop the oldest answers with their results until there is room; the newest stays."""
     answers = [
         index for index, count in enumerate(fitted.counted) if isinstance(count.message, AssistantMessage)
@@ -270,7 +270,8 @@ def _tiny(message: Message) -> Message:
         case AssistantMessage(parts=parts):
             return message.model_copy(update={"parts": tuple(map(_tiny_part, parts))})
         case (
-            ToolMessage(content=content) | UserMessage(kind="mentions" | "map" | "restored", content=content)
+            ToolMessage(content=content)
+            | UserMessage(origin="mentions" | "map" | "restored", content=content)
         ):
             return message.model_copy(update={"content": tuple(map(_tiny_content, content))})
         case SummaryMessage(text=str() as text):
@@ -312,7 +313,7 @@ def _tiny_text(text: str) -> str:
 
 def _shortened(message: Message) -> Message:
     match message:
-        case ToolMessage() | UserMessage(kind="mentions" | "map" | "restored"):
+        case ToolMessage() | UserMessage(origin="mentions" | "map" | "restored"):
             return message.model_copy(update={"content": tuple(map(_short_content, message.content))})
         case SummaryMessage(text=str() as text):
             return message.model_copy(update={"text": _with_story(text, _short)})

@@ -15,7 +15,7 @@ from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import ModelPart, ToolCallPart, Usage
 
 
-def bring(parts: EngineParts, agent: AgentId, new_parts: Sequence[ModelPart]) -> None:
+def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[ModelPart]) -> None:
     """Record an answer that does not come from a model."""
     has_calls = any(isinstance(part, ToolCallPart) for part in new_parts)
     parts.recorder.append(
@@ -33,12 +33,12 @@ def bring(parts: EngineParts, agent: AgentId, new_parts: Sequence[ModelPart]) ->
     )
 
 
-def new_ids(ids: Ids, calls: Sequence[ToolCallPart]) -> tuple[ToolCallPart, ...]:
+def with_new_ids(ids: Ids, calls: Sequence[ToolCallPart]) -> tuple[ToolCallPart, ...]:
     """Return the calls with new ids, because an agent's own ids may have been used before."""
     return tuple(call.model_copy(update={"call_id": ids.call()}) for call in calls)
 
 
-def leave(recorder: Recorder, agent: AgentId, keep: Collection[CallId] = ()) -> None:
+def close_unused_calls(recorder: Recorder, agent: AgentId, keep: Collection[CallId] = ()) -> None:
     """Close the calls of the model's answer that the agent does not run."""
     unused = [call for call in recorder.state.open_calls if call.agent == agent and call.call_id not in keep]
     close_calls(recorder, unused, why="the agent did not use this call")

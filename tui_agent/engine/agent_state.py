@@ -5,7 +5,7 @@ import anyio
 from tui_agent.engine.recorder import Recorder
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
-from tui_agent.protocol.settings import PAUSING, AgentState
+from tui_agent.protocol.settings import PAUSE_PENDING, AgentState
 
 
 class StateKeeper:
@@ -19,34 +19,34 @@ class StateKeeper:
 
     def set(self, state: AgentState, reason: str = "", *, agent: AgentId = MAIN_AGENT) -> None:
         """Record a state if it is new. While a pause is requested, the reason of a running state says so."""
-        if state is AgentState.RUNNING and self.paused and not reason:
-            reason = PAUSING
+        if state is AgentState.RUNNING and self.is_paused and not reason:
+            reason = PAUSE_PENDING
         if self._current.get(agent) == (state, reason):
             return
         self._recorder.append(AgentStateChanged(state=state, reason=reason), agent=agent)
         self._current[agent] = (state, reason)
 
-    def forget(self, agent: AgentId) -> None:
+    def remove_agent(self, agent: AgentId) -> None:
         """Remove a delegate that has ended."""
         self._current.pop(agent, None)
 
     @property
-    def paused(self) -> bool:
+    def is_paused(self) -> bool:
         """True if the user has paused the turn."""
         return not self._not_paused.is_set()
 
     def pause(self) -> None:
         """Pause the agents at their next check."""
-        if not self.paused:
+        if not self.is_paused:
             self._not_paused = anyio.Event()
             self._update_running("")
 
     def resume(self) -> None:
         """End a pause, or cancel one that has not started yet."""
         self._not_paused.set()
-        self._update_running(PAUSING)
+        self._update_running(PAUSE_PENDING)
 
-    def forget_pause(self) -> None:
+    def cancel_pause(self) -> None:
         """Cancel the pause at the end of a turn, so that it does not affect the next turn."""
         self._not_paused.set()
 
@@ -56,9 +56,9 @@ class StateKeeper:
             if current == (AgentState.RUNNING, reason):
                 self.set(AgentState.RUNNING, agent=agent)
 
-    async def checkpoint(self, agent: AgentId = MAIN_AGENT) -> None:
+    async def wait_while_paused(self, agent: AgentId = MAIN_AGENT) -> None:
         """Wait while the turn is paused."""
-        if not self.paused:
+        if not self.is_paused:
             return
         self.set(AgentState.PAUSED, agent=agent)
         await self._not_paused.wait()

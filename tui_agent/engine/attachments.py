@@ -12,7 +12,7 @@ MAX_BYTES = 20_000_000
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
-def attachments(blobs: Blobs, wanted: Sequence[Attachment]) -> tuple[ImageContent, ...]:
+def load_attachments(blobs: Blobs, wanted: Sequence[Attachment]) -> tuple[ImageContent, ...]:
     """Read and store images. Raises `ConfigError` if one cannot be read or has an unsupported type."""
     return tuple(_store_image(blobs, attachment) for attachment in wanted)
 
@@ -30,5 +30,5 @@ def _store_image(blobs: Blobs, attachment: Attachment) -> ImageContent:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
     return ImageContent(
-        media_type=attachment.media_type, blob_sha256=blobs.put(data), size=len(data), name=path.name
+        media_type=attachment.media_type, blob_sha256=blobs.put_bytes(data), size=len(data), name=path.name
     )

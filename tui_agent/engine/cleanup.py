@@ -6,8 +6,8 @@ Invariant: afterwards every call of the branch has a result, and every delegate 
 from collections.abc import Sequence
 
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.tools.live_output import Printed
-from tui_agent.folds.session.delegates import DelegateState, line_of
+from tui_agent.engine.tools.live_output import LiveOutputs
+from tui_agent.folds.session.delegates import DelegateState, delegate_chain
 from tui_agent.folds.session.fold import OpenCall
 from tui_agent.protocol.events.agent import AgentFinished
 from tui_agent.protocol.events.model import ModelFailed
@@ -23,7 +23,7 @@ _MESSAGES: dict[ToolStatus, tuple[str, str]] = {
     ),
 }
 """The message for the model and the summary of a closed call."""
-NEVER_BEGAN = "This subtask was waiting for others and never started. Nothing of it was done."
+NEVER_STARTED = "This subtask was waiting for others and never started. Nothing of it was done."
 
 
 def close_calls(
@@ -32,27 +32,29 @@ def close_calls(
     *,
     crashed: bool = False,
     why: str = "",
-    lost: str = "",
-    printed: Printed | None = None,
+    lost_message: str = "",
+    printed: LiveOutputs | None = None,
 ) -> int:
     """Give open calls (all, or `calls`) a result, and return their number. `crashed`: started calls count as lost.
 
-    `why` is the reason given for calls that did not start; `lost` replaces the usual message of lost calls. The output
+    `why` is the reason given for calls that did not start; `lost_message` replaces the usual message of lost calls. The output
     in `printed` becomes part of a call's result.
     """
     state = recorder.state
     open_calls = state.open_calls if calls is None else calls
-    printed = printed or Printed()
+    printed = printed or LiveOutputs()
     delegates = {delegate.agent: delegate for delegate in state.delegates}
     # The deepest delegates first, so that a parent's result comes after those of its delegates.
-    for call in sorted(open_calls, key=lambda call: len(line_of(delegates, call.agent)), reverse=True):
-        status: ToolStatus = "lost" if crashed and call.started and not call.waits else "interrupted"
-        for_model, summary = (NEVER_BEGAN, "not started") if call.waits else _MESSAGES[status]
+    for call in sorted(open_calls, key=lambda call: len(delegate_chain(delegates, call.agent)), reverse=True):
+        status: ToolStatus = (
+            "lost" if crashed and call.started and not call.waits_for_delegate else "interrupted"
+        )
+        for_model, summary = (NEVER_STARTED, "not started") if call.waits_for_delegate else _MESSAGES[status]
         if why and not call.started:
             for_model, summary = f"Not run: {why}", "not run"
-        elif lost and status == "lost":
-            for_model = lost
-        for_model = with_output(for_model, printed.take(call.call_id))
+        elif lost_message and status == "lost":
+            for_model = lost_message
+        for_model = with_output(for_model, printed.pop(call.call_id))
         for_model += _close_delegates(recorder, call.call_id, crashed=crashed)
         recorder.append(
             ToolFinished(

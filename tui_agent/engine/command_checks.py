@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_agent.engine.mailbox import Waiting
+from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.protocol import commands
 from tui_agent.protocol.commands import Command
@@ -29,7 +29,7 @@ _CONTEXT = "You can change the context after it."
 _LATER: dict[type[Command], str] = {
     commands.Compact: _CONTEXT,
     commands.Delegate: "You can delegate a task after it.",
-    commands.GoOn: "The agent can continue after it.",
+    commands.ContinueTurn: "The agent can continue after it.",
     commands.PlanRevert: _UNDO,
     commands.Redo: _UNDO,
     commands.RestoreContext: _CONTEXT,
@@ -41,18 +41,18 @@ _LATER: dict[type[Command], str] = {
 """Commands that must wait until nothing runs, with the sentence that says so."""
 
 
-def refusal(
+def check_command(
     command: Command,
     state: SessionStateView,
     running: bool,
-    decisions: Waiting[commands.DecidePermission],
-    answers: Waiting[commands.AnswerQuestion],
+    decisions: PendingAnswers[commands.DecidePermission],
+    answers: PendingAnswers[commands.AnswerQuestion],
 ) -> Refusal | None:
     """Return the reason for refusing a command; None if it can be carried out."""
-    subject = "Your command" if state.shell is not None else "A compaction" if state.compacting else "A turn"
+    subject = _running_work(state)
     match command:
         case commands.SubmitPrompt() | commands.Delegate() if (
-            running and state.shell is None and not state.compacting
+            running and state.shell is None and not state.is_compacting
         ):
             return Refusal("A turn is running.", "Enter steers it, Tab sends after it, Esc stops it.")
         case _ if running and type(command) in _LATER:
@@ -61,9 +61,9 @@ def refusal(
             return Refusal("The task is missing.", "Use /delegate AGENT TASK.")
         case commands.Delegate():
             return _turn_limit_refusal(state, running)
-        case commands.GoOn() if state.open_calls:
+        case commands.ContinueTurn() if state.open_calls:
             return None  # this continues a turn that is counted already
-        case commands.GoOn():
+        case commands.ContinueTurn():
             return _turn_limit_refusal(state, running)
         case commands.SetModel() | commands.SetEffort() | commands.SetAgent() | commands.SetContextMode() if (
             running
@@ -103,7 +103,11 @@ def refusal(
     return None
 
 
-def nothing_to_answer(history: Sequence[Message]) -> Refusal | None:
+def _running_work(state: SessionStateView) -> str:
+    return "Your command" if state.shell is not None else "A compaction" if state.is_compacting else "A turn"
+
+
+def check_can_continue(history: Sequence[Message]) -> Refusal | None:
     """Return the reason why the agent cannot continue; None if a message or results wait for an answer."""
     last = history[-1] if history else None
     if isinstance(last, UserMessage | ToolMessage):

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tui_agent.context.compaction_limits import Shrinking
+from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.tokens import Tokens
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.clock import Clock, Ids
-from tui_agent.ports.delegate import Delegation
+from tui_agent.ports.delegate import DelegationRules
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook
 from tui_agent.ports.knowledge import Knowledge
@@ -40,7 +40,7 @@ class EngineParts:
     policy: Policy
     middlewares: Sequence[Middleware]
     agents: Mapping[str, Callable[[], Agent]]
-    client: Callable[[ModelInfo], ModelClient]
+    client_for: Callable[[ModelInfo], ModelClient]
     resolve_model: ResolveModel
     tokens: Tokens
     repomap: RepoMaps | None
@@ -63,9 +63,9 @@ class EngineParts:
     """The hooks in the order in which they are asked."""
     hook_facts: JsonMap = field(default_factory=dict)
     """Facts that every hook gets: the session's id, its folder."""
-    shrinking: Shrinking = field(default_factory=Shrinking)
+    compaction_limits: CompactionSettings = field(default_factory=CompactionSettings)
     """When and how a history is compacted."""
-    delegation: Delegation = field(default_factory=Delegation)
+    delegation: DelegationRules = field(default_factory=DelegationRules)
     """The roles and limits of delegates."""
     knowledge: Knowledge = field(default_factory=Knowledge)
     """Lookup services besides the files."""

@@ -5,7 +5,7 @@ from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.units import format_cost
 
 
-def reached(state: SessionStateView) -> tuple[TurnEnd, str] | None:
+def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
     """Return the limit that is reached, with a sentence for the user; None if there is none.
 
     Parts and iterations are counted per turn, cost per session. The time limit is a cancel scope instead.
@@ -27,9 +27,9 @@ def reached(state: SessionStateView) -> tuple[TurnEnd, str] | None:
     return None
 
 
-def exhausted(state: SessionStateView) -> bool:
+def is_budget_exhausted(state: SessionStateView) -> bool:
     """Return True if no further tool of the running iteration may start."""
-    limit = reached(state)
+    limit = reached_limit(state)
     return limit is not None and limit[0] != "iteration_limit"
 
 

@@ -7,16 +7,16 @@ cancelled.
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_agent.engine.agent_messages import bring, leave, new_ids
+from tui_agent.engine.agent_messages import close_unused_calls, record_agent_answer, with_new_ids
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.cleanup import close_calls
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.limits import reached
+from tui_agent.engine.limits import reached_limit
 from tui_agent.engine.model.caller import ModelCaller
-from tui_agent.engine.open_calls import INSTEAD, sent
+from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_as_sent
 from tui_agent.engine.questions import STUCK_OPTIONS, Asker
 from tui_agent.engine.tools.phase import ToolPhase
-from tui_agent.errors import ConfigError, GoesInCircles, ModelError, ToolError
+from tui_agent.errors import AgentLoopDetected, ConfigError, ModelError, ToolError
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnEnd
@@ -24,7 +24,7 @@ from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import AgentState
 
-ASK_AFTER = 4
+MAX_REPEATS = 4
 """The user is asked after this many equal calls with equal results in a row."""
 
 
@@ -63,28 +63,28 @@ class TurnLoop:
             agent = self._make_agent()
             await self._run_reopened_calls()
             while True:
-                limit = reached(recorder.state_of(self._agent))
+                limit = reached_limit(recorder.state_of(self._agent))
                 if limit is not None:
                     return Outcome(*limit)
                 if not await self._may_continue():
                     return Outcome("stuck", "Stopped: the agent repeated the same call with the same result.")
-                await self._states.checkpoint(self._agent)
+                await self._states.wait_while_paused(self._agent)
                 before = recorder.state_of(self._agent)
                 outcome = await self._iterate(agent)
                 if outcome is not None and not _has_new_steering(before, recorder.state_of(self._agent)):
                     return outcome
         except (ModelError, ConfigError) as error:
             return Outcome("model_error", str(error))
-        except GoesInCircles as error:
+        except AgentLoopDetected as error:
             return Outcome("stuck", str(error))
 
     async def _run_reopened_calls(self) -> None:
         """Run the calls that an earlier run left open; they are judged again."""
         recorder = self._parts.recorder
         waiting = [call for call in recorder.state.open_calls if call.agent == self._agent]
-        calls = sent(recorder, self._parts.blobs, {call.call_id for call in waiting})
+        calls = calls_as_sent(recorder, self._parts.blobs, {call.call_id for call in waiting})
         resent = {call.call_id for call in calls}
-        close_calls(recorder, [call for call in waiting if call.call_id not in resent], why=INSTEAD)
+        close_calls(recorder, [call for call in waiting if call.call_id not in resent], why=TURN_ENDED_FIRST)
         if calls:
             self._states.set(AgentState.RUNNING, agent=self._agent)
             await self._phase.run(calls, self._agent)
@@ -130,9 +130,9 @@ class TurnLoop:
                 await self._run_calls(calls)
                 return None
             case SayMessage(text=text) | Finish(text=text):
-                leave(self._parts.recorder, self._agent)
+                close_unused_calls(self._parts.recorder, self._agent)
                 if text:
-                    bring(self._parts, self._agent, (TextPart(text=text),))
+                    record_agent_answer(self._parts, self._agent, (TextPart(text=text),))
                 return Outcome("finished")
             case Reject(reason=reason):
                 return Outcome("rejected", reason)
@@ -140,27 +140,27 @@ class TurnLoop:
     async def _run_calls(self, calls: tuple[ToolCallPart, ...]) -> None:
         """Run the calls of the model's answer, then those that the agent created itself."""
         recorder = self._parts.recorder
-        await self._states.checkpoint(self._agent)
+        await self._states.wait_while_paused(self._agent)
         open_ids = {call.call_id for call in recorder.state.open_calls}
         from_model = tuple(call for call in calls if call.call_id in open_ids)
-        leave(recorder, self._agent, keep={call.call_id for call in from_model})
+        close_unused_calls(recorder, self._agent, keep={call.call_id for call in from_model})
         await self._phase.run(from_model, self._agent)
-        from_agent = new_ids(self._parts.ids, [call for call in calls if call.call_id not in open_ids])
+        from_agent = with_new_ids(self._parts.ids, [call for call in calls if call.call_id not in open_ids])
         if from_agent and not any(call.agent == self._agent for call in recorder.state.open_calls):
-            bring(self._parts, self._agent, from_agent)
+            record_agent_answer(self._parts, self._agent, from_agent)
             await self._phase.run(from_agent, self._agent)
 
     async def _may_continue(self) -> bool:
         """Return True unless the agent repeats itself and must stop. The user decides once per call; a delegate stops."""
         state = self._parts.recorder.state_of(self._agent)
-        if state.repeats < ASK_AFTER or self._asked_about == state.repeated_call:
+        if state.repeat_count < MAX_REPEATS or self._asked_about == state.repeated_call:
             return True
         if state.delegate_level:
             return False
         self._asked_about = state.repeated_call
         try:
             answer = await self._asker.ask(
-                f"The agent made the same call {state.repeats} times with the same result. Let it continue?",
+                f"The agent made the same call {state.repeat_count} times with the same result. Let it continue?",
                 STUCK_OPTIONS,
                 "stuck",
                 self._agent,
@@ -176,7 +176,7 @@ def _has_new_steering(before: SessionStateView, now: SessionStateView) -> bool:
     Steering before the iteration counts only if the agent called a model, since no model has seen it otherwise.
     """
     called_model = now.totals.model_calls > before.totals.model_calls
-    return now.steers > (0 if called_model else before.steers)
+    return now.pending_steers > (0 if called_model else before.pending_steers)
 
 
 def _action_name(action: Action) -> Literal["calls", "message", "finish", "reject"]:

@@ -45,7 +45,7 @@ class Mailbox:
         self._has_news.set()
 
 
-class Waiting(Generic[AnswerT]):
+class PendingAnswers(Generic[AnswerT]):
     """The tasks that wait for a user's answer, keyed by the id of their request."""
 
     def __init__(self) -> None:

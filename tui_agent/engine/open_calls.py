@@ -6,32 +6,34 @@ Invariant: only a call that never started stays open, and only if its arguments 
 import json
 from collections.abc import Collection
 
-from tui_agent.engine.model.request import whole_part
+from tui_agent.engine.model.request import resolve_part
 from tui_agent.engine.recorder import Recorder
-from tui_agent.errors import BlobMissing
+from tui_agent.errors import BlobNotFound
 from tui_agent.folds.session.fold import OpenCall
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.parts import ToolCallPart
 
-INSTEAD = "the turn before ended first"
+TURN_ENDED_FIRST = "the turn before ended first"
 """The reason for closing such a call when something else starts."""
 _REDACTED = "[redacted: "
 """The log's replacement of a secret; the model's original argument is then unknown."""
 
 
-def unanswered(recorder: Recorder, blobs: BlobReader) -> tuple[OpenCall, ...]:
+def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[OpenCall, ...]:
     """Return the main agent's calls that have not started, if at least one of them waits for the user."""
     idle = [call for call in recorder.state.open_calls if call.agent == MAIN_AGENT and not call.started]
-    if not any(call.asked for call in idle):
+    if not any(call.awaits_decision for call in idle):
         return ()
-    unchanged = {part.call_id for part in sent(recorder, blobs, {call.call_id for call in idle})}
+    unchanged = {part.call_id for part in calls_as_sent(recorder, blobs, {call.call_id for call in idle})}
     waiting = tuple(call for call in idle if call.called and call.call_id in unchanged)
-    return waiting if any(call.asked for call in waiting) else ()
+    return waiting if any(call.awaits_decision for call in waiting) else ()
 
 
-def sent(recorder: Recorder, blobs: BlobReader, call_ids: Collection[CallId]) -> tuple[ToolCallPart, ...]:
+def calls_as_sent(
+    recorder: Recorder, blobs: BlobReader, call_ids: Collection[CallId]
+) -> tuple[ToolCallPart, ...]:
     """Return these calls as in the main agent's newest answer, in its order, without redacted or missing arguments."""
     if not call_ids:
         return ()
@@ -43,8 +45,8 @@ def sent(recorder: Recorder, blobs: BlobReader, call_ids: Collection[CallId]) ->
 
 def _resolve_call(call: ToolCallPart, blobs: BlobReader) -> ToolCallPart | None:
     try:
-        resolved = whole_part(call, blobs)
-    except BlobMissing:
+        resolved = resolve_part(call, blobs)
+    except BlobNotFound:
         return None
     if not isinstance(resolved, ToolCallPart) or _REDACTED in json.dumps(resolved.arguments):
         return None

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.mailbox import Waiting
+from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.errors import ToolError
 from tui_agent.ports.tool import Answer
 from tui_agent.protocol.commands import AnswerQuestion
@@ -25,7 +25,9 @@ STUCK_OPTIONS = ("Go on", "Stop here")
 class Asker:
     """Asks the user on behalf of tools and of the engine itself."""
 
-    def __init__(self, parts: EngineParts, states: StateKeeper, waiting: Waiting[AnswerQuestion]) -> None:
+    def __init__(
+        self, parts: EngineParts, states: StateKeeper, waiting: PendingAnswers[AnswerQuestion]
+    ) -> None:
         self._parts = parts
         self._states = states
         self._waiting = waiting
@@ -64,5 +66,5 @@ class Asker:
         settings = self._parts.recorder.state.settings
         if settings is not None and settings.policy == "plan":
             self._parts.recorder.append(
-                SettingsChanged(key="policy", value=policy, previous="plan", by="user")
+                SettingsChanged(key="policy", value=policy, previous="plan", changed_by="user")
             )

@@ -9,15 +9,15 @@ from functools import partial
 
 from anyio import to_thread
 
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.folds.context.meter import ContextMeter, ContextMeterView
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.context.token_calibration import Calibration
-from tui_agent.folds.context.window_limits import LearntWindows
+from tui_agent.folds.context.window_limits import InferredWindows
 from tui_agent.folds.session.branches import Branches, BranchesView, Stretch, stretches
 from tui_agent.folds.session.commits import Commits
 from tui_agent.folds.session.fold import SessionState, SessionStateView
-from tui_agent.folds.session.snapshot import Standing, standing
+from tui_agent.folds.session.snapshot import Snapshot, take_snapshot
 from tui_agent.ports.log import Log
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
@@ -25,20 +25,20 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId
 from tui_agent.protocol.messages import Message
 
-Hook = Callable[[Envelope], None]
-Earlier = Callable[[Sequence[Stretch]], tuple[Standing, int] | None]
+EventListener = Callable[[Envelope], None]
+LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
 """Returns a cached fold of the beginning of these stretches with its last event, or None."""
 
 
 class _Folds:
     """The folds that cover only the current branch."""
 
-    def __init__(self, history: Iterable[Record], kept: Standing | None = None) -> None:
-        self.state = SessionState.taken_up(kept.state) if kept else SessionState()
-        self.messages = ModelMessages.taken_up(kept.messages) if kept else ModelMessages()
-        self.meter = ContextMeter.taken_up(kept.meter) if kept else ContextMeter()
+    def __init__(self, history: Iterable[Record], kept: Snapshot | None = None) -> None:
+        self.state = SessionState.from_state(kept.state) if kept else SessionState()
+        self.messages = ModelMessages.from_state(kept.messages) if kept else ModelMessages()
+        self.meter = ContextMeter.from_state(kept.meter) if kept else ContextMeter()
         self.calibration = Calibration(kept.calibration if kept else None)
-        self.windows = LearntWindows(kept.windows if kept else None)
+        self.windows = InferredWindows(kept.windows if kept else None)
         for record in history:
             if isinstance(record, Envelope):
                 self.apply(record)
@@ -58,31 +58,31 @@ class Recorder:
         self,
         log: Log,
         history: Iterable[Record] = (),
-        hooks: Sequence[Hook] = (),
+        hooks: Sequence[EventListener] = (),
         marks: Iterable[Record] | None = None,
-        kept: Standing | None = None,
-        earlier: Earlier = lambda on: None,
-        plain: bool = False,
+        cached: Snapshot | None = None,
+        load_earlier_fold: LoadEarlierFold = lambda on: None,
+        model_sees_secrets: bool = False,
     ) -> None:
-        """`history` is the whole log; or only its branch if `marks` (from `read_marks`) are given; or only the records
-        after a cached fold (`kept`), among which no head was moved.
+        """`model_messages` is the whole log; or only its branch if `marks` (from `read_marks`) are given; or only the records
+        after a cached fold (`cached`), among which no head was moved.
 
-        `plain`: the model sees texts of this run unredacted, although the log has them redacted. `earlier` may be called
+        `model_sees_secrets`: the model sees texts of this run unredacted, although the log has them redacted. `load_earlier_fold` may be called
         in a thread.
         """
         self._log = log
-        self._earlier = earlier
-        self._plain = plain
+        self._earlier = load_earlier_fold
+        self._plain = model_sees_secrets
         self._prepared: tuple[int, _Folds] | None = None
         self._hooks = tuple(hooks)
         self.cause: CommandId | None = None
-        if kept is not None:
-            self._resume(kept, history)
+        if cached is not None:
+            self._resume(cached, history)
             return
         self._branches, self._commits = Branches(), Commits()
         if marks is None:
             marks = records = list(history)
-            history = branch(records)
+            history = current_branch(records)
         for record in marks:
             if isinstance(record, Envelope):
                 self._branches.apply(record)
@@ -97,9 +97,9 @@ class Recorder:
         self._state, self._meter = folds.state, folds.meter
         self._messages: dict[AgentId, ModelMessages] = {MAIN_AGENT: folds.messages}
 
-    def _resume(self, kept: Standing, rest: Iterable[Record]) -> None:
-        self._branches = Branches.taken_up(kept.branches)
-        self._commits = Commits.taken_up(kept.commits)
+    def _resume(self, kept: Snapshot, rest: Iterable[Record]) -> None:
+        self._branches = Branches.from_state(kept.branches)
+        self._commits = Commits.from_state(kept.commits)
         folds = _Folds((), kept)
         for record in rest:
             if isinstance(record, Envelope):
@@ -109,7 +109,7 @@ class Recorder:
         self.calibration, self.windows = folds.calibration, folds.windows
         self._use(folds)
 
-    async def prepare(self, to_seq: int) -> None:
+    async def fold_branch_at(self, to_seq: int) -> None:
         """Fold the branch that ends at `to_seq` in a thread, before the head moves there.
 
         Events recorded meanwhile do not matter, because they are not on that branch.
@@ -119,12 +119,12 @@ class Recorder:
 
     def _fold_branch(self, branch_stretches: Sequence[Stretch]) -> _Folds:
         kept, seq = self._earlier(branch_stretches) or (None, -1)
-        return _Folds(self._log.branch(branch_stretches, seq), kept)
+        return _Folds(self._log.read_branch(branch_stretches, seq), kept)
 
     def _move_head(self, moved: Envelope, to_seq: int) -> None:
         prepared, self._prepared = self._prepared, None
         if prepared is None or prepared[0] != to_seq:
-            self._use(_Folds(self._log.branch()))
+            self._use(_Folds(self._log.read_branch()))
             return
         self._use(prepared[1])
         self._apply(moved)
@@ -140,12 +140,12 @@ class Recorder:
         self.calibration.apply(envelope)
         self.windows.apply(envelope)
 
-    def standing(self) -> Standing | None:
+    def snapshot(self) -> Snapshot | None:
         """Return the present folds, to be saved at once; None while something is open, or if they hold secrets."""
         if self._plain:
             return None
         main = self._messages[MAIN_AGENT]
-        return standing(
+        return take_snapshot(
             self._state, main, self._meter, self._branches, self._commits, self.calibration, self.windows
         )
 
@@ -156,7 +156,7 @@ class Recorder:
 
     def state_of(self, agent: AgentId) -> SessionStateView:
         """Return the session's state as of the newest event, as seen by an agent."""
-        return self._state.view().seen_by(agent)
+        return self._state.view().view_for_agent(agent)
 
     @property
     def branches(self) -> BranchesView:
@@ -176,7 +176,7 @@ class Recorder:
         return self._append(payload, agent, cause)
 
     def _repair_log(self) -> None:
-        repaired = self._log.mend()
+        repaired = self._log.repair_file()
         if repaired is not None:
             self._append(repaired, MAIN_AGENT, None)
 
@@ -197,22 +197,22 @@ class Recorder:
         self._repair_log()
         await self._log.commit()
 
-    def checkpoint_at(self, seq: int) -> str:
+    def commit_at(self, seq: int) -> str:
         """Return the commit of the files at an event: the newest on the branch that ends there, else the first of all.
 
         Empty if there is no checkpoint.
         """
-        return self._commits.at(stretches(self._branches.view().moves, seq))
+        return self._commits.commit_on(stretches(self._branches.view().moves, seq))
 
-    def holds(self, seq: int) -> bool:
+    def has_event(self, seq: int) -> bool:
         """Return True if the log has this event, on the branch or not."""
-        return self._log.holds(seq)
+        return self._log.has_event(seq)
 
-    def behind(self, seq: int) -> Iterable[Record]:
+    def records_after(self, seq: int) -> Iterable[Record]:
         """Return the records after an event on the branch, read from the log."""
-        return self._log.branch(after=seq)
+        return self._log.read_branch(after=seq)
 
-    def history(self, agent: AgentId = MAIN_AGENT) -> ModelMessages:
+    def model_messages(self, agent: AgentId = MAIN_AGENT) -> ModelMessages:
         """Return an agent's history, including messages that left the context. Do not change it."""
         return self._messages[agent]
 

@@ -11,23 +11,23 @@ import anyio
 from anyio.abc import TaskGroup
 
 from tui_agent.engine.agent_state import StateKeeper
-from tui_agent.engine.attachments import attachments
-from tui_agent.engine.checkpoints.recorder import Checkpointing
+from tui_agent.engine.attachments import load_attachments
+from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.checkpoints.rewind import Rewind
 from tui_agent.engine.cleanup import close_calls
-from tui_agent.engine.command_checks import Refusal, nothing_to_answer, refusal
-from tui_agent.engine.compaction.commands import pin
+from tui_agent.engine.command_checks import Refusal, check_can_continue, check_command
+from tui_agent.engine.compaction.commands import pin_messages
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.delegates.handoff import require_role
-from tui_agent.engine.mailbox import Mailbox, Waiting
-from tui_agent.engine.model.delta_merge import Ticker
-from tui_agent.engine.model.init_agent import SOURCE
-from tui_agent.engine.open_calls import INSTEAD
-from tui_agent.engine.prompt_hooks import HeardPrompts
+from tui_agent.engine.mailbox import Mailbox, PendingAnswers
+from tui_agent.engine.model.delta_merge import FlushTimer
+from tui_agent.engine.model.init_agent import INIT_SOURCE
+from tui_agent.engine.open_calls import TURN_ENDED_FIRST
+from tui_agent.engine.prompt_hooks import PromptHooks
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.settings import SettingCommand, apply_setting, revoke_rule
-from tui_agent.engine.tools.hooks import NOTHING, Heard
-from tui_agent.engine.tools.jobs import Jobs
+from tui_agent.engine.tools.hooks import NO_VERDICT, HookVerdict
+from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.turns import Turns
 from tui_agent.engine.user_shell import begin_user_shell, run_user_shell
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
@@ -55,20 +55,20 @@ class Engine:
         self._parts = parts
         self._on_trouble = on_trouble
         self._mailbox = Mailbox()
-        self._ticker = Ticker()
+        self._ticker = FlushTimer()
         self._states = StateKeeper(parts.recorder)
-        self._decisions: Waiting[commands.DecidePermission] = Waiting()
-        self._answers: Waiting[commands.AnswerQuestion] = Waiting()
+        self._decisions: PendingAnswers[commands.DecidePermission] = PendingAnswers()
+        self._answers: PendingAnswers[commands.AnswerQuestion] = PendingAnswers()
         self._is_closing = self._client_is_gone = False
         self._running_plan: anyio.Event | None = None
         """Set when the running `PlanRevert` has ended; a command that moves the head waits for it."""
-        self._checkpointing = Checkpointing(
+        self._checkpointing = CheckpointRecorder(
             parts.recorder,
             parts.blobs,
             parts.checkpoints,
             parts.clock,
         )
-        self._jobs = Jobs(parts, self._ticker, on_trouble)
+        self._jobs = JobManager(parts, self._ticker, on_trouble)
         self._turns = Turns(
             parts,
             self._states,
@@ -79,7 +79,7 @@ class Engine:
             self._jobs,
         )
         self._rewind = Rewind(parts, self._checkpointing)
-        self._prompt_hooks = HeardPrompts(parts)
+        self._prompt_hooks = PromptHooks(parts)
 
     def submit(self, command: Command) -> None:
         """Queue a command."""
@@ -89,13 +89,13 @@ class Engine:
         """Carry out commands until `Close`; then stop the turn, and return when everything is closed."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._ticker.run)
-            group.start_soon(self._checkpointing.run)
+            group.start_soon(self._checkpointing.run_maintenance)
             self._jobs.begin(group)
             self._guard(partial(self._states.set, AgentState.IDLE))
-            if self._checkpointing.take_up():
+            if self._checkpointing.load_uncheckpointed():
                 group.start_soon(self._take_baseline)
             group.start_soon(self._report_store_errors, self._prompt_hooks.session_start)
-            group.start_soon(self._report_store_errors, self._turns.warm)
+            group.start_soon(self._report_store_errors, self._turns.count_history)
             self._next_in_queue(group)
             async for command in self._mailbox.commands():
                 if isinstance(command, commands.Close):
@@ -103,11 +103,11 @@ class Engine:
                     self._mailbox.close()
                     continue
                 self._guard(partial(self._carry_out, command, group))
-            self._turns.interrupt(deserted=self._client_is_gone)
-            await self._turns.ended()
+            self._turns.interrupt(client_is_gone=self._client_is_gone)
+            await self._turns.wait_until_ended()
             await self._jobs.end_all("session")
             if not self._client_is_gone:
-                self._guard(partial(close_calls, self._parts.recorder, why=INSTEAD))
+                self._guard(partial(close_calls, self._parts.recorder, why=TURN_ENDED_FIRST))
             await self._report_store_errors(
                 partial(self._prompt_hooks.session_end, abandoned=self._client_is_gone)
             )
@@ -135,8 +135,8 @@ class Engine:
         waits_for_plan = self._running_plan is not None and isinstance(
             command, commands.Revert | commands.Undo | commands.Redo | commands.PlanRevert
         )
-        running = self._turns.running and not waits_for_plan
-        reason = refusal(command, state, running, self._decisions, self._answers)
+        running = self._turns.is_running and not waits_for_plan
+        reason = check_command(command, state, running, self._decisions, self._answers)
         if reason is not None:
             self._reject(command, reason)
             return
@@ -155,10 +155,10 @@ class Engine:
         match command:
             case commands.SubmitPrompt() | commands.Steer() | commands.Queue():
                 self._handle_message(command, group)
-            case commands.GoOn():
+            case commands.ContinueTurn():
                 self._continue_turn(command, group)
             case commands.WriteGuide():
-                self._begin_turn(UserMessageReceived(text="/init", source=SOURCE), group, command)
+                self._begin_turn(UserMessageReceived(text="/init", source=INIT_SOURCE), group, command)
             case commands.Delegate(agent=name, text=text):
                 require_role(self._parts, name)
                 self._begin_turn(UserMessageReceived(text=text, to_agent=name), group, command)
@@ -186,9 +186,9 @@ class Engine:
                 self._turns.reserve_for(command)
                 group.start_soon(self._reshape_context, command, group)
             case commands.PinContext():
-                pin(self._parts, command)
+                pin_messages(self._parts, command)
             case commands.RunUserShell():
-                close_calls(self._parts.recorder, why=INSTEAD)
+                close_calls(self._parts.recorder, why=TURN_ENDED_FIRST)
                 begin_user_shell(self._parts, command)
                 self._turns.reserve()
                 group.start_soon(self._serve_user_shell, command, group)
@@ -203,7 +203,7 @@ class Engine:
             case commands.StopJob():
                 group.start_soon(self._jobs.end_all, "stopped", "user")
             case commands.Rename(title=title):
-                self._parts.recorder.append(SessionTitled(title=title, by="user"), cause=command.id)
+                self._parts.recorder.append(SessionTitled(title=title, titled_by="user"), cause=command.id)
             case commands.Close():
                 return
             case _ if isinstance(command, SettingCommand):
@@ -213,15 +213,15 @@ class Engine:
         self, command: commands.SubmitPrompt | commands.Steer | commands.Queue, group: TaskGroup
     ) -> None:
         recorder = self._parts.recorder
-        images = attachments(self._parts.blobs, command.attachments)
+        images = load_attachments(self._parts.blobs, command.attachments)
         if (
-            self._turns.running
+            self._turns.is_running
             and isinstance(command, commands.Steer)
             and not _is_not_steerable(recorder.state)
         ):
             self._steer(UserSteered(text=command.text, attachments=images), group, command)
             return
-        if self._turns.running:
+        if self._turns.is_running:
             recorder.append(
                 UserQueued(queue_id=self._parts.ids.request(), text=command.text, attachments=images),
                 cause=command.id,
@@ -230,13 +230,13 @@ class Engine:
         message = UserMessageReceived(text=command.text, attachments=images)
         self._begin_turn(message, group, command)
 
-    def _continue_turn(self, command: commands.GoOn, group: TaskGroup) -> None:
+    def _continue_turn(self, command: commands.ContinueTurn, group: TaskGroup) -> None:
         recorder = self._parts.recorder
-        forked = recorder.state.forked
+        forked = recorder.state.fork_changes
         if forked is not None and forked.message is not None:
             self._begin_turn(UserMessageReceived(text=forked.message), group, command)
             return
-        reason = nothing_to_answer(recorder.messages())
+        reason = check_can_continue(recorder.messages())
         if reason is not None and not recorder.state.open_calls:
             self._reject(command, reason)
             return
@@ -246,14 +246,14 @@ class Engine:
     def _send_queued(self, queue_id: RequestId, group: TaskGroup, command: Command) -> None:
         recorder = self._parts.recorder
         queued = next(message for message in recorder.state.queue if message.queue_id == queue_id)
-        if not self._turns.running:
+        if not self._turns.is_running:
             self._begin_turn(_queued_prompt(queued), group, command)
             return
         recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
         self._steer(UserSteered(text=queued.text, attachments=queued.attachments), group, command)
 
     def _steer(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
-        if self._prompt_hooks.ready(message.text):
+        if self._prompt_hooks.can_record_at_once(message.text):
             self._parts.recorder.append(message, cause=command.id)
         else:
             group.start_soon(self._steer_after_hooks, message, group, command)
@@ -262,9 +262,9 @@ class Engine:
         """Steer after the hooks were asked. If the session ends meanwhile, the message stays in the queue."""
         text, images, recorder = message.text, message.attachments, self._parts.recorder
         try:
-            heard = await self._prompt_hooks.prompt(text)
+            heard = await self._prompt_hooks.ask_hooks(text)
             if heard.decision != "deny":
-                message = await self._prompt_hooks.mentioning(message)
+                message = await self._prompt_hooks.add_mentions(message)
         except StoreError as error:
             self._on_trouble(error)
             return
@@ -274,14 +274,14 @@ class Engine:
             raise
         if heard.decision == "deny":
             self._guard(partial(self._reject_by_hook, heard, command, None))
-        elif self._turns.running:
+        elif self._turns.is_running:
             self._guard(partial(recorder.append, message, cause=command.id))
             self._guard(partial(self._prompt_hooks.record, heard))
         else:
             self._guard(partial(self._start_turn, _prompt_from_steering(message), group, command, heard))
 
     def _begin_turn(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
-        if self._prompt_hooks.ready(message.text):
+        if self._prompt_hooks.can_record_at_once(message.text):
             self._start_turn(message, group, command)
         else:
             self._turns.reserve()
@@ -291,14 +291,14 @@ class Engine:
         self, message: UserMessageReceived, group: TaskGroup, command: Command | None
     ) -> None:
         """Start a turn after the hooks were asked and mentions were read. If stopped meanwhile, nothing is sent."""
-        activity = self._prompt_hooks.waits_for or "reading your mentions"
+        activity = self._prompt_hooks.pending_hook or "reading your mentions"
         self._guard(partial(self._states.set, AgentState.RUNNING, activity))
-        heard: Heard | None = None
+        heard: HookVerdict | None = None
         try:
             with self._turns.scope as scope:
-                heard = await self._prompt_hooks.prompt(message.text)
+                heard = await self._prompt_hooks.ask_hooks(message.text)
                 if heard.decision != "deny":
-                    message = await self._prompt_hooks.mentioning(message)
+                    message = await self._prompt_hooks.add_mentions(message)
         except StoreError as error:
             self._on_trouble(error)
         finally:
@@ -311,7 +311,7 @@ class Engine:
         self._next_in_queue(group)
 
     def _reject_by_hook(
-        self, heard: Heard | None, command: Command | None, queue_id: RequestId | None
+        self, heard: HookVerdict | None, command: Command | None, queue_id: RequestId | None
     ) -> None:
         cause = command.id if command is not None else None
         if queue_id is not None:
@@ -322,12 +322,16 @@ class Engine:
         self._parts.recorder.append(self._prompt_hooks.rejection(heard, kind), cause=cause)
 
     def _start_turn(
-        self, message: UserMessageReceived, group: TaskGroup, command: Command | None, heard: Heard = NOTHING
+        self,
+        message: UserMessageReceived,
+        group: TaskGroup,
+        command: Command | None,
+        heard: HookVerdict = NO_VERDICT,
     ) -> None:
         recorder = self._parts.recorder
         recorder.cause = command.id if command is not None else None
-        close_calls(recorder, why=INSTEAD)
-        title_after(recorder, message)
+        close_calls(recorder, why=TURN_ENDED_FIRST)
+        title_session(recorder, message)
         recorder.append(message)
         self._prompt_hooks.record(heard)
         self._run_turn(group, goes_on=False)
@@ -339,7 +343,7 @@ class Engine:
 
     async def _serve_turn(self, group: TaskGroup, *, goes_on: bool) -> None:
         try:
-            await self._turns.run(goes_on=goes_on)
+            await self._turns.run(continues=goes_on)
         except StoreError as error:
             self._on_trouble(error)
         self._next_in_queue(group)
@@ -350,7 +354,7 @@ class Engine:
         `awaited`: a message was queued while a command of the user ran, so start in any case.
         """
         state = self._parts.recorder.state
-        if not state.queue or self._turns.running or self._is_closing:
+        if not state.queue or self._turns.is_running or self._is_closing:
             return
         if not awaited and state.last_turn_end not in (None, "finished"):
             return
@@ -361,9 +365,9 @@ class Engine:
         try:
             with self._turns.scope:
                 await run_user_shell(self._parts, self._states, self._ticker, command)
-                await self._checkpointing.settle()
+                await self._checkpointing.checkpoint_workspace()
         except CheckpointError as fault:
-            self._guard(partial(self._checkpointing.tell, fault))
+            self._guard(partial(self._checkpointing.report_fault, fault))
         except StoreError as error:
             self._on_trouble(error)
         finally:
@@ -378,7 +382,7 @@ class Engine:
         self._parts.recorder.cause = command.id
         before = {message.queue_id for message in self._parts.recorder.state.queue}
         try:
-            await self._turns.reshape(command)
+            await self._turns.change_context(command)
         except StoreError as error:
             self._on_trouble(error)
         finally:
@@ -391,7 +395,7 @@ class Engine:
         try:
             await self._checkpointing.begin()
         except CheckpointError as fault:
-            self._guard(partial(self._checkpointing.tell, fault))
+            self._guard(partial(self._checkpointing.report_fault, fault))
         except StoreError as error:
             self._on_trouble(error)
 
@@ -402,7 +406,7 @@ class Engine:
     ) -> None:
         if plan is not None:
             await plan.wait()
-            if self._turns.running:
+            if self._turns.is_running:
                 self._guard(partial(self._reject_late, command))
                 return
             self._turns.reserve()
@@ -429,14 +433,14 @@ class Engine:
 
     def _reject_late(self, command: Command) -> None:
         """Reject a command because a turn started while it waited."""
-        reason = refusal(command, self._parts.recorder.state, True, self._decisions, self._answers)
+        reason = check_command(command, self._parts.recorder.state, True, self._decisions, self._answers)
         if reason is not None:
             self._reject(command, reason)
 
 
 def _is_not_steerable(state: SessionStateView) -> bool:
     """Return True if something other than a turn runs, which cannot be steered."""
-    return state.shell is not None or state.compacting
+    return state.shell is not None or state.is_compacting
 
 
 def _queued_prompt(queued: UserQueued) -> UserMessageReceived:
@@ -452,12 +456,12 @@ def _prompt_from_steering(message: UserSteered) -> UserMessageReceived:
 TITLE_LENGTH = 48
 
 
-def title_after(recorder: Recorder, message: UserMessageReceived) -> None:
+def title_session(recorder: Recorder, message: UserMessageReceived) -> None:
     """Record a title for a session that has none."""
-    if recorder.state.title or not isinstance(message.text, str) or message.source == SOURCE:
+    if recorder.state.title or not isinstance(message.text, str) or message.source == INIT_SOURCE:
         return
     text = " ".join(message.text.split())
     if not text:
         return
     title = text if len(text) <= TITLE_LENGTH else text[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
-    recorder.append(SessionTitled(title=title, by="auto"))
+    recorder.append(SessionTitled(title=title, titled_by="auto"))

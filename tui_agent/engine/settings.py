@@ -12,7 +12,7 @@ from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.ids import CommandId
 from tui_agent.protocol.settings import POLICIES, SessionSettings
 
-Key = Literal["model", "policy", "agent", "context_mode", "repo_map", "map", "budgets"]
+SettingKey = Literal["model", "policy", "agent", "context_mode", "repo_map", "map_options", "budgets"]
 SettingCommand: TypeAlias = (
     commands.SetModel
     | commands.SetEffort
@@ -20,7 +20,7 @@ SettingCommand: TypeAlias = (
     | commands.SetAgent
     | commands.SetContextMode
     | commands.SetRepoMap
-    | commands.SetMapChoice
+    | commands.SetRepoMapOptions
     | commands.SetBudgets
 )
 
@@ -54,15 +54,15 @@ def apply_setting(parts: EngineParts, command: SettingCommand) -> None:
             _record(parts, settings, "context_mode", mode, command.id)
         case commands.SetRepoMap(mode=map_mode):
             _record(parts, settings, "repo_map", map_mode, command.id)
-        case commands.SetMapChoice(choice=choice):
-            _record(parts, settings, "map", choice, command.id)
+        case commands.SetRepoMapOptions(options=choice):
+            _record(parts, settings, "map_options", choice, command.id)
         case commands.SetBudgets(budgets=budgets):
             _record(parts, settings, "budgets", budgets, command.id)
 
 
 def revoke_rule(parts: EngineParts, command: commands.RevokeRule) -> None:
     """Revoke a rule that was allowed for this session. Raises `ConfigError` if there is no such rule."""
-    if command.rule not in parts.recorder.state.granted:
+    if command.rule not in parts.recorder.state.granted_rules:
         raise ConfigError(
             f"No rule {command.rule!r} was allowed in this session.", hint="/policy lists the allowed rules."
         )
@@ -70,7 +70,7 @@ def revoke_rule(parts: EngineParts, command: commands.RevokeRule) -> None:
 
 
 def _record(
-    parts: EngineParts, settings: SessionSettings, key: Key, value: BaseModel | str, cause: CommandId
+    parts: EngineParts, settings: SessionSettings, key: SettingKey, value: BaseModel | str, cause: CommandId
 ) -> None:
     parts.recorder.append(
         SettingsChanged(key=key, value=_json_value(value), previous=_json_value(getattr(settings, key))),

@@ -10,27 +10,27 @@ from functools import partial
 import anyio
 
 from tui_agent.engine.agent_state import StateKeeper
-from tui_agent.engine.checkpoints.recorder import Checkpointing
+from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.cleanup import close_calls
-from tui_agent.engine.compaction.commands import bring_back, require_there
+from tui_agent.engine.compaction.commands import require_messages, restore_messages
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.delegates.handoff import HandsOver
-from tui_agent.engine.delegates.runner import Delegating
+from tui_agent.engine.delegates.handoff import HandoffAgent
+from tui_agent.engine.delegates.runner import DelegateRunner
 from tui_agent.engine.loop import Outcome, TurnLoop
-from tui_agent.engine.mailbox import Waiting
+from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.engine.model.caller import ModelCaller
-from tui_agent.engine.model.delta_merge import Ticker
-from tui_agent.engine.model.init_agent import SOURCE, InitAgent
-from tui_agent.engine.open_calls import INSTEAD, unanswered
+from tui_agent.engine.model.delta_merge import FlushTimer
+from tui_agent.engine.model.init_agent import INIT_SOURCE, InitAgent
+from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_awaiting_approval
 from tui_agent.engine.questions import Asker
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.hooks import Hooks
-from tui_agent.engine.tools.jobs import Jobs
+from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.phase import ToolPhase
 from tui_agent.engine.tools.runner import CallRunner
 from tui_agent.errors import StoreError
 from tui_agent.folds.session.fold import OpenCall
-from tui_agent.folds.session.view import BRINGING_BACK
+from tui_agent.folds.session.view import RESTORING_REASON
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import TurnContext
 from tui_agent.protocol.base import JsonMap
@@ -56,11 +56,11 @@ class Turns:
         self,
         parts: EngineParts,
         states: StateKeeper,
-        ticker: Ticker,
-        decisions: Waiting[DecidePermission],
-        answers: Waiting[AnswerQuestion],
-        checkpointing: Checkpointing,
-        jobs: Jobs,
+        ticker: FlushTimer,
+        decisions: PendingAnswers[DecidePermission],
+        answers: PendingAnswers[AnswerQuestion],
+        checkpointing: CheckpointRecorder,
+        jobs: JobManager,
     ) -> None:
         self._parts = parts
         self._states = states
@@ -80,7 +80,7 @@ class Turns:
 
         self._make_loop = make_loop
         self._caller = make_caller(parts, MAIN_AGENT)
-        self._delegating = Delegating(parts, states, make_caller, make_loop)
+        self._delegating = DelegateRunner(parts, states, make_caller, make_loop)
         self._hooks = Hooks(parts)
         self._scope: anyio.CancelScope | None = None
         self._hooks_scope: anyio.CancelScope | None = None
@@ -90,13 +90,13 @@ class Turns:
         self._done.set()
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """True while a turn runs or is being closed."""
         return self._scope is not None
 
     def reserve(self) -> None:
         """Claim the turn before its task starts, so that no second one can start."""
-        self._checkpointing.busy()
+        self._checkpointing.stop_maintenance()
         self._scope = anyio.CancelScope()
         self._done = anyio.Event()
 
@@ -104,7 +104,7 @@ class Turns:
         """Release the claim."""
         self._scope = None
         self._done.set()
-        self._checkpointing.idle()
+        self._checkpointing.allow_maintenance()
 
     @property
     def scope(self) -> anyio.CancelScope:
@@ -114,12 +114,12 @@ class Turns:
         assert self._scope is not None
         return self._scope
 
-    def interrupt(self, *, deserted: bool = False) -> None:
+    def interrupt(self, *, client_is_gone: bool = False) -> None:
         """Stop the running turn; it still records its end.
 
-        `deserted`: the client is gone, so calls that wait for the user's approval stay open.
+        `client_is_gone`: the client is gone, so calls that wait for the user's approval stay open.
         """
-        self._client_is_gone = deserted
+        self._client_is_gone = client_is_gone
         if self._scope is not None:
             self._states.resume()
             self._scope.cancel()
@@ -135,43 +135,45 @@ class Turns:
         return self._delegating.stop(agent)
 
     def _delegates(self, call_id: CallId, agent: AgentId) -> Delegates:
-        return self._delegating.of_call(call_id, agent)
+        return self._delegating.for_call(call_id, agent)
 
     def _loop(self, addressed: UserMessageReceived | None) -> TurnLoop:
         """Return the main agent's loop, with another agent if the message is for a named agent or for `/init`."""
         parts, settings = self._parts, self._parts.recorder.state.settings
-        self._delegating.by = "agent" if addressed is None else "user"
-        if addressed is not None and addressed.source == SOURCE and settings is not None:
+        self._delegating.requested_by = "agent" if addressed is None else "user"
+        if addressed is not None and addressed.source == INIT_SOURCE and settings is not None:
             parts = replace(parts, agents={settings.agent: partial(InitAgent, parts.env)})
         elif addressed is not None and settings is not None:
-            make_agent = partial(HandsOver, addressed.to_agent, parts.blobs.text(addressed.text))
+            make_agent = partial(HandoffAgent, addressed.to_agent, parts.blobs.read_text(addressed.text))
             parts = replace(parts, agents={settings.agent: make_agent})
         return self._make_loop(parts, self._caller, MAIN_AGENT)
 
-    async def ended(self) -> None:
+    async def wait_until_ended(self) -> None:
         """Wait until no turn runs."""
         await self._done.wait()
 
-    async def run(self, *, goes_on: bool = False) -> TurnEnd:
+    async def run(self, *, continues: bool = False) -> TurnEnd:
         """Run the reserved turn to its end and record it. Raises only `StoreError`.
 
-        `goes_on`: the turn has no new message.
+        `continues`: the turn has no new message.
         """
         recorder, clock, scope = self._parts.recorder, self._parts.clock, self.scope
         turn = recorder.state.turn + 1
         prompt = recorder.state.pending_prompt
-        addressed = prompt if prompt is not None and (prompt.to_agent or prompt.source == SOURCE) else None
+        addressed = (
+            prompt if prompt is not None and (prompt.to_agent or prompt.source == INIT_SOURCE) else None
+        )
         started = clock.monotonic()
         try:
-            if not goes_on:
-                close_calls(recorder, why=INSTEAD)
-            recorder.append(TurnStarted(turn=turn, goes_on=goes_on))
-            outcome = await self._run_limited(turn, addressed, goes_on=goes_on)
+            if not continues:
+                close_calls(recorder, why=TURN_ENDED_FIRST)
+            recorder.append(TurnStarted(turn=turn, is_continuation=continues))
+            outcome = await self._run_limited(turn, addressed, goes_on=continues)
             await self._tell_hooks(turn, outcome)
             with anyio.CancelScope(shield=True):
-                await self._checkpointing.close()
+                await self._checkpointing.end_turn()
                 why = outcome.detail.rstrip(".") or "the turn was stopped"
-                close_calls(recorder, self._calls_to_close(), why=why, printed=self._runner.printed)
+                close_calls(recorder, self._calls_to_close(), why=why, printed=self._runner.live_outputs)
                 await self._notify_middlewares("end", turn, outcome.reason)
                 duration = round((clock.monotonic() - started) * 1000, 1)
                 recorder.append(
@@ -179,7 +181,7 @@ class Turns:
                         turn=turn, reason=outcome.reason, detail=outcome.detail, duration_ms=duration
                     )
                 )
-                self._states.forget_pause()
+                self._states.cancel_pause()
                 self._states.set(_STATE_AFTER.get(outcome.reason, AgentState.IDLE), outcome.reason)
                 self.release()  # before the await: a reader of the event above may start the next turn at once
                 await recorder.commit()
@@ -188,31 +190,31 @@ class Turns:
             if self._scope is scope:
                 self.release()
 
-    async def warm(self) -> None:
+    async def count_history(self) -> None:
         """Prepare the first request of a resumed session."""
-        await self._caller.warm()
+        await self._caller.count_history()
 
     def reserve_for(self, command: Compact | RestoreContext) -> None:
         """Claim the turn to change the history. Raises `ConfigError` if there is nothing to restore."""
         if isinstance(command, RestoreContext):
-            require_there(self._parts, command)
-            self._states.set(AgentState.RUNNING, BRINGING_BACK)
+            require_messages(self._parts, command)
+            self._states.set(AgentState.RUNNING, RESTORING_REASON)
         self.reserve()
 
-    async def reshape(self, command: Compact | RestoreContext) -> None:
+    async def change_context(self, command: Compact | RestoreContext) -> None:
         """Compact the main agent's history inside the reserved turn's cancel scope, or restore parts of it."""
         if isinstance(command, RestoreContext):
-            await bring_back(self._parts, command, partial(self._caller.measure, whole=True))
+            await restore_messages(self._parts, command, partial(self._caller.measure, unlimited=True))
             return
         with self.scope:
-            if self._caller.room is not None:
-                await self._caller.room.compact("user", command.focus)
+            if self._caller.compactor is not None:
+                await self._caller.compactor.compact("user", command.focus)
 
     def _calls_to_close(self) -> list[OpenCall]:
         """Return the open calls to close with the turn: all, except calls to approve later if the client is gone."""
         recorder = self._parts.recorder
         still_waiting = (
-            unanswered(recorder, self._parts.blobs)
+            calls_awaiting_approval(recorder, self._parts.blobs)
             if self._client_is_gone and self._parts.interactive
             else ()
         )
@@ -220,13 +222,13 @@ class Turns:
 
     async def _tell_hooks(self, turn: int, outcome: Outcome) -> None:
         """Tell hooks how the turn ended, unless the user stopped it and should not wait for hooks."""
-        if outcome.reason == "interrupted" or not self._hooks.wanted("after_turn"):
+        if outcome.reason == "interrupted" or not self._hooks.has_hooks("after_turn"):
             return
         with anyio.CancelScope() as scope:
             self._hooks_scope = scope
             try:
                 facts: JsonMap = {"ended": outcome.reason, "detail": outcome.detail}
-                await self._hooks.tell("after_turn", facts)
+                await self._hooks.run_hooks("after_turn", facts)
             except StoreError as error:
                 self._report_store_error(error)
             finally:
@@ -255,8 +257,8 @@ class Turns:
         try:
             await self._notify_middlewares("start", turn, None)
             if not goes_on:
-                await self._hooks.tell("after_prompt", {})
-            verdict = await self._hooks.tell("before_turn", {"goes_on": goes_on})
+                await self._hooks.run_hooks("after_prompt", {})
+            verdict = await self._hooks.run_hooks("before_turn", {"is_continuation": goes_on})
             if verdict.decision == "deny":
                 return Outcome(
                     "rejected", f"A hook refused the turn: {verdict.reason or 'it gave no reason'}."

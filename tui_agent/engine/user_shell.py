@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tui_agent.context.truncation import head_and_tail
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.model.delta_merge import Merger, Ticker
+from tui_agent.engine.model.delta_merge import DeltaMerger, FlushTimer
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.live_output import Output
 from tui_agent.errors import EnvironmentFault
@@ -25,11 +25,11 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.settings import AgentState
 
-TIMEOUT = 600.0
-MAX_OUTPUT = 2_000_000
-LIVE_ROOM = 64_000
+TIMEOUT_S = 600.0
+MAX_OUTPUT_BYTES = 2_000_000
+MAX_LIVE_CHARS = 64_000
 """Characters of live output that are recorded completely; later output is sampled."""
-SAMPLE = 2_000
+SAMPLE_CHARS = 2_000
 SAMPLE_EVERY_S = 0.5
 _ENDS: dict[str, ShellEnd] = {"exited": "exited", "timeout": "timeout"}
 
@@ -40,13 +40,13 @@ def begin_user_shell(parts: EngineParts, command: RunUserShell) -> None:
 
 
 async def run_user_shell(
-    parts: EngineParts, states: StateKeeper, ticker: Ticker, command: RunUserShell
+    parts: EngineParts, states: StateKeeper, ticker: FlushTimer, command: RunUserShell
 ) -> None:
     """Run a command and record its output; a long output is cut in the middle. Cancelling kills the command."""
     run = _ShellRun(parts, command)
     try:
         states.set(AgentState.RUNNING, f"! {command.command}")
-        with ticker.merging(parts.clock, run.emit, str) as merger:
+        with ticker.open_merger(parts.clock, run.emit, str) as merger:
             await run.execute(merger)
     finally:
         run.finish()
@@ -60,9 +60,9 @@ def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence
     for record in history:
         if not isinstance(record, Envelope):
             continue
-        last_at = record.at
+        last_at = record.time
         if isinstance(record.payload, UserShellStarted):
-            output, started_at = Output(), record.at
+            output, started_at = Output(), record.time
         elif isinstance(record.payload, UserShellProgress):
             output.add(record.payload.text)
     recorder.append(
@@ -72,7 +72,7 @@ def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence
             exit_code=None,
             duration_ms=round(max(0.0, last_at - started_at) * 1_000, 1),
             hidden=started.hidden,
-            ended="lost",
+            end="lost",
         )
     )
 
@@ -89,15 +89,19 @@ class _ShellRun:
         self._exit_code: int | None = None
         self._note = ""
 
-    async def execute(self, merger: Merger[str]) -> None:
+    async def execute(self, merger: DeltaMerger[str]) -> None:
         """Run the command to its end outside the sandbox, since the user typed it."""
         spec = ExecSpec(
-            script=self._command.command, timeout=TIMEOUT, max_output=MAX_OUTPUT, outside=True, network=True
+            script=self._command.command,
+            timeout=TIMEOUT_S,
+            max_output=MAX_OUTPUT_BYTES,
+            unsandboxed=True,
+            allow_network=True,
         )
         live = _LiveOutput(merger, self._parts.clock)
 
         def handle_output(data: bytes) -> None:
-            self._output += data[: max(MAX_OUTPUT - len(self._output), 0)]
+            self._output += data[: max(MAX_OUTPUT_BYTES - len(self._output), 0)]
             live.add(data)
 
         try:
@@ -106,8 +110,8 @@ class _ShellRun:
             self._end, self._note = "failed", str(fault)
             return
         self._exit_code = result.exit_code
-        self._end = _ENDS.get(result.ended, "failed")
-        self._note = "" if result.ended == "exited" else result.message
+        self._end = _ENDS.get(result.outcome, "failed")
+        self._note = "" if result.outcome == "exited" else result.message
 
     def emit(self, _key: str, text: str) -> None:
         self._parts.recorder.append(UserShellProgress(text=text), cause=self._command.id)
@@ -123,7 +127,7 @@ class _ShellRun:
                 exit_code=self._exit_code,
                 duration_ms=round((self._parts.clock.monotonic() - self._started_at) * 1_000, 1),
                 hidden=self._command.hidden,
-                ended=self._end,
+                end=self._end,
             ),
             cause=self._command.id,
         )
@@ -132,11 +136,11 @@ class _ShellRun:
 class _LiveOutput:
     """A decoder that passes on output as it arrives: all of it at first, then samples of the newest."""
 
-    def __init__(self, merger: Merger[str], clock: Clock) -> None:
+    def __init__(self, merger: DeltaMerger[str], clock: Clock) -> None:
         self._merger = merger
         self._clock = clock
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
-        self._room = LIVE_ROOM
+        self._room = MAX_LIVE_CHARS
         self._sampled_at = 0.0
 
     def add(self, data: bytes) -> None:
@@ -149,4 +153,4 @@ class _LiveOutput:
         now = self._clock.monotonic()
         if text and now - self._sampled_at >= SAMPLE_EVERY_S:
             self._sampled_at = now
-            self._merger.add("output", text[-SAMPLE:])
+            self._merger.add("output", text[-SAMPLE_CHARS:])

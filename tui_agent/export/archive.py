@@ -15,13 +15,13 @@ from typing import Literal
 from pydantic import Field
 
 from tui_agent import __version__
-from tui_agent.export.bundle import shadow_of, stores
-from tui_agent.export.output_file import new_file
-from tui_agent.export.redacted_log import Outgoing
-from tui_agent.protocol.base import Frozen
+from tui_agent.export.bundle import find_checkpoint_stores, open_store
+from tui_agent.export.output_file import create_file
+from tui_agent.export.redacted_log import RedactedLog
+from tui_agent.protocol.base import FrozenModel
+from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.repair import EVENTS
-from tui_agent.store.summary import summarise
+from tui_agent.store.session_summary import summarise_session
 
 MANIFEST = "manifest.json"
 BUNDLE = "repo.bundle"
@@ -29,7 +29,7 @@ BLOBS = "blobs/"
 MEMBER_MODE = 0o600
 
 
-class Member(Frozen):
+class Member(FrozenModel):
     """One file of an archive."""
 
     path: str
@@ -37,7 +37,7 @@ class Member(Frozen):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
-class Manifest(Frozen):
+class Manifest(FrozenModel):
     """The manifest of an archive. `files` are in the order in which they follow."""
 
     format: Literal["tui-agent session"] = "tui-agent session"
@@ -52,32 +52,32 @@ class Manifest(Frozen):
 
 async def export_archive(folder: Path, redactor: Redactor, dest: Path, *, files: bool = True) -> Manifest:
     """Write a session's log, blobs and (with `files`) checkpoints to a `.tar.gz`; return its manifest."""
-    with TemporaryDirectory(prefix="tui-agent-export-") as temporary_folder, new_file(dest) as draft:
+    with TemporaryDirectory(prefix="tui-agent-export-") as temporary_folder, create_file(dest) as draft:
         staged = Path(temporary_folder)
-        checkpoint_stores = stores(folder)
+        checkpoint_stores = find_checkpoint_stores(folder)
         if files and checkpoint_stores:
-            await shadow_of(checkpoint_stores[0]).export_bundle(staged / BUNDLE)
+            await open_store(checkpoint_stores[0]).export_bundle(staged / BUNDLE)
         manifest = _stage(folder, redactor, staged)
         _pack(staged, manifest, draft)
     return manifest
 
 
 def _stage(folder: Path, redactor: Redactor, staged: Path) -> Manifest:
-    outgoing = Outgoing(folder, redactor)
+    outgoing = RedactedLog(folder, redactor)
     (staged / BLOBS).mkdir()
     members = []
     for name, data in outgoing.blobs():
         (staged / BLOBS / name).write_bytes(data)
         members.append(Member(path=f"{BLOBS}{name}", size=len(data), sha256=name))
-    with (staged / EVENTS).open("wb") as log:
+    with (staged / EVENTS_FILE).open("wb") as log:
         log.writelines(outgoing.lines())
     bundle = [BUNDLE] if (staged / BUNDLE).exists() else []
-    main_files = [_member(staged, name) for name in (EVENTS, *bundle)]
-    summary = summarise(folder)
+    main_files = [_member(staged, name) for name in (EVENTS_FILE, *bundle)]
+    summary = summarise_session(folder)
     return Manifest(
         product=__version__,
         session=folder.name,
-        title=redactor.text(summary.title) if summary else "",
+        title=redactor.redact_text(summary.title) if summary else "",
         workspace=summary.workspace if summary else "",
         events=summary.events if summary else 0,
         files=(*main_files, *members),
@@ -110,7 +110,7 @@ def _tar_info(name: str, size: int) -> tarfile.TarInfo:
     return info
 
 
-def listed(manifest: Manifest) -> Iterator[str]:
+def describe_contents(manifest: Manifest) -> Iterator[str]:
     """Yield the contents of an archive as phrases."""
     yield f"{manifest.events} events"
     blobs = sum(member.path.startswith(BLOBS) for member in manifest.files)

@@ -22,16 +22,16 @@ from pydantic import ValidationError
 
 from tui_agent.errors import CheckpointError, StoreError, StoreFull, UsageError
 from tui_agent.export.archive import BLOBS, BUNDLE, MANIFEST, Manifest, Member
-from tui_agent.export.bundle import STORE, shadow_of
+from tui_agent.export.bundle import STORE, open_store
 from tui_agent.protocol.ids import is_session_id
-from tui_agent.store.files import FOLDER_MODE
-from tui_agent.store.line import decode
-from tui_agent.store.repair import EVENTS
-from tui_agent.store.sessions import REMOVED
+from tui_agent.store.file_ops import FOLDER_MODE
+from tui_agent.store.log_line import decode_line
+from tui_agent.store.log_repair import EVENTS_FILE
+from tui_agent.store.session_store import REMOVED_PREFIX
 from tui_agent.units import format_bytes
 
 MANIFEST_BYTES = 64_000_000
-PIECE = 1 << 20
+CHUNK_BYTES = 1 << 20
 _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 
 
@@ -51,7 +51,7 @@ async def import_archive(archive: Path, root: Path, new_id: str) -> Imported:
     folder = _make_folder(root)
     try:
         manifest = _unpack(archive, folder)
-        _check_log(folder / EVENTS, archive)
+        _check_log(folder / EVENTS_FILE, archive)
         trouble = await _import_checkpoints(folder)
         session = _install(folder, root, manifest.session, new_id)
     except OSError as fault:
@@ -68,7 +68,7 @@ def _make_folder(root: Path) -> Path:
     """Create a temporary folder, named like one being deleted, so that a killed import is cleaned up as such."""
     try:
         root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        return Path(mkdtemp(prefix=REMOVED, dir=root))
+        return Path(mkdtemp(prefix=REMOVED_PREFIX, dir=root))
     except OSError as fault:
         raise StoreFull(f"A session cannot be created in {root}: {fault.strerror or fault}.") from fault
 
@@ -122,9 +122,9 @@ def _read_manifest(members: Members, archive: Path) -> Manifest:
         ) from fault
     paths = [member.path for member in manifest.files]
     for path in paths:
-        if path not in (EVENTS, BUNDLE) and not _BLOB.fullmatch(path):
+        if path not in (EVENTS_FILE, BUNDLE) and not _BLOB.fullmatch(path):
             raise _invalid_archive(archive, f"a session has no file {path!r}")
-    if len(paths) != len(set(paths)) or EVENTS not in paths or not is_session_id(manifest.session):
+    if len(paths) != len(set(paths)) or EVENTS_FILE not in paths or not is_session_id(manifest.session):
         raise _invalid_archive(archive, "its manifest is not that of a session")
     return manifest
 
@@ -142,7 +142,7 @@ def _write(path: Path, content: "tarfile.ExFileObject", member: Member, archive:
     digest, remaining = hashlib.sha256(), member.size
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as out:
-        while remaining and (piece := content.read(min(PIECE, remaining))):
+        while remaining and (piece := content.read(min(CHUNK_BYTES, remaining))):
             digest.update(piece)
             out.write(piece)
             remaining -= len(piece)
@@ -158,7 +158,7 @@ def _check_log(log: Path, archive: Path) -> None:
     last = -1
     with log.open("rb") as lines:
         for number, line in enumerate(lines, 1):
-            record = decode(line.rstrip(b"\n"))
+            record = decode_line(line.rstrip(b"\n"))
             if record is None or record.seq <= last or (last < 0 and record.seq != 0):
                 raise _invalid_archive(archive, f"line {number} of its log is damaged or out of order")
             last = record.seq
@@ -172,7 +172,7 @@ async def _import_checkpoints(folder: Path) -> str:
     if not bundle.exists():
         return ""
     try:
-        await shadow_of(folder / STORE).import_bundle(bundle)
+        await open_store(folder / STORE).import_bundle(bundle)
     except CheckpointError as fault:
         return fault.message
     finally:

@@ -7,33 +7,33 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tui_agent.errors import CheckpointError, UsageError
-from tui_agent.export.output_file import new_file
-from tui_agent.folds.base import branch
+from tui_agent.export.output_file import create_file
+from tui_agent.folds.base import current_branch
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.tool import ToolFinished
-from tui_agent.store.lineage import lineage
-from tui_agent.store.reader import read_records
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.store.lineage import load_lineage
+from tui_agent.store.log_reader import read_records
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 STORE = "checkpoints.git"
 
 
-def stores(folder: Path) -> list[Path]:
+def find_checkpoint_stores(folder: Path) -> list[Path]:
     """Return a session's checkpoint stores: its own, then those of the sessions it was forked from."""
-    strands = reversed(lineage(folder).strands)
+    strands = reversed(load_lineage(folder).parts)
     return [store for strand in strands if (store := strand.folder / STORE).is_dir()]
 
 
-def shadow_of(store: Path) -> GitShadow:
+def open_store(store: Path) -> GitCheckpoints:
     """Open a store for reading; the workspace may be gone."""
-    return GitShadow(store.parent, store)
+    return GitCheckpoints(store.parent, store)
 
 
 def own_store(folder: Path) -> Path:
     """Return the store with a session's newest checkpoints. Raises `CheckpointError` if it has none."""
-    session_stores = stores(folder)
+    session_stores = find_checkpoint_stores(folder)
     if not session_stores:
         raise CheckpointError(
             f"The session {folder.name} has no checkpoints.",
@@ -45,9 +45,9 @@ def own_store(folder: Path) -> Path:
 async def export_bundle(folder: Path, dest: Path) -> None:
     """Write every checkpoint to one file for `git clone`: a commit for each part that changed files."""
     store = own_store(folder)
-    with new_file(dest) as draft:
+    with create_file(dest) as draft:
         draft.unlink()
-        await shadow_of(store).export_bundle(draft)
+        await open_store(store).export_bundle(draft)
 
 
 async def checkout_part(folder: Path, part: int, dest: Path) -> str:
@@ -56,12 +56,12 @@ async def checkout_part(folder: Path, part: int, dest: Path) -> str:
     Raises `UsageError` if there is no such part, `CheckpointError` if no checkpoint was taken up to it.
     """
     commit = commit_after(read_records(folder), part)
-    for store in stores(folder):
-        shadow = shadow_of(store)
+    for store in find_checkpoint_stores(folder):
+        shadow = open_store(store)
         try:
-            await shadow.files_at(commit)
+            await shadow.list_files(commit)
         except CheckpointError:
-            if store == stores(folder)[-1]:
+            if store == find_checkpoint_stores(folder)[-1]:
                 raise
             continue
         await shadow.checkout(commit, dest)
@@ -79,7 +79,7 @@ def commit_after(records: list[Record], part: int) -> str:
         last = max((_last_part(record) for record in records), default=-1)
         available = f"It has the parts 0 to {last}" if last >= 0 else "It has none"
         raise UsageError(f"The session has no part {part}. {available}; -1 is the state before the first.")
-    earlier, later = branch(records[: part_index + 1]), records[part_index + 1 :]
+    earlier, later = current_branch(records[: part_index + 1]), records[part_index + 1 :]
     commit = _checkpoint_of(later, part) or _newest_checkpoint(earlier, part) or _first_checkpoint(records)
     if not commit:
         raise CheckpointError(

@@ -9,11 +9,11 @@ from anyio.to_thread import run_sync
 
 from tui_agent.export.archive import export_archive
 from tui_agent.export.bundle import export_bundle
+from tui_agent.export.export_content import load_export
 from tui_agent.export.html.page import to_html
 from tui_agent.export.markdown import to_markdown
-from tui_agent.export.output_file import free_name, write_new
+from tui_agent.export.output_file import unused_path, write_new
 from tui_agent.export.redacted_log import to_jsonl
-from tui_agent.export.story import load
 from tui_agent.store.redaction.redactor import Redactor
 
 TextOf = Callable[[Path, Redactor, bool], str]
@@ -27,11 +27,11 @@ class Format(NamedTuple):
 
 
 def _markdown(folder: Path, redactor: Redactor, everything: bool) -> str:
-    return to_markdown(load(folder, redactor))
+    return to_markdown(load_export(folder, redactor))
 
 
 def _html(folder: Path, redactor: Redactor, everything: bool) -> str:
-    return to_html(load(folder, redactor))
+    return to_html(load_export(folder, redactor))
 
 
 def _jsonl(folder: Path, redactor: Redactor, everything: bool) -> str:
@@ -50,7 +50,7 @@ FORMATS: dict[str, Format] = {
 def default_name(place: Path, folder: Path, form: str) -> Path:
     """Return an unused file name in `place`."""
     stem = re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
-    return free_name(place, stem, FORMATS[form].ending)
+    return unused_path(place, stem, FORMATS[form].ending)
 
 
 async def export(

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from tui_agent.export.story import Change, Story, Texts
-from tui_agent.folds.text.labels import TURN_ENDS, mention_name, mention_sent
+from tui_agent.export.export_content import ExportContent, ExportedChange, Texts
+from tui_agent.folds.text.labels import TURN_END_LABELS, mention_name, mention_result
 from tui_agent.folds.transcript.entries import QuestionEntry, ToolEntry, TurnEntry, UserEntry
 from tui_agent.protocol.display import (
     CustomBlock,
@@ -19,7 +19,7 @@ from tui_agent.protocol.display import (
     TreeBlock,
     TreeNode,
 )
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes, format_cost, format_milliseconds, format_time
 
 STATES = {
@@ -32,11 +32,11 @@ STATES = {
     "interrupted": "stopped",
     "lost": "lost",
 }
-SAID = {"sent": "", "queued": "queued", "steered": "into the running turn", "removed": "removed"}
+MESSAGE_STATES = {"sent": "", "queued": "queued", "steered": "into the running turn", "removed": "removed"}
 AUTHORS = {"agent": "by the agent", "command": "by a command", "human": "by someone else"}
 
 
-def changed_files(story: Story) -> dict[str, tuple[int, int]]:
+def changed_files(story: ExportContent) -> dict[str, tuple[int, int]]:
     """Return the lines added to and removed from each file, without files that are back in their first state.
 
     Files of which only the permissions changed are included, because it is unknown whether those were
@@ -59,7 +59,7 @@ def changed_files(story: Story) -> dict[str, tuple[int, int]]:
     }
 
 
-def facts(story: Story) -> list[tuple[str, str]]:
+def header_rows(story: ExportContent) -> list[tuple[str, str]]:
     """Return the rows at the head of an export, without empty ones."""
     metrics = story.metrics
     tokens = f"{metrics.input_tokens:,} in ({metrics.cached_tokens:,} cached), {metrics.output_tokens:,} out"
@@ -75,8 +75,8 @@ def facts(story: Story) -> list[tuple[str, str]]:
         ("model", story.model),
         ("started", format_time(metrics.first_at) if metrics.first_at else ""),
         ("lasted", format_milliseconds((metrics.last_at - metrics.first_at) * 1000)),
-        ("turns", counted(metrics.turns, "turn") + f", {counted(metrics.parts, 'part')}"),
-        ("files", f"{counted(files, 'file')} changed, +{added} −{removed}" if files else ""),
+        ("turns", format_count(metrics.turns, "turn") + f", {format_count(metrics.parts, 'part')}"),
+        ("files", f"{format_count(files, 'file')} changed, +{added} −{removed}" if files else ""),
         ("tokens", tokens if metrics.model_calls else ""),
         ("cost", format_cost(metrics.cost_usd)),
     ]
@@ -85,51 +85,52 @@ def facts(story: Story) -> list[tuple[str, str]]:
 
 def turn_end(entry: TurnEntry) -> str:
     """Return the row at a turn's end."""
-    files = f"{counted(entry.files, 'file')} +{entry.added} −{entry.removed}" if entry.files else ""
+    files = f"{format_count(entry.files, 'file')} +{entry.added} −{entry.removed}" if entry.files else ""
     phrases = [
-        TURN_ENDS.get(entry.reason, entry.reason),
+        TURN_END_LABELS.get(entry.reason, entry.reason),
         format_milliseconds(entry.duration_ms),
-        counted(entry.iterations, "model call") if entry.iterations else "",
+        format_count(entry.iterations, "model call") if entry.iterations else "",
         files,
         format_cost(entry.cost_usd),
     ]
     return " · ".join(phrase for phrase in phrases if phrase)
 
 
-def tool_words(entry: ToolEntry, texts: Texts) -> tuple[str, str, str]:
+def tool_labels(entry: ToolEntry, texts: Texts) -> tuple[str, str, str]:
     """Return a tool row's verb, target and outcome."""
     state = STATES[entry.state]
-    text = texts.plain(entry.denied or entry.outcome)
+    text = texts.clean_text(entry.denial or entry.outcome)
     outcome = " · ".join(phrase for phrase in (state, text, format_milliseconds(entry.duration_ms)) if phrase)
-    return texts.plain(entry.verb or entry.name), texts.plain(entry.target), outcome
+    return texts.clean_text(entry.verb or entry.name), texts.clean_text(entry.target), outcome
 
 
-def answered(entry: QuestionEntry, texts: Texts) -> str:
+def answer_text(entry: QuestionEntry, texts: Texts) -> str:
     """Return the answer to a question, or a note."""
     if entry.answer is not None:
-        return texts.whole(entry.answer)
-    return "(the turn ended without an answer)" if entry.void else "(no answer yet)"
+        return texts.full_text(entry.answer)
+    return "(the turn ended without an answer)" if entry.is_void else "(no answer yet)"
 
 
-def pictures(entry: UserEntry, texts: Texts) -> list[str]:
+def attachment_names(entry: UserEntry, texts: Texts) -> list[str]:
     """Return the names of the attachments."""
     return [
-        texts.plain(image.name) or f"a picture of {format_bytes(image.size)}" for image in entry.attachments
+        texts.clean_text(image.name) or f"a picture of {format_bytes(image.size)}"
+        for image in entry.attachments
     ]
 
 
-def mentions(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
+def mention_labels(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
     """Return the name of each mention, and what the model was sent of it."""
     return [
         (
-            texts.plain(mention_name(mention)),
-            texts.plain(mention_sent(mention, format_bytes(mention.size), f"{mention.tokens:,}")),
+            texts.clean_text(mention_name(mention)),
+            texts.clean_text(mention_result(mention, format_bytes(mention.size), f"{mention.tokens:,}")),
         )
         for mention in entry.mentions
     ]
 
 
-def other_changes(entry: ToolEntry, changes: Sequence[Change]) -> list[Change]:
+def other_changes(entry: ToolEntry, changes: Sequence[ExportedChange]) -> list[ExportedChange]:
     """Return the changes of a call that the diffs in its result do not show."""
     shown = {block.path for block in entry.blocks if isinstance(block, DiffBlock)}
     return [change for change in changes if change.path not in shown]
@@ -139,21 +140,21 @@ def block_text(block: DisplayBlock, texts: Texts) -> str:
     """Return a display block as plain text."""
     match block:
         case TextBlock(text=text) | MarkdownBlock(text=text):
-            return texts.whole(text)
+            return texts.full_text(text)
         case TerminalBlock(text=text, omitted=omitted):
-            return (f"… {counted(omitted, 'earlier line')}\n" if omitted else "") + texts.whole(text)
+            return (f"… {format_count(omitted, 'earlier line')}\n" if omitted else "") + texts.full_text(text)
         case DiffBlock(diff=diff):
-            return texts.whole(diff)
+            return texts.full_text(diff)
         case TableBlock(columns=columns, rows=rows):
-            return texts.plain("\n".join("\t".join(row) for row in (columns, *rows)))
+            return texts.clean_text("\n".join("\t".join(row) for row in (columns, *rows)))
         case TreeBlock(roots=roots):
-            return texts.plain("\n".join(_tree(roots, 0)))
+            return texts.clean_text("\n".join(_tree(roots, 0)))
         case JsonBlock(data=data):
-            return texts.plain(json.dumps(data, ensure_ascii=False, indent=2))
+            return texts.clean_text(json.dumps(data, ensure_ascii=False, indent=2))
         case ImageBlock(name=name, size=size):
-            return texts.plain(f"{name or 'picture'}, {format_bytes(size)}")
+            return texts.clean_text(f"{name or 'picture'}, {format_bytes(size)}")
         case CustomBlock(text=text):
-            return texts.plain(text)
+            return texts.clean_text(text)
 
 
 def _tree(nodes: Sequence[TreeNode], depth: int) -> Iterator[str]:

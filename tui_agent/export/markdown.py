@@ -7,19 +7,19 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
+from tui_agent.export.export_content import ExportContent, ExportedChange, Texts
 from tui_agent.export.labels import (
     AUTHORS,
-    SAID,
-    answered,
+    MESSAGE_STATES,
+    answer_text,
+    attachment_names,
     block_text,
-    facts,
-    mentions,
+    header_rows,
+    mention_labels,
     other_changes,
-    pictures,
-    tool_words,
+    tool_labels,
     turn_end,
 )
-from tui_agent.export.story import Change, Story, Texts
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
@@ -46,14 +46,14 @@ _CONTROL_CHARS = re.compile(r"[\x00-\x20\x7f]")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
-def to_markdown(story: Story) -> str:
+def to_markdown(story: ExportContent) -> str:
     """Return the complete file."""
     return "\n\n".join(block.rstrip() for block in _blocks(story) if block.strip()) + "\n"
 
 
-def _blocks(story: Story) -> Iterator[str]:
-    yield f"# {inline(story.title) or 'A session'}"
-    yield "\n".join(f"- {name}: {inline(value)}" for name, value in facts(story))
+def _blocks(story: ExportContent) -> Iterator[str]:
+    yield f"# {escape_inline(story.title) or 'A session'}"
+    yield "\n".join(f"- {name}: {escape_inline(value)}" for name, value in header_rows(story))
     outside_changes = [change for change in story.changes if change.call_id is None]
     turn = 0
     for entry in story.entries:
@@ -67,42 +67,48 @@ def _blocks(story: Story) -> Iterator[str]:
         yield from _change(change)
 
 
-def _entry(entry: Entry, story: Story) -> Iterator[str]:
+def _entry(entry: Entry, story: ExportContent) -> Iterator[str]:
     texts = story.texts
     match entry:
         case UserEntry(text=text, state=state):
-            yield f"**You**{_parenthesis(SAID[state], format_time(entry.at) if entry.at else '')}"
-            yield quote("\n".join([texts.whole(text), *(f"[{name}]" for name in pictures(entry, texts))]))
-            yield "\n".join(f"- {code(name)}: {inline(sent)}" for name, sent in mentions(entry, texts))
+            yield f"**You**{_parenthesis(MESSAGE_STATES[state], format_time(entry.time) if entry.time else '')}"
+            yield quote(
+                "\n".join([texts.full_text(text), *(f"[{name}]" for name in attachment_names(entry, texts))])
+            )
+            yield "\n".join(
+                f"- {inline_code(name)}: {escape_inline(sent)}" for name, sent in mention_labels(entry, texts)
+            )
         case AnswerEntry(text=text, stopped=stopped):
-            answer = _without_html(texts.whole(text))
+            answer = _without_html(texts.full_text(text))
             yield f"**Agent**{_parenthesis('cut short' if stopped else '')}" if answer.strip() else ""
             yield answer
         case ReasoningEntry(text=text):
-            yield quote(f"*Thinking*\n\n{texts.whole(text)}") if texts.whole(text).strip() else ""
-        case ToolEntry() if not entry.asks:
+            yield quote(f"*Thinking*\n\n{texts.full_text(text)}") if texts.full_text(text).strip() else ""
+        case ToolEntry() if not entry.is_question:
             yield from _tool(entry, story)
         case QuestionEntry(text=text, options=options):
             yield "**Question**"
-            yield quote("\n".join([texts.whole(text), *(f"- {texts.plain(option)}" for option in options)]))
-            yield quote(f"Answer: {answered(entry, texts)}")
+            yield quote(
+                "\n".join([texts.full_text(text), *(f"- {texts.clean_text(option)}" for option in options)])
+            )
+            yield quote(f"Answer: {answer_text(entry, texts)}")
         case NoticeEntry(lines=lines, blocks=blocks, level=level):
-            sentences = inline(" ".join(texts.plain(line) for line in lines))
+            sentences = escape_inline(" ".join(texts.clean_text(line) for line in lines))
             yield f"*{level}:* {sentences}" if level in ("warning", "error") else f"*{sentences}*"
             yield from (_block(block, texts) for block in blocks)
         case TurnEntry(detail=detail):
-            note = inline(texts.plain(detail))
+            note = escape_inline(texts.clean_text(detail))
             yield f"*Turn {entry.turn}: {turn_end(entry)}{'. ' + note if note else ''}*"
 
 
-def _tool(entry: ToolEntry, story: Story) -> Iterator[str]:
-    verb, target, outcome = tool_words(entry, story.texts)
-    argument = f" {code(target)}" if target else ""
-    yield f"- **{inline(verb)}**{argument}{' — ' + inline(outcome) if outcome else ''}"
+def _tool(entry: ToolEntry, story: ExportContent) -> Iterator[str]:
+    verb, target, outcome = tool_labels(entry, story.texts)
+    argument = f" {inline_code(target)}" if target else ""
+    yield f"- **{escape_inline(verb)}**{argument}{' — ' + escape_inline(outcome) if outcome else ''}"
     for block in entry.blocks:
         yield _block(block, story.texts)
     if entry.output and not entry.blocks:
-        yield fenced(clipped(story.texts.plain(entry.output)), "")
+        yield fence(clip_lines(story.texts.clean_text(entry.output)), "")
     for change in other_changes(entry, story.changes_of(entry.call_id)):
         yield from _change(change)
 
@@ -110,19 +116,19 @@ def _tool(entry: ToolEntry, story: Story) -> Iterator[str]:
 def _block(block: DisplayBlock, texts: Texts) -> str:
     text = block_text(block, texts)
     if isinstance(block, DiffBlock):
-        path = texts.plain(block.path)
-        return f"{code(path)} +{block.added} −{block.removed}\n\n{fenced(clipped(text), 'diff')}"
+        path = texts.clean_text(block.path)
+        return f"{inline_code(path)} +{block.added} −{block.removed}\n\n{fence(clip_lines(text), 'diff')}"
     if isinstance(block, MarkdownBlock):
         return quote(_without_html(text))
-    return fenced(clipped(text), "") if text.strip() else ""
+    return fence(clip_lines(text), "") if text.strip() else ""
 
 
-def _change(change: Change) -> Iterator[str]:
-    yield f"{code(change.path)} +{change.added} −{change.removed}, {AUTHORS.get(change.author, change.author)}"
-    yield fenced(clipped(change.diff), "diff") if change.diff else f"({change.note})"
+def _change(change: ExportedChange) -> Iterator[str]:
+    yield f"{inline_code(change.path)} +{change.added} −{change.removed}, {AUTHORS.get(change.author, change.author)}"
+    yield fence(clip_lines(change.diff), "diff") if change.diff else f"({change.note})"
 
 
-def clipped(text: str, lines: int = OUTPUT_LINES, width: int = LINE_CHARS) -> str:
+def clip_lines(text: str, lines: int = OUTPUT_LINES, width: int = LINE_CHARS) -> str:
     """Return the beginning and end of a long text, with a note on what was left out between them."""
     shown = [
         line if len(line) <= width else f"{line[:width]}… ({len(line)} characters)"
@@ -145,14 +151,14 @@ def quote(text: str) -> str:
     return "\n".join(f"> {line}" if line.strip() else ">" for line in lines)
 
 
-def fenced(text: str, language: str) -> str:
+def fence(text: str, language: str) -> str:
     """Return a text in a fence that it cannot close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
 
 
-def code(text: str) -> str:
+def inline_code(text: str) -> str:
     """Return a one-line text as code, whatever characters it has."""
     one_line = " ".join(text.split())
     longest = max((len(run) for run in re.findall("`+", one_line)), default=0)
@@ -160,7 +166,7 @@ def code(text: str) -> str:
     return f"{ticks} {one_line} {ticks}" if longest else f"`{one_line}`"
 
 
-def inline(text: str) -> str:
+def escape_inline(text: str) -> str:
     """Return foreign text for a line of ours, with all its special characters escaped."""
     return _SPECIAL_CHARS.sub(r"\\\g<0>", " ".join(text.split()))
 

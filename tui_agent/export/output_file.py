@@ -15,7 +15,7 @@ FILE_MODE = 0o600
 
 
 @contextmanager
-def new_file(dest: Path) -> Iterator[Path]:
+def create_file(dest: Path) -> Iterator[Path]:
     """Yield a draft file beside `dest`, which is then given that name. Raises `UsageError` if `dest` exists."""
     if os.path.lexists(dest):
         raise UsageError(
@@ -48,11 +48,11 @@ def _link_to_name(draft: Path, dest: Path) -> None:
 
 def write_new(dest: Path, data: bytes) -> None:
     """Write a new file completely or not at all."""
-    with new_file(dest) as draft:
+    with create_file(dest) as draft:
         draft.write_bytes(data)
 
 
-def free_name(folder: Path, stem: str, ending: str) -> Path:
+def unused_path(folder: Path, stem: str, ending: str) -> Path:
     """Return an unused path in `folder`: `stem.ending`, `stem-2.ending`, …"""
     number = 1
     while os.path.lexists(path := folder / f"{stem}{'' if number == 1 else f'-{number}'}.{ending}"):

@@ -13,15 +13,15 @@ from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
 from tui_agent.store.blobs import CONTAINER_MARKER, TEXT_MARKER, BlobStore
-from tui_agent.store.forks import named_in
-from tui_agent.store.line import seal
-from tui_agent.store.lineage import blobs_of
-from tui_agent.store.reader import read_records, stored_lines
+from tui_agent.store.forks import find_digests
+from tui_agent.store.lineage import open_blobs
+from tui_agent.store.log_line import seal_line
+from tui_agent.store.log_reader import read_records, read_stored_lines
 from tui_agent.store.redaction.redactor import Redactor
 
 
 @dataclass(slots=True)
-class Renamed:
+class BlobRenames:
     """Blobs whose text was replaced: new names and sizes by old name."""
 
     names: dict[str, str] = field(default_factory=dict)
@@ -44,20 +44,22 @@ class Renamed:
         return renamed
 
 
-class Outgoing:
+class RedactedLog:
     """The redacted log and blobs of one session. A fork includes what it uses of its parents."""
 
     def __init__(self, folder: Path, redactor: Redactor, *, branch: bool = False) -> None:
         self._folder = folder
         self._redactor = redactor
-        self._wanted = {record.seq for record in read_records(folder, branch=True)} if branch else None
-        self._blobs: BlobStore = blobs_of(folder)
-        self._renamed = Renamed()
+        self._wanted = (
+            {record.seq for record in read_records(folder, current_branch_only=True)} if branch else None
+        )
+        self._blobs: BlobStore = open_blobs(folder)
+        self._renamed = BlobRenames()
         self._changed: dict[str, bytes] = {}
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the log, each with its newline."""
-        for seq, line in stored_lines(self._folder):
+        for seq, line in read_stored_lines(self._folder):
             if self._wanted is None or seq in self._wanted:
                 yield self._redact_line(line.encode())
 
@@ -70,11 +72,13 @@ class Outgoing:
         if redacted == raw or not isinstance(redacted, dict):
             return line + b"\n"
         redacted.pop("crc", None)
-        return seal(to_json(redacted)[:-1])
+        return seal_line(to_json(redacted)[:-1])
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
         """Yield every blob in use with its name. Read this to the end before `lines`."""
-        names = sorted(named_in((line.encode() for _, line in stored_lines(self._folder)), self._folder))
+        names = sorted(
+            find_digests((line.encode() for _, line in read_stored_lines(self._folder)), self._folder)
+        )
         for name in names:
             self._rename(name, self._redact_blob)
         if self._changed:  # second pass: blobs that refer to renamed ones
@@ -106,7 +110,7 @@ class Outgoing:
             text = data.decode()
         except UnicodeDecodeError:
             return data
-        redacted_text = self._redactor.text(text)
+        redacted_text = self._redactor.redact_text(text)
         structure = _structure(data)
         if structure is None:
             return redacted_text.encode()
@@ -137,7 +141,7 @@ def _structure(data: bytes) -> JsonValue | None:
 
 def to_jsonl(folder: Path, redactor: Redactor, *, everything: bool = False) -> bytes:
     """Return the lines of the current branch, or all of them. Long texts are given by digest and preview."""
-    outgoing = Outgoing(folder, redactor, branch=not everything)
+    outgoing = RedactedLog(folder, redactor, branch=not everything)
     for _ in outgoing.blobs():  # redacting the blobs first gives the names that the lines refer to
         pass
     return b"".join(outgoing.lines())

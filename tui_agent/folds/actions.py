@@ -29,20 +29,20 @@ _STATES: dict[str, actions.TaskState] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """An action or observation of event `seq`. For an observation `answers` is the seq of its action."""
+class HistoryEntry:
+    """An action or observation of event `seq`. For an observation `action_seq` is the seq of its action."""
 
     seq: int
     agent: AgentId
     item: AnyAction | AnyObservation
-    answers: int | None = None
+    action_seq: int | None = None
 
 
 class ActionHistory:
     """A fold of a log, or of a part of one, into its actions and observations."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[HistoryEntry] = []
         self.calls: dict[CallId, tuple[int, ToolCalled]] = {}
         """Open calls, each with the index of its entry."""
         self.todo: dict[AgentId, dict[str, TodoItem]] = {}
@@ -51,17 +51,17 @@ class ActionHistory:
         """Fold one event; return True if it was an action or an observation."""
         return _HANDLERS.apply(self, ev)
 
-    def view(self) -> tuple[Entry, ...]:
+    def view(self) -> tuple[HistoryEntry, ...]:
         """Return all entries so far."""
         return tuple(self.entries)
 
     def add(self, ev: Envelope, item: AnyAction | AnyObservation, answers: int | None = None) -> bool:
         """Append an entry; always returns True."""
-        self.entries.append(Entry(ev.seq, ev.agent, item, answers))
+        self.entries.append(HistoryEntry(ev.seq, ev.agent, item, answers))
         return True
 
 
-def history(records: Iterable[Record], first: int = 0, last: int | None = None) -> list[Entry]:
+def list_history(records: Iterable[Record], first: int = 0, last: int | None = None) -> list[HistoryEntry]:
     """Return the entries of events `first` to `last` (both included).
 
     An observation may answer an action before `first`.
@@ -75,7 +75,9 @@ def history(records: Iterable[Record], first: int = 0, last: int | None = None) 
     return [entry for entry in fold.entries if entry.seq >= first]
 
 
-def calls_for(wanted: Sequence[AnyAction], todo: Sequence[TodoItem] = ()) -> tuple[ToolCallPart, ...]:
+def build_tool_calls(
+    requested: Sequence[AnyAction], todo: Sequence[TodoItem] = ()
+) -> tuple[ToolCallPart, ...]:
     """Return the calls that carry out actions, without ids (the engine adds them). `todo` is the current task
     list.
 
@@ -83,8 +85,8 @@ def calls_for(wanted: Sequence[AnyAction], todo: Sequence[TodoItem] = ()) -> tup
     """
     calls: list[ToolCallPart] = []
     items = list(todo)
-    for action in wanted:
-        name = action.name if isinstance(action, actions.ToolRun) else actions.TOOLS.get(action.action)
+    for action in requested:
+        name = action.name if isinstance(action, actions.ToolRun) else actions.ACTION_TOOLS.get(action.action)
         if name is None:
             continue
         if isinstance(action, actions.AddTask | actions.ModifyTask):

@@ -20,7 +20,7 @@ class Projection(Protocol[ViewT]):
         ...
 
 
-def branch(records: Sequence[Record]) -> list[Record]:
+def current_branch(records: Sequence[Record]) -> list[Record]:
     """Return the records on the current branch, in order: those reached from the last one by `parent`.
 
     Linear in the number of records; a log whose head never moved is returned complete. Where a parent is

@@ -29,7 +29,7 @@ class Handlers(Generic[FoldT]):
         return register
 
     @classmethod
-    def joined(cls, *tables: "Handlers[FoldT]") -> "Handlers[FoldT]":
+    def join(cls, *tables: "Handlers[FoldT]") -> "Handlers[FoldT]":
         """Return one table of several.
 
         If more than one has a function for a class, they run in order until one changes the view.

@@ -1,6 +1,6 @@
 """All projections of a session that a screen shows, folded together.
 
-Invariant: each event is applied to each projection exactly once, in order; `take_changed` names the views
+Invariant: each event is applied to each projection exactly once, in order; `pop_changed` names the views
 that differ since its last call. An unknown event only adds a notice to the transcript. A fold that fails at
 an event continues without it, as do the others, and `faults` names it: one broken view never stops another.
 A copy shares immutable values; it costs what is open plus one pointer per finished item.
@@ -32,7 +32,7 @@ from tui_agent.folds.session.todo import Todo
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.folds.transcript.packed_list import KEEP
+from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
@@ -57,7 +57,7 @@ ViewName: TypeAlias = Literal[
 ]
 
 
-TAKES: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
+HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "todo": todo.TAKES,
     "meter": context_meter.TAKES,
     "files": files_changed.TAKES,
@@ -101,17 +101,17 @@ class Views:
     `keep` is the number of newest transcript and trace items that are not packed.
     """
 
-    def __init__(self, keep: int = KEEP) -> None:
+    def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._keep = keep
         self.branches = Branches()
         """Folds every record, also those off the branch."""
-        self.moved = False
-        """True if the head was moved: until `begin_again` the folds below hold events that left the branch."""
-        self.begin_again()
+        self.head_moved = False
+        """True if the head was moved: until `reset` the folds below hold events that left the branch."""
+        self.reset()
 
-    def begin_again(self) -> None:
+    def reset(self) -> None:
         """Reset everything but the branches, to be folded again from the records on the branch."""
-        self.moved = False
+        self.head_moved = False
         self.state = SessionState()
         self.transcript = Transcript(self._keep)
         self.trace = Trace(self._keep)
@@ -123,12 +123,12 @@ class Views:
         self.approvals = Approvals()
         self.jobs = Jobs()
         self.ledger = Ledger()
-        self.kept: tuple[str, ...] = ()
-        """Files that the newest restore (event `kept_at`, to event `kept_to`) skipped because someone else
+        self.skipped_paths: tuple[str, ...] = ()
+        """Files that the newest restore (event `restore_seq`, to event `restore_target_seq`) skipped because someone else
         had changed them."""
-        self.kept_at = self.kept_to = -1
+        self.restore_seq = self.restore_target_seq = -1
         self._restore_target = -1
-        self.planned: CheckpointPlanned | None = None
+        self.restore_plan: CheckpointPlanned | None = None
         """The newest preview of restoring files."""
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
         self.faults: dict[tuple[str, str], FoldFault] = {}
@@ -137,7 +137,7 @@ class Views:
         """The user's messages that the prompt's history has not collected yet."""
         self.seq = -1
         self.last_kind = ""
-        self.last_at = 0.0
+        self.last_event_time = 0.0
         self._changed: set[ViewName] = set()
         self._collect_folds()
 
@@ -161,17 +161,19 @@ class Views:
     def _folds_for(self, payload_class: type[Payload]) -> tuple[tuple[ViewName, Projection[object]], ...]:
         """Return the folds that handle a class of payload."""
         return tuple(
-            (name, fold) for name, fold in self._folds if name not in TAKES or payload_class in TAKES[name]
+            (name, fold)
+            for name, fold in self._folds
+            if name not in HANDLED_EVENTS or payload_class in HANDLED_EVENTS[name]
         )
 
     def copy(self) -> "Views":
         """Return a copy to be folded on independently, with nothing marked as changed."""
-        copy = copied(self, {id(self.trace): self.trace.copy()})
+        copy = copy_state(self, {id(self.trace): self.trace.copy()})
         copy._collect_folds()
-        copy.forget_changes()
+        copy.clear_changes()
         return copy
 
-    def forget_changes(self) -> None:
+    def clear_changes(self) -> None:
         """Mark all changes so far as seen."""
         self._changed.clear()
         self.transcript.drain()
@@ -181,20 +183,20 @@ class Views:
         """Apply one new record."""
         if isinstance(record, Envelope):
             self._apply_to("branches", self.branches, record)
-            self.moved = self.moved or isinstance(record.payload, SessionHeadMoved)
-        self.take(record)
+            self.head_moved = self.head_moved or isinstance(record.payload, SessionHeadMoved)
+        self.apply_on_branch(record)
 
-    def take_up(self, state: SessionState, meter: ContextMeter) -> None:
-        """Continue from stored folds; the other folds start with the records passed to `recall`."""
+    def resume_from(self, state: SessionState, meter: ContextMeter) -> None:
+        """Continue from stored folds; the other folds start with the records passed to `replay_old`."""
         self.state, self.meter, self.todo = state, meter, Todo(state.view().todo)
         self.seq, self.last_kind = state.view().seq, state.view().last_event
         self._collect_folds()
 
-    def recall(self, record: Record) -> None:
-        """Apply an old record to the folds that were not restored by `take_up`."""
-        self.last_at = record.at
+    def replay_old(self, record: Record) -> None:
+        """Apply an old record to the folds that were not restored by `resume_from`."""
+        self.last_event_time = record.time
         if not isinstance(record, Envelope):
-            self.transcript.pass_over(record)
+            self.transcript.count_unknown(record)
             return
         for name, projection in self._folds:
             if name not in ("state", "meter", "todo"):
@@ -204,12 +206,12 @@ class Views:
         elif isinstance(record.payload, UserMessageReceived):
             self.prompts.append(text_preview(record.payload.text))
 
-    def take(self, record: Record) -> None:
+    def apply_on_branch(self, record: Record) -> None:
         """Apply a record of the branch that `branches` has already seen."""
         self.seq = record.seq
-        self.last_at = record.at
+        self.last_event_time = record.time
         if not isinstance(record, Envelope):
-            if self.transcript.pass_over(record):
+            if self.transcript.count_unknown(record):
                 self._changed.add("transcript")
             return
         payload = record.payload
@@ -231,7 +233,7 @@ class Views:
             kind = record.payload.kind
             if (name, kind) not in self.faults:
                 self.faults[name, kind] = FoldFault(
-                    name, record.seq, kind, fault_words(error), "".join(traceback.format_exception(error))
+                    name, record.seq, kind, describe_error(error), "".join(traceback.format_exception(error))
                 )
             return True
 
@@ -241,34 +243,38 @@ class Views:
                 self.plugins[payload.plugin] = payload
                 self._changed.add("plugins")
             case CheckpointPlanned():
-                self.planned = payload
+                self.restore_plan = payload
             case CheckpointRestoring() | SessionHeadMoved():
                 self._restore_target = payload.to_seq
             case CheckpointRestored():
-                self.kept, self.kept_at, self.kept_to = payload.kept, seq, self._restore_target
+                self.skipped_paths, self.restore_seq, self.restore_target_seq = (
+                    payload.skipped_paths,
+                    seq,
+                    self._restore_target,
+                )
             case UserMessageReceived():
                 self.prompts.append(text_preview(payload.text))
             case _:
                 pass
 
-    def take_changed(self) -> frozenset[ViewName]:
+    def pop_changed(self) -> frozenset[ViewName]:
         """Return the names of the views that changed since the last call."""
         changed = frozenset(self._changed)
         self._changed.clear()
         return changed
 
     @property
-    def pending(self) -> bool:
-        """True if there are changes that `take_changed` has not returned."""
+    def has_changes(self) -> bool:
+        """True if there are changes that `pop_changed` has not returned."""
         return bool(self._changed)
 
 
-def fault_words(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return an exception as one line."""
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 
-ALL: Final[frozenset[ViewName]] = frozenset(get_args(ViewName))
+ALL_VIEWS: Final[frozenset[ViewName]] = frozenset(get_args(ViewName))
 
 
 T = TypeVar("T")
@@ -279,7 +285,7 @@ _PLAIN = (str, int, float, bool, bytes, type(None), tuple, frozenset, Enum, Base
 _immutable_classes: dict[type, bool] = {}
 
 
-def copied(value: T, copies: Copies | None = None) -> T:
+def copy_state(value: T, copies: Copies | None = None) -> T:
     """Return a copy of a fold, or of a part of one; objects already in `copies` are not copied again."""
     value_class = type(value)
     if _is_immutable(value_class):
@@ -292,17 +298,17 @@ def copied(value: T, copies: Copies | None = None) -> T:
     if isinstance(value, list):
         copy = copies[id(value)] = value.copy()
         if not _are_all_immutable(value):
-            copy[:] = [copied(item, copies) for item in value]
+            copy[:] = [copy_state(item, copies) for item in value]
     elif isinstance(value, dict):
         copy = copies[id(value)] = value.copy()
         if not _are_all_immutable(value.values()):
-            copy.update({name: copied(item, copies) for name, item in value.items()})
+            copy.update({name: copy_state(item, copies) for name, item in value.items()})
     elif isinstance(value, set):
         copy = copies[id(value)] = value.copy()
     else:
         copy = copies[id(value)] = object.__new__(value_class)
         for name in _attribute_names(value):
-            object.__setattr__(copy, name, copied(getattr(value, name), copies))
+            object.__setattr__(copy, name, copy_state(getattr(value, name), copies))
     return copy  # type: ignore[no-any-return]
 
 

@@ -13,7 +13,7 @@ from tui_agent.models import normalisation as normalise
 from tui_agent.models.faults import fault
 from tui_agent.ports.clock import Ids
 from tui_agent.ports.model import (
-    Finished,
+    FinishChunk,
     ModelChunk,
     ModelFault,
     ReasoningChunk,
@@ -26,9 +26,9 @@ from tui_agent.protocol.events.model import FinishReason
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCallPart, Usage
 
-UNNAMED = "unnamed_tool"
+UNNAMED_TOOL = "unnamed_tool"
 
-AFTERWARDS = ("cut", "timeout")
+IGNORED_AFTER_FINISH = ("cut", "timeout")
 """Faults that are ignored once the provider has reported a complete answer."""
 
 
@@ -74,7 +74,7 @@ class Assembler:
         self._by_id: dict[str, int] = {}
         self.usage = Usage()
         self.cost_usd: float | None = None
-        self.finished: Finished | None = None
+        self.finished: FinishChunk | None = None
         self.fault: ModelFault | None = None
 
     def feed(self, chunk: ModelChunk) -> Delta | None:
@@ -89,7 +89,7 @@ class Assembler:
             case UsageChunk(usage, cost):
                 self.usage = usage
                 self.cost_usd = cost if cost is not None else self.cost_usd
-            case Finished():
+            case FinishChunk():
                 self.finished = chunk
             case ModelFault():
                 self.fault = chunk
@@ -116,10 +116,10 @@ class Assembler:
             return "tool_calls" if self.finished is None or self.finished.reason != "length" else "length"
         return self.finished.reason if self.finished is not None else "stop"
 
-    def settle(self) -> ModelFault | None:
+    def final_fault(self) -> ModelFault | None:
         """Return the fault of an ended stream: the provider's, a cut, or an empty answer; None if it is complete."""
         lost_afterwards = (
-            self.finished is not None and self.fault is not None and self.fault.kind in AFTERWARDS
+            self.finished is not None and self.fault is not None and self.fault.kind in IGNORED_AFTER_FINISH
         )
         if self.fault is not None and not lost_afterwards:
             return self.fault
@@ -275,7 +275,7 @@ class Assembler:
             parsed = None  # the cut may by chance have left complete JSON
         return ToolCallPart(
             call_id=CallId(call_id),
-            name=normalise.tool_name(call.name, self._offered) or UNNAMED,
+            name=normalise.tool_name(call.name, self._offered) or UNNAMED_TOOL,
             arguments=parsed or {},
             malformed=raw if parsed is None else None,
         )

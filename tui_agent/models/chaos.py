@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, get_args
 from tui_agent.models.faults import fault
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import (
-    Finished,
+    FinishChunk,
     ModelChunk,
     ModelClient,
     ModelRequest,
@@ -21,7 +21,7 @@ from tui_agent.ports.model import (
     ToolCallChunk,
 )
 
-Mischief: TypeAlias = Literal[
+ChaosFault: TypeAlias = Literal[
     "none",
     "rate_limit",
     "overloaded",
@@ -57,8 +57,8 @@ class ChaosClient:
         """Close the inner client."""
         await self._inner.aclose()
 
-    def _choose_fault(self) -> Mischief:
-        kinds: tuple[Mischief, ...] = get_args(Mischief)[1:]
+    def _choose_fault(self) -> ChaosFault:
+        kinds: tuple[ChaosFault, ...] = get_args(ChaosFault)[1:]
         chosen = self._random.choice(kinds)
         if self._random.random() >= SHARE or self._faults_in_row >= IN_A_ROW:
             self._faults_in_row = 0
@@ -66,7 +66,7 @@ class ChaosClient:
         self._faults_in_row += 1
         return chosen
 
-    async def _chunks(self, request: ModelRequest, mischief: Mischief) -> AsyncGenerator[ModelChunk, None]:
+    async def _chunks(self, request: ModelRequest, mischief: ChaosFault) -> AsyncGenerator[ModelChunk, None]:
         immediate = self._immediate_fault(mischief)
         if immediate is not None:
             yield immediate
@@ -78,14 +78,14 @@ class ChaosClient:
                 if mischief == "empty" and isinstance(chunk, TextChunk | ToolCallChunk):
                     continue
                 count += 1
-                if stop is not None and (count > stop or isinstance(chunk, Finished)):
+                if stop is not None and (count > stop or isinstance(chunk, FinishChunk)):
                     if mischief == "stall":
                         yield fault("timeout", "The provider sent nothing more (chaos).")
                     return
                 for piece in _disturb(chunk, mischief):
                     yield piece
 
-    def _immediate_fault(self, mischief: Mischief) -> ModelChunk | None:
+    def _immediate_fault(self, mischief: ChaosFault) -> ModelChunk | None:
         match mischief:
             case "rate_limit":
                 return fault(
@@ -99,7 +99,7 @@ class ChaosClient:
                 return None
 
 
-def _disturb(chunk: ModelChunk, mischief: Mischief) -> list[ModelChunk]:
+def _disturb(chunk: ModelChunk, mischief: ChaosFault) -> list[ModelChunk]:
     """Return the chunks that a faulty server would send instead."""
     if not isinstance(chunk, ToolCallChunk):
         return [chunk]

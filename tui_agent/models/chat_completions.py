@@ -1,7 +1,7 @@
 """Chat Completions API over HTTP.
 
 Invariant: an answer is complete only with the provider's `finish_reason`. Without it, `[DONE]` or the end of the body
-counts as a cut stream and no `Finished` is returned.
+counts as a cut stream and no `FinishChunk` is returned.
 """
 
 import json
@@ -15,7 +15,7 @@ from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.http import Exchange, HttpStreams, json_object
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import (
-    Finished,
+    FinishChunk,
     ModelChunk,
     ModelRequest,
     ReasoningChunk,
@@ -30,7 +30,7 @@ from tui_agent.protocol.settings import ModelInfo
 
 ROUTE = "chat/completions"
 
-FINISHES: dict[str, FinishReason] = {
+FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "end_turn": "stop",
     "eos": "stop",
@@ -44,7 +44,7 @@ FINISHES: dict[str, FinishReason] = {
     "refusal": "refusal",
 }
 
-THOUGHTS = ("reasoning_content", "reasoning")
+REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Fields in which servers stream reasoning: DeepSeek, Qwen, vLLM, SGLang; OpenRouter, Groq, Ollama."""
 
 
@@ -54,12 +54,14 @@ class ChatCompletionsClient:
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
         self._endpoint = endpoint
         self._streams = HttpStreams(endpoint, clock)
-        self._memo = chat_messages.Memo()
+        self._memo = chat_messages.MessageCache()
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
         """Return one streamed answer; see `ports.model.ModelClient`."""
         return self._streams.open(
-            lambda: Exchange(ROUTE, body(request, self._endpoint, self._memo), ChatDialect(request.model))
+            lambda: Exchange(
+                ROUTE, build_body(request, self._endpoint, self._memo), ChatDialect(request.model)
+            )
         )
 
     async def aclose(self) -> None:
@@ -67,13 +69,15 @@ class ChatCompletionsClient:
         await self._streams.aclose()
 
 
-def body(request: ModelRequest, endpoint: Endpoint, memo: chat_messages.Memo | None = None) -> JsonMap:
+def build_body(
+    request: ModelRequest, endpoint: Endpoint, memo: chat_messages.MessageCache | None = None
+) -> JsonMap:
     """Return the JSON body of one request. This API is never sent a reasoning effort."""
-    messages = chat_messages.in_turns(chat_messages.messages(request, memo))
+    messages = chat_messages.merge_user_turns(chat_messages.messages(request, memo))
     limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"
     out: JsonMap = {
         "model": request.model.model,
-        "messages": list(bridging.bridged(messages) if endpoint.bridge else messages),
+        "messages": list(bridging.adapt_messages(messages) if endpoint.bridge else messages),
         limit: request.max_tokens,
         "stream": endpoint.stream,
     }
@@ -92,7 +96,7 @@ class ChatDialect:
         self._done = False
         self._id = ""
 
-    def event(self, data: bytes) -> list[ModelChunk]:
+    def parse_event(self, data: bytes) -> list[ModelChunk]:
         """Parse one streamed event. Raises `ValueError` if it is not valid JSON."""
         chunk = json_object(data)
         if chunk.get("error"):
@@ -111,12 +115,12 @@ class ChatDialect:
             out.append(UsageChunk(usage, pricing.cost(self._info, usage)))
         return out
 
-    def whole(self, body: bytes) -> list[ModelChunk]:
+    def parse_body(self, body: bytes) -> list[ModelChunk]:
         """Parse an answer that was not streamed."""
-        return self.event(body)
+        return self.parse_event(body)
 
     def _parse_choice(self, delta: dict[str, Any], finish: str | None, out: list[ModelChunk]) -> None:
-        for field in THOUGHTS:
+        for field in REASONING_FIELDS:
             if delta.get(field):
                 out.append(ReasoningChunk(delta[field], opaque={"field": field}))
                 break
@@ -140,7 +144,7 @@ class ChatDialect:
     def _finish_chunk(self, finish: str) -> ModelChunk:
         if finish in ("error", "abort", "network_error"):
             return faults.fault("cut", f"The provider ended the answer with '{finish}'.")
-        return Finished(FINISHES.get(finish.lower(), "stop"), self._id)
+        return FinishChunk(FINISH_REASONS.get(finish.lower(), "stop"), self._id)
 
 
 def usage_of(raw: dict[str, Any]) -> Usage:

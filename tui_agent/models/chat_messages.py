@@ -16,18 +16,18 @@ from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, ReasoningPart, TextContent, TextPart, ToolCallPart
 
-AGE: Final = 32
+CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
 """An answer, the model profile it was sent to, and its converted form."""
-BETWEEN: Final = "\n\n---\n\n"
+SEPARATOR: Final = "\n\n---\n\n"
 """Separator between messages merged into one: the user's words, a file, a map."""
 IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
 
 
-class Memo:
+class MessageCache:
     """Cache of converted answers with calls or reasoning, which are slow to convert.
 
-    An answer that no recent request contained, for example one that was compacted, is dropped after `AGE` to twice `AGE`
+    An answer that no recent request contained, for example one that was compacted, is dropped after `CACHE_AGE` to twice `CACHE_AGE`
     requests.
     """
 
@@ -39,10 +39,10 @@ class Memo:
     def begin(self) -> None:
         """Start a request."""
         self._requests += 1
-        if self._requests % AGE == 0:
+        if self._requests % CACHE_AGE == 0:
             self._sent, self._older = {}, self._sent
 
-    def of(self, message: Message, request: ModelRequest) -> JsonMap:
+    def convert(self, message: Message, request: ModelRequest) -> JsonMap:
         """Return the message in the form that the server expects."""
         if not isinstance(message, AssistantMessage):
             return _convert_message(message, request)
@@ -63,9 +63,9 @@ class Memo:
         return len(self._sent.keys() | self._older.keys())
 
 
-def messages(request: ModelRequest, memo: Memo | None = None) -> list[JsonMap]:
+def messages(request: ModelRequest, memo: MessageCache | None = None) -> list[JsonMap]:
     """Return all messages of a request, the system prompt first."""
-    memo = Memo() if memo is None else memo
+    memo = MessageCache() if memo is None else memo
     memo.begin()
     out: list[JsonMap] = []
     if request.system:
@@ -75,7 +75,7 @@ def messages(request: ModelRequest, memo: Memo | None = None) -> list[JsonMap]:
         if images and not isinstance(message, ToolMessage):
             out.append(_image_message(images))
             images = []
-        out.append(memo.of(message, request))
+        out.append(memo.convert(message, request))
         if isinstance(message, ToolMessage) and request.model.images:
             images += _image_blocks(message.content, request.images)
     if images:
@@ -83,7 +83,7 @@ def messages(request: ModelRequest, memo: Memo | None = None) -> list[JsonMap]:
     return out
 
 
-def in_turns(messages: Sequence[JsonMap]) -> list[JsonMap]:
+def merge_user_turns(messages: Sequence[JsonMap]) -> list[JsonMap]:
     """Merge consecutive user messages into new ones; the given messages are not changed.
 
     The templates of some models, Mistral's among them, reject two user messages in a row.
@@ -99,7 +99,7 @@ def in_turns(messages: Sequence[JsonMap]) -> list[JsonMap]:
 
 def _join_content(first: JsonValue, second: JsonValue) -> JsonValue:
     if isinstance(first, str) and isinstance(second, str):
-        return f"{first}{BETWEEN}{second}"
+        return f"{first}{SEPARATOR}{second}"
     return [*_as_blocks(first), *_as_blocks(second)]
 
 
@@ -130,7 +130,7 @@ def data_url(image: ImageContent, images: Mapping[str, bytes]) -> str | None:
     return f"data:{image.media_type};base64,{base64.b64encode(content).decode('ascii')}"
 
 
-def plain(content: Sequence[Content], *, mark_images: bool) -> str:
+def plain_text(content: Sequence[Content], *, mark_images: bool) -> str:
     """Return the text of the content; with `mark_images` each image is replaced by a note."""
     pieces = []
     for item in content:
@@ -148,7 +148,7 @@ def _convert_message(message: Message, request: ModelRequest) -> JsonMap:
         case SummaryMessage(text=text):
             return {"role": "user", "content": text_preview(text)}
         case ToolMessage():
-            text = plain(message.content, mark_images=not request.model.images)
+            text = plain_text(message.content, mark_images=not request.model.images)
             return {"role": "tool", "tool_call_id": message.call_id, "content": text}
         case AssistantMessage():
             return _convert_answer(message, request.model.profile)
@@ -156,7 +156,7 @@ def _convert_message(message: Message, request: ModelRequest) -> JsonMap:
 
 def _convert_content(content: Sequence[Content], request: ModelRequest) -> JsonValue:
     if not any(isinstance(item, ImageContent) for item in content) or not request.model.images:
-        return plain(content, mark_images=True)
+        return plain_text(content, mark_images=True)
     out: list[JsonValue] = []
     for item in content:
         if isinstance(item, TextContent):

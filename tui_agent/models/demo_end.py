@@ -9,8 +9,8 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import TextContent, TextPart
 
-ENDS = "The demo ends here"
-NEXT = (
+END_TEXT = "The demo ends here"
+NEXT_STEPS = (
     "Its model is a script that knows only this task. Next:\n\n"
     "- `/diff` shows its changes, `/trace` its calls\n"
     "- `/quit` quits; `tui-agent demo --list` lists the other demos\n"
@@ -28,7 +28,9 @@ _DELEGATES = "spawn_subtask"
 """The tool whose failed subtasks count as stopped or refused."""
 
 
-def ending(answers: int, index: int, messages: tuple[Message, ...], *, wrong: bool) -> ScriptedAnswer | None:
+def demo_ending(
+    answers: int, index: int, messages: tuple[Message, ...], *, wrong: bool
+) -> ScriptedAnswer | None:
     """Return the demo's ending if it has ended; None if the script continues.
 
     `answers`: number of scripted answers; `index`: the next one; `wrong`: the script expected another request.
@@ -45,12 +47,12 @@ def ending(answers: int, index: int, messages: tuple[Message, ...], *, wrong: bo
 
 
 def _end_answer(reason: str) -> ScriptedAnswer:
-    return ScriptedAnswer(text=f"**{ENDS}{reason}.** {NEXT}")
+    return ScriptedAnswer(text=f"**{END_TEXT}{reason}.** {NEXT_STEPS}")
 
 
 def _has_ended(messages: tuple[Message, ...]) -> bool:
     return any(
-        isinstance(part, TextPart) and text_preview(part.text).startswith(f"**{ENDS}")
+        isinstance(part, TextPart) and text_preview(part.text).startswith(f"**{END_TEXT}")
         for message in messages
         if isinstance(message, AssistantMessage)
         for part in message.parts

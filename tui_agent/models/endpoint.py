@@ -47,7 +47,7 @@ class Endpoint:
         return urlsplit(self.base_url).hostname or ""
 
     @property
-    def local(self) -> bool:
+    def is_local(self) -> bool:
         """True if the address is this machine, so that no proxy is used."""
         if self.host == "localhost" or self.host.endswith(".localhost"):
             return True
@@ -57,7 +57,7 @@ class Endpoint:
             return False
 
 
-def normalised(url: str) -> str:
+def normalise_url(url: str) -> str:
     """Normalise a base URL: no trailing slash, no route, and `/v1` if it contains no version.
 
     Raises `ConfigError` if it is not an http or https address.

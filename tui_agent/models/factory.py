@@ -12,14 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
+from tui_agent.config.providers import BUILT_IN_PROFILES, CLIENTS, PROVIDERS, ClientName
 from tui_agent.config.settings import ModelProfile
-from tui_agent.config.vendors import BUILT_IN, CLIENTS, VENDORS, ClientName
 from tui_agent.errors import ConfigError
 from tui_agent.models import pricing
 from tui_agent.models import stream_bridge as bridging
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.endpoint import Endpoint
-from tui_agent.models.replay import Recording, ReplayClient
+from tui_agent.models.replay import RecordedAnswers, ReplayClient
 from tui_agent.models.routes import Route, Routes, require_name
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelClient
@@ -67,10 +67,10 @@ class ModelFactory:
         environ: Mapping[str, str],
         clock: Clock,
         *,
-        replay_source: Callable[[str], Recording] | None = None,
+        replay_source: Callable[[str], RecordedAnswers] | None = None,
         demo_scripts: Path = Path(),
     ) -> None:
-        self._profiles = {**BUILT_IN, **config_models}
+        self._profiles = {**BUILT_IN_PROFILES, **config_models}
         self._environ = environ
         self._clock = clock
         self._replay_source = replay_source
@@ -80,7 +80,7 @@ class ModelFactory:
 
     def add(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
         """Register a plugin's provider. Raises `ConfigError` if the name is taken."""
-        if provider in CLIENTS or provider in VENDORS or provider in self._plugins:
+        if provider in CLIENTS or provider in PROVIDERS or provider in self._plugins:
             raise ConfigError(f"The model provider '{provider}' already exists.", hint="Choose another name.")
         self._plugins[provider] = make
 
@@ -132,17 +132,17 @@ class ModelFactory:
             timeout=route.profile.timeout,
             stream=route.profile.stream,
             headers=route.profile.headers,
-            bridge=bridging.wanted(info.model)
+            bridge=bridging.needs_bridge(info.model)
             if route.profile.bridge_tool_results is None
             else route.profile.bridge_tool_results,
         )
         return make(endpoint, self._clock)
 
-    def absent(self, fault: str = "") -> ModelInfo:
+    def no_model(self, fault: str = "") -> ModelInfo:
         """Return the placeholder for no model. `fault`: the reason; empty if none was requested."""
         return ModelInfo(profile=NO_MODEL, provider=NO_MODEL, model="", fault=fault)
 
-    def available(self) -> list[ModelInfo]:
+    def usable_models(self) -> list[ModelInfo]:
         """Return all usable models: profiles with their keys, each vendor's suggestions with a key, the demos."""
         out: list[ModelInfo] = []
         for name in (*self._profiles, *self._suggested_names()):
@@ -151,7 +151,7 @@ class ModelFactory:
         out += [self.resolve(f"demo:{script}") for script in self.demos()]
         return out
 
-    def unready(self) -> list[tuple[str, str, str]]:
+    def unusable_profiles(self) -> list[tuple[str, str, str]]:
         """Return the unusable profiles: name, model name and reason."""
         out: list[tuple[str, str, str]] = []
         for name, profile in self._profiles.items():
@@ -161,7 +161,7 @@ class ModelFactory:
                 out.append((name, profile.model, str(fault)))
         return out
 
-    def warm(self, info: ModelInfo) -> None:
+    def preload(self, info: ModelInfo) -> None:
         """Import the module of this model's client. Slow for litellm: call it in a thread after the first paint."""
         if info.provider in _MODULES:
             module = importlib.import_module(_MODULES[info.provider][0])
@@ -172,9 +172,9 @@ class ModelFactory:
         """Return suggested models of the vendors whose key is set, if the price map knows them."""
         return [
             f"{vendor.name}/{model}"
-            for vendor in VENDORS.values()
-            if any(self._environ.get(key) for key in vendor.keys)
-            for model in vendor.suggested
+            for vendor in PROVIDERS.values()
+            if any(self._environ.get(key) for key in vendor.key_variables)
+            for model in vendor.suggested_models
             if pricing.facts(model, vendor.map_name).known
         ]
 
@@ -225,7 +225,7 @@ class ModelFactory:
         known = ", ".join(self.demos()) or "none"
         raise ConfigError(f"Unknown demo '{demo}'.", hint=f"Available: {known}.")
 
-    def _load_recording(self, name: str) -> Recording:
+    def _load_recording(self, name: str) -> RecordedAnswers:
         if self._replay_source is None:
             raise ConfigError(f"{name} cannot be replayed here.", hint="Choose another model.")
         return self._replay_source(name.partition(":")[2])
@@ -244,7 +244,7 @@ class ModelFactory:
             model=profile.model,
             base_url=self._routes.address(route, base_url),
             effort=effort,
-            effective_effort=effective(route.client, bare, map_name, effort),
+            effective_effort=provider_effort(route.client, bare, map_name, effort),
             window=window,
             max_output=profile.max_output or _default_max_output(known.max_output, window),
             input_price=_first_known(profile.input_price, known.input_price),
@@ -261,7 +261,7 @@ def _import_name(place: tuple[str, str]) -> object:
 
 
 def _read_script(script: Path) -> "Script":
-    contents: Script = importlib.import_module(_SCRIPT_FORMAT).read(script)
+    contents: Script = importlib.import_module(_SCRIPT_FORMAT).read_script(script)
     return contents
 
 
@@ -282,7 +282,7 @@ def _parse_chaos(name: str) -> tuple[int, str]:
     return int(seed), inner
 
 
-def effective(client: ClientName, model: str, vendor: str, effort: Effort | None) -> str | None:
+def provider_effort(client: ClientName, model: str, vendor: str, effort: Effort | None) -> str | None:
     """Return the value to send, or None to send nothing. Raises `ConfigError` if the effort is not supported.
 
     The Responses API gets `low` for `minimal`; a Chat Completions server gets no effort at all.

@@ -1,7 +1,7 @@
 """Conversion of a provider's errors (status, body, headers) to one typed fault, and the wait before the next request.
 
 Invariant: the provider's own words are kept unchanged in `original`; our messages never contain a key. A wait is never shorter than
-the provider asked for, never longer than `LONGEST`; a longer one is refused.
+the provider asked for, never longer than `MAX_WAIT_S`; a longer one is refused.
 """
 
 import json
@@ -94,7 +94,7 @@ _HINTS: Mapping[FaultKind, str] = {
 }
 
 
-def transient(kind: FaultKind) -> bool:
+def is_transient(kind: FaultKind) -> bool:
     """Return True if the same request may succeed when it is sent again."""
     return kind in TRANSIENT
 
@@ -109,17 +109,17 @@ def fault(
         retry_after=retry_after,
         original=original[:ORIGINAL_LIMIT],
         hint=_HINTS.get(kind, ""),
-        window=window_in(kind, original or message),
+        window_tokens=parse_window(kind, original or message),
     )
 
 
 def from_status(status: int, body: str, headers: Mapping[str, str], *, now: float) -> ModelFault:
     """Create the fault of an HTTP error. `headers`: names in lower case; `now`: seconds since the epoch, for dates."""
-    message = words(body)
-    kind = kind_of(status, f"{message} {body[:ORIGINAL_LIMIT]}")
+    message = error_message(body)
+    kind = classify_fault(status, f"{message} {body[:ORIGINAL_LIMIT]}")
     short = message if len(message) <= 500 else message[:500] + "…"
     wait_s = retry_after(headers, now)
-    if wait_s is not None and wait_s > LONGEST:
+    if wait_s is not None and wait_s > MAX_WAIT_S:
         short += f" (the requested wait of {format_elapsed(wait_s)} is too long)"
     return ModelFault(
         kind=kind,
@@ -127,7 +127,7 @@ def from_status(status: int, body: str, headers: Mapping[str, str], *, now: floa
         retry_after=wait_s,
         status=status or None,
         original=body[:ORIGINAL_LIMIT],
-        window=window_in(kind, body),
+        window_tokens=parse_window(kind, body),
         hint=_QUOTA_HINT if _QUOTA.search(body) else _HINTS.get(kind, ""),
     )
 
@@ -139,19 +139,19 @@ def from_error(error: object) -> ModelFault:
     """Create the fault of an error object sent inside a stream."""
     body = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
     status = _inner_status(error)
-    message = words(body)
-    kind = kind_of(status or 0, f"{message} {body}")
+    message = error_message(body)
+    kind = classify_fault(status or 0, f"{message} {body}")
     stopped = fault(kind, f"The provider stopped with an error: {message[:500]}", original=body)
     return replace(stopped, status=status)
 
 
-def window_in(kind: FaultKind, text: str) -> int:
+def parse_window(kind: FaultKind, text: str) -> int:
     """Return the context window stated in an overflow error, in tokens; 0 if it states none."""
     match = _SAYS_WINDOW.search(text[:ORIGINAL_LIMIT]) if kind == "overflow" else None
     return int(next(filter(None, match.groups()), 0)) if match is not None else 0
 
 
-def kind_of(status: int, text: str) -> FaultKind:
+def classify_fault(status: int, text: str) -> FaultKind:
     """Classify a failure by its status (0: none) and its text; the text decides if a status has several meanings."""
     if OVERFLOW.search(text) and not (status == 429 and _LIMIT.search(text)):
         return "overflow"
@@ -189,7 +189,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
         return None
 
 
-def words(body: str) -> str:
+def error_message(body: str) -> str:
     """Return the message of an error body: `error.message`, `message`, `detail`, or the text itself."""
     try:
         value = json.loads(body)
@@ -199,7 +199,7 @@ def words(body: str) -> str:
         value = value[0]
     for name in ("error", "message", "detail", "msg"):
         if isinstance(value, dict) and value.get(name):
-            return words(json.dumps(value[name]))
+            return error_message(json.dumps(value[name]))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -223,14 +223,14 @@ def _parse_number(text: str | None) -> float | None:
     return value if value is not None and 0 <= value < 1e9 else None
 
 
-BASE = 1.0
-LONGEST = 60.0
+BASE_WAIT_S = 1.0
+MAX_WAIT_S = 60.0
 SPREAD = 0.25
 ATTEMPTS = 6
 """Number of requests after which a transient fault is final."""
 
 
-def wait(attempt: int, retry_after: float | None, jitter: float) -> float | None:
+def next_wait(attempt: int, retry_after: float | None, jitter: float) -> float | None:
     """Return the seconds to wait before the next request, or None to give up.
 
     `attempt` is the number of the failed request, from 1; `jitter` a random number in [0, 1). The wait doubles from one
@@ -238,6 +238,8 @@ def wait(attempt: int, retry_after: float | None, jitter: float) -> float | None
     """
     if attempt >= ATTEMPTS:
         return None
-    backoff: float = min(BASE * 2 ** (attempt - 1), LONGEST / (1 + SPREAD)) * (1 + SPREAD * (2 * jitter - 1))
+    backoff: float = min(BASE_WAIT_S * 2 ** (attempt - 1), MAX_WAIT_S / (1 + SPREAD)) * (
+        1 + SPREAD * (2 * jitter - 1)
+    )
     longest = max(backoff, retry_after or 0.0)
-    return longest if longest <= LONGEST else None
+    return longest if longest <= MAX_WAIT_S else None

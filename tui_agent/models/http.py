@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from tui_agent.models import faults
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.lean_httpx import httpx
-from tui_agent.models.sse import EventParser, TooLong
+from tui_agent.models.sse import EventParser, EventTooLong
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelChunk, ModelFault
 from tui_agent.protocol.base import JsonMap
@@ -25,7 +25,7 @@ from tui_agent.protocol.base import JsonMap
 ERROR_BODY_LIMIT = 64 << 10
 WHOLE_BODY_LIMIT = 64 << 20
 CONNECT_SECONDS = 20.0
-ITEMS, PIECE = 32, 256 << 10
+JSON_BATCH, CHUNK_BYTES = 32, 256 << 10
 """Messages encoded as JSON at once, and bytes sent at once."""
 
 _MISSHAPEN = (ValueError, TypeError, AttributeError, KeyError, IndexError)
@@ -35,11 +35,11 @@ _MISSHAPEN = (ValueError, TypeError, AttributeError, KeyError, IndexError)
 class Dialect(Protocol):
     """Parser of one answer's JSON into chunks; created for each answer."""
 
-    def event(self, data: bytes) -> list[ModelChunk]:
+    def parse_event(self, data: bytes) -> list[ModelChunk]:
         """Return the chunks of one server-sent event. Raises `ValueError` if it is not valid JSON."""
         ...
 
-    def whole(self, body: bytes) -> list[ModelChunk]:
+    def parse_body(self, body: bytes) -> list[ModelChunk]:
         """Return the chunks of an answer that was not streamed. Raises `ValueError`."""
         ...
 
@@ -64,7 +64,7 @@ class _EncodedRequest:
 
     @classmethod
     def encode(cls, exchange: Exchange) -> "_EncodedRequest":
-        pieces = deque(encoded(exchange.body))
+        pieces = deque(encode_body(exchange.body))
         return cls(exchange.route, exchange.dialect, pieces, sum(map(len, pieces)))
 
     async def drain(self) -> AsyncIterator[bytes]:
@@ -73,8 +73,8 @@ class _EncodedRequest:
             yield self.pieces.popleft()
 
 
-def encoded(body: JsonMap) -> Iterator[bytes]:
-    """Encode a request's body as JSON in pieces of about `PIECE` bytes, so that the text never exists as a whole.
+def encode_body(body: JsonMap) -> Iterator[bytes]:
+    """Encode a request's body as JSON in pieces of about `CHUNK_BYTES` bytes, so that the text never exists as a whole.
 
     Lone surrogates, which a tool's output may contain, become question marks.
     """
@@ -85,10 +85,10 @@ def encoded(body: JsonMap) -> Iterator[bytes]:
             buffer += _encode_json(value)
             continue
         buffer += b"["
-        for start in range(0, len(value), ITEMS):
+        for start in range(0, len(value), JSON_BATCH):
             buffer += b"," if start else b""
-            buffer += _encode_json(value[start : start + ITEMS])[1:-1]
-            if len(buffer) >= PIECE:
+            buffer += _encode_json(value[start : start + JSON_BATCH])[1:-1]
+            if len(buffer) >= CHUNK_BYTES:
                 yield bytes(buffer)
                 buffer.clear()
         buffer += b"]"
@@ -186,13 +186,13 @@ class HttpStreams:
                 return
             try:
                 for data in parser.feed(piece) if piece else parser.close():
-                    for chunk in dialect.event(data):
+                    for chunk in dialect.parse_event(data):
                         yield chunk
             except (*_MISSHAPEN, RecursionError) as error:
                 if piece:  # without a piece, the body ended inside an event: that is a cut, not a fault
                     yield _format_fault(data, error)
                 return
-            except TooLong:
+            except EventTooLong:
                 yield faults.fault("malformed", "The provider sent one event of more than 32 MiB.")
                 return
             if not piece:
@@ -204,7 +204,7 @@ class HttpStreams:
             yield self._stall_fault("in the middle of its answer")
             return
         try:
-            for chunk in dialect.whole(body):
+            for chunk in dialect.parse_body(body):
                 yield chunk
         except (*_MISSHAPEN, RecursionError) as error:
             yield _format_fault(body, error)
@@ -244,7 +244,7 @@ class HttpStreams:
                 # A TLS context without certificates is cheap to create, and http addresses do not use it.
                 verify=True if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
                 timeout=httpx.Timeout(None, connect=min(CONNECT_SECONDS, self._endpoint.timeout)),
-                trust_env=not self._endpoint.local,
+                trust_env=not self._endpoint.is_local,
                 follow_redirects=False,
             )
         return self._http

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-UNUSED = ("httpx._main", "httpcore._async.http2", "httpcore._sync.http2")
+UNUSED_MODULES = ("httpx._main", "httpcore._async.http2", "httpcore._sync.http2")
 """Modules that httpx and httpcore treat as optional."""
 
 
@@ -24,7 +24,7 @@ def _hide_modules(modules: tuple[str, ...]) -> Iterator[None]:
             sys.modules.pop(name, None)
 
 
-with _hide_modules(UNUSED):
+with _hide_modules(UNUSED_MODULES):
     import httpcore  # httpx would load it for the first client
     import httpx
 

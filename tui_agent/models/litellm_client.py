@@ -20,11 +20,11 @@ import anyio.to_thread
 
 from tui_agent.models import chat_messages, faults, pricing
 from tui_agent.models import stream_bridge as bridging
-from tui_agent.models.chat_completions import FINISHES, usage_of
+from tui_agent.models.chat_completions import FINISH_REASONS, usage_of
 from tui_agent.models.endpoint import USER_AGENT, Endpoint
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import (
-    Finished,
+    FinishChunk,
     ModelChunk,
     ModelFault,
     ModelRequest,
@@ -46,7 +46,7 @@ BEFORE_IMPORT = {
 
 CLEAN_UP_SECONDS = 2.0
 
-OWN_CLOCK_FIRST = 10.0
+EXTRA_TIMEOUT_S = 10.0
 """Seconds added to litellm's time limit, so that ours ends first and a stall can be recognised."""
 
 
@@ -81,7 +81,7 @@ class LiteLLMClient:
         stream: Any = None
         try:
             with anyio.move_on_after(self._endpoint.timeout) as idle:
-                stream = await litellm.acompletion(**arguments(request, self._endpoint))
+                stream = await litellm.acompletion(**call_arguments(request, self._endpoint))
             if idle.cancelled_caught or stream is None:
                 yield self._stall_fault()
                 return
@@ -100,7 +100,7 @@ class LiteLLMClient:
             for piece in reader.end(stream):
                 yield piece
         except _known_exceptions() as error:
-            yield translated(error, now=self._clock.now())
+            yield translate_error(error, now=self._clock.now())
         finally:
             await _close_stream(stream)
 
@@ -151,12 +151,12 @@ def _keep_gemini_finish_reason() -> None:
     gemini._check_finish_reason = staticmethod(only_given)
 
 
-def arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
+def call_arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
     """Return the arguments for litellm's call."""
     info = request.model
     messages = _convert_messages(request)
     if endpoint.bridge:
-        messages = bridging.bridged(chat_messages.in_turns(messages))
+        messages = bridging.adapt_messages(chat_messages.merge_user_turns(messages))
     effort = info.effective_effort if _can_think(messages, info.model) else None
     if effort is None:  # without thinking, Anthropic rejects a history with reasoning in it
         for message in messages:
@@ -167,7 +167,7 @@ def arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
         "max_tokens": request.max_tokens,
         "stream": True,
         "stream_options": {"include_usage": True},
-        "timeout": endpoint.timeout + OWN_CLOCK_FIRST,
+        "timeout": endpoint.timeout + EXTRA_TIMEOUT_S,
         "num_retries": 0,
         "max_retries": 0,
         "drop_params": True,
@@ -190,7 +190,7 @@ def _convert_messages(request: ModelRequest) -> list[JsonMap]:
     if "claude" not in request.model.model.lower():
         return out
     passing = sum(
-        isinstance(message, UserMessage) and message.kind == "passing" for message in request.messages
+        isinstance(message, UserMessage) and message.origin == "transient" for message in request.messages
     )
     last = len(out) - 1 - passing
     cache_ends = {0, last} if request.system else {last}
@@ -241,7 +241,7 @@ class _Reader:
             self._finish = str(getattr(choice, "finish_reason", None) or self._finish)
 
     def end(self, stream: Any) -> Iterable[ModelChunk]:
-        """Yield the last chunks. `Finished` only if the provider sent a reason: litellm invents `stop` for a cut body."""
+        """Yield the last chunks. `FinishChunk` only if the provider sent a reason: litellm invents `stop` for a cut body."""
         if self._usage is not None:
             yield UsageChunk(self._usage, pricing.cost(self._info, self._usage))
         reason = (
@@ -249,7 +249,7 @@ class _Reader:
             or getattr(stream, "intermittent_finish_reason", None)  # litellm keeps Gemini's reason here
         )
         if reason:
-            yield Finished(FINISHES.get(str(reason).lower(), "stop"), self._id)
+            yield FinishChunk(FINISH_REASONS.get(str(reason).lower(), "stop"), self._id)
 
 
 def _delta_chunks(delta: Any) -> Iterable[ModelChunk]:
@@ -282,11 +282,11 @@ def _delta_chunks(delta: Any) -> Iterable[ModelChunk]:
         )
 
 
-def translated(error: BaseException, *, now: float) -> ModelFault:
+def translate_error(error: BaseException, *, now: float) -> ModelFault:
     """Convert litellm's exception to a fault, by status first, because its class names can be wrong."""
     inner = getattr(error, "original_exception", None)
     if isinstance(inner, BaseException) and inner is not error:
-        return translated(inner, now=now)
+        return translate_error(inner, now=now)
     message = str(error)
     name = type(error).__name__
     if name == "ContextWindowExceededError":

@@ -20,7 +20,7 @@ from tui_agent.protocol.settings import ModelInfo
 
 MAP_FILE = "model_prices_and_context_window_backup.json"
 MILLION = 1_000_000
-LONGEST_ENTRY = 64 * 1024
+MAX_ENTRY_BYTES = 64 * 1024
 """Maximum bytes of one model's entry; the longest real one has a twentieth of this."""
 
 Entry = Mapping[str, JsonValue]
@@ -85,7 +85,7 @@ def _read_map_file() -> bytes:
 
 
 @lru_cache(maxsize=64)
-def named(model: str) -> Entry | None:
+def map_entry(model: str) -> Entry | None:
     """Return the map's entry for a name; None if it has none.
 
     A session needs one or two of four thousand entries, so they are cut out of the file. Parsing all of it, for lists and
@@ -98,7 +98,7 @@ def named(model: str) -> Entry | None:
     position += len(key) - 1
     try:
         entry, _ = json.JSONDecoder().raw_decode(
-            content[position : position + LONGEST_ENTRY].decode("utf-8", "replace")
+            content[position : position + MAX_ENTRY_BYTES].decode("utf-8", "replace")
         )
     except ValueError:
         return price_map().get(model)
@@ -131,7 +131,7 @@ def supports(model: str, vendor: str, feature: str) -> bool | None:
     return flag if isinstance(flag, bool) else None
 
 
-def near(name: str, limit: int = 3) -> list[str]:
+def similar_models(name: str, limit: int = 3) -> list[str]:
     """Return chat models of the map with similar names, best first."""
     chat = {
         key: key
@@ -147,7 +147,7 @@ def near(name: str, limit: int = 3) -> list[str]:
 
 def vendor_of(model: str) -> str:
     """Return litellm's name of the model's provider; empty if the map does not know the model."""
-    entry = named(model)
+    entry = map_entry(model)
     return str(entry.get("litellm_provider") or "") if entry else ""
 
 
@@ -175,7 +175,7 @@ def cost(info: ModelInfo, usage: Usage) -> float | None:
 def _entry(model: str, vendor: str) -> Entry | None:
     bare = model.rsplit("/", 1)[-1]
     for key in (f"{vendor}/{model}" if vendor else "", model, bare):
-        entry = named(key) if key else None
+        entry = map_entry(key) if key else None
         if entry is not None and (
             not vendor or key != bare or entry.get("litellm_provider") in (vendor, "openai")
         ):

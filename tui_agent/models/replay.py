@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from anyio.lowlevel import checkpoint
 
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.models.faults import fault
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.log import BlobReader
 from tui_agent.ports.model import (
-    Finished,
+    FinishChunk,
     ModelChunk,
     ModelRequest,
     ReasoningChunk,
@@ -34,7 +34,7 @@ from tui_agent.protocol.parts import ModelPart, PatchPart, ReasoningPart, TextCo
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RecordedAnswers:
     """Recorded answers of a session: the main agent's, and each delegate's by its task."""
 
     answers: Sequence[ModelResponded] = ()
@@ -65,7 +65,7 @@ class ReplayClient:
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk, None]:
         await checkpoint()
-        index = request.place
+        index = request.answer_index
         answers = self._delegates.get(_conversation_task(request), self._answers)
         if index >= len(answers):
             yield fault(
@@ -82,22 +82,24 @@ def chunks_of(answer: ModelResponded) -> Iterator[ModelChunk]:
     for number, part in enumerate(answer.parts):
         yield _chunk(part, number)
     yield UsageChunk(answer.usage, answer.cost_usd)
-    yield Finished(answer.finish, answer.provider_id)
+    yield FinishChunk(answer.finish, answer.provider_id)
 
 
-def recording(records: Sequence[Record], blobs: BlobReader) -> Recording:
+def read_recording(records: Sequence[Record], blobs: BlobReader) -> RecordedAnswers:
     """Return all answers on the current branch of a log, by agent."""
     tasks: dict[str, Sequence[ModelResponded]] = {}
-    for record in branch(records):
+    for record in current_branch(records):
         if isinstance(record, Envelope) and isinstance(record.payload, AgentSpawned):
-            tasks.setdefault(blobs.text(record.payload.task), recorded_answers(records, blobs, record.agent))
-    return Recording(recorded_answers(records, blobs), tasks)
+            tasks.setdefault(
+                blobs.read_text(record.payload.task), recorded_answers(records, blobs, record.agent)
+            )
+    return RecordedAnswers(recorded_answers(records, blobs), tasks)
 
 
 def _conversation_task(request: ModelRequest) -> str:
     """Return the first words of a conversation."""
-    if request.summed:
-        return request.opening
+    if request.starts_with_summary:
+        return request.opening_text
     first = next((message for message in request.messages if isinstance(message, UserMessage)), None)
     texts = (
         [item.text for item in first.content if isinstance(item, TextContent)] if first is not None else []
@@ -111,7 +113,7 @@ def recorded_answers(
     """Return an agent's answers on the current branch of a log, in order, with complete texts."""
     return tuple(
         _load_texts(record.payload, blobs)
-        for record in branch(records)
+        for record in current_branch(records)
         if isinstance(record, Envelope)
         and record.agent == agent
         and isinstance(record.payload, ModelResponded)
@@ -124,12 +126,14 @@ def _load_texts(answer: ModelResponded, blobs: BlobReader) -> ModelResponded:
     for part in answer.parts:
         match part:
             case TextPart() | PatchPart():
-                parts.append(part.model_copy(update={"text": blobs.text(part.text)}))
+                parts.append(part.model_copy(update={"text": blobs.read_text(part.text)}))
             case ReasoningPart():
-                signature = None if part.signature is None else blobs.text(part.signature)
-                parts.append(part.model_copy(update={"text": blobs.text(part.text), "signature": signature}))
+                signature = None if part.signature is None else blobs.read_text(part.signature)
+                parts.append(
+                    part.model_copy(update={"text": blobs.read_text(part.text), "signature": signature})
+                )
             case ToolCallPart():
-                malformed = None if part.malformed is None else blobs.text(part.malformed)
+                malformed = None if part.malformed is None else blobs.read_text(part.malformed)
                 arguments = blobs.resolve(part.arguments)
                 parts.append(part.model_copy(update={"arguments": arguments, "malformed": malformed}))
     return answer.model_copy(update={"parts": tuple(parts)})

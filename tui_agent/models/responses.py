@@ -14,7 +14,7 @@ from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.http import Exchange, HttpStreams, json_object
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import (
-    Finished,
+    FinishChunk,
     ModelChunk,
     ModelRequest,
     ReasoningChunk,
@@ -41,7 +41,7 @@ class ResponsesClient:
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
         """Return one streamed answer; see `ports.model.ModelClient`."""
         return self._streams.open(
-            lambda: Exchange(ROUTE, body(request, self._endpoint), ResponsesDialect(request.model))
+            lambda: Exchange(ROUTE, build_body(request, self._endpoint), ResponsesDialect(request.model))
         )
 
     async def aclose(self) -> None:
@@ -49,7 +49,7 @@ class ResponsesClient:
         await self._streams.aclose()
 
 
-def body(request: ModelRequest, endpoint: Endpoint) -> JsonMap:
+def build_body(request: ModelRequest, endpoint: Endpoint) -> JsonMap:
     """Return the JSON body of one request."""
     out: JsonMap = {
         "model": request.model.model,
@@ -112,7 +112,7 @@ def _result_item(message: ToolMessage, request: ModelRequest) -> JsonMap:
     """Return a tool's result: text, or blocks if it has images that the model accepts."""
     blocks = _content_blocks(message.content, request)
     has_images = any(block["type"] == "input_image" for block in blocks)
-    text = chat_messages.plain(message.content, mark_images=True)
+    text = chat_messages.plain_text(message.content, mark_images=True)
     return {
         "type": "function_call_output",
         "call_id": message.call_id,
@@ -154,7 +154,7 @@ class ResponsesDialect:
         self._streamed: set[int] = set()
         self._refused = False
 
-    def event(self, data: bytes) -> list[ModelChunk]:
+    def parse_event(self, data: bytes) -> list[ModelChunk]:
         """Parse one streamed event. Raises `ValueError` if it is not valid JSON."""
         event = json_object(data)
         match event.get("type"):
@@ -182,7 +182,7 @@ class ResponsesDialect:
             case _:
                 return []
 
-    def whole(self, body: bytes) -> list[ModelChunk]:
+    def parse_body(self, body: bytes) -> list[ModelChunk]:
         """Parse an answer that was not streamed."""
         response = json_object(body)
         if response.get("error"):
@@ -238,7 +238,7 @@ class ResponsesDialect:
             return [*out, faults.fault("cut", f"The provider ended the answer as '{event_type}'.")]
         if self._refused:
             reason = "refusal"
-        return [*out, Finished(reason, str(response.get("id") or ""))]
+        return [*out, FinishChunk(reason, str(response.get("id") or ""))]
 
 
 def usage_of(raw: dict[str, Any]) -> Usage:

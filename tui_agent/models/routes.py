@@ -10,12 +10,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from tui_agent.config import vendors
+from tui_agent.config import providers
+from tui_agent.config.providers import CLIENTS, PROVIDERS, ClientName, Provider, key_variable
 from tui_agent.config.settings import ModelProfile
-from tui_agent.config.vendors import CLIENTS, VENDORS, ClientName, Vendor, key_variable
 from tui_agent.errors import ConfigError
 from tui_agent.models import pricing
-from tui_agent.models.endpoint import Endpoint, normalised
+from tui_agent.models.endpoint import Endpoint, normalise_url
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.redaction.redactor import Redactor
 
@@ -29,7 +29,7 @@ class Route:
     client: ClientName
     provider: str
     profile: ModelProfile
-    vendor: Vendor | None = None
+    vendor: Provider | None = None
 
 
 class Routes:
@@ -49,20 +49,20 @@ class Routes:
             return self._profile_route(name, profile)
         first, slash, rest = name.partition("/")
         if slash and first in CLIENTS:
-            inner = VENDORS.get(rest.partition("/")[0]) if CLIENTS[first] == "litellm" else None
+            inner = PROVIDERS.get(rest.partition("/")[0]) if CLIENTS[first] == "litellm" else None
             return Route(CLIENTS[first], first, ModelProfile(model=rest), inner)
         if slash and first in self._plugins:
             return Route("litellm", first, ModelProfile(model=rest))
-        if slash and first in VENDORS:
-            return self._vendor_route(VENDORS[first], rest, base_url)
+        if slash and first in PROVIDERS:
+            return self._vendor_route(PROVIDERS[first], rest, base_url)
         if base_url:
             return Route("openai-chat", "openai-chat", ModelProfile(model=name))
-        vendor = vendors.by_map_name(pricing.vendor_of(name))
+        vendor = providers.find_by_map_name(pricing.vendor_of(name))
         if vendor is not None:
             return self._vendor_route(vendor, name, "")
-        if not slash and self._environ.get(VENDORS["openai"].base_url_env):
-            return self._vendor_route(VENDORS["openai"], name, "")
-        if pricing.named(name) is not None or (slash and first in pricing.providers()):
+        if not slash and self._environ.get(PROVIDERS["openai"].base_url_env):
+            return self._vendor_route(PROVIDERS["openai"], name, "")
+        if pricing.map_entry(name) is not None or (slash and first in pricing.providers()):
             return Route("litellm", "litellm", ModelProfile(model=name))
         raise self.unknown(name)
 
@@ -73,29 +73,29 @@ class Routes:
         model = profile.model if profile.provider else profile.model.removeprefix(f"{provider}/")
         profile = profile.model_copy(update={"model": model})
         if provider in CLIENTS:
-            inner = VENDORS.get(model.partition("/")[0]) if CLIENTS[provider] == "litellm" else None
+            inner = PROVIDERS.get(model.partition("/")[0]) if CLIENTS[provider] == "litellm" else None
             return Route(CLIENTS[provider], provider, profile, inner)
         if provider in self._plugins:
             return Route("litellm", provider, profile)
-        vendor = VENDORS.get(provider)
+        vendor = PROVIDERS.get(provider)
         if vendor is not None:
             route = self._vendor_route(vendor, model, profile.base_url)
             return replace(route, profile=profile.model_copy(update={"model": route.profile.model}))
-        similar = get_close_matches(provider, [*CLIENTS, *VENDORS, *self._plugins], n=3)
+        similar = get_close_matches(provider, [*CLIENTS, *PROVIDERS, *self._plugins], n=3)
         hint = (
             f"Did you mean {' or '.join(similar)}?"
             if similar
-            else f"Known: {', '.join([*CLIENTS, *VENDORS])}."
+            else f"Known: {', '.join([*CLIENTS, *PROVIDERS])}."
         )
         raise ConfigError(f"The model profile '{name}' has an unknown provider '{provider}'.", hint=hint)
 
-    def _vendor_route(self, vendor: Vendor, model: str, base_url: str) -> Route:
+    def _vendor_route(self, vendor: Provider, model: str, base_url: str) -> Route:
         profile = ModelProfile(model=model)
         if vendor.client == "litellm":
             profile = profile.model_copy(update={"model": f"{vendor.name}/{model}"})
         if vendor.name == "openai":
             custom_url = base_url or self._environ.get(vendor.base_url_env, "")
-            is_default_host = not custom_url or Endpoint(normalised(custom_url)).host == OPENAI_HOST
+            is_default_host = not custom_url or Endpoint(normalise_url(custom_url)).host == OPENAI_HOST
             return Route(_openai_client(model, is_default_host), "openai", profile, vendor)
         return Route(vendor.client, vendor.name, profile, vendor)
 
@@ -108,27 +108,27 @@ class Routes:
         if not url and vendor is not None:
             url = vendor.base_url
         if not url and route.client in ("openai-chat", "openai-responses"):
-            url = VENDORS["openai"].base_url
+            url = PROVIDERS["openai"].base_url
         if not url:
             return ""
-        return normalised(url) if route.client != "litellm" else url.rstrip("/")
+        return normalise_url(url) if route.client != "litellm" else url.rstrip("/")
 
     def key(self, info: ModelInfo, route: Route) -> str:
         """Return the key for a model's URL; empty if none is needed. Raises `ConfigError` with the variable's name."""
         if route.profile.api_key_env:
             return self._require_key((route.profile.api_key_env,), info)
         host = Endpoint(info.base_url).host if info.base_url else ""
-        host_vendor = vendors.by_host(host) if host else None
+        host_vendor = providers.find_by_host(host) if host else None
         if host_vendor is not None:
-            return self._require_key(host_vendor.keys, info)
+            return self._require_key(host_vendor.key_variables, info)
         vendor = route.vendor
-        if vendor is not None and vendor.keys and not info.base_url:
-            return self._require_key(vendor.keys, info)
+        if vendor is not None and vendor.key_variables and not info.base_url:
+            return self._require_key(vendor.key_variables, info)
         if vendor is None and route.client == "litellm":
             provider = route.profile.model.partition("/")[0]
             return self._find_key((key_variable(provider),))
         return self._find_key(
-            ("TUI_AGENT_API_KEY", *(vendor.keys if vendor is not None else ("OPENAI_API_KEY",)))
+            ("TUI_AGENT_API_KEY", *(vendor.key_variables if vendor is not None else ("OPENAI_API_KEY",)))
         )
 
     def _find_key(self, names: tuple[str, ...]) -> str:
@@ -156,10 +156,12 @@ class Routes:
         profiles = [
             profile for profile in get_close_matches(name, self._profiles, n=2) if self._is_usable(profile)
         ]
-        similar = list(dict.fromkeys([*profiles, *pricing.near(name)]))
+        similar = list(dict.fromkeys([*profiles, *pricing.similar_models(name)]))
         first = name.partition("/")[0]
         if "/" in name:
-            similar += [f"{vendor}/…" for vendor in get_close_matches(first, VENDORS, n=2) if vendor != first]
+            similar += [
+                f"{vendor}/…" for vendor in get_close_matches(first, PROVIDERS, n=2) if vendor != first
+            ]
         hint = f"Did you mean {', '.join(similar[:4])}?" if similar else self.hint()
         return ConfigError(f"Unknown model '{name}'.", hint=hint)
 
@@ -191,7 +193,7 @@ def _openai_client(model: str, is_default_host: bool) -> ClientName:
     return "openai-responses" if is_default_host and (facts.reasoning or not facts.known) else "openai-chat"
 
 
-LONGEST = 200
+MAX_NAME_CHARS = 200
 _KEY = re.compile(
     r"(?i)(?:(?:sk|pk|xai|nvapi|csk|glpat|xoxb|key)-|(?:sk|rk|gsk|fw|hf|r8|gho|ghp|github_pat)_)"
     r"(?=[a-z_+=/.-]*[0-9])[a-z0-9_+=/.-]{8,}|(?:aiza|akia|ya29\.|eyj|bearer)[a-z0-9_+=/.-]{8,}|pplx-[a-z0-9]{24,}"
@@ -204,7 +206,7 @@ _REDACTOR = Redactor()
 
 def require_name(name: str) -> None:
     """Raise a `ConfigError` that does not repeat the text, if it cannot be a model name."""
-    if not name.isprintable() or any(char.isspace() for char in name) or len(name) > LONGEST:
+    if not name.isprintable() or any(char.isspace() for char in name) or len(name) > MAX_NAME_CHARS:
         raise ConfigError(
             "That is not a valid model name: it has spaces or is too long. It was not stored.",
             hint="A name is a profile, or vendor/model.",
@@ -223,5 +225,5 @@ def looks_secret(name: str) -> bool:
         _KEY.match(name) is not None
         or _KEY.match(last) is not None
         or _RANDOM.fullmatch(last) is not None
-        or _REDACTOR.text(name) != name
+        or _REDACTOR.redact_text(name) != name
     )

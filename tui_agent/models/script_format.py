@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tui_agent.config.files import read_small
+from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.model import FaultKind, FinishReason
@@ -130,15 +130,15 @@ class Script(_Entry):
         return given
 
 
-def read(path: Path) -> Script:
+def read_script(path: Path) -> Script:
     """Read a script file. Raises `ConfigError` with the file, the place and the problem."""
     text = read_small(path)
     if text is None:
         raise ConfigError(f"Script not found: {path}.", hint="Give the path of a scripted model's YAML file.")
-    return parse(text, str(path))
+    return parse_script(text, str(path))
 
 
-def parse(text: str, name: str = "script") -> Script:
+def parse_script(text: str, name: str = "script") -> Script:
     """Parse a script. Raises `ConfigError`."""
     try:
         tree = yaml.safe_load(text)
@@ -155,6 +155,6 @@ def parse(text: str, name: str = "script") -> Script:
         ) from error
 
 
-def unrolled(answers: tuple[ScriptedAnswer, ...]) -> list[ScriptedAnswer]:
+def repeat_answers(answers: tuple[ScriptedAnswer, ...]) -> list[ScriptedAnswer]:
     """Return the answers in order, repeated as often as they say."""
     return [answer for answer in answers for _ in range(answer.repeat)]

@@ -22,11 +22,11 @@ from tui_agent.models.script_format import (
     ScriptedCall,
     ScriptedFault,
     Words,
-    unrolled,
+    repeat_answers,
 )
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import (
-    Finished,
+    FinishChunk,
     ModelChunk,
     ModelFault,
     ModelRequest,
@@ -79,7 +79,7 @@ class ScriptedClient:
         place = self._find_place(key, request)
         if self.demo and not key:
             wrong = place.index < len(answers) and bool(mismatch(answers[place.index].expect, request))
-            last = demo_end.ending(len(answers), place.index, request.messages, wrong=wrong)
+            last = demo_end.demo_ending(len(answers), place.index, request.messages, wrong=wrong)
             if last is not None:
                 async for chunk in self._play(last, request, place.index, None):
                     yield chunk
@@ -127,15 +127,15 @@ class ScriptedClient:
             return
         usage = _build_usage(answer, request)
         yield UsageChunk(usage, pricing.cost(request.model, usage))
-        yield Finished(answer.finish or _finish(answer), f"scripted-{index + 1}")
+        yield FinishChunk(answer.finish or _finish(answer), f"scripted-{index + 1}")
 
     def _conversation(self, request: ModelRequest) -> tuple[str, list[ScriptedAnswer]]:
         first = _first_words(request)
         for number, conversation in enumerate(self.script.conversations, 1):
             match = conversation.match
             if _contains_all(match.first_user, first) and _contains_all(match.system, request.system):
-                return f"conversation {number}", unrolled(conversation.answers)
-        return "", unrolled(self.script.answers)
+                return f"conversation {number}", repeat_answers(conversation.answers)
+        return "", repeat_answers(self.script.answers)
 
     def _find_place(self, key: str, request: ModelRequest) -> _Place:
         """Return the place of a request, whose entry is the number of answers so far in its conversation."""
@@ -146,7 +146,7 @@ class ScriptedClient:
         if place.request_id == request.request_id:
             place.attempts += 1
             return place
-        place.request_id, place.index, place.attempts = request.request_id, request.place, 1
+        place.request_id, place.index, place.attempts = request.request_id, request.answer_index, 1
         return place
 
 
@@ -262,7 +262,7 @@ def _length(message: Message) -> int:
 
 
 def _first_words(request: ModelRequest) -> str:
-    return request.opening if request.summed else _first_user(request.messages)
+    return request.opening_text if request.starts_with_summary else _first_user(request.messages)
 
 
 def _first_user(messages: tuple[Message, ...]) -> str:
@@ -275,7 +275,7 @@ def _last_user(messages: tuple[Message, ...]) -> str:
 
 def _is_user_text(message: Message) -> TypeGuard[UserMessage]:
     """Return True for the user's own words, not for mentioned files, maps, or content of a single request."""
-    return isinstance(message, UserMessage) and message.kind == "said"
+    return isinstance(message, UserMessage) and message.origin == "prompt"
 
 
 def _last_results(messages: tuple[Message, ...]) -> list[ToolMessage]:

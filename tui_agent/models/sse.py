@@ -8,7 +8,7 @@ from collections.abc import Iterator
 MAX_EVENT = 32 << 20
 
 
-class TooLong(Exception):
+class EventTooLong(Exception):
     """Raised for an event that is longer than any provider sends."""
 
 
@@ -22,12 +22,12 @@ class EventParser:
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Yield the data of every event that these bytes complete. Comments and other fields are skipped.
 
-        Raises `TooLong`.
+        Raises `EventTooLong`.
         """
         lines = (self._rest + chunk).split(b"\n") if self._rest else chunk.split(b"\n")
         self._rest = lines.pop()
         if len(self._rest) > MAX_EVENT:
-            raise TooLong
+            raise EventTooLong
         data = self._data
         for line in lines:
             if line.endswith(b"\r"):

@@ -13,23 +13,23 @@ from pydantic import JsonValue
 
 from tui_agent.protocol.base import JsonMap
 
-BRIDGE: Final = "I have read the results."
+BRIDGE_TEXT: Final = "I have read the results."
 """Text of the assistant message inserted between a tool result and a user message."""
 _FAMILY: Final = re.compile(r"(?:mi|mini|magi|code|dev|pix|vox)stral|mixtral", re.IGNORECASE)
 _ID: Final = re.compile(r"[0-9A-Za-z]{9}")
 
 
-def wanted(model: str) -> bool:
+def needs_bridge(model: str) -> bool:
     """Return True if the template of the named model needs this adaptation."""
     return _FAMILY.search(model) is not None
 
 
-def bridged(messages: Sequence[JsonMap]) -> list[JsonMap]:
+def adapt_messages(messages: Sequence[JsonMap]) -> list[JsonMap]:
     """Return adapted copies; the given messages are not changed."""
     out: list[JsonMap] = []
     for message in messages:
         if out and message["role"] == "user" and out[-1]["role"] == "tool":
-            out.append({"role": "assistant", "content": BRIDGE})
+            out.append({"role": "assistant", "content": BRIDGE_TEXT})
         out.append(_with_short_ids(message))
     return out
 

@@ -11,15 +11,15 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
-from tui_agent.config.vendors import CLIENTS, VENDORS
+from tui_agent.config.providers import CLIENTS, PROVIDERS
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.offers import (
     AnyTool,
     LazyRef,
     OfferedAgent,
-    OfferedAsked,
     OfferedEnvironment,
     OfferedHook,
+    OfferedHookFunction,
     OfferedLanguage,
     OfferedMiddleware,
     OfferedModel,
@@ -86,7 +86,7 @@ class OwnedApi:
     def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
         """Register a provider with models `provider/model`. Raises `PluginError` if the name is taken."""
         self._reserve("model", provider)
-        if provider in CLIENTS or provider in VENDORS:
+        if provider in CLIENTS or provider in PROVIDERS:
             raise PluginError(
                 f"The model provider {provider} of {self.plugin} has the name of a built-in one.",
                 hint="Choose another name.",
@@ -179,7 +179,7 @@ class OwnedApi:
         elif not inspect.iscoroutinefunction(target):
             raise PluginError(f"The function that {self.plugin} registers for {event} is not `async def`.")
         else:
-            self.offers.asked.append(OfferedAsked(self.plugin, point, target))
+            self.offers.asked.append(OfferedHookFunction(self.plugin, point, target))
         self.names.append(f"hook:{event}")
 
     def _check_open(self) -> None:

@@ -11,7 +11,7 @@ Kind: TypeAlias = Literal["plugins", "themes", "demos"]
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
-def bundled(kind: Kind) -> Path | None:
+def bundled_folder(kind: Kind) -> Path | None:
     """Return the folder of that kind; None if this copy of the product does not have it."""
     for folder in (_PACKAGE / "_bundled" / kind, _PACKAGE.parent / kind):
         if folder.is_dir():

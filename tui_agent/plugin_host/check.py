@@ -7,9 +7,9 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.plugin_host.discover import PluginPlaces, found_at
+from tui_agent.plugin_host.discover import PluginPlaces, plugin_at
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
-from tui_agent.plugin_host.modules import forget
+from tui_agent.plugin_host.modules import unload_modules
 from tui_agent.protocol.events.plugin import PluginLoaded
 
 _DOOR = "tui_agent.plugin_api"
@@ -17,7 +17,7 @@ _DOOR = "tui_agent.plugin_api"
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The result of a check: `faults` stop the plugin from working; `notes` are advice; `offers` as in `plugin.loaded`."""
+    """The result of a check: `faults` stop the plugin from working; `notes` are advice; `contributions` as in `plugin.loaded`."""
 
     name: str
     version: str
@@ -36,14 +36,14 @@ def check_plugin(path: Path) -> CheckReport:
     path = path.absolute()
     if not path.exists():
         return CheckReport(path.name, "", (), (f"{path} was not found.",), ())
-    plugin = found_at(path, "option")
+    plugin = plugin_at(path, "option")
     loaded = PluginHost(PluginPlaces(extra=(path,), entry_points=False)).load()
     faults = [event.message for event in loaded.failed]
     offers: tuple[str, ...] = ()
     version = plugin.version
     for event in loaded.events:
         if isinstance(event, PluginLoaded):
-            offers, version = event.offers, event.version
+            offers, version = event.contributions, event.version
     if not loaded.events:
         faults.append(f"No plugin at {path}: it must be a folder with __init__.py, or one .py file.")
     faults += _schema_faults(loaded) + _target_faults(loaded, path)
@@ -52,7 +52,7 @@ def check_plugin(path: Path) -> CheckReport:
         notes.append("It has no version: add `version` to plugin.toml.")
     if not offers and not faults:
         notes.append("It registers nothing.")
-    forget(plugin.name)
+    unload_modules(plugin.name)
     return CheckReport(plugin.name, version, offers, tuple(faults), tuple(notes))
 
 

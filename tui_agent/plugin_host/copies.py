@@ -13,10 +13,10 @@ from pathlib import Path
 from tui_agent.config.project_files import ProjectFiles
 from tui_agent.errors import PluginError
 
-OURS = "__pycache__"
+CACHE_FOLDER = "__pycache__"
 
 
-def lay_out(files: ProjectFiles | None, below: str, root: Path) -> Path | None:
+def copy_plugins(files: ProjectFiles | None, below: str, root: Path) -> Path | None:
     """Copy the trusted files below this folder of the project to a folder under `root`; return None if there are none.
 
     Raises `PluginError` if the copy cannot be written.
@@ -47,7 +47,7 @@ def _read_copy(place: Path) -> dict[str, bytes] | None:
         return None
     contents: dict[str, bytes] = {}
     for folder, folders, names in os.walk(place):
-        folders[:] = [name for name in folders if name != OURS]
+        folders[:] = [name for name in folders if name != CACHE_FOLDER]
         for name in (*names, *folders):
             path = Path(folder, name)
             if path.is_symlink():

@@ -22,7 +22,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _KNOWN = frozenset({"name", "version", "api", "description"})
 
 
-def usable_name(name: str) -> bool:
+def is_valid_name(name: str) -> bool:
     """Return True for a valid plugin and module name: lower-case letters, digits, _, a letter first, at most 40."""
     return _NAME.fullmatch(name) is not None
 
@@ -42,7 +42,7 @@ class PluginPlaces:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPlugin:
     """One plugin before import. `path`: its folder or file; `entry`: the module of an installed plugin."""
 
     name: str
@@ -56,7 +56,7 @@ class Found:
     """The reason why it cannot be loaded, if known without importing it."""
 
 
-def discover(places: PluginPlaces) -> list[Found]:
+def discover(places: PluginPlaces) -> list[FoundPlugin]:
     """Return every plugin in load order. Duplicate names are kept: the loader rejects the later one."""
     plugins = list(_plugins_in(places.bundled, "bundled"))
     if places.only_bundled:
@@ -70,17 +70,17 @@ def discover(places: PluginPlaces) -> list[Found]:
     return plugins
 
 
-def found_at(path: Path, source: Source) -> Found:
+def plugin_at(path: Path, source: Source) -> FoundPlugin:
     """Return the plugin in this folder or file, with the data of its manifest."""
     if path.is_file():
-        return _check_name(Found(path.stem, source, path))
+        return _check_name(FoundPlugin(path.stem, source, path))
     try:
-        found = Found(**{"name": path.name, **_read_manifest(path)}, source=source, path=path)
+        found = FoundPlugin(**{"name": path.name, **_read_manifest(path)}, source=source, path=path)
     except PluginError as error:
-        return Found(path.name, source, path, fault=str(error))
+        return FoundPlugin(path.name, source, path, fault=str(error))
     if not (path / "__init__.py").is_file():
         fault = f"{path} has no __init__.py with a function register."
-        return Found(found.name, source, path, fault=fault)
+        return FoundPlugin(found.name, source, path, fault=fault)
     return _check_name(found)
 
 
@@ -105,11 +105,11 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     return fields
 
 
-def _check_name(found: Found) -> Found:
-    if usable_name(found.name):
+def _check_name(found: FoundPlugin) -> FoundPlugin:
+    if is_valid_name(found.name):
         return found
     fault = f"The name {found.name!r} is not valid. Use lower-case letters, digits and _, a letter first."
-    return Found(found.name, found.source, found.path, found.entry, fault=fault)
+    return FoundPlugin(found.name, found.source, found.path, found.entry, fault=fault)
 
 
 def _is_plugin(path: Path) -> bool:
@@ -120,7 +120,7 @@ def _is_plugin(path: Path) -> bool:
     return path.suffix == ".py" and path.is_file()
 
 
-def _plugins_in(folder: Path | None, source: Source) -> Iterator[Found]:
+def _plugins_in(folder: Path | None, source: Source) -> Iterator[FoundPlugin]:
     if folder is None:
         return
     try:
@@ -128,27 +128,27 @@ def _plugins_in(folder: Path | None, source: Source) -> Iterator[Found]:
     except FileNotFoundError:
         return
     except OSError as error:
-        yield Found(folder.name, source, folder, fault=f"{folder} cannot be listed: {error.strerror}.")
+        yield FoundPlugin(folder.name, source, folder, fault=f"{folder} cannot be listed: {error.strerror}.")
         return
     for path in entries:
         if _is_plugin(path):
-            yield found_at(path, source)
+            yield plugin_at(path, source)
 
 
-def _plugins_at(folder: Path) -> list[Found]:
+def _plugins_at(folder: Path) -> list[FoundPlugin]:
     """Return the plugins of a `--plugin-dir`, which is one plugin or a folder of plugins."""
     if not folder.exists():
-        return [Found(folder.name, "option", folder, fault=f"{folder} was not found.")]
+        return [FoundPlugin(folder.name, "option", folder, fault=f"{folder} was not found.")]
     if _is_plugin(folder):
-        return [found_at(folder, "option")]
+        return [plugin_at(folder, "option")]
     return list(_plugins_in(folder, "option"))
 
 
-def _installed_plugins() -> list[Found]:
+def _installed_plugins() -> list[FoundPlugin]:
     entries = sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
     return [
         _check_name(
-            Found(
+            FoundPlugin(
                 entry.name,
                 "entry_point",
                 entry=entry.value,

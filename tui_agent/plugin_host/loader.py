@@ -18,23 +18,23 @@ from tui_agent import __version__
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_api import API_VERSION
 from tui_agent.plugin_host.api import OwnedApi
-from tui_agent.plugin_host.discover import Found, PluginPlaces, discover
-from tui_agent.plugin_host.modules import forget, import_entry, import_from, import_target
+from tui_agent.plugin_host.discover import FoundPlugin, PluginPlaces, discover
+from tui_agent.plugin_host.modules import import_entry, import_from, import_target, unload_modules
 from tui_agent.plugin_host.offers import LazyRef, Offers
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 
 LOAD_LIMIT_S = 10.0
-AGAIN_S = 0.2
+REPEAT_S = 0.2
 """Interval for repeated interruptions, in case foreign code catches the first one."""
 
 
-class TookTooLong(BaseException):
+class LoadTimeout(BaseException):
     """Raised in code that exceeded its time; a `BaseException`, so that the code does not catch it by accident."""
 
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TookTooLong` in the block after this many seconds."""
+    """Raise `LoadTimeout` in the block after this many seconds."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -42,10 +42,10 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         if armed:
-            raise TookTooLong
+            raise LoadTimeout
 
     previous = signal.signal(signal.SIGALRM, interrupt)
-    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_S)
+    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds, REPEAT_S)
     try:
         try:
             yield
@@ -85,19 +85,19 @@ class PluginHost:
         self._modules: dict[str, ModuleType] = {}
         self._taken: dict[str, str] = {}
 
-    def names(self) -> list[Found]:
+    def list_plugins(self) -> list[FoundPlugin]:
         """Return every plugin in load order, also disabled ones, without importing any."""
         return discover(self._places)
 
-    def enabled(self, name: str) -> bool:
+    def is_enabled(self, name: str) -> bool:
         """Return True if `load` would import the plugin."""
         return name not in self._disabled
 
     def load(self) -> LoadedPlugins:
         """Import and register all enabled plugins. Call it once per process."""
         loaded = LoadedPlugins()
-        owners: dict[str, Found] = {}
-        for found in self.names():
+        owners: dict[str, FoundPlugin] = {}
+        for found in self.list_plugins():
             if found.name in self._disabled:
                 continue
             earlier = owners.setdefault(found.name, found)
@@ -124,14 +124,14 @@ class PluginHost:
         except (Exception, SystemExit) as error:
             raise PluginError(f"{ref.target} of {ref.owner} cannot be loaded: {_describe(error)}.") from error
 
-    def _load_plugin(self, found: Found) -> tuple[Offers | None, PluginLoaded | PluginFailed]:
+    def _load_plugin(self, found: FoundPlugin) -> tuple[Offers | None, PluginLoaded | PluginFailed]:
         if found.fault:
             return None, _failed(found, found.fault)
         before = frozenset(sys.modules)
         try:
             with redirect_stdout(sys.stderr), time_limit(self._limit):
                 module, api = self._register(found)
-        except TookTooLong as error:
+        except LoadTimeout as error:
             self._unload(found, before)
             message = f"It was still loading after {self._limit:g} s. Importing a plugin and its register() must be fast."
             return None, _failed(found, message, _error_location(error, found.path))
@@ -143,10 +143,12 @@ class PluginHost:
         version = found.version or str(getattr(module, "__version__", ""))
         if found.source == "bundled":
             version = version or __version__
-        event = PluginLoaded(plugin=found.name, version=version, source=found.source, offers=tuple(api.names))
+        event = PluginLoaded(
+            plugin=found.name, version=version, source=found.source, contributions=tuple(api.names)
+        )
         return api.offers, event
 
-    def _register(self, found: Found) -> tuple[ModuleType, OwnedApi]:
+    def _register(self, found: FoundPlugin) -> tuple[ModuleType, OwnedApi]:
         _check_version(found.api)
         module = import_entry(found.entry) if found.path is None else import_from(found.name, found.path)
         api_version = getattr(module, "PLUGIN_API", None)
@@ -163,9 +165,9 @@ class PluginHost:
             api.close()
         return module, api
 
-    def _unload(self, found: Found, before: frozenset[str]) -> None:
+    def _unload(self, found: FoundPlugin, before: frozenset[str]) -> None:
         if found.path is not None:
-            forget(found.name)
+            unload_modules(found.name)
             return
         package = found.entry.partition(":")[0].strip()
         for key in [key for key in sys.modules if key == package and key not in before]:
@@ -180,11 +182,11 @@ def _check_version(wanted: int | None) -> None:
         )
 
 
-def _failed(found: Found, message: str, where: str = "") -> PluginFailed:
+def _failed(found: FoundPlugin, message: str, where: str = "") -> PluginFailed:
     return PluginFailed(plugin=found.name, message=message, where=where or _location(found))
 
 
-def _location(found: Found) -> str:
+def _location(found: FoundPlugin) -> str:
     return str(found.path) if found.path is not None else f"entry point {found.entry}"
 
 

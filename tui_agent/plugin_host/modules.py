@@ -1,6 +1,6 @@
 """Import of plugins under private names, so that plugins and libraries never collide.
 
-Invariant: every module of a plugin is in `sys.modules` under `tui_agent_plugins.<name>`; `forget` removes them all.
+Invariant: every module of a plugin is in `sys.modules` under `tui_agent_plugins.<name>`; `unload_modules` removes them all.
 `sys.path` is never changed.
 """
 
@@ -55,7 +55,7 @@ def import_target(module: ModuleType, target: str) -> object:
     return value
 
 
-def forget(name: str) -> None:
+def unload_modules(name: str) -> None:
     """Remove all of a plugin's modules."""
     full = f"{NAMESPACE}.{name}"
     for loaded in [key for key in sys.modules if key == full or key.startswith(full + ".")]:

@@ -69,7 +69,7 @@ class OfferedEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class LazyRef:
-    """Reference to an object for the app: `target` is `"module:name"` in the plugin; `words` its help or title.
+    """Reference to an object for the app: `target` is `"module:name"` in the plugin; `description` its help or title.
 
     `loader.resolve` imports it when it is first needed.
     """
@@ -77,7 +77,7 @@ class LazyRef:
     owner: str
     name: str
     target: str
-    words: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class OfferedHook:
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedAsked:
+class OfferedHookFunction:
     """A function to call at a hook event, before or after something happens."""
 
     owner: str
@@ -139,7 +139,7 @@ class Offers:
     policy_tables: list[OfferedPolicyTable] = field(default_factory=list)
     languages: list[OfferedLanguage] = field(default_factory=list)
     hooks: list[OfferedHook] = field(default_factory=list)
-    asked: list[OfferedAsked] = field(default_factory=list)
+    asked: list[OfferedHookFunction] = field(default_factory=list)
 
     def add_all(self, other: "Offers") -> None:
         """Add what one plugin registered; middlewares are kept sorted by order, in order of arrival if equal."""

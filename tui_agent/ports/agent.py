@@ -45,7 +45,7 @@ Action: TypeAlias = CallTools | SayMessage | Finish | Reject
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ModelQuery:
     """An agent's request to a model. `messages` None: the session's history as the middlewares assemble it."""
 
     messages: tuple[Message, ...] | None = None
@@ -56,7 +56,7 @@ class Ask:
     """Maximum tokens of the answer; None: the model's own maximum."""
 
 
-AskModel: TypeAlias = Callable[[Ask], Awaitable[ModelReply]]
+AskModel: TypeAlias = Callable[[ModelQuery], Awaitable[ModelReply]]
 """Send a request through the middlewares' `wrap_model`, stream, retry, and record the `model.*` events.
 
 Raises `ModelError` when retrying does not help.

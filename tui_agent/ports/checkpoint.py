@@ -8,7 +8,7 @@ from tui_agent.protocol.events.files import Author
 
 
 @dataclass(frozen=True, slots=True)
-class FileStand:
+class FileDifference:
     """A path that differs from the newest checkpoint. `path` is relative to the workspace, with `/`.
 
     `before` and `after` are the contents in bytes (of a link: its target), None if the file did not exist or is too
@@ -24,16 +24,16 @@ class FileStand:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class WorkspaceChanges:
     """Differences from the newest checkpoint. False if there are none."""
 
     paths: tuple[str, ...]
     """Every changed path, sorted."""
-    files: tuple[FileStand, ...]
+    files: tuple[FileDifference, ...]
     """Details of the first changed paths."""
     skipped: tuple[str, ...] = ()
     """Sentences on files that are not checkpointed: too large, over the quota."""
-    doubtful: tuple[str, ...] = ()
+    contested_paths: tuple[str, ...] = ()
     """Those `paths` that the user may have changed too; restoring them asks first."""
 
     def __bool__(self) -> bool:
@@ -41,7 +41,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreAct:
+class RestoreAction:
     """The action of a restore on one path; `added` and `removed` count lines.
 
     `conflict` says why the user is asked first (someone else changed the path too); empty if there is no conflict.
@@ -60,22 +60,22 @@ class RestorePlan:
 
     source: str
     head: str
-    acts: tuple[RestoreAct, ...]
+    actions: tuple[RestoreAction, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
-    """The result of a restore: restored `paths`, `kept` paths, and the `commit` of the resulting workspace.
+class RestoreResult:
+    """The result of a restore: restored `paths`, `kept_paths` paths, and the `commit` of the resulting workspace.
 
     `files` describes the first of the restored paths, with their contents before and after.
     """
 
     commit: str
     paths: tuple[str, ...]
-    kept: tuple[str, ...]
-    files: tuple[FileStand, ...] = ()
+    kept_paths: tuple[str, ...]
+    files: tuple[FileDifference, ...] = ()
     blocked: Mapping[str, str] = field(default_factory=dict)
-    """Those `kept` paths that cannot be restored even if the user agrees, each with the reason."""
+    """Those `kept_paths` paths that cannot be restored even if the user agrees, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Checkpoints(Protocol):
     """
 
     @property
-    def unavailable(self) -> str:
+    def unavailable_reason(self) -> str:
         """The reason why there are no checkpoints, as a sentence; empty if there are."""
         ...
 
@@ -111,45 +111,47 @@ class Checkpoints(Protocol):
         """
         ...
 
-    def notices(self) -> tuple[str, ...]:
+    def take_notices(self) -> tuple[str, ...]:
         """Return sentences for the user on what happened to the store since the last call: lost checkpoints, remains
         of an interrupted restore."""
         ...
 
-    async def look(self, paths: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> Changes:
+    async def find_changes(
+        self, paths: Sequence[str] | None = None, *, extra_paths: Sequence[str] = ()
+    ) -> WorkspaceChanges:
         """Return the differences from the newest checkpoint at `paths` (None: everywhere). Changes nothing.
 
-        Paths in `also` are included even if they are git-ignored, because a call is about to change them.
+        Paths in `extra_paths` are included even if they are git-ignored, because a call is about to change them.
         """
         ...
 
-    async def late(self, paths: Sequence[str], at: float) -> frozenset[str]:
-        """Return those paths that changed after the time `at` (seconds since the epoch).
+    async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
+        """Return those paths that changed after the time `since` (seconds since the epoch).
 
         For a removed path the time of its folder counts. A path whose time is unclear is included.
         """
         ...
 
-    async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
+    async def commit(self, changes: WorkspaceChanges, *, part: int, author: Author, message: str) -> str:
         """Store these changes as the newest checkpoint and return its commit."""
         ...
 
-    async def plan(self, source: str, named: Sequence[str] = ()) -> RestorePlan:
+    async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
         """Return the plan that restores the checkpoint `source`. Changes nothing.
 
-        Paths in `named` are included whoever changed them. Present differences from the newest checkpoint count as
+        Paths in `named_paths` are included whoever changed them. Present differences from the newest checkpoint count as
         changed by someone else.
         """
         ...
 
-    async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> Restored:
+    async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
         """Carry out a plan: all actions without a conflict, and those on paths in `overwrite`.
 
         Never writes through a link. Afterwards `head` is the returned commit.
         """
         ...
 
-    async def settle(self) -> bool:
+    async def run_maintenance(self) -> bool:
         """Do maintenance while idle: copy borrowed objects into the store and pack it. Return True if anything was done.
 
         Any other call, or cancellation, stops it at once.

@@ -37,23 +37,23 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
-class Delegation:
-    """The settings of delegates. `roles` are keyed by name; the model may choose those in `offered`.
+class DelegationRules:
+    """The settings of delegates. `roles` are keyed by name; the model may choose those in `offered_roles`.
 
-    `parallel` is the maximum number of delegates that one agent runs at a time, `depth` the maximum number of levels
+    `max_parallel` is the maximum number of delegates that one agent runs at a time, `max_depth` the maximum number of levels
     of delegates below the main agent.
     """
 
     roles: Mapping[str, Role] = field(default_factory=dict)
-    offered: tuple[str, ...] = ()
-    parallel: int = 1
-    depth: int = 1
+    offered_roles: tuple[str, ...] = ()
+    max_parallel: int = 1
+    max_depth: int = 1
     max_iterations: int = 30
     timeout_seconds: float = 1_800.0
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class DelegateTask:
     """A task for a delegate. `max_tokens` limits each of its answers; `tools` None leaves the choice to the role."""
 
     task: str
@@ -82,7 +82,7 @@ class DelegateReport:
 class Delegates(Protocol):
     """The service behind `ToolContext.delegate`, for a single call."""
 
-    async def run(self, errand: Errand) -> DelegateReport:
+    async def run(self, errand: DelegateTask) -> DelegateReport:
         """Run a delegate on this task and wait for its report.
 
         Raises `ToolError` if no delegate can start. Cancellation ends the delegate.

@@ -27,27 +27,27 @@ class ExecSpec:
     """Seconds after which the whole process group is killed; None: no limit."""
     max_output: int = 50_000_000
     """Maximum bytes of output to keep; the rest is counted and dropped."""
-    newest: int = 0
+    tail_bytes: int = 0
     """How many of the kept bytes come from the end of the output; bytes are dropped between the two pieces."""
     stdin: bytes = b""
-    errors: int | None = None
-    """Maximum bytes of standard error to keep apart in `ExecResult.errors`; None: it is part of the output."""
-    outside: bool = False
+    max_stderr_bytes: int | None = None
+    """Maximum bytes of standard error to keep apart in `ExecResult.stderr`; None: it is part of the output."""
+    unsandboxed: bool = False
     """Run outside the sandbox: the user allowed it, or typed the command."""
-    network: bool = False
+    allow_network: bool = False
     """Allow network access from inside the sandbox."""
-    writable: tuple[str, ...] = ()
+    writable_paths: tuple[str, ...] = ()
     """Files and folders outside `root` that may be written from inside the sandbox: the absolute real paths that were
     judged. A path that could only be opened together with others stays closed."""
-    looks: bool = False
+    show_secrets_as_empty: bool = False
     """Show files with secrets as empty, because the command only looks at files. Other commands fail to open them, so
     that none continues with an empty file. Files that the repository holds anyway are shown unchanged."""
-    shown: tuple[str, ...] = ()
+    readable_secrets: tuple[str, ...] = ()
     """Files with secrets that the command may read: absolute real paths that the approved command names."""
-    own: tuple[str, ...] = ()
+    private_temp_paths: tuple[str, ...] = ()
     """Paths in the machine's temporary folders that did not exist when the command was judged. The command sees only
     what sandboxed commands created there, whatever exists there by now."""
-    sealed: bool = False
+    repository_read_only: bool = False
     """Mount the workspace's repository read-only: nobody was asked, and the command line does not show what the
     command changes."""
     read_only: bool = False
@@ -56,73 +56,77 @@ class ExecSpec:
     hides_home: bool = False
     """Hide the user's own files: everything in the home folder whose name has no leading dot, except the workspace and
     folders of programs."""
-    folder: str = ""
+    resolved_cwd: str = ""
     """The absolute real path of `cwd` when the command was judged. The command starts there, or not at all if a link
     is on the way by now. Empty: resolve `cwd` at the start."""
 
 
-MOST_NAMED = 5
+MAX_NAMED_FILES = 5
 """Maximum number of emptied secret files to name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """The result of a program. `exit_code` is None if it was killed; `ended` says why. `output` is the kept part.
+    """The result of a program. `exit_code` is None if it was killed; `outcome` says why. `output` is the kept part.
 
-    `ended` is `not_found` if there is no such program or folder, `failed` if the program exists but could not start.
+    `outcome` is `not_found` if there is no such program or folder, `failed` if the program exists but could not start.
     `blocked` is a sentence on what the sandbox seems to have refused; empty if nothing suggests that.
     """
 
     exit_code: int | None
-    ended: Literal["exited", "timeout", "cancelled", "not_found", "failed"]
+    outcome: Literal["exited", "timeout", "cancelled", "not_found", "failed"]
     output: bytes
-    dropped: int
+    dropped_bytes: int
     duration_ms: float
     message: str = ""
     blocked: str = ""
-    errors: bytes = b""
-    unread: tuple[str, ...] = ()
+    stderr: bytes = b""
+    emptied_secrets: tuple[str, ...] = ()
     """Files with secrets that appeared empty to a command which reads them without naming them."""
-    wanted: "tuple[SecretFile, ...]" = ()
+    needed_secrets: "tuple[SecretFile, ...]" = ()
     """The secret files that `blocked` is about; the command might succeed with them."""
     notes: tuple[str, ...] = ()
     """Sentences on where the output does not show the real state because of the sandbox."""
-    cut_at: int = 0
+    cut_offset: int = 0
     """The offset in `output` at which bytes were dropped, if any were."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Sentences of the sandbox besides `blocked`: which files appeared empty, and `notes`."""
-        names = ", ".join(self.unread[:MOST_NAMED])
-        more = f" and {len(self.unread) - MOST_NAMED} more" if len(self.unread) > MOST_NAMED else ""
+        names = ", ".join(self.emptied_secrets[:MAX_NAMED_FILES])
+        more = (
+            f" and {len(self.emptied_secrets) - MAX_NAMED_FILES} more"
+            if len(self.emptied_secrets) > MAX_NAMED_FILES
+            else ""
+        )
         unread = f"{names}{more} may hold secrets and appeared empty to this command."
-        return (unread, *self.notes) if self.unread else self.notes
+        return (unread, *self.notes) if self.emptied_secrets else self.notes
 
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """The sandbox of an environment's commands. `kind` is empty if there is none; `why_not` then says why.
+    """The sandbox of an environment's commands. `kind` is empty if there is none; `unavailable_reason` then says why.
 
     `lines` describe its restrictions to the user, one each.
     """
 
     kind: str = ""
     lines: tuple[str, ...] = ()
-    why_not: str = ""
+    unavailable_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class ProcessControl:
     """Control over a program's child processes: what ends them, and how many there may be.
 
     `reaper`: all descendants stay below one process of ours. `cgroup_kill`: the kernel kills them all at once.
-    `processes` is their maximum number (0: no limit), enforced `by` a control group or per user.
+    `max_processes` is their maximum number (0: no limit), enforced `limited_by` a control group or per user.
     """
 
     reaper: bool = False
     cgroup_kill: bool = False
-    processes: int = 0
-    by: Literal["cgroup", "uid", ""] = ""
+    max_processes: int = 0
+    limited_by: Literal["cgroup", "uid", ""] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +142,10 @@ class SecretFile:
     """True if the repository holds the file with its present content."""
     ignored: bool = False
     """True if git's ignore files exclude it. Programs other than git respect them only inside a repository."""
-    brought_back: bool = False
+    maybe_reincluded: bool = False
     """True if a `!` line of an ignore file in or above the workspace may re-include it, so that programs which skip
     hidden or ignored files read it."""
-    held: tuple[int, int] | None = None
+    committed_size_and_mtime: tuple[int, int] | None = None
     """Size in bytes and modification time in seconds of the version in the repository, if the file changed since."""
 
 
@@ -191,15 +195,15 @@ class Environment(Protocol):
         """Return a regular file's content. Refuses devices, pipes and files larger than `max_bytes`."""
         ...
 
-    async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
+    async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
         """Replace a file atomically and keep its mode. Creates missing folders.
 
-        `expect` is the digest that the file must still have; None: it must not exist. Raises `StaleFile` otherwise.
+        `expected_digest` is the digest that the file must still have; None: it must not exist. Raises `StaleFile` otherwise.
         """
         ...
 
-    async def remove(self, path: str, expect: str) -> None:
-        """Remove a file that still has the digest `expect`."""
+    async def remove(self, path: str, expected_digest: str) -> None:
+        """Remove a file that still has the digest `expected_digest`."""
         ...
 
     async def stat(self, path: str) -> FileInfo | None: ...
@@ -208,10 +212,10 @@ class Environment(Protocol):
         """Return a folder's entries, sorted by name."""
         ...
 
-    def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
+    def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
         """Yield all files below `path` in sorted order, without `.git` and caches.
 
-        Files that `.gitignore` excludes are skipped unless `ignored`.
+        Files that `.gitignore` excludes are skipped unless `include_ignored`.
         """
         ...
 
@@ -229,10 +233,10 @@ class Environment(Protocol):
 
 
 @runtime_checkable
-class FindsPrograms(Protocol):
+class ProgramFinder(Protocol):
     """An environment that knows where it finds programs, and which repositories surround them."""
 
-    def own_programs(self, names: Collection[str]) -> frozenset[str]:
+    def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
         """Return those bare names that would start a program inside the workspace, links followed."""
         ...
 
@@ -279,7 +283,7 @@ class WorkspaceScan:
 
 
 @runtime_checkable
-class KnowsSecrets(Protocol):
+class WorkspaceScanner(Protocol):
     """An environment that knows which files may hold secrets, and which names change the meaning of a command line."""
 
     def scan(self) -> WorkspaceScan:
@@ -288,10 +292,10 @@ class KnowsSecrets(Protocol):
 
 
 @runtime_checkable
-class KnowsOwnFiles(Protocol):
+class PrivateTempFinder(Protocol):
     """An environment that sandboxes commands and gives them temporary folders of their own."""
 
-    def only_confined(self, paths: Collection[str]) -> frozenset[str]:
+    def find_private_temp_paths(self, paths: Collection[str]) -> frozenset[str]:
         """Return those absolute real paths in the machine's temporary folders that do not exist outside the sandbox.
 
         A sandboxed command finds only what such commands created there. Paths with a link on the way are left out.

@@ -15,7 +15,7 @@ from tui_agent.protocol.events.hook import HookDecision, HookEvent, HookSource
 
 HOOK_EVENTS: Final[tuple[HookEvent, ...]] = get_args(HookEvent)
 TOOL_EVENTS: Final[frozenset[HookEvent]] = frozenset({"before_tool", "after_tool"})
-TIME_LIMIT_S: Final = 60.0
+DEFAULT_TIME_LIMIT_S: Final = 60.0
 """Default time limit of a hook."""
 
 
@@ -38,21 +38,21 @@ class HookReply:
     exit_code: int | None = None
 
 
-AskHook: TypeAlias = Callable[[JsonMap, float], Awaitable[HookReply]]
+HookFunction: TypeAlias = Callable[[JsonMap, float], Awaitable[HookReply]]
 """(facts of the event, time limit in seconds) -> outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A hook. `words` names it on the screen; `matcher` must match the whole name of a tool (None: every tool)."""
+    """A hook. `label` names it on the screen; `matcher` must match the whole name of a tool (None: every tool)."""
 
     event: HookEvent
-    words: str
+    label: str
     source: HookSource
-    ask: AskHook
+    run: HookFunction
     matcher: re.Pattern[str] | None = None
-    time_limit_s: float = TIME_LIMIT_S
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S
 
-    def fits(self, tool: str) -> bool:
+    def matches_tool(self, tool: str) -> bool:
         """Return True if the hook is for this tool."""
         return self.matcher is None or self.matcher.fullmatch(tool) is not None

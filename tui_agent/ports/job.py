@@ -14,7 +14,7 @@ JobState: TypeAlias = Literal["running"] | JobEnd
 class JobReport:
     """A job's present state. `output` is what it printed since the last report.
 
-    `missed` counts the bytes of it that were dropped; `message` says why the job could not start.
+    `dropped_bytes` counts the bytes of it that were dropped; `message` says why the job could not start.
     """
 
     job_id: JobId
@@ -23,7 +23,7 @@ class JobReport:
     seconds: float
     exit_code: int | None = None
     output: bytes = b""
-    missed: int = 0
+    dropped_bytes: int = 0
     message: str = ""
 
 

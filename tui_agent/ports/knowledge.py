@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
-class SymbolPlace:
+class SymbolLocation:
     """The definition of a name. Lines count from 1; `last_line` is 0 if it is not known."""
 
     name: str
@@ -15,7 +15,7 @@ class SymbolPlace:
     last_line: int = 0
 
 
-FindSymbol: TypeAlias = Callable[[str], Awaitable[Sequence[SymbolPlace] | None]]
+FindSymbol: TypeAlias = Callable[[str], Awaitable[Sequence[SymbolLocation] | None]]
 """name -> its definitions, most likely first; empty if there are none, None if the search took too long. Never raises."""
 
 

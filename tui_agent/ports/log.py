@@ -15,12 +15,12 @@ from tui_agent.protocol.ids import AgentId, CommandId, SessionId
 class Follower(Protocol):
     """A cursor into a log: history first, then new records as they are appended."""
 
-    async def next(self) -> Sequence[Record]:
+    async def next_batch(self) -> Sequence[Record]:
         """Wait for and return the records since the last call, ordered by `seq`; empty once the log is closed."""
         ...
 
     def close(self) -> None:
-        """Stop following; a waiting `next` returns empty."""
+        """Stop following; a waiting `next_batch` returns empty."""
         ...
 
 
@@ -43,7 +43,7 @@ class Log(Protocol):
         """
         ...
 
-    def mend(self) -> LogRepaired | None:
+    def repair_file(self) -> LogRepaired | None:
         """Rewrite the log if its file was deleted, and return the event to record in that case. Raises `StoreError`."""
         ...
 
@@ -51,15 +51,15 @@ class Log(Protocol):
         """Return once everything appended so far is on stable storage (blobs first)."""
         ...
 
-    def branch(self, on: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
+    def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
         """Return the records of the current branch in order, without the deltas of finished requests.
 
-        `on` selects the branch with these stretches instead; `after` leaves out records up to this event. May be
+        `stretches` selects the branch with these stretches instead; `after` leaves out records up to this event. May be
         iterated in a thread, as long as no new records belong to the branch.
         """
         ...
 
-    def holds(self, seq: int) -> bool:
+    def has_event(self, seq: int) -> bool:
         """Return True if an event has this number, on the branch or not. A fork's history may have gaps."""
         ...
 
@@ -78,17 +78,17 @@ class StoredFile:
     sha256: str
 
     @property
-    def other_sha256(self) -> str | None:
+    def original_sha256(self) -> str | None:
         """The file's own SHA-256 if the stored bytes differ from it, else None."""
         return self.sha256 if self.sha256 != self.blob else None
 
 
 class BlobReader(Protocol):
-    """Reads content-addressed blobs. Raises `BlobMissing` if one is missing or damaged."""
+    """Reads content-addressed blobs. Raises `BlobNotFound` if one is missing or damaged."""
 
     def read(self, blob_sha256: str) -> bytes: ...
 
-    def text(self, text: LongText) -> str:
+    def read_text(self, text: LongText) -> str:
         """Return the full text, read from its blob if necessary."""
         ...
 
@@ -100,7 +100,7 @@ class BlobReader(Protocol):
 class Blobs(BlobReader, Protocol):
     """Reads and stores blobs."""
 
-    def put(self, data: bytes) -> str:
+    def put_bytes(self, data: bytes) -> str:
         """Store bytes unchanged and return their hex SHA-256. Redact text before."""
         ...
 
@@ -108,6 +108,6 @@ class Blobs(BlobReader, Protocol):
         """Store a file's content with secrets redacted."""
         ...
 
-    def keep(self, text: str) -> LongText:
+    def put_text(self, text: str) -> LongText:
         """Return the text itself if it is short, else store it and return its `BlobText`."""
         ...

@@ -20,7 +20,7 @@ from tui_agent.protocol.parts import ToolCallPart
 class Fragment:
     """A piece of the system prompt or context. Lower `priority` numbers come first; `max_tokens` limits its length.
 
-    An empty text is not sent; `missing` gives the reason for the manifest. A fragment that `joined` the conversation
+    An empty text is not sent; `missing_reason` gives the reason for the manifest. A fragment that `joined_seq` the conversation
     with the message of that event is not sent either, as long as the history contains that message.
     """
 
@@ -29,8 +29,8 @@ class Fragment:
     section: SectionName = "system"
     priority: int = 100
     max_tokens: int | None = None
-    missing: str = ""
-    joined: int | None = None
+    missing_reason: str = ""
+    joined_seq: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class Middleware(Protocol):
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]: ...
 
-    async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply: ...
+    async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply: ...
 
-    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult: ...
+    async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult: ...
 
     async def on_turn_end(self, turn: TurnContext) -> None: ...

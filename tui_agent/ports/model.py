@@ -1,7 +1,7 @@
 """The model protocol: requests, streamed chunks and assembled replies.
 
 Invariant: a client never raises for a provider's fault; it yields one `ModelFault` and ends. A stream that ends
-without `Finished` or `ModelFault` was cut off.
+without `FinishChunk` or `ModelFault` was cut off.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -31,9 +31,9 @@ class ModelRequest:
     """All that a client needs for one call.
 
     Every `LongText` in it is resolved to a `str`; image bytes are in `images`, keyed by digest. `max_tokens` is always
-    sent. A request with purpose `compaction` asks for a summary of the history, which only the engine reads. `answers`
+    sent. A request with purpose `compaction` asks for a summary of the history, which only the engine reads. `answer_count`
     counts the recorded answers of the conversation, including those that a summary replaced; None: count the messages.
-    `opening` is the beginning of the conversation's first message, which a summary may have replaced.
+    `opening_text` is the beginning of the conversation's first message, which a summary may have replaced.
     """
 
     request_id: RequestId
@@ -44,19 +44,19 @@ class ModelRequest:
     max_tokens: int
     images: dict[str, bytes] = field(default_factory=dict)
     purpose: Purpose = "answer"
-    answers: int | None = None
-    opening: str = ""
+    answer_count: int | None = None
+    opening_text: str = ""
 
     @property
-    def summed(self) -> bool:
+    def starts_with_summary(self) -> bool:
         """True if a summary replaces the beginning of the conversation."""
         return bool(self.messages) and isinstance(self.messages[0], SummaryMessage)
 
     @property
-    def place(self) -> int:
+    def answer_index(self) -> int:
         """The index of the requested answer in the conversation, from 0."""
-        if self.answers is not None:
-            return self.answers
+        if self.answer_count is not None:
+            return self.answer_count
         return sum(isinstance(message, AssistantMessage) for message in self.messages)
 
 
@@ -95,7 +95,7 @@ class UsageChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishChunk:
     """The provider's own finish signal."""
 
     reason: FinishReason
@@ -106,7 +106,7 @@ class Finished:
 class ModelFault:
     """A classified error. `retry_after` is the wait in seconds that the provider asks for; `original` its own message.
 
-    `window` is the model's context window in tokens, if the provider names it when it refuses a longer request, else 0.
+    `window_tokens` is the model's context window in tokens, if the provider names it when it refuses a longer request, else 0.
     """
 
     kind: FaultKind
@@ -115,10 +115,10 @@ class ModelFault:
     status: int | None = None
     original: str = ""
     hint: str = ""
-    window: int = 0
+    window_tokens: int = 0
 
 
-ModelChunk: TypeAlias = TextChunk | ReasoningChunk | ToolCallChunk | UsageChunk | Finished | ModelFault
+ModelChunk: TypeAlias = TextChunk | ReasoningChunk | ToolCallChunk | UsageChunk | FinishChunk | ModelFault
 
 
 class ModelClient(Protocol):

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from tui_agent.ports.environment import SecretFile, WorkspaceLink
 from tui_agent.protocol.effects import Effect
-from tui_agent.protocol.events.policy import Choice, Deed
+from tui_agent.protocol.events.policy import CommandEffects, PermissionChoice
 from tui_agent.protocol.settings import PolicyName
 
 
@@ -18,18 +18,18 @@ class PolicyFacts:
     policy: PolicyName
     resolved: dict[str, str] = field(default_factory=dict)
     """Path as given to a tool → absolute path with links followed."""
-    granted: tuple[str, ...] = ()
+    session_rules: tuple[str, ...] = ()
     """Rules that the user allowed for this session, as written in `permission.decided.rule`."""
     allowed_tools: frozenset[str] | None = None
     interactive: bool = True
-    own_programs: frozenset[str] = frozenset()
+    workspace_programs: frozenset[str] = frozenset()
     """Names of programs found in the workspace. Nothing is known about them, since anyone may have put them there."""
-    git_steered: bool = False
+    git_is_steered: bool = False
     """True if even a read-only git command may run programs or read files that it does not name, in the workspace or in
-    another folder that the call runs git in (see `FindsPrograms.git_is_steered`)."""
+    another folder that the call runs git in (see `ProgramFinder.git_is_steered`)."""
     sandboxed: bool = False
     """True if commands run in a sandbox: they write only the workspace, have no network and cannot read `secrets`."""
-    own_files: frozenset[str] = frozenset()
+    private_temp_paths: frozenset[str] = frozenset()
     """Absolute paths in temporary folders where a sandboxed command finds only what such commands created."""
     secrets: tuple[SecretFile, ...] = ()
     """Files of the workspace that may hold secrets, as far as it was scanned."""
@@ -52,28 +52,28 @@ class Decision:
     """The policy's decision. `choices` are those an approval offers (verdict `ask`); `rule_id` names the rule.
 
     `by_profile`: only the profile asks, not a rule or a danger, so a hook may answer for the user.
-    `named`: the user's own rule allows exactly this command line, so it may read the secrets that it names.
-    `below`: files of `PolicyFacts.secrets` that the commands would read without naming them.
-    `sealed`: allowed only because the sandbox limits what the command line does not show; the repository is read-only.
-    `own`: paths where the command was judged to find only its own files, so nothing else may be there.
-    `unanswered`: denied only because nobody can be asked.
-    `may_try`: asked only because the command is not understood, so it may be tried in a sandbox.
+    `allowed_by_exact_rule`: the user's own rule allows exactly this command line, so it may read the secrets that it names.
+    `unnamed_secrets`: files of `PolicyFacts.secrets` that the commands would read without naming them.
+    `repository_read_only`: allowed only because the sandbox limits what the command line does not show; the repository is read-only.
+    `private_temp_paths`: paths where the command was judged to find only its own files, so nothing else may be there.
+    `nobody_to_ask`: denied only because nobody can be asked.
+    `can_try_in_sandbox`: asked only because the command is not understood, so it may be tried in a sandbox.
     """
 
     verdict: Literal["allow", "ask", "deny"]
     rule_id: str
     reason: str
     classes: tuple[str, ...] = ()
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[PermissionChoice, ...] = ()
     risk: str = ""
     default_no: bool = False
     by_profile: bool = False
-    named: bool = False
-    below: tuple[str, ...] = ()
-    sealed: bool = False
-    own: tuple[str, ...] = ()
-    unanswered: bool = False
-    may_try: bool = False
+    allowed_by_exact_rule: bool = False
+    unnamed_secrets: tuple[str, ...] = ()
+    repository_read_only: bool = False
+    private_temp_paths: tuple[str, ...] = ()
+    nobody_to_ask: bool = False
+    can_try_in_sandbox: bool = False
 
 
 class Policy(Protocol):
@@ -83,33 +83,35 @@ class Policy(Protocol):
         """Decide whether a call with these effects is allowed."""
         ...
 
-    def paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
+    def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
         """Return the keys for `PolicyFacts.resolved`: paths of the effects, and paths that rules name."""
         ...
 
-    def deeds(self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts) -> tuple[Deed, ...]:
+    def describe_effects(
+        self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts
+    ) -> tuple[CommandEffects, ...]:
         """Return one row for each thing the effects do, as `decide` judges them with these facts.
 
         `new` are the written files that do not exist yet.
         """
         ...
 
-    def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the programs that commands start by a bare name, needed for `PolicyFacts.own_programs`."""
+    def started_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """Return the programs that commands start by a bare name, needed for `PolicyFacts.workspace_programs`."""
         ...
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the folders that commands run git in, needed for `PolicyFacts.git_steered`.
+        """Return the folders that commands run git in, needed for `PolicyFacts.git_is_steered`.
 
         They are relative to the workspace, absolute, or below a home; some are patterns, `**` is an unknown folder.
         """
         ...
 
-    def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+    def written_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """Return the files that commands write, relative to the workspace."""
         ...
 
-    def touched(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+    def touched_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """Return the files and folders that commands certainly read or write, relative to the workspace.
 
         Some are patterns.

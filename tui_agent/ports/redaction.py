@@ -13,14 +13,14 @@ from dataclasses import asdict, dataclass, field
 class RedactionOptions:
     """The settings of a redactor. `secrets` maps names of variables to their values.
 
-    `rules`, `allow` and `disable` come from the user's table; `place` names its file in errors.
+    `rules`, `allow` and `disable` come from the user's table; `config_file` names its file in errors.
     """
 
     secrets: Mapping[str, str] = field(default_factory=dict)
     rules: Sequence[Mapping[str, object]] = ()
     allow: Sequence[str] = ()
     disable: Sequence[str] = ()
-    place: str = ""
+    config_file: str = ""
 
     def to_json(self) -> str:
         """Return the settings as JSON for `from_json`."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class MapShown:
+class RenderedMap:
     """A rendered map for the model. `files` are in rank order, as the text names them; `tokens` is an estimate.
 
     `total` and `skipped` count files of the whole repository; `partial` is True while the index is incomplete.
@@ -22,7 +22,7 @@ class MapShown:
 
 
 @dataclass(frozen=True, slots=True)
-class MapWish:
+class MapRequest:
     """A request for a map. `pinned` files come first, `hidden` files are left out, `recent` were used lately."""
 
     query: str | None = None
@@ -52,19 +52,19 @@ class MapLanguage:
 class RepoMaps(Protocol):
     """Renders maps of the workspace. The same repository and request give the same text."""
 
-    async def shown(self, wish: MapWish) -> MapShown:
+    async def render(self, wish: MapRequest) -> RenderedMap:
         """Render a map in a thread. Raises `EnvironmentFault` if the folder cannot be read."""
         ...
 
-    async def soon(self, wish: MapWish, seconds: float) -> MapShown | None:
-        """Return the map if it is ready within `seconds`, else None; `late` returns it when it is ready.
+    async def render_within(self, wish: MapRequest, seconds: float) -> RenderedMap | None:
+        """Return the map if it is ready within `seconds`, else None; `take_late_map` returns it when it is ready.
 
-        Returns None at once while an earlier map is still being rendered. Raises as `shown` does.
+        Returns None at once while an earlier map is still being rendered. Raises as `render` does.
         """
         ...
 
-    def late(self) -> MapShown | None:
-        """Return, only once, the map that `soon` did not wait for; None if there is none or it is not ready."""
+    def take_late_map(self) -> RenderedMap | None:
+        """Return, only once, the map that `render_within` did not wait for; None if there is none or it is not ready."""
         ...
 
     async def aclose(self) -> None:

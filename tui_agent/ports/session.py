@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from tui_agent.folds.session.snapshot import Outline
+from tui_agent.folds.session.snapshot import SnapshotOutline
 from tui_agent.ports.log import Follower
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
@@ -28,7 +28,7 @@ class Session(Protocol):
         ...
 
     async def read_blob(self, blob_sha256: str) -> bytes:
-        """Return a blob's bytes. Raises `BlobMissing`."""
+        """Return a blob's bytes. Raises `BlobNotFound`."""
         ...
 
     async def aclose(self) -> None:
@@ -45,14 +45,14 @@ class OpenedSession(Protocol):
     new: bool
 
 
-class Trouble(Protocol):
+class StorageFault(Protocol):
     """A storage error of the engine, which therefore cannot be in the log."""
 
     message: str
     hint: str
 
 
-class HeldSession(Protocol):
+class LockedSession(Protocol):
     """The engine's note that it has locked the session."""
 
     last_seq: int
@@ -62,28 +62,28 @@ class AppSession(Session, Protocol):
     """A session of the app: opened once, served in the background."""
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """True if the engine is gone, so that no new records come."""
         ...
 
     @property
-    def trouble(self) -> Trouble | None:
+    def storage_fault(self) -> StorageFault | None:
         """The newest storage error of the engine."""
         ...
 
-    async def opened(self) -> OpenedSession:
+    async def wait_until_open(self) -> OpenedSession:
         """Wait until the session is open. Raises the error if it cannot be opened."""
         ...
 
-    async def held(self) -> HeldSession | None:
+    async def wait_until_readable(self) -> LockedSession | None:
         """Wait until the log can be read; None if the session cannot be opened."""
         ...
 
-    async def tail(self, count: int) -> Sequence[Record]:
+    async def read_newest(self, count: int) -> Sequence[Record]:
         """Return the newest records for a first screen, with `count` besides those of an opening."""
         ...
 
-    async def kept(self) -> tuple[int, Outline] | None:
+    async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
         """Return the cached fold's outline with its last event; None if there is no cached fold."""
         ...
 

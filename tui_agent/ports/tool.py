@@ -28,7 +28,7 @@ class ToolSpec:
     """A tool's description. `args` is the pydantic model of its arguments; the model gets its JSON schema.
 
     `verb` labels the tool's row on screen (at most 9 letters). `timeout` limits one call, in seconds (None: the tool
-    limits itself). `parallel_safe` calls of one answer may run at the same time if their `parallel_among` is equal.
+    limits itself). `parallel_safe` calls of one answer may run at the same time if their `parallel_group` is equal.
     """
 
     name: str
@@ -37,7 +37,7 @@ class ToolSpec:
     verb: str
     timeout: float | None = 60.0
     parallel_safe: bool = False
-    parallel_among: str = ""
+    parallel_group: str = ""
     needs: frozenset[Service] = frozenset()
 
 
@@ -135,18 +135,18 @@ class Tool(Protocol[ArgsT]):
 
 
 @runtime_checkable
-class Settling(Protocol):
+class ArgumentSettler(Protocol):
     """A tool that completes its arguments before a call is judged, for example with the command it will run."""
 
-    async def settle(self, args: Any, env: Environment) -> BaseModel:
+    async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
         """Return the complete arguments for `effects`, `preview` and `run`. May read; may raise `ToolError`."""
         ...
 
 
 @runtime_checkable
-class Foreseeing(Protocol):
+class FailurePredictor(Protocol):
     """A tool that can predict from the session that a call will fail, such as an edit of a file that was not read."""
 
-    async def foresee(self, args: Any, env: Environment, state: SessionStateView) -> None:
+    async def predict_failure(self, args: Any, env: Environment, state: SessionStateView) -> None:
         """Raise the `ToolError` that `run` would raise, before the user is asked. May read."""
         ...

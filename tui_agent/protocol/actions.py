@@ -10,13 +10,13 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, TypeAdapter
 
-from tui_agent.protocol.base import BlobText, Frozen, JsonMap, LongText, text_preview
+from tui_agent.protocol.base import BlobText, FrozenModel, JsonMap, LongText, text_preview
 
 TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", "verified"]
 """A task's state; `open` corresponds to `pending` in the todo list."""
 
 
-class Described(Frozen):
+class Described(FrozenModel):
     """Base of actions and observations: the class's `template` is filled in with the fields of `{0}`."""
 
     template: ClassVar[str]
@@ -175,7 +175,7 @@ AnyAction: TypeAlias = Annotated[
     Field(discriminator="action"),
 ]
 
-TOOLS: Mapping[str, str] = {
+ACTION_TOOLS: Mapping[str, str] = {
     "run": "run_command",
     "run_cell": "run_cell",
     "read": "read_file",
@@ -192,10 +192,10 @@ def _adapter() -> TypeAdapter[AnyAction]:
     return TypeAdapter(AnyAction)
 
 
-def action_from_dict(plain: JsonMap) -> AnyAction:
-    """Return the action that `to_dict` serialised. Raises `pydantic.ValidationError` if `plain` is not
+def action_from_dict(data: JsonMap) -> AnyAction:
+    """Return the action that `to_dict` serialised. Raises `pydantic.ValidationError` if `data` is not
     one."""
-    args = plain.get("args")
+    args = data.get("args")
     return _adapter().validate_python(
-        {"action": plain.get("action"), **(args if isinstance(args, dict) else {})}
+        {"action": data.get("action"), **(args if isinstance(args, dict) else {})}
     )

@@ -1,10 +1,10 @@
 """Artifacts: tool results stored in full while the model sees only the beginning and end, or one line."""
 
-from tui_agent.protocol.base import BlobText, Frozen
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.base import BlobText, FrozenModel
+from tui_agent.protocol.unicode_text import format_count
 
 
-class Artifact(Frozen):
+class Artifact(FrozenModel):
     """A stored text that the model can read with `read_artifact`.
 
     `size` is the bytes of the full text, `lines` its lines, and `preview_size` the bytes that the model was
@@ -19,33 +19,33 @@ class Artifact(Frozen):
     lines: int
     sha256: str
     path: str
-    whole: BlobText
+    text: BlobText
 
     @staticmethod
-    def id_of(sha256: str) -> str:
+    def id_for_sha256(sha256: str) -> str:
         """Return the id of the artifact that stores a text with this digest."""
         return f"art_{sha256[:12]}"
 
     @classmethod
-    def of(cls, tool: str, whole: BlobText, *, lines: int, preview_size: int) -> "Artifact":
+    def from_blob(cls, tool: str, text: BlobText, *, lines: int, preview_size: int) -> "Artifact":
         """Return the artifact for a stored text."""
-        digest = whole.blob_sha256
+        digest = text.blob_sha256
         return cls(
-            id=cls.id_of(digest),
+            id=cls.id_for_sha256(digest),
             tool=tool,
-            size=whole.size,
+            size=text.size,
             preview_size=preview_size,
             lines=lines,
             sha256=digest,
             path=f"blobs/{digest}",
-            whole=whole.model_copy(update={"preview": whole.preview[:PREVIEW]}),
+            text=text.model_copy(update={"preview": text.preview[:EVENT_PREVIEW_CHARS]}),
         )
 
     @property
-    def about(self) -> str:
+    def description(self) -> str:
         """A one-line description for the model."""
-        return f"artifact {self.id}: {counted(self.size, 'byte')}, {counted(self.lines, 'line')}"
+        return f"artifact {self.id}: {format_count(self.size, 'byte')}, {format_count(self.lines, 'line')}"
 
 
-PREVIEW = 80
+EVENT_PREVIEW_CHARS = 80
 """Characters of the text that the event itself holds."""

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 
-class Frozen(BaseModel):
+class FrozenModel(BaseModel):
     """Base of plain immutable data: equal and hashable by content; refuses unknown fields when built."""
 
     model_config = ConfigDict(
@@ -17,8 +17,8 @@ class Frozen(BaseModel):
     )
 
 
-F = TypeVar("F", bound=Frozen)
-_field_tables: dict[type[Frozen], tuple[set[str], type["_Fields"]]] = {}
+F = TypeVar("F", bound=FrozenModel)
+_field_tables: dict[type[FrozenModel], tuple[set[str], type["_Fields"]]] = {}
 
 
 class _Fields:
@@ -26,13 +26,13 @@ class _Fields:
     key table."""
 
 
-def lean(model: F, pieces: Iterable[Frozen] = ()) -> F:
-    """Reduce the memory of `model` and of the models in `pieces`, in place, and return `model`.
+def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:
+    """Reduce the memory of `model` and of the models in `parts`, in place, and return `model`.
 
     All models of a class then share one set of given fields (all of them) and one key table for their values.
     Each of the two otherwise takes as much memory as a small model itself.
     """
-    models: list[Frozen] = [model, *pieces]
+    models: list[FrozenModel] = [model, *parts]
     for item in models:
         model_class = type(item)
         tables = _field_tables.get(model_class)
@@ -52,7 +52,7 @@ def lean(model: F, pieces: Iterable[Frozen] = ()) -> F:
 _set_attribute = object.__setattr__  # frozen models refuse the plain `setattr`
 
 
-class BlobText(Frozen):
+class BlobText(FrozenModel):
     """A text too long for a log line, stored in the session's blob folder.
 
     `blob_sha256` is the hex SHA-256 of the UTF-8 bytes, `size` their count, and `preview` the first

@@ -8,20 +8,20 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.base import Frozen
+from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.events.policy import Reach
 from tui_agent.protocol.ids import AgentId, CallId, CommandId, JobId, RequestId
-from tui_agent.protocol.settings import Budgets, ContextMode, Effort, MapChoice, PolicyName
+from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName, RepoMapOptions
 
 
-class Attachment(Frozen):
+class Attachment(FrozenModel):
     """A file attached to a message, by its path on the engine's machine."""
 
     path: str
     media_type: str
 
 
-class CommandBase(Frozen):
+class CommandBase(FrozenModel):
     """Base of every command."""
 
     id: CommandId = CommandId("")
@@ -50,7 +50,7 @@ class WriteGuide(CommandBase):
     kind: Literal["write_guide"] = "write_guide"
 
 
-class GoOn(CommandBase):
+class ContinueTurn(CommandBase):
     """Start a turn without a new message: the model continues from the end of the branch.
 
     The branch must end with tool results, a message without an answer, or a fork with its own message;
@@ -58,7 +58,7 @@ class GoOn(CommandBase):
     checked, and asked about, again before any request.
     """
 
-    kind: Literal["go_on"] = "go_on"
+    kind: Literal["continue_turn"] = "continue_turn"
 
 
 class Steer(CommandBase):
@@ -183,11 +183,11 @@ class SetRepoMap(CommandBase):
     mode: Literal["off", "auto"]
 
 
-class SetMapChoice(CommandBase):
+class SetRepoMapOptions(CommandBase):
     """Change the options of the repository map, from the next map on."""
 
     kind: Literal["set_map_choice"] = "set_map_choice"
-    choice: MapChoice
+    options: RepoMapOptions
 
 
 class SetBudgets(CommandBase):
@@ -289,7 +289,7 @@ Command: TypeAlias = Annotated[
     SubmitPrompt
     | Delegate
     | WriteGuide
-    | GoOn
+    | ContinueTurn
     | Steer
     | Queue
     | Unqueue
@@ -306,7 +306,7 @@ Command: TypeAlias = Annotated[
     | SetAgent
     | SetContextMode
     | SetRepoMap
-    | SetMapChoice
+    | SetRepoMapOptions
     | SetBudgets
     | Compact
     | RestoreContext

@@ -7,24 +7,24 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from tui_agent.protocol.base import Frozen, JsonMap, LongText
+from tui_agent.protocol.base import FrozenModel, JsonMap, LongText
 
 
-class TextBlock(Frozen):
+class TextBlock(FrozenModel):
     """Plain text."""
 
     kind: Literal["text"] = "text"
     text: LongText
 
 
-class MarkdownBlock(Frozen):
+class MarkdownBlock(FrozenModel):
     """Markdown source."""
 
     kind: Literal["markdown"] = "markdown"
     text: LongText
 
 
-class DiffBlock(Frozen):
+class DiffBlock(FrozenModel):
     """A change to one file as a unified diff (hunks only, no file header lines).
 
     `path` is relative to the workspace if the file is inside it; `added` and `removed` count lines.
@@ -38,7 +38,7 @@ class DiffBlock(Frozen):
     language: str = ""
 
 
-class TerminalBlock(Frozen):
+class TerminalBlock(FrozenModel):
     """Unprocessed output of a program; control sequences are removed when it is drawn.
 
     `omitted` counts the lines left out before `text` if only the tail is stored.
@@ -49,7 +49,7 @@ class TerminalBlock(Frozen):
     omitted: int = 0
 
 
-class TableBlock(Frozen):
+class TableBlock(FrozenModel):
     """Rows of cells; `align` has one of `l`, `r`, `c` per column."""
 
     kind: Literal["table"] = "table"
@@ -58,28 +58,28 @@ class TableBlock(Frozen):
     align: str = ""
 
 
-class TreeNode(Frozen):
+class TreeNode(FrozenModel):
     """A labelled node of a tree."""
 
     label: str
     children: tuple["TreeNode", ...] = ()
 
 
-class TreeBlock(Frozen):
+class TreeBlock(FrozenModel):
     """A tree of labels."""
 
     kind: Literal["tree"] = "tree"
     roots: tuple[TreeNode, ...]
 
 
-class JsonBlock(Frozen):
+class JsonBlock(FrozenModel):
     """A JSON value."""
 
     kind: Literal["json"] = "json"
     data: JsonValue
 
 
-class ImageBlock(Frozen):
+class ImageBlock(FrozenModel):
     """An image stored as a blob; drawn as its name and size."""
 
     kind: Literal["image"] = "image"
@@ -89,7 +89,7 @@ class ImageBlock(Frozen):
     name: str = ""
 
 
-class CustomBlock(Frozen):
+class CustomBlock(FrozenModel):
     """A plugin's own block: drawn by the plugin `owner` if it is loaded, otherwise shown as `text`."""
 
     kind: Literal["custom"] = "custom"

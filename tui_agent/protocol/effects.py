@@ -1,6 +1,6 @@
 """Effects of a tool call. The policy judges them; approvals show them.
 
-`digest` binds a decision to exactly these effects: a changed call needs a new decision.
+`digest_effects` binds a decision to exactly these effects: a changed call needs a new decision.
 """
 
 import hashlib
@@ -10,19 +10,19 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.base import Frozen
+from tui_agent.protocol.base import FrozenModel
 
 
-class Reads(Frozen):
-    """Reading a file or folder. `path` is as given to the tool; `deep` means that everything below it may be
+class ReadEffect(FrozenModel):
+    """Reading a file or folder. `path` is as given to the tool; `recursive` means that everything below it may be
     read."""
 
     kind: Literal["reads"] = "reads"
     path: str
-    deep: bool = False
+    recursive: bool = False
 
 
-class Writes(Frozen):
+class WriteEffect(FrozenModel):
     """Creating, changing or removing a file or folder."""
 
     kind: Literal["writes"] = "writes"
@@ -31,14 +31,14 @@ class Writes(Frozen):
     removes: bool = False
 
 
-class Connects(Frozen):
+class NetworkEffect(FrozenModel):
     """A network connection to a host."""
 
     kind: Literal["connects"] = "connects"
     host: str
 
 
-class Runs(Frozen):
+class RunEffect(FrozenModel):
     """Running a program: `argv` without a shell, or `script` with `bash -c`. Exactly one of them is set."""
 
     kind: Literal["runs"] = "runs"
@@ -47,17 +47,19 @@ class Runs(Frozen):
     cwd: str = ""
 
 
-class Internal(Frozen):
+class InternalEffect(FrozenModel):
     """A change to the session's own state only (todos, questions). Always allowed."""
 
     kind: Literal["internal"] = "internal"
-    what: str
+    subject: str
 
 
-Effect: TypeAlias = Annotated[Reads | Writes | Connects | Runs | Internal, Field(discriminator="kind")]
+Effect: TypeAlias = Annotated[
+    ReadEffect | WriteEffect | NetworkEffect | RunEffect | InternalEffect, Field(discriminator="kind")
+]
 
 
-def digest(tool: str, effects: Sequence[Effect], content: str = "") -> str:
+def digest_effects(tool: str, effects: Sequence[Effect], content: str = "") -> str:
     """Return the hex digest (32 digits) of a tool's name, its effects in order and the exact content
     shown."""
     plain = [tool, [effect.model_dump(mode="json") for effect in effects], content]

@@ -5,24 +5,24 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from tui_agent.protocol.base import Frozen
+from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.events.union import CorePayload
 from tui_agent.protocol.ids import AgentId, CommandId, SessionId
 
 SCHEMA_VERSION = 1
 
 
-class Envelope(Frozen):
+class Envelope(FrozenModel):
     """One record of a log. On disk it is one JSON line with these fields in this order, followed by `crc`.
 
-    `seq` counts from 0 without gaps. `at` is seconds since the epoch (UTC). `parent` is the seq of the
+    `seq` counts from 0 without gaps. `time` is seconds since the epoch (UTC). `parent` is the seq of the
     previous event on the branch, of whichever agent (None for the first). `cause` is the command that led to
     the event, if any.
     """
 
     v: int
     seq: int
-    at: float
+    time: float
     session: SessionId
     agent: AgentId
     parent: int | None
@@ -38,14 +38,14 @@ class UnknownEvent:
     """
 
     seq: int
-    at: float
+    time: float
     agent: AgentId
     parent: int | None
     kind: str
     raw: dict[str, JsonValue]
 
     @property
-    def newer(self) -> bool:
+    def is_newer_version(self) -> bool:
         """Return True if the line was written in a later version of the log format, not only of an unknown
         kind."""
         version = self.raw.get("v")

@@ -2,22 +2,22 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import Frozen, LongText
+from tui_agent.protocol.base import FrozenModel, LongText
 from tui_agent.protocol.parts import ImageContent
 
 MentionKind: TypeAlias = Literal["file", "directory", "symbol", "image", "refused", "missing"]
 
 
-class Mention(Frozen):
+class Mention(FrozenModel):
     """One mention.
 
-    `given` is the text in the message, `path` the file it resolved to, relative to the workspace. `text` is
+    `reference` is the text in the message, `path` the file it resolved to, relative to the workspace. `text` is
     the content sent to the model, `sha256` the digest of the file's own bytes. `first_line` and `last_line`
-    (from 1) are set if only a part was requested or shown; `cut` means that there is more than was sent. A
+    (from 1) are set if only a part was requested or shown; `truncated` means that there is more than was sent. A
     `refused` or `missing` mention stays plain text, and `note` gives the reason.
     """
 
-    given: str
+    reference: str
     kind: MentionKind
     path: str = ""
     first_line: int = 0
@@ -25,12 +25,12 @@ class Mention(Frozen):
     sha256: str = ""
     size: int = 0
     tokens: int = 0
-    cut: bool = False
+    truncated: bool = False
     note: str = ""
     text: LongText = ""
     image: ImageContent | None = None
 
     @property
-    def whole(self) -> bool:
+    def is_whole_file(self) -> bool:
         """True if the model is sent the complete file."""
-        return self.kind == "file" and not self.cut and not self.first_line
+        return self.kind == "file" and not self.truncated and not self.first_line

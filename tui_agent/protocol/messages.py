@@ -8,32 +8,32 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.base import Frozen, LongText
+from tui_agent.protocol.base import FrozenModel, LongText
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content, ModelPart
 
-UserKind: TypeAlias = Literal["said", "mentions", "map", "passing", "restored", "instructions"]
+MessageOrigin: TypeAlias = Literal["prompt", "mentions", "map", "transient", "restored", "instructions"]
 """Origin of a user message.
 
-- `said`: text written by a person.
+- `prompt`: text written by a person.
 - `mentions`: the files that the previous message mentions.
 - `map`: the repository map.
-- `passing`: content of this one request only.
+- `transient`: content of this one request only.
 - `restored`: messages brought back from a summary.
 - `instructions`: instructions of a folder that the agent has begun to work in.
 """
 
 
-class UserMessage(Frozen):
+class UserMessage(FrozenModel):
     """A message from a person, from the product on their behalf, or with context that accompanies one."""
 
     role: Literal["user"] = "user"
     content: tuple[Content, ...]
     seq: int = -1
-    kind: UserKind = "said"
+    origin: MessageOrigin = "prompt"
 
 
-class AssistantMessage(Frozen):
+class AssistantMessage(FrozenModel):
     """A model's answer and the profile of the model that gave it. Reasoning is sent back to the same model
     only."""
 
@@ -43,7 +43,7 @@ class AssistantMessage(Frozen):
     seq: int = -1
 
 
-class ToolMessage(Frozen):
+class ToolMessage(FrozenModel):
     """The result of one call.
 
     `artifact_id` names the artifact that stores the full text, if the result was shortened or is itself read
@@ -59,7 +59,7 @@ class ToolMessage(Frozen):
     artifact_id: str = ""
 
 
-class SummaryShare(Frozen):
+class SummaryShare(FrozenModel):
     """The part of a summary that counts towards one section: characters sent, and before any were cut."""
 
     section: Literal["task_contract", "packed_context"]
@@ -68,7 +68,7 @@ class SummaryShare(Frozen):
     dropped_blocks: int = 0
 
 
-class SummaryMessage(Frozen):
+class SummaryMessage(FrozenModel):
     """A summary that replaces compacted messages; sent as a user message.
 
     Without `shares` the whole text counts as summary.

@@ -112,14 +112,14 @@ def _adapter() -> TypeAdapter[AnyObservation]:
     return TypeAdapter(AnyObservation)
 
 
-def observation_from_dict(plain: JsonMap) -> AnyObservation:
-    """Return the observation that `to_dict` serialised. Raises `pydantic.ValidationError` if `plain` is not
+def observation_from_dict(data: JsonMap) -> AnyObservation:
+    """Return the observation that `to_dict` serialised. Raises `pydantic.ValidationError` if `data` is not
     one."""
-    extras = plain.get("extras")
+    extras = data.get("extras")
     return _adapter().validate_python(
         {
-            "observation": plain.get("observation"),
-            "content": plain.get("content", ""),
+            "observation": data.get("observation"),
+            "content": data.get("content", ""),
             **(extras if isinstance(extras, dict) else {}),
         }
     )

@@ -8,18 +8,18 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.base import Frozen, JsonMap, LongText
+from tui_agent.protocol.base import FrozenModel, JsonMap, LongText
 from tui_agent.protocol.ids import CallId
 
 
-class TextContent(Frozen):
+class TextContent(FrozenModel):
     """Text for a model."""
 
     kind: Literal["text"] = "text"
     text: LongText
 
 
-class ImageContent(Frozen):
+class ImageContent(FrozenModel):
     """An image for a model; its bytes are always a blob."""
 
     kind: Literal["image"] = "image"
@@ -43,7 +43,7 @@ def image_type(data: bytes) -> str:
 Content: TypeAlias = Annotated[TextContent | ImageContent, Field(discriminator="kind")]
 
 
-class ReasoningPart(Frozen):
+class ReasoningPart(FrozenModel):
     """Reasoning text that a provider returned.
 
     `signature` and `opaque` are sent back unchanged, and only to the same model.
@@ -55,14 +55,14 @@ class ReasoningPart(Frozen):
     opaque: JsonMap | None = None
 
 
-class TextPart(Frozen):
+class TextPart(FrozenModel):
     """Text from the model for the user."""
 
     kind: Literal["text"] = "text"
     text: LongText
 
 
-class ToolCallPart(Frozen):
+class ToolCallPart(FrozenModel):
     """A tool call requested by the model.
 
     `malformed` holds the raw arguments if they are not a JSON object, or if the answer reached its length
@@ -76,7 +76,7 @@ class ToolCallPart(Frozen):
     malformed: LongText | None = None
 
 
-class PatchPart(Frozen):
+class PatchPart(FrozenModel):
     """A patch reported by a foreign agent program."""
 
     kind: Literal["patch"] = "patch"
@@ -88,7 +88,7 @@ ModelPart: TypeAlias = Annotated[
 ]
 
 
-class Usage(Frozen):
+class Usage(FrozenModel):
     """Tokens of one model call, as counted by the provider (0 if it did not report them).
 
     `input_tokens` includes `cached_tokens` (read from the provider's cache) and `cache_write_tokens`;

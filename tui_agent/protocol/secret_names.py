@@ -5,20 +5,20 @@ Invariant: pure; imports nothing of ours.
 
 import re
 
-JOINED = (
+COMPOUND_PREFIX_PATTERN = (
     r"(?:(?<=db)|(?<=ftp)|(?<=smtp)|(?<=imap)|(?<=mail)|(?<=user)|(?<=root)|(?<=admin)|(?<=sql)|(?<=ldap)|(?<=redis)|(?<=bind)"
     r"|(?<=postgres)|(?<=pg)|(?<=mongo)|(?<=wifi)|(?<=wlan)|(?<=vnc)|(?<=ssh)|(?<=sudo)|(?<=login)|(?<=host)|(?<=guest)|(?<=svc)"
     r"|(?<=service)|(?<=oracle)|(?<=rabbit))"
 )
 """Words that may precede `pass` or `pw` inside one word: `DBPASS`, `adminpw`."""
-SECRET_WORD = (
+SECRET_WORD_PATTERN = (
     r"(?:(?=[acehlmprst])(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|app[_-]?key"
     r"|signing[_-]?key|encryption[_-]?key|master[_-]?key|shared[_-]?key|service[_-]?key|license[_-]?key|storage[_-]?key"
     r"|admin[_-]?key|hash[_-]?key|secret|token|passwd|password|pass[_-]?phrase|passcode|passwort|pwd|credentials?"
     r"|connection[_-]?string|psk|(?<![a-z0-9])pass|(?-i:(?<=[a-z])Pass)"
-    rf"|{JOINED}pass(?![a-z])|(?<![a-z0-9])pat|mnemonic|rediscli[_-]auth|{JOINED}pw(?![a-z])|(?<![a-z0-9])pw(?![a-z])))"
+    rf"|{COMPOUND_PREFIX_PATTERN}pass(?![a-z])|(?<![a-z0-9])pat|mnemonic|rediscli[_-]auth|{COMPOUND_PREFIX_PATTERN}pw(?![a-z])|(?<![a-z0-9])pw(?![a-z])))"
 )
-SECRET_KEY = re.compile(rf"(?i)[a-z0-9_.-]{{0,60}}{SECRET_WORD}")
+SECRET_NAME = re.compile(rf"(?i)[a-z0-9_.-]{{0,60}}{SECRET_WORD_PATTERN}")
 """Matches a name whose value is a secret."""
 
 _SECRET_NAME = re.compile(
@@ -31,7 +31,7 @@ _FOLDER_VARIABLES = frozenset({"PWD", "OLDPWD"})
 _MIN_GENERATED_CHARS = 16
 
 
-def holds_secret(name: str, value: str) -> bool:
+def is_secret_variable(name: str, value: str) -> bool:
     """Return True if a variable's value is a secret.
 
     Either the name is certainly a secret's, or it may be one (`BW_SESSION`, but also `DESKTOP_SESSION`) and
@@ -39,7 +39,7 @@ def holds_secret(name: str, value: str) -> bool:
     """
     if name in _FOLDER_VARIABLES:
         return False
-    if _SECRET_NAME.search(name) or SECRET_KEY.fullmatch(name):
+    if _SECRET_NAME.search(name) or SECRET_NAME.fullmatch(name):
         return True
     return _POSSIBLE_SECRET_NAME.search(name) is not None and _looks_generated(value)
 

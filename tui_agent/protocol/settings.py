@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.base import Frozen
+from tui_agent.protocol.base import FrozenModel
 
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhigh")
@@ -33,11 +33,11 @@ class AgentState(StrEnum):
     ERROR = "error"
 
 
-PAUSING = "pauses after this call"
+PAUSE_PENDING = "pauses after this call"
 """Reason of a `running` state after the user requested a pause that has not begun yet."""
 
 
-class ModelInfo(Frozen):
+class ModelInfo(FrozenModel):
     """The model that answers, without its keys.
 
     `effort` is the user's setting, `effective_effort` the one that is sent. An empty `model` means that no
@@ -60,7 +60,7 @@ class ModelInfo(Frozen):
     fault: str = ""
 
 
-class Budgets(Frozen):
+class Budgets(FrozenModel):
     """Limits that end a turn; None means no limit.
 
     `timeout_seconds` counts over one turn, `max_cost_usd` over the session.
@@ -73,7 +73,7 @@ class Budgets(Frozen):
     max_cost_usd: float | None = Field(None, gt=0)
 
 
-class MapChoice(Frozen):
+class RepoMapOptions(FrozenModel):
     """Options of the repository map for this session.
 
     `pinned` files come first, `hidden` ones are left out. `max_tokens` limits the map's size.
@@ -84,7 +84,7 @@ class MapChoice(Frozen):
     max_tokens: int = Field(1200, ge=100, le=20_000)
 
 
-class SessionSettings(Frozen):
+class SessionSettings(FrozenModel):
     """All settings that the user can change during a session."""
 
     model: ModelInfo
@@ -92,5 +92,5 @@ class SessionSettings(Frozen):
     agent: str = "default"
     context_mode: ContextMode = "pack"
     repo_map: Literal["off", "auto"] = "auto"
-    map: MapChoice = MapChoice()
+    map_options: RepoMapOptions = RepoMapOptions()
     budgets: Budgets = Budgets()

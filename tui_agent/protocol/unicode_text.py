@@ -1,8 +1,8 @@
-"""Detection of characters that are invisible or look like others; and `counted`, which puts a count into
+"""Detection of characters that are invisible or look like others; and `format_count`, which puts a count into
 words.
 
 Invariant: pure, linear in the text, imports nothing of ours, and the same for the rules that judge a text and
-for the screen that shows it. `revealed` loses nothing: two different texts are shown differently.
+for the screen that shows it. `reveal_invisible` loses nothing: two different texts are shown differently.
 """
 
 import re
@@ -10,11 +10,11 @@ import unicodedata
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
-MOST_MARKS: Final = 4
+MAX_COMBINING_MARKS: Final = 4
 """Maximum number of combining marks on one letter; a longer stack covers the lines around it."""
-MOST_BLANKS: Final = 40
+MAX_SPACES_IN_ROW: Final = 40
 """Maximum number of spaces in a row within a line; more push the following text out of sight."""
-MOST_BREAKS: Final = 20
+MAX_LINE_BREAKS_IN_ROW: Final = 20
 """Maximum number of line breaks in a row; more push the following text out of sight."""
 
 _MAX_LISTED_CHARS: Final = 3
@@ -51,20 +51,20 @@ def _patterns() -> _Patterns:
     )
     return _Patterns(
         odd=re.compile(odd),
-        marks=re.compile(rf"[^\w\x00-\x7f\s]{{{MOST_MARKS + 1},}}+"),
+        marks=re.compile(rf"[^\w\x00-\x7f\s]{{{MAX_COMBINING_MARKS + 1},}}+"),
         notation=re.compile(r"<(?=U\+[0-9A-F]{4,6}>|tab>|(?:\d{1,12} )?blanks?>|\d{1,12} line breaks>)"),
         joined=re.compile(joined),
         joined_or_odd=re.compile(f"(?P<joined>{joined})|{odd}"),
         wide_blank=re.compile("(?<=[\u3001-\u9fff\uac00-\ud7af\uff01-\uffef])\u3000"),
         padding=re.compile(
-            rf"(?<=[^ \n]) {{{MOST_BLANKS + 1},}}+(?=[^ \n])|\n(?:[ \t]*+\n){{{MOST_BREAKS},}}+"
+            rf"(?<=[^ \n]) {{{MAX_SPACES_IN_ROW + 1},}}+(?=[^ \n])|\n(?:[ \t]*+\n){{{MAX_LINE_BREAKS_IN_ROW},}}+"
         ),
         word=re.compile(r"[^\W_]++"),
     )
 
 
 @lru_cache(maxsize=4096)
-def unseen(character: str) -> bool:
+def is_invisible(character: str) -> bool:
     """Return True if a character has no shape of its own.
 
     These are controls, direction marks, unusual spaces, fillers, selectors, parts of an emoji, lone
@@ -75,7 +75,7 @@ def unseen(character: str) -> bool:
     return not character.isprintable() or _SHAPELESS_RE.fullmatch(character) is not None
 
 
-def revealed(text: str, *, tabs: bool = False) -> str:
+def reveal_invisible(text: str, *, tabs: bool = False) -> str:
     """Return the text with every invisible character except line feeds as its code point, `<U+202E>`; tabs as
     `<tab>` only with `tabs`.
 
@@ -90,8 +90,8 @@ def revealed(text: str, *, tabs: bool = False) -> str:
     return shown.replace("\t", "<tab>") if tabs else shown
 
 
-def replaced(text: str, by: str, kept: str = "\t") -> str:
-    """Return the text with `by` in place of every invisible character except line feeds and those in `kept`.
+def replace_invisible(text: str, replacement: str, keep: str = "\t") -> str:
+    """Return the text with `replacement` in place of every invisible character except line feeds and those in `keep`.
 
     Unusual spaces become plain spaces, joined letters and emoji stay, and stacks of combining marks are cut.
     """
@@ -100,19 +100,19 @@ def replaced(text: str, by: str, kept: str = "\t") -> str:
     patterns = _patterns()
 
     def replace(match: re.Match[str]) -> str:
-        if match.lastgroup == "joined" or match[0] in kept or not unseen(match[0]):
+        if match.lastgroup == "joined" or match[0] in keep or not is_invisible(match[0]):
             return match[0]
-        return " " if unicodedata.category(match[0]) == "Zs" else by
+        return " " if unicodedata.category(match[0]) == "Zs" else replacement
 
-    return patterns.joined_or_odd.sub(replace, unpiled(text))
+    return patterns.joined_or_odd.sub(replace, limit_combining_marks(text))
 
 
-def unpiled(text: str) -> str:
-    """Return the text with at most `MOST_MARKS` combining marks on each letter."""
+def limit_combining_marks(text: str) -> str:
+    """Return the text with at most `MAX_COMBINING_MARKS` combining marks on each letter."""
     return text if text.isascii() else _patterns().marks.sub(_cut_stack, text)
 
 
-def concealed(text: str) -> str:
+def describe_invisible(text: str) -> str:
     """Return a description of what is invisible in a text; empty if everything is visible.
 
     Joined letters, emoji and the spaces usual in a script count as visible.
@@ -134,7 +134,7 @@ def concealed(text: str) -> str:
     return ""
 
 
-def disguised(text: str) -> str:
+def describe_lookalike(text: str) -> str:
     """Return a description of the first word with letters that look like Latin ones; empty if there is none."""
     if text.isascii():
         return ""
@@ -173,12 +173,12 @@ def _list_deceptive(odd: re.Pattern[str], text: str) -> list[str]:
 def _is_deceptive(character: str) -> bool:
     """Return True for an invisible character. Unassigned ones do not count: a letter newer than Python's
     tables shows at least as a box."""
-    return unseen(character) and unicodedata.category(character) != "Cn"
+    return is_invisible(character) and unicodedata.category(character) != "Cn"
 
 
 def _reveal_character(match: re.Match[str]) -> str:
     character = match[0]
-    return f"<U+{ord(character):04X}>" if unseen(character) and character != "\t" else character
+    return f"<U+{ord(character):04X}>" if is_invisible(character) and character != "\t" else character
 
 
 def _is_mark(character: str) -> bool:
@@ -186,11 +186,11 @@ def _is_mark(character: str) -> bool:
 
 
 def _has_stacked_marks(run: str) -> bool:
-    """Return True if more than `MOST_MARKS` combining marks follow each other."""
+    """Return True if more than `MAX_COMBINING_MARKS` combining marks follow each other."""
     count = 0
     for character in run:
         count = count + 1 if _is_mark(character) else 0
-        if count > MOST_MARKS:
+        if count > MAX_COMBINING_MARKS:
             return True
     return False
 
@@ -208,7 +208,7 @@ def _limit_marks(run: str, *, reveal: bool) -> str:
     count = 0
     for character in run:
         count = count + 1 if _is_mark(character) else 0
-        if count <= MOST_MARKS:
+        if count <= MAX_COMBINING_MARKS:
             characters.append(character)
         elif reveal:
             characters.append(f"<U+{ord(character):04X}>")
@@ -233,7 +233,7 @@ def _latin_lookalike(character: str) -> str:
     return ""
 
 
-def printable(name: str) -> str:
+def escape_unprintable(name: str) -> str:
     """Return a path or name with unprintable and unencodable characters escaped."""
     text = name.encode("utf-8", "backslashreplace").decode()
     if text.isprintable():
@@ -241,6 +241,6 @@ def printable(name: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
-def counted(count: int, noun: str, many: str = "") -> str:
-    """Return a count with its noun: `1 file`, `3,000 files`; `many` is an irregular plural."""
-    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+def format_count(count: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun: `1 file`, `3,000 files`; `plural` is an irregular plural."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

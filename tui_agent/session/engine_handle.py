@@ -12,7 +12,7 @@ from typing import IO
 
 from tui_agent.config.options import SessionOptions
 
-TAIL = 4000
+STDERR_TAIL_BYTES = 4000
 
 
 class EngineHandle:
@@ -50,10 +50,10 @@ class EngineHandle:
             return False
         return True
 
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """Return the end of the engine's standard error."""
         size = self._errors.seek(0, 2)
-        self._errors.seek(max(0, size - TAIL))
+        self._errors.seek(max(0, size - STDERR_TAIL_BYTES))
         return self._errors.read().decode("utf-8", "replace").strip()
 
     def close(self, seconds: float) -> int | None:

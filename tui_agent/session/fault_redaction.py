@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.config.layers import environment, load
+from tui_agent.config.api_keys import Keys
+from tui_agent.config.layers import load_config, merge_environment
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.paths import find
-from tui_agent.config.secrets import Keys
+from tui_agent.config.paths import find_paths
 from tui_agent.config.settings import Config
 from tui_agent.errors import TuiAgentError
 from tui_agent.ports.redaction import RedactionOptions
@@ -21,32 +21,32 @@ from tui_agent.store.redaction.user_rules import configured_redactor
 
 def redaction_options(options: SessionOptions, config: Config, keys: Keys) -> RedactionOptions:
     """Return the redaction settings of one program start: its keys and the user's table."""
-    named = {profile.api_key_env for profile in config.models.values()} | dict(options.keys).keys()
+    named = {profile.api_key_env for profile in config.models.values()} | dict(options.typed_keys).keys()
     table, config_file = config.redaction, str(config.paths.user_config)
-    return RedactionOptions(keys.secrets(named), table.rules, table.allow, table.disable, config_file)
+    return RedactionOptions(keys.collect_secrets(named), table.rules, table.allow, table.disable, config_file)
 
 
-def known_redaction(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
+def load_redaction_options(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
     """Return the redaction settings for this folder. Raises `TuiAgentError` if the configuration cannot be read."""
     options = SessionOptions(cwd=cwd)
-    config = load(options, environ)
-    return redaction_options(options, config, Keys(environment(options, environ), config.paths.secrets))
+    config = load_config(options, environ)
+    return redaction_options(options, config, Keys(merge_environment(options, environ), config.paths.secrets))
 
 
 def _environment_keys(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
     """Return only the secrets of the environment, of a trusted `.env` and of the user's key store."""
-    variables = environment(SessionOptions(cwd=cwd), environ)
-    return RedactionOptions(Keys(variables, find(cwd, environ).secrets).secrets())
+    variables = merge_environment(SessionOptions(cwd=cwd), environ)
+    return RedactionOptions(Keys(variables, find_paths(cwd, environ).secrets).collect_secrets())
 
 
-def fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
+def build_fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
     """Return a redactor with as much of the configuration as can be read. Its errors are reported elsewhere."""
-    for read in (known_redaction, _environment_keys):
+    for read in (load_redaction_options, _environment_keys):
         with suppress(TuiAgentError, OSError):
             return configured_redactor(read(environ, cwd))
-    return Redactor(secrets=Keys(environ, cwd / "none").secrets())
+    return Redactor(secrets=Keys(environ, cwd / "none").collect_secrets())
 
 
-def without_secrets(text: str, environ: Mapping[str, str], cwd: Path) -> str:
+def redact_text(text: str, environ: Mapping[str, str], cwd: Path) -> str:
     """Return the text of an error without secrets."""
-    return fault_redactor(environ, cwd).text(text)
+    return build_fault_redactor(environ, cwd).redact_text(text)

@@ -14,23 +14,23 @@ from pathlib import Path
 from anyio import to_thread
 
 from tui_agent.errors import CheckpointError
-from tui_agent.folds.base import branch, fold
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointTaken
-from tui_agent.session.fork_workspace import STORE
-from tui_agent.store.forks import fork_point
-from tui_agent.store.reader import iterate_records
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.session.fork_workspace import STORE_NAME
+from tui_agent.store.forks import find_fork_point
+from tui_agent.store.log_reader import iterate_records
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 
-def records_until(folder: Path, at_seq: int) -> list[Record]:
+def read_records_until(folder: Path, at_seq: int) -> list[Record]:
     """Return the records up to an event, on its branch or not."""
     return list(takewhile(lambda record: record.seq <= at_seq, iterate_records(folder)))
 
 
 @dataclass(frozen=True, slots=True)
-class FilesThen:
+class FilesAtEvent:
     """The files of a session at an event: the checkpoint `commit` in `store`, or without one the present `workspace`.
 
     `note` tells the user if the files are not exactly those of the event.
@@ -42,19 +42,19 @@ class FilesThen:
     note: str = ""
 
 
-def files_then(folder: Path, at_seq: int) -> FilesThen:
+def find_files_at(folder: Path, at_seq: int) -> FilesAtEvent:
     """Return the source of a session's files at an event. Raises `StoreError` if there is no such event."""
-    owner = folder.parent / fork_point(folder, at_seq).parent_session / STORE
-    state = fold(SessionState(), branch(records_until(folder, at_seq)))
+    owner = folder.parent / find_fork_point(folder, at_seq).parent_session / STORE_NAME
+    state = fold(SessionState(), current_branch(read_records_until(folder, at_seq)))
     workspace = Path(state.workspace)
     if state.commit:
-        return FilesThen(workspace, owner, state.commit)
+        return FilesAtEvent(workspace, owner, state.commit)
     first = next((commit for commit in map(_baseline, iterate_records(folder)) if commit), "")
     if first:
         note = "There is no checkpoint before that event. The files are those from the start of the session."
-        return FilesThen(workspace, owner, first, note)
+        return FilesAtEvent(workspace, owner, first, note)
     note = "There is no checkpoint of that time. The files are the present files of the workspace."
-    return FilesThen(workspace, owner, "", note)
+    return FilesAtEvent(workspace, owner, "", note)
 
 
 def _baseline(record: Record) -> str:
@@ -65,7 +65,7 @@ def _baseline(record: Record) -> str:
             return ""
 
 
-async def add_folder(files: FilesThen, dest: Path) -> None:
+async def write_files(files: FilesAtEvent, dest: Path) -> None:
     """Write the files into an empty or new folder. A new folder is removed again if that fails.
 
     Files that checkpoints leave out (ignored and very large ones) are not written. Raises `CheckpointError`.
@@ -73,13 +73,13 @@ async def add_folder(files: FilesThen, dest: Path) -> None:
     existed = await to_thread.run_sync(dest.exists)
     try:
         if files.commit:
-            await GitShadow(files.store.parent, files.store).checkout(files.commit, dest)
+            await GitCheckpoints(files.store.parent, files.store).checkout(files.commit, dest)
             return
         with tempfile.TemporaryDirectory(prefix="tui-agent-fork-") as temporary:
-            shadow = GitShadow(files.workspace, Path(temporary) / STORE)
-            if shadow.unavailable:
+            shadow = GitCheckpoints(files.workspace, Path(temporary) / STORE_NAME)
+            if shadow.unavailable_reason:
                 raise CheckpointError(
-                    shadow.unavailable, hint="Leave --folder out, or copy the folder yourself."
+                    shadow.unavailable_reason, hint="Leave --folder out, or copy the folder yourself."
                 )
             baseline = await shadow.begin("")
             await shadow.checkout(baseline.commit if baseline is not None else shadow.head, dest)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_agent.errors import UsageError
-from tui_agent.folds.base import branch, fold
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import OpenCall
 from tui_agent.protocol.envelope import Envelope, Record
@@ -20,14 +20,14 @@ from tui_agent.protocol.ids import MAIN_AGENT, CallId
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class ForkStart:
     """The last event that a fork shares with its parent, and the fork's change."""
 
     at_seq: int
     change: ForkChange
 
 
-def beginning(records: Sequence[Record], at_seq: int, change: ForkChange) -> Beginning:
+def find_fork_start(records: Sequence[Record], at_seq: int, change: ForkChange) -> ForkStart:
     """Return where a fork with this change begins if the user names the event `at_seq`, the last of `records`.
 
     With `message`, the fork begins before the named event if that is a user message. With `result`, an event of a call
@@ -37,16 +37,16 @@ def beginning(records: Sequence[Record], at_seq: int, change: ForkChange) -> Beg
     if change.message is not None and change.result is not None:
         raise UsageError("A fork can replace a message or a tool result, not both.")
     if change.message is not None:
-        return Beginning(_before_message(records, at_seq), change)
+        return ForkStart(_before_message(records, at_seq), change)
     if change.result is None:
-        return Beginning(at_seq, change)
+        return ForkStart(at_seq, change)
     call_id = _call_id_at(records, at_seq) or _only_open_call(records, at_seq)
     start_seq = _before_result(records, call_id, at_seq)
     if call_id not in {call.call_id for call in _open_calls(records, start_seq)}:
         raise UsageError(
             f"The result of {call_id} cannot be replaced: it is not an open call of the main agent at event {start_seq}."
         )
-    return Beginning(start_seq, change.model_copy(update={"call_id": call_id}))
+    return ForkStart(start_seq, change.model_copy(update={"call_id": call_id}))
 
 
 def _before_message(records: Sequence[Record], at_seq: int) -> int:
@@ -77,7 +77,7 @@ def _call_id_at(records: Sequence[Record], at_seq: int) -> CallId | None:
 
 
 def _before_result(records: Sequence[Record], call_id: CallId, at_seq: int) -> int:
-    for record in branch(records):
+    for record in current_branch(records):
         match record:
             case Envelope(parent=int(parent), payload=ToolStarted(call_id=event_call_id, writes=True)) if (
                 event_call_id == call_id
@@ -93,7 +93,7 @@ def _before_result(records: Sequence[Record], call_id: CallId, at_seq: int) -> i
 
 
 def _open_calls(records: Sequence[Record], at_seq: int) -> list[OpenCall]:
-    until = branch([record for record in records if record.seq <= at_seq])
+    until = current_branch([record for record in records if record.seq <= at_seq])
     return [call for call in fold(SessionState(), until).open_calls if call.agent == MAIN_AGENT]
 
 

@@ -17,30 +17,34 @@ from anyio import to_thread
 from tui_agent.config.programs import find_program, safe_path
 from tui_agent.config.settings import CheckpointSettings
 from tui_agent.errors import UsageError
-from tui_agent.folds.base import branch, fold
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
-from tui_agent.store.reader import read_records
-from tui_agent.workspace.checkpoints.alternates import alternates_of, lines_of, where_gone
-from tui_agent.workspace.checkpoints.limits import Limits, limits_of
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
-from tui_agent.workspace.checkpoints.state import MAIN
+from tui_agent.store.log_reader import read_records
+from tui_agent.workspace.checkpoints.alternates import (
+    alternates_file,
+    describe_missing_folders,
+    read_alternates,
+)
+from tui_agent.workspace.checkpoints.checkpoint_limits import Limits, read_limits
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
+from tui_agent.workspace.checkpoints.store_state import MAIN_REF
 
-STORE = "checkpoints.git"
-LOST_NAMED = 8
-DEEPEST = 3
+STORE_NAME = "checkpoints.git"
+MAX_LOST_NAMED = 8
+MAX_BORROW_DEPTH = 3
 """Maximum chain of forks that borrow from one another: git follows five alternates, one for the user's repository."""
-LARGEST = Limits().file_bytes
+MAX_FILE_BYTES = Limits().file_bytes
 
 
-def state_of(folder: Path, at_seq: int | None = None) -> SessionStateView:
+def load_state(folder: Path, at_seq: int | None = None) -> SessionStateView:
     """Return the state at the end of a session's branch, or at an event on the branch that ends there."""
     if at_seq is None:
-        return fold(SessionState(), read_records(folder, skip_deltas=True, branch=True))
+        return fold(SessionState(), read_records(folder, skip_deltas=True, current_branch_only=True))
     until = [record for record in read_records(folder) if record.seq <= at_seq]
-    return fold(SessionState(), branch(until))
+    return fold(SessionState(), current_branch(until))
 
 
 def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
@@ -48,19 +52,19 @@ def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 
     Does nothing if there are no checkpoints. Raises OSError.
     """
-    objects, store = parent_folder / STORE / "objects", child_folder / STORE
-    commit = state_of(child_folder).commit
+    objects, store = parent_folder / STORE_NAME / "objects", child_folder / STORE_NAME
+    commit = load_state(child_folder).commit
     if not commit or not objects.is_dir():
         return
     for folder in ("objects/info", "objects/pack", "refs/heads"):
         (store / folder).mkdir(parents=True, exist_ok=True)
     store.chmod(0o700)
-    if _borrow_depth(parent_folder) < DEEPEST:
-        alternates_of(store).write_bytes(os.fsencode(objects.absolute()) + b"\n")
+    if _borrow_depth(parent_folder) < MAX_BORROW_DEPTH:
+        alternates_file(store).write_bytes(os.fsencode(objects.absolute()) + b"\n")
     else:
         _copy_objects(parent_folder, child_folder)
-    (store / MAIN).write_text(f"{commit}\n")
-    (store / "HEAD").write_text(f"ref: {MAIN}\n")
+    (store / MAIN_REF).write_text(f"{commit}\n")
+    (store / "HEAD").write_text(f"ref: {MAIN_REF}\n")
 
 
 def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
@@ -71,7 +75,7 @@ def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 
 def _copy_objects(parent_folder: Path, child_folder: Path) -> None:
     """Link or copy the parent's objects. Objects that the parent borrows are borrowed by the child directly."""
-    source, target = parent_folder / STORE / "objects", child_folder / STORE / "objects"
+    source, target = parent_folder / STORE_NAME / "objects", child_folder / STORE_NAME / "objects"
     for path in sorted(source.rglob("*")):
         inner = path.relative_to(source)
         if path.is_dir():
@@ -80,7 +84,7 @@ def _copy_objects(parent_folder: Path, child_folder: Path) -> None:
             _link(path, target / inner)
     lines = [*_borrowed_paths(child_folder), *_borrowed_paths(parent_folder)]
     remaining = [line for line in dict.fromkeys(lines) if line != _alternates_line(parent_folder)]
-    alternates = alternates_of(child_folder / STORE)
+    alternates = alternates_file(child_folder / STORE_NAME)
     draft = alternates.with_name("alternates.new")
     draft.write_bytes(b"".join(line + b"\n" for line in remaining))
     draft.replace(alternates)
@@ -98,19 +102,19 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _alternates_line(folder: Path) -> bytes:
-    return os.fsencode((folder / STORE / "objects").absolute())
+    return os.fsencode((folder / STORE_NAME / "objects").absolute())
 
 
 def _borrowed_paths(folder: Path) -> list[bytes]:
-    return [line for line in lines_of(folder / STORE / "objects") if line]
+    return [line for line in read_alternates(folder / STORE_NAME / "objects") if line]
 
 
 def _borrow_depth(folder: Path) -> int:
     """Return the length of the chain of sessions from which this one borrows."""
     depth, current = 0, folder
-    while depth <= DEEPEST:
+    while depth <= MAX_BORROW_DEPTH:
         object_folders = [Path(os.fsdecode(line)) for line in _borrowed_paths(current)]
-        lenders = [path.parent.parent for path in object_folders if path.parent.name == STORE]
+        lenders = [path.parent.parent for path in object_folders if path.parent.name == STORE_NAME]
         if not lenders:
             break
         depth, current = depth + 1, lenders[0]
@@ -119,24 +123,30 @@ def _borrow_depth(folder: Path) -> int:
 
 async def verify_checkpoints(folder: Path) -> list[str]:
     """Return sentences on defects of a session's checkpoints. Works without the workspace."""
-    state, own_commits = state_of(folder), _commits(folder)
-    if not (folder / STORE).is_dir():
-        return [f"Checkpoints: {folder / STORE} is missing; no files can be restored."] if own_commits else []
-    shadow = GitShadow(folder, folder / STORE)
-    if shadow.unavailable:
+    state, own_commits = load_state(folder), _commits(folder)
+    if not (folder / STORE_NAME).is_dir():
+        return (
+            [f"Checkpoints: {folder / STORE_NAME} is missing; no files can be restored."]
+            if own_commits
+            else []
+        )
+    shadow = GitCheckpoints(folder, folder / STORE_NAME)
+    if shadow.unavailable_reason:
         return []
     defects = await shadow.verify()
     # With a lender's objects missing, every commit would look lost: the defects say it already.
-    lender_missing = bool(await to_thread.run_sync(where_gone, folder / STORE)) and bool(defects)
-    lost = [] if lender_missing else await shadow.lost(own_commits)
+    lender_missing = bool(await to_thread.run_sync(describe_missing_folders, folder / STORE_NAME)) and bool(
+        defects
+    )
+    lost = [] if lender_missing else await shadow.find_lost(own_commits)
     if lost:
-        names = ", ".join(commit[:12] for commit in lost[:LOST_NAMED])
-        more = f" and {len(lost) - LOST_NAMED} more" if len(lost) > LOST_NAMED else ""
+        names = ", ".join(commit[:12] for commit in lost[:MAX_LOST_NAMED])
+        more = f" and {len(lost) - MAX_LOST_NAMED} more" if len(lost) > MAX_LOST_NAMED else ""
         defects.append(
             f"{len(lost)} of the log's checkpoints are lost ({names}{more}); their files cannot be restored"
         )
     if state.commit and not defects:
-        await shadow.files_at(state.commit)
+        await shadow.list_files(state.commit)
     return [f"Checkpoints: {line}." for line in defects]
 
 
@@ -153,10 +163,10 @@ def _commits(folder: Path) -> list[str]:
 
 async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[str]:
     """Return notes on a session's checkpoints that are no defects: objects that stay borrowed because of the quota."""
-    shadow = GitShadow(folder, folder / STORE, limits=limits_of(settings))
-    if shadow.unavailable or not (folder / STORE).is_dir():
+    shadow = GitCheckpoints(folder, folder / STORE_NAME, limits=read_limits(settings))
+    if shadow.unavailable_reason or not (folder / STORE_NAME).is_dir():
         return []
-    note = await shadow.borrowed()
+    note = await shadow.describe_borrowed()
     return [note] if note else []
 
 
@@ -167,16 +177,16 @@ async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) ->
     the checkpoint are removed, unless they are too large for checkpoints. Raises `UsageError` if git refuses,
     `CheckpointError`.
     """
-    top = (await users_git(workspace, "rev-parse", "--show-toplevel")).strip()
-    await users_git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")
+    top = (await run_user_git(workspace, "rev-parse", "--show-toplevel")).strip()
+    await run_user_git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")
     target = _same_folder_in(workspace, Path(top), dest)
     if not commit:
         return target
     with tempfile.TemporaryDirectory(dir=dest, prefix=".checkpoint-") as temporary:
-        shadow = GitShadow(workspace, store)
+        shadow = GitCheckpoints(workspace, store)
         await shadow.checkout(commit, Path(temporary))
         tracked = (
-            (await users_git(workspace, "-C", str(target), "ls-files", "-z")).split("\0")
+            (await run_user_git(workspace, "-C", str(target), "ls-files", "-z")).split("\0")
             if target.is_dir()
             else []
         )
@@ -192,7 +202,7 @@ def _overlay(files: Path, target: Path, tracked: Sequence[str]) -> None:
     for name in tracked:
         path = target / name
         is_folder = path.is_dir() and not path.is_symlink()  # an empty submodule
-        if not is_folder and not os.path.lexists(files / name) and path.lstat().st_size <= LARGEST:
+        if not is_folder and not os.path.lexists(files / name) and path.lstat().st_size <= MAX_FILE_BYTES:
             path.unlink()
             _drop_empty(path.parent, target)
     for inner, _, names in os.walk(files):
@@ -209,12 +219,12 @@ def _drop_empty(folder: Path, top: Path) -> None:
         folder = folder.parent
 
 
-QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+SAFE_OPTIONS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 _REPOSITORY_SCOPES = (b"local", b"worktree")
 _FILTER_OFF = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
 
 
-async def users_git(folder: Path, *args: str) -> str:
+async def run_user_git(folder: Path, *args: str) -> str:
     """Return git's output in this folder's repository, or, with `-C` first, in one of its work trees.
 
     Raises `UsageError` if git is missing or refuses.
@@ -224,11 +234,11 @@ async def users_git(folder: Path, *args: str) -> str:
         raise UsageError("The program `git` was not found.", hint="Install git, or leave out --worktree.")
     env = _environment(folder, os.environ)
     config_names = await _run(program, folder, env, "config", "--list", "--show-scope", "--name-only", "-z")
-    out = await _run(program, folder, {**env, **filters_off(config_names)}, *args)
+    out = await _run(program, folder, {**env, **filter_overrides(config_names)}, *args)
     return out.decode("utf-8", "surrogateescape")
 
 
-def filters_off(listed: bytes) -> dict[str, str]:
+def filter_overrides(listed: bytes) -> dict[str, str]:
     """Return variables that switch off every filter which the repository's own configuration defines.
 
     `listed` is git's list of scopes and names, each ended by NUL. Variables are used because a filter's name may
@@ -249,7 +259,7 @@ def filters_off(listed: bytes) -> dict[str, str]:
 
 
 async def _run(program: str, folder: Path, env: Mapping[str, str], *args: str) -> bytes:
-    process = await anyio.run_process((program, *QUIET, *args), cwd=folder, env=env, check=False)
+    process = await anyio.run_process((program, *SAFE_OPTIONS, *args), cwd=folder, env=env, check=False)
     if process.returncode:
         error_lines = process.stderr.decode("utf-8", "replace").strip().splitlines()
         raise UsageError(

@@ -13,7 +13,7 @@ from anyio import to_thread
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import StoreError
-from tui_agent.folds.session.snapshot import FORMAT, dumped
+from tui_agent.folds.session.snapshot import FORMAT, dump_snapshot
 from tui_agent.ports.clock import Ids
 from tui_agent.ports.environment import Sandbox
 from tui_agent.ports.log import Follower
@@ -22,8 +22,8 @@ from tui_agent.protocol.events.env import EnvStopped
 from tui_agent.protocol.events.session import RunFinished
 from tui_agent.protocol.ids import CommandId, RunId, SessionId
 from tui_agent.protocol.settings import SessionSettings
-from tui_agent.store.fold_cache import LONG, keep
-from tui_agent.store.log import SessionLog
+from tui_agent.store.fold_cache import MIN_EVENTS, save_fold
+from tui_agent.store.session_log import SessionLog
 
 
 class LocalSession:
@@ -45,7 +45,7 @@ class LocalSession:
         self._ids = ids
         self._run_id = run_id
         self._release = release
-        self.warm = warm
+        self.preload_client = warm
         """Imports the model client's libraries, which may take seconds. Call it in a thread, when idle."""
         self._reason: Literal["quit", "done", "signal", "switched"] = "quit"
         self._ended = anyio.Event()
@@ -70,7 +70,7 @@ class LocalSession:
     def sandbox(self) -> Sandbox:
         """The sandbox of its commands, for callers in the same process."""
         state = self._recorder.state
-        return Sandbox(state.sandbox, why_not=state.sandbox_why_not)
+        return Sandbox(state.sandbox, unavailable_reason=state.no_sandbox_reason)
 
     def submit(self, command: Command) -> CommandId:
         """Queue a command and return its id; a command without an id gets a new one."""
@@ -86,7 +86,7 @@ class LocalSession:
         return self._log.follow(after)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
-        """Return a blob's bytes. Raises `BlobMissing`."""
+        """Return a blob's bytes. Raises `BlobNotFound`."""
         return await to_thread.run_sync(self._log.blobs.read, blob_sha256)
 
     async def serve(self) -> None:
@@ -104,25 +104,25 @@ class LocalSession:
                 self._recorder.append(EnvStopped(environment="local", leftovers=leftovers))
             self._recorder.append(RunFinished(run_id=self._run_id, reason=self._reason))
             await self._recorder.commit()
-            await to_thread.run_sync(self.keep_fold)
+            await to_thread.run_sync(self.save_fold)
         except StoreError:
             pass  # the log ends at its last stored event: the next run sees a crash and repairs it
         finally:
             self._log.close()
             self._ended.set()
 
-    def keep_fold(self) -> None:
+    def save_fold(self) -> None:
         """Save the folds of a long log next to it, so that the next start need not read it. Not while it is written."""
         position = self._log.place
-        if position is None or position.seq < LONG:
+        if position is None or position.seq < MIN_EVENTS:
             return
-        fold = self._recorder.standing()
+        fold = self._recorder.snapshot()
         if fold is None:
             return
         with suppress(OSError):  # only a cache: without it the log is folded again
-            keep(self._log.folder, position, FORMAT, dumped(fold), self._log.ops)
+            save_fold(self._log.folder, position, FORMAT, dump_snapshot(fold), self._log.ops)
 
-    async def ended(self) -> None:
+    async def wait_until_ended(self) -> None:
         """Wait until the engine has released everything."""
         await self._ended.wait()
 

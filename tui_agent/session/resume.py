@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.engine.cleanup import close_calls, close_requests
-from tui_agent.engine.open_calls import unanswered
+from tui_agent.engine.open_calls import calls_awaiting_approval
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.tools.live_output import Printed
+from tui_agent.engine.tools.live_output import LiveOutputs
 from tui_agent.engine.user_shell import close_shell
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import fold
 from tui_agent.folds.context.turn_summaries import TurnSummaries, summary_text
-from tui_agent.folds.session.branches import Stretch, on_branch, stretches
-from tui_agent.folds.session.snapshot import FORMAT, Standing, loaded
+from tui_agent.folds.session.branches import Stretch, is_on_branch, stretches
+from tui_agent.folds.session.snapshot import FORMAT, Snapshot, load_snapshot
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.envelope import Envelope, Record
@@ -40,35 +40,35 @@ from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
 from tui_agent.protocol.ids import SessionId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import Effort, ModelInfo, SessionSettings
-from tui_agent.store.fold_cache import kept, rest
-from tui_agent.store.lineage import cut
-from tui_agent.store.log import SessionLog
-from tui_agent.store.reader import iterate_records
-from tui_agent.store.repair import EVENTS
+from tui_agent.store.fold_cache import load_fold, read_records_after
+from tui_agent.store.lineage import cut_stretches
+from tui_agent.store.log_reader import iterate_records
+from tui_agent.store.log_repair import EVENTS_FILE
+from tui_agent.store.session_log import SessionLog
 
-MAX_PARTIAL = 200_000
+MAX_PARTIAL_CHARS = 200_000
 _FORKED_TURN = "Forked in the middle of this turn."
 _FORKED_CALL = "The session was forked while this call ran, so its result is unknown. Check its effects before you run it again."
 
 
-class Unfinished:
+class UnfinishedHistory:
     """The end of a history: the records since the last turn or user command ended.
 
     A crash can only have left things open there, so the rest of a long history need not be kept in memory.
     """
 
-    def __init__(self, *, begun: bool = False) -> None:
-        """`begun`: there is earlier history that is not passed through, in which nothing was left open."""
+    def __init__(self, *, has_earlier_history: bool = False) -> None:
+        """`has_earlier_history`: there is earlier history that is not passed through, in which nothing was left open."""
         self.records: list[Record] = []
-        self.empty = not begun
+        self.is_empty = not has_earlier_history
         """True if there was no history at all."""
         self.root = ""
         """The workspace of the session's first environment; empty if none was recorded."""
 
-    def passing(self, history: Iterable[Record]) -> Iterator[Record]:
+    def track(self, history: Iterable[Record]) -> Iterator[Record]:
         """Yield the records unchanged while collecting the unfinished end."""
         for record in history:
-            self.empty = False
+            self.is_empty = False
             payload = record.payload if isinstance(record, Envelope) else None
             match payload:
                 case TurnFinished() | UserShellFinished():
@@ -81,7 +81,7 @@ class Unfinished:
             yield record
 
 
-def begin(
+def record_new_session(
     recorder: Recorder,
     run: RunStarted,
     *,
@@ -96,16 +96,16 @@ def begin(
         recorder.append(earlier)
 
 
-def take_up(
+def resume_session(
     recorder: Recorder,
     run: RunStarted,
     history: Sequence[Record],
     repaired: LogRepaired | None,
-    askable: BlobReader | None = None,
+    blobs_if_attended: BlobReader | None = None,
 ) -> None:
     """Record the first events of a later run, and close what the earlier run left open.
 
-    `history` must include at least the records of `Unfinished`. `askable` are the session's blobs if a user can be
+    `history` must include at least the records of `UnfinishedHistory`. `blobs_if_attended` are the session's blobs if a user can be
     asked: calls that waited for approval then stay open, with the calls of the same answer that have not started.
     """
     state = recorder.state
@@ -114,17 +114,17 @@ def take_up(
     if repaired is not None:
         recorder.append(repaired)
     recorder.append(run)
-    closed = _close_open_work(recorder, history, askable)
+    closed = _close_open_work(recorder, history, blobs_if_attended)
     if state.shell is not None:
         close_shell(recorder, state.shell, history)
     for job in state.jobs:
-        recorder.append(JobFinished(job_id=job.job_id, ended="lost"))
+        recorder.append(JobFinished(job_id=job.job_id, end="lost"))
     if state.turn_running:
         recorder.append(
             TurnFinished(
                 turn=state.turn,
                 reason="interrupted",
-                detail=_FORKED_TURN if state.forked is not None else "The program ended in this turn.",
+                detail=_FORKED_TURN if state.fork_changes is not None else "The program ended in this turn.",
                 duration_ms=_turn_duration_ms(state.turn_started_at, history),
             )
         )
@@ -133,16 +133,16 @@ def take_up(
 
 def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
     """End the open calls and requests, and return the number of calls. In a fork they are open without any error."""
-    printed, forked = Printed.recorded(history), recorder.state.forked
+    printed, forked = LiveOutputs.from_history(history), recorder.state.fork_changes
     if forked is None:
-        still_open = () if askable is None else unanswered(recorder, askable)
+        still_open = () if askable is None else calls_awaiting_approval(recorder, askable)
         ended = [call for call in recorder.state.open_calls if call not in still_open]
         closed = close_calls(recorder, ended, crashed=True, printed=printed)
-        close_requests(recorder, partials(history))
+        close_requests(recorder, partial_texts(history))
         return closed
-    answered = answer_call(recorder, forked)
+    answered = replace_call_result(recorder, forked)
     closed = close_calls(
-        recorder, crashed=True, why="the session was forked here", lost=_FORKED_CALL, printed=printed
+        recorder, crashed=True, why="the session was forked here", lost_message=_FORKED_CALL, printed=printed
     )
     close_requests(recorder, {})
     return answered + closed
@@ -155,21 +155,21 @@ def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> fl
         index for index, record in enumerate(envelopes) if isinstance(record.payload, SessionForked)
     ]
     last_at = next(
-        (record.at for record in reversed(envelopes[: fork_indexes[-1] if fork_indexes else None])), None
+        (record.time for record in reversed(envelopes[: fork_indexes[-1] if fork_indexes else None])), None
     )
     if started_at is None or last_at is None:
         return 0.0
     return round(max(0.0, last_at - started_at) * 1_000, 1)
 
 
-def partials(history: Sequence[Record]) -> dict[str, str]:
+def partial_texts(history: Sequence[Record]) -> dict[str, str]:
     """Return the partial text of every unfinished request, keyed by request id."""
     pieces: dict[str, list[str]] = {}
     for record in history:
         if not isinstance(record, Envelope):
             continue
         match record.payload:
-            case ModelDelta(request_id=request_id, part="text", text=text):
+            case ModelDelta(request_id=request_id, part_kind="text", text=text):
                 pieces.setdefault(request_id, []).append(text)
             case (
                 ModelResponded(request_id=request_id)
@@ -177,12 +177,12 @@ def partials(history: Sequence[Record]) -> dict[str, str]:
                 | ModelRetried(request_id=request_id)
             ):
                 pieces.pop(request_id, None)
-    return {request_id: "".join(texts)[:MAX_PARTIAL] for request_id, texts in pieces.items()}
+    return {request_id: "".join(texts)[:MAX_PARTIAL_CHARS] for request_id, texts in pieces.items()}
 
 
-def carried(folder: Path) -> SessionContextLoaded:
+def carry_over_summary(folder: Path) -> SessionContextLoaded:
     """Return the event that summarises the session in `folder`. Raises `UsageError` if that session has no messages."""
-    view = fold(TurnSummaries(), iterate_records(folder, branch=True))
+    view = fold(TurnSummaries(), iterate_records(folder, current_branch_only=True))
     summary = summary_text(view, folder.name)
     if not summary:
         raise UsageError(
@@ -191,38 +191,38 @@ def carried(folder: Path) -> SessionContextLoaded:
     return SessionContextLoaded(from_session=SessionId(folder.name), turns=len(view.turns), summary=summary)
 
 
-def earlier_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Standing, int] | None:
+def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, int] | None:
     """Return the cached fold of a log and its last event, if that event's history is the beginning of the branch `on`."""
-    cached = kept(log.folder, FORMAT)
-    standing = loaded(cached[1]) if cached is not None else None
-    if cached is None or standing is None or not on_branch(cached[0].seq, on):
+    cached = load_fold(log.folder, FORMAT)
+    standing = load_snapshot(cached[1]) if cached is not None else None
+    if cached is None or standing is None or not is_on_branch(cached[0].seq, on):
         return None
     seq = cached[0].seq
-    return (standing, seq) if cut(on, seq) == stretches(standing.branches.moves, seq) else None
+    return (standing, seq) if cut_stretches(on, seq) == stretches(standing.branches.moves, seq) else None
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """The history before this run: a cached fold (`kept`) and the records after it, or all records of the branch."""
+class StartingFold:
+    """The history before this run: a cached fold (`snapshot`) and the records after it, or all records of the branch."""
 
     history: Iterable[Record] = ()
-    kept: Standing | None = None
+    snapshot: Snapshot | None = None
 
     @classmethod
-    def of(cls, log: SessionLog) -> "Past":
+    def load(cls, log: SessionLog) -> "StartingFold":
         """Return the history of a log that was just opened. Raises OSError."""
-        cached = kept(log.folder, FORMAT)
-        if cached is not None and (standing := loaded(cached[1])) is not None:
-            history = rest(log.folder, cached[0], (log.folder / EVENTS).stat().st_size)
+        cached = load_fold(log.folder, FORMAT)
+        if cached is not None and (standing := load_snapshot(cached[1])) is not None:
+            history = read_records_after(log.folder, cached[0], (log.folder / EVENTS_FILE).stat().st_size)
             if history is not None:
                 return cls(history, standing)
-        return cls(iterate_records(log.folder, branch=True))
+        return cls(iterate_records(log.folder, current_branch_only=True))
 
 
 Resolve = Callable[[str, str, Effort | None], ModelInfo]
 
 
-def answer_call(recorder: Recorder, change: ForkChange) -> int:
+def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
     """Give the call whose result the fork replaces that result, if it is open. Return the number of calls, 0 or 1."""
     state = recorder.state
     call = next((call for call in state.open_calls if call.call_id == change.call_id), None)
@@ -243,12 +243,12 @@ def answer_call(recorder: Recorder, change: ForkChange) -> int:
     return 1
 
 
-def take_on_settings(recorder: Recorder, resolve: Resolve, *, model_given: bool) -> None:
+def apply_fork_settings(recorder: Recorder, resolve: Resolve, *, model_given: bool) -> None:
     """Set the model and the context mode that the fork was created with. Raises `ConfigError` as `resolve` does.
 
     `model_given`: the command line names a model, which takes precedence.
     """
-    change, known = recorder.state.forked, recorder.state.settings
+    change, known = recorder.state.fork_changes, recorder.state.settings
     if change is None or known is None:
         return
     if (change.model or change.reasoning_effort) and not model_given:

@@ -10,34 +10,34 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.engine.checkpoints.rewind import NOT_TAKEN, told
+from tui_agent.engine.checkpoints.rewind import NO_CHECKPOINT, plan_event
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.branches import Branches, stretches
 from tui_agent.folds.session.commits import Commits
 from tui_agent.protocol.events.files import CheckpointPlanned
-from tui_agent.session.fork_workspace import STORE, state_of
-from tui_agent.store.reader import read_records
-from tui_agent.workspace.checkpoints.borrowed_objects import borrow
-from tui_agent.workspace.checkpoints.limits import Limits
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.session.fork_workspace import STORE_NAME, load_state
+from tui_agent.store.log_reader import read_records
+from tui_agent.workspace.checkpoints.borrowed_objects import borrow_objects
+from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
-LOST = "The newest checkpoint is lost. Open the session to take a new one."
+CHECKPOINT_LOST = "The newest checkpoint is lost. Open the session to take a new one."
 
 
-async def planned(folder: Path, to_seq: int, limits: Limits) -> CheckpointPlanned:
+async def plan_revert(folder: Path, to_seq: int, limits: Limits) -> CheckpointPlanned:
     """Return the plan that `PlanRevert` would make in the open session. Raises `CheckpointError`, OSError."""
     newest, source, workspace = await run_sync(_find_commits, folder, to_seq)
-    if not source or not newest or not (folder / STORE).is_dir():
-        return CheckpointPlanned(to_seq=to_seq, unavailable=NOT_TAKEN)
+    if not source or not newest or not (folder / STORE_NAME).is_dir():
+        return CheckpointPlanned(to_seq=to_seq, unavailable=NO_CHECKPOINT)
     with tempfile.TemporaryDirectory(prefix="tui-agent-plan-") as temporary:
-        store = Path(temporary) / STORE
-        await run_sync(_copy_store, folder / STORE, store)
-        shadow = GitShadow(workspace, store, limits=limits, sessions=folder.parent)
-        if shadow.unavailable:
-            return CheckpointPlanned(to_seq=to_seq, unavailable=shadow.unavailable)
-        if not await shadow.look_on(newest):
-            return CheckpointPlanned(to_seq=to_seq, unavailable=LOST)
-        return told(to_seq, await shadow.plan(source))
+        store = Path(temporary) / STORE_NAME
+        await run_sync(_copy_store, folder / STORE_NAME, store)
+        shadow = GitCheckpoints(workspace, store, limits=limits, sessions=folder.parent)
+        if shadow.unavailable_reason:
+            return CheckpointPlanned(to_seq=to_seq, unavailable=shadow.unavailable_reason)
+        if not await shadow.load_read_only(newest):
+            return CheckpointPlanned(to_seq=to_seq, unavailable=CHECKPOINT_LOST)
+        return plan_event(to_seq, await shadow.plan_restore(source))
 
 
 def _find_commits(folder: Path, to_seq: int) -> tuple[str, str, Path]:
@@ -46,11 +46,11 @@ def _find_commits(folder: Path, to_seq: int) -> tuple[str, str, Path]:
     moves = fold(Branches(), records).moves
     commits = Commits()
     fold(commits, records)
-    state = state_of(folder)
-    return state.commit, commits.at(stretches(moves, to_seq)), Path(state.workspace)
+    state = load_state(folder)
+    return state.commit, commits.commit_on(stretches(moves, to_seq)), Path(state.workspace)
 
 
 def _copy_store(store: Path, copy: Path) -> None:
     """Copy a checkpoint store without its objects, which the copy borrows."""
     shutil.copytree(store, copy, ignore=lambda folder, _: ["objects"] if Path(folder) == store else [])
-    borrow(copy, store / "objects")
+    borrow_objects(copy, store / "objects")

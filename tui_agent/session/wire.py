@@ -33,7 +33,7 @@ LINE_LIMIT = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LockedNote:
     """The engine has locked the session and starts to fold it; the log file can be read up to `last_seq`."""
 
     session: str
@@ -42,22 +42,22 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedNote:
     """The engine has opened the session, whose last event is `last_seq`.
 
-    The log file has the events up to `stored` (-1 if it does not exist yet); the rest comes through the pipe.
+    The log file has the events up to `stored_seq` (-1 if it does not exist yet); the rest comes through the pipe.
     """
 
     session: str
     folder: str
     last_seq: int
-    stored: int
+    stored_seq: int
     pid: int
     new: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedNote:
     """The engine could not open the session."""
 
     error: str
@@ -70,7 +70,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class StorageFaultNote:
     """A storage error of the engine, which therefore cannot be in the log."""
 
     message: str
@@ -78,13 +78,13 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class ClosedNote:
     """The engine has released the session."""
 
     reason: str
 
 
-Note: TypeAlias = Held | Opened | Failed | Trouble | Closed
+Note: TypeAlias = LockedNote | OpenedNote | FailedNote | StorageFaultNote | ClosedNote
 FromEngine: TypeAlias = Note | Envelope | UnknownEvent
 
 
@@ -109,12 +109,12 @@ def record_line(record: Record) -> bytes:
 
 
 def note_line(note: Note) -> bytes:
-    """Return the line that sends a note to the app. The key is the lower-case class name (see `_NOTES`)."""
+    """Return the line that sends a note to the app. The key is the class name."""
     fields = {name: getattr(note, name) for name in note.__slots__}
-    return json.dumps({type(note).__name__.lower(): fields}).encode() + b"\n"
+    return json.dumps({type(note).__name__: fields}).encode() + b"\n"
 
 
-_NOTES: dict[str, type[Note]] = {note.__name__.lower(): note for note in get_args(Note)}
+_NOTES: dict[str, type[Note]] = {note.__name__: note for note in get_args(Note)}
 
 
 def read_line(line: bytes) -> FromEngine | None:
@@ -138,7 +138,7 @@ def _read_record(line: bytes) -> Envelope | UnknownEvent | None:
         raw = json.loads(line)
         return UnknownEvent(
             seq=raw["seq"],
-            at=raw["at"],
+            time=raw["time"],
             agent=raw["agent"],
             parent=raw["parent"],
             kind=raw["payload"]["kind"],

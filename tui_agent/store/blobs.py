@@ -14,14 +14,14 @@ from typing import Protocol
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from tui_agent.errors import BlobMissing, StoreError, StoreFull
+from tui_agent.errors import BlobNotFound, StoreError, StoreFull
 from tui_agent.ports.log import StoredFile
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
-from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder, sync_path, write_file
+from tui_agent.store.file_ops import FileOps, SystemFiles, advice_for, make_folder, sync_path, write_file
 
-TEXT_LIMIT = 8 * 1024
+MAX_INLINE_TEXT_BYTES = 8 * 1024
 """Most bytes of UTF-8 that a text may have to stay inside its event."""
-PREVIEW_LENGTH = 1_024
+PREVIEW_CHARS = 1_024
 
 TEXT_MARKER = frozenset(("blob_sha256", "size", "preview"))
 """Fields of the JSON object that replaces a long string."""
@@ -31,17 +31,17 @@ CONTAINER_MARKER = frozenset(("blob_json", "size", "preview"))
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class Redacting(Protocol):
+class RedactionFilter(Protocol):
     """Removes secrets before anything is stored (`redaction.redactor`). Readers of blobs do not need it."""
 
-    def text(self, text: str) -> str: ...
-    def content(self, data: bytes) -> bytes: ...
+    def redact_text(self, text: str) -> str: ...
+    def redact_content(self, data: bytes) -> bytes: ...
 
 
 class BlobStore:
     """The blobs of one session. Its readers and its single writer may use it from several threads.
 
-    `elders` returns the blob folders of a fork's parents; it is called when a blob is not in the session's
+    `parent_folders` returns the blob folders of a fork's parents; it is called when a blob is not in the session's
     own folder.
     """
 
@@ -49,19 +49,19 @@ class BlobStore:
         self,
         folder: Path,
         *,
-        redactor: Redacting | None = None,
+        redactor: RedactionFilter | None = None,
         ops: FileOps | None = None,
-        elders: Callable[[], Sequence[Path]] = tuple,
+        parent_folders: Callable[[], Sequence[Path]] = tuple,
     ) -> None:
         self._folder = folder
-        self._elders = elders
+        self._elders = parent_folders
         self._redactor = redactor
         self._ops: FileOps = ops or SystemFiles()
         self._known: set[str] = set()
         self._unsynced: set[str] = set()
         self._guard = Lock()
 
-    def put(self, data: bytes) -> str:
+    def put_bytes(self, data: bytes) -> str:
         """Store bytes unchanged and return their digest. Raises `StoreFull`."""
         digest = hashlib.sha256(data).hexdigest()
         if digest in self._known:
@@ -75,8 +75,8 @@ class BlobStore:
 
     def put_file(self, data: bytes) -> StoredFile:
         """Store a file's content with its secrets removed. Raises `StoreFull`."""
-        redacted = data if self._redactor is None else self._redactor.content(data)
-        blob = self.put(redacted)
+        redacted = data if self._redactor is None else self._redactor.redact_content(data)
+        blob = self.put_bytes(redacted)
         return StoredFile(blob, blob if redacted is data else hashlib.sha256(data).hexdigest())
 
     def _store(self, path: Path, data: bytes) -> None:
@@ -87,24 +87,24 @@ class BlobStore:
         except OSError as fault:
             raise StoreFull(
                 f"A text of {len(data)} bytes could not be stored in {self._folder}: {fault.strerror or fault}.",
-                hint=f"{advice(fault)}; everything in the log is kept.",
+                hint=f"{advice_for(fault)}; everything in the log is kept.",
             ) from fault
 
-    def keep(self, text: str) -> LongText:
+    def put_text(self, text: str) -> LongText:
         """Redact a text and return it unchanged if short, else store it as a `BlobText`."""
-        text = whole_characters(text if self._redactor is None else self._redactor.text(text))
-        return text if fits(text, TEXT_LIMIT) else self.keep_long(text)
+        text = replace_lone_surrogates(text if self._redactor is None else self._redactor.redact_text(text))
+        return text if fits_bytes(text, MAX_INLINE_TEXT_BYTES) else self.put_long_text(text)
 
-    def keep_long(self, text: str) -> BlobText:
+    def put_long_text(self, text: str) -> BlobText:
         """Store a text that is already redacted, whatever its length."""
         data = text.encode()
-        return BlobText(blob_sha256=self.put(data), size=len(data), preview=text[:PREVIEW_LENGTH])
+        return BlobText(blob_sha256=self.put_bytes(data), size=len(data), preview=text[:PREVIEW_CHARS])
 
     def read(self, blob_sha256: str) -> bytes:
-        """Return the bytes of a blob. Raises `BlobMissing` if it is missing or does not match its name."""
+        """Return the bytes of a blob. Raises `BlobNotFound` if it is missing or does not match its name."""
         data = self.find(blob_sha256)
         if data is None:
-            raise BlobMissing(
+            raise BlobNotFound(
                 f"The stored text {blob_sha256[:12]} is missing or damaged in {self._folder}.",
                 hint="The log itself is complete; only this text cannot be shown.",
             )
@@ -127,7 +127,7 @@ class BlobStore:
             return None
         return data if data is not None and hashlib.sha256(data).hexdigest() == blob_sha256 else None
 
-    def text(self, text: LongText) -> str:
+    def read_text(self, text: LongText) -> str:
         """Return the full text, wherever it is stored."""
         return text if isinstance(text, str) else self.read(text.blob_sha256).decode("utf-8", "replace")
 
@@ -135,7 +135,7 @@ class BlobStore:
         """Return JSON with every marker replaced by the string, object or list that it refers to."""
         resolved = self._resolve_value(data)
         if not isinstance(resolved, dict):
-            raise BlobMissing(
+            raise BlobNotFound(
                 "A stored JSON object is not an object.", hint="Its event cannot be shown completely."
             )
         return resolved
@@ -152,7 +152,7 @@ class BlobStore:
             return stored
         return {key: self._resolve_value(item) for key, item in value.items()}
 
-    def forget(self) -> None:
+    def forget_known(self) -> None:
         """Check again from now on which blobs exist, because some may have been removed."""
         with self._guard:
             self._known.clear()
@@ -172,7 +172,7 @@ class BlobStore:
                 self._sync_blob(digest)
             sync_path(self._ops, self._folder)
         except OSError as fault:
-            self.forget()
+            self.forget_known()
             raise StoreError(
                 f"Stored texts in {self._folder} could not be made durable: {fault.strerror or fault}.",
                 hint="Check the disk.",
@@ -198,7 +198,7 @@ class BlobStore:
             return None
 
 
-def fits(text: str, limit: int) -> bool:
+def fits_bytes(text: str, limit: int) -> bool:
     """Return True if a text has at most `limit` bytes of UTF-8."""
     # a character has at most four bytes, so most texts need not be encoded
     if len(text) * 4 <= limit:
@@ -206,7 +206,7 @@ def fits(text: str, limit: int) -> bool:
     return len(text) <= limit and len(text.encode("utf-8", "surrogatepass")) <= limit
 
 
-def whole_characters(text: str) -> str:
+def replace_lone_surrogates(text: str) -> str:
     """Replace every lone surrogate so that the text can be written as UTF-8."""
     if text.isascii():
         return text

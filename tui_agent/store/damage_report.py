@@ -6,53 +6,53 @@ Invariant: only reads; an intact log yields nothing.
 from collections.abc import Iterable
 from pathlib import Path
 
-from tui_agent.folds.text.labels import stepped_over, unknown_events
+from tui_agent.folds.text.labels import skipped_lines_notice, unknown_events_notice
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Record, UnknownEvent
-from tui_agent.store.chunks import pieces
-from tui_agent.store.line import version_of
-from tui_agent.store.lineage import Strand, lineage
-from tui_agent.store.scan import lines, order_of
+from tui_agent.store.lineage import HistoryPart, load_lineage
+from tui_agent.store.log_chunks import read_chunks
+from tui_agent.store.log_line import line_version
+from tui_agent.store.log_scan import intact_seq, split_lines
 
 _MAX_LISTED = 10
 
 
-def flaws(folder: Path, records: Iterable[Record]) -> list[str]:
+def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
     """Return one sentence for each problem of a session; `records` are the readable ones. Raises OSError."""
-    history = lineage(folder)
+    history = load_lineage(folder)
     problems: list[str] = []
     version = SCHEMA_VERSION
-    for strand in history.strands:
+    for strand in history.parts:
         bad, strand_version = _scan_strand(strand)
         version = max(version, strand_version)
         if bad:
             log = "the log" if strand is history.own else f"the log of {strand.folder.name}"
-            problems.append(f"{stepped_over(len(bad))} in {log}: {_format_numbers(bad)}.")
+            problems.append(f"{skipped_lines_notice(len(bad))} in {log}: {_format_numbers(bad)}.")
     unknown = [record for record in records if isinstance(record, UnknownEvent)]
-    newer = sum(record.newer for record in unknown)
+    newer = sum(record.is_newer_version for record in unknown)
     if version > SCHEMA_VERSION:
         problems.append(
             f"{folder.name} was written by a newer version of tui-agent (log version {version}, this one reads up to "
             f"{SCHEMA_VERSION}): {newer} {'event' if newer == 1 else 'events'} cannot be read."
         )
     if len(unknown) > newer:
-        problems.append(f"The log holds {unknown_events(len(unknown) - newer)}.")
+        problems.append(f"The log holds {unknown_events_notice(len(unknown) - newer)}.")
     return problems
 
 
-def _scan_strand(strand: Strand) -> tuple[list[int], int]:
+def _scan_strand(strand: HistoryPart) -> tuple[list[int], int]:
     """Return the damaged line numbers up to the last inherited event of a log, and its highest version."""
     damaged: list[int] = []
     version, number = SCHEMA_VERSION, 0
-    for piece in pieces(strand.folder):
-        for _, line in lines(piece):
+    for piece in read_chunks(strand.folder):
+        for _, line in split_lines(piece):
             number += 1
-            seq = order_of(line)
+            seq = intact_seq(line)
             if seq is None:
                 damaged.append(number)
             elif seq > strand.last:
                 return damaged, version
             else:
-                version = max(version, version_of(line))
+                version = max(version, line_version(line))
     return damaged, version
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
-from tui_agent.store.chunks import pieces
-from tui_agent.store.line import decode
+from tui_agent.store.log_chunks import read_chunks
+from tui_agent.store.log_line import decode_line
 
 _RELEVANT = re.compile(
     rb'"payload":\{"kind":"(permission\.decided|permission\.revoked|env\.started|tool\.called)"'
@@ -22,7 +22,7 @@ _CALLED = re.compile(rb',"call_id":"([^"]{1,200})","name":"([^"]{1,200})"')
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecisionRecord:
     """One decision with its context. `workspace` and `tool` are empty if the log does not contain them.
 
     `granted` are the rules the user had allowed before in this session and not revoked.
@@ -33,21 +33,23 @@ class Decided:
     workspace: str
     sandboxed: bool
     granted: tuple[str, ...]
-    said: PermissionDecided
+    event: PermissionDecided
 
 
-def decided_in(folder: Path) -> Iterator[Decided]:
+def find_decisions(folder: Path) -> Iterator[DecisionRecord]:
     """Yield the decisions of one log. Raises OSError."""
     tools: dict[bytes, bytes] = {}
     workspace, sandboxed, granted = "", False, dict[str, None]()
-    for piece in pieces(folder):
+    for piece in read_chunks(folder):
         for match in _RELEVANT.finditer(piece):
             if match[1] == b"tool.called":
                 called = _CALLED.match(piece, match.end())
                 if called is not None:
                     tools[called[1]] = called[2]
                 continue
-            record = decode(piece[piece.rfind(b"\n", 0, match.start()) + 1 : piece.find(b"\n", match.end())])
+            record = decode_line(
+                piece[piece.rfind(b"\n", 0, match.start()) + 1 : piece.find(b"\n", match.end())]
+            )
             payload = record.payload if isinstance(record, Envelope) else None
             if isinstance(payload, EnvStarted):
                 workspace, sandboxed = payload.root, bool(payload.sandbox)
@@ -55,6 +57,6 @@ def decided_in(folder: Path) -> Iterator[Decided]:
                 granted.pop(payload.rule, None)
             elif isinstance(record, Envelope) and isinstance(payload, PermissionDecided):
                 tool = tools.get(payload.call_id.encode(), b"").decode("utf-8", "replace")
-                yield Decided(record.seq, tool, workspace, sandboxed, tuple(granted), payload)
+                yield DecisionRecord(record.seq, tool, workspace, sandboxed, tuple(granted), payload)
                 if payload.decision == "allow" and payload.rule and payload.reach != "once":
                     granted[payload.rule] = None

@@ -15,21 +15,28 @@ from pydantic_core import to_json
 
 from tui_agent import __version__
 from tui_agent.protocol.envelope import Record
-from tui_agent.store.chunks import pieces_from
-from tui_agent.store.files import FileOps, write_file
-from tui_agent.store.line import LINE_LIMIT, intact
-from tui_agent.store.lineage import CRC_PLACE, blobs_of
-from tui_agent.store.repair import EVENTS
-from tui_agent.store.scan import NOTHING_YET, Sieve, Survey, ended_requests, seq_of, sifted
+from tui_agent.store.file_ops import FileOps, write_file
+from tui_agent.store.lineage import CRC_SLICE, open_blobs
+from tui_agent.store.log_chunks import read_chunk_range
+from tui_agent.store.log_line import MAX_LINE_BYTES, is_intact
+from tui_agent.store.log_repair import EVENTS_FILE
+from tui_agent.store.log_scan import (
+    EMPTY_SURVEY,
+    RecordFilter,
+    Survey,
+    filter_records,
+    find_ended_requests,
+    read_seq,
+)
 
-KEPT: Final = "fold.json"
-LONG: Final = 20_000
+CACHE_FILE: Final = "fold.json"
+MIN_EVENTS: Final = 20_000
 """Number of events from which caching a fold is worthwhile."""
 _HEAD_BYTES: Final = 4_096
 _MOVED: Final = b'"payload":{"kind":"session.head_moved"'
 
 
-class Place(NamedTuple):
+class LinePosition(NamedTuple):
     """The end of a line of the log: event `seq` with its checksum, byte `offset` and line number `lines`."""
 
     seq: int
@@ -45,7 +52,7 @@ class _Head:
     product: str
     format: int
     session: str
-    place: Place
+    place: LinePosition
     size: int
     crc: int
     own: int = 0
@@ -59,31 +66,31 @@ class _Head:
 _HEAD_ADAPTER = TypeAdapter(_Head)
 
 
-def keep(folder: Path, place: Place, format: int, data: bytes, ops: FileOps) -> None:
+def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: FileOps) -> None:
     """Write a fold as of one line of the log, replacing the previous one. Raises OSError and leaves the old
     one or none.
     """
     head = _Head(__version__, format, folder.name, place, len(data), zlib.crc32(data))
     head = replace(head, own=head.checksum())
-    write_file(ops, folder / KEPT, to_json(asdict(head)) + b"\n" + data, sync=False)
+    write_file(ops, folder / CACHE_FILE, to_json(asdict(head)) + b"\n" + data, sync=False)
 
 
-def known_of(folder: Path) -> Survey:
+def load_survey(folder: Path) -> Survey:
     """Return the survey implied by the cached fold: the log was read and checked up to its line."""
     try:
-        with (folder / KEPT).open("rb") as file:
+        with (folder / CACHE_FILE).open("rb") as file:
             head = _read_head(file, folder)
         if head is None or not _matches_log(folder, head.place):
-            return NOTHING_YET
+            return EMPTY_SURVEY
     except OSError:
-        return NOTHING_YET
+        return EMPTY_SURVEY
     return Survey(head.place.offset, head.place.seq, (), lines=head.place.lines)
 
 
-def kept(folder: Path, format: int) -> tuple[Place, bytes] | None:
+def load_fold(folder: Path, format: int) -> tuple[LinePosition, bytes] | None:
     """Return the cached fold and its place in the log; None if there is no usable one."""
     try:
-        with (folder / KEPT).open("rb") as file:
+        with (folder / CACHE_FILE).open("rb") as file:
             head = _read_head(file, folder)
             if head is None or head.product != __version__ or head.format != format:
                 return None
@@ -104,35 +111,35 @@ def _read_head(file: BinaryIO, folder: Path) -> _Head | None:
     return head if head.session == folder.name and head.own == head.checksum() else None
 
 
-def _matches_log(folder: Path, place: Place) -> bool:
+def _matches_log(folder: Path, place: LinePosition) -> bool:
     """Return True if the log has exactly this line at this place."""
-    with (folder / EVENTS).open("rb") as log:
-        start = max(0, place.offset - LINE_LIMIT)
+    with (folder / EVENTS_FILE).open("rb") as log:
+        start = max(0, place.offset - MAX_LINE_BYTES)
         log.seek(start)
         data = log.read(place.offset - start)
     if len(data) != place.offset - start or not data.endswith(b"\n"):
         return False
     line = data[data.rfind(b"\n", 0, -1) + 1 : -1]
-    return seq_of(line) == place.seq and intact(line) and line[CRC_PLACE] == place.crc.encode()
+    return read_seq(line) == place.seq and is_intact(line) and line[CRC_SLICE] == place.crc.encode()
 
 
-def rest(folder: Path, place: Place, size: int) -> Iterator[Record] | None:
+def read_records_after(folder: Path, place: LinePosition, size: int) -> Iterator[Record] | None:
     """Return the records after a line up to byte `size`, without the deltas of finished requests.
 
     None if the head was moved in between, because the cached fold is then not on the current branch. Raises
     OSError.
     """
     ended: set[bytes] = set()
-    for piece in pieces_from(folder, place.offset, size):
+    for piece in read_chunk_range(folder, place.offset, size):
         if _MOVED in piece:
             return None
-        ended |= ended_requests(piece)
-    return _read_after(folder, place, size, Sieve(frozenset(ended)))
+        ended |= find_ended_requests(piece)
+    return _read_after(folder, place, size, RecordFilter(frozenset(ended)))
 
 
-def _read_after(folder: Path, place: Place, size: int, sieve: Sieve) -> Iterator[Record]:
-    blobs, last = blobs_of(folder), place.seq
-    for piece in pieces_from(folder, place.offset, size):
-        for record in sifted(piece, blobs, sieve, last):
+def _read_after(folder: Path, place: LinePosition, size: int, sieve: RecordFilter) -> Iterator[Record]:
+    blobs, last = open_blobs(folder), place.seq
+    for piece in read_chunk_range(folder, place.offset, size):
+        for record in filter_records(piece, blobs, sieve, last):
             last = record.seq
             yield record

@@ -14,34 +14,34 @@ from pathlib import Path
 from pydantic_core import to_json
 
 from tui_agent.errors import StoreError
-from tui_agent.folds.session.branches import on_branch
+from tui_agent.folds.session.branches import is_on_branch
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.protocol.ids import MAIN_AGENT, SessionId
-from tui_agent.store.chunks import line_at, pieces
-from tui_agent.store.files import FOLDER_MODE, FileOps, sync_path, write_all, write_file
-from tui_agent.store.line import body, seal
-from tui_agent.store.lineage import CRC_PLACE, Origin, blobs_of, lineage, origin_of
-from tui_agent.store.payload import Shrinker
-from tui_agent.store.repair import EVENTS
-from tui_agent.store.scan import Sieve, sifted_lines
+from tui_agent.store.file_ops import FOLDER_MODE, FileOps, sync_path, write_all, write_file
+from tui_agent.store.lineage import CRC_SLICE, Origin, load_lineage, open_blobs, read_origin
+from tui_agent.store.log_chunks import find_line, read_chunks
+from tui_agent.store.log_line import encode_body, seal_line
+from tui_agent.store.log_repair import EVENTS_FILE
+from tui_agent.store.log_scan import RecordFilter, filter_lines
+from tui_agent.store.payload_shrinker import Shrinker
 
 _DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _WHOLE_PAYLOAD = re.compile(rb'"payload_blob":"([0-9a-f]{64})"')
 _MAX_PAYLOAD_BYTES = 63 * 1024
 
 
-def fork_point(folder: Path, at_seq: int) -> SessionForked:
+def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
     """Return the fork payload for an event of a session: it names the log that holds it. Raises `StoreError`."""
-    history = lineage(folder)
+    history = load_lineage(folder)
     if history.fault is not None:
         raise history.fault
-    for strand in history.strands:
-        event_line = line_at(strand.folder, at_seq) if at_seq >= 0 and at_seq <= strand.last else None
-        if event_line is not None and (strand.kept is None or on_branch(at_seq, strand.kept)):
+    for strand in history.parts:
+        event_line = find_line(strand.folder, at_seq) if at_seq >= 0 and at_seq <= strand.last else None
+        if event_line is not None and (strand.stretches is None or is_on_branch(at_seq, strand.stretches)):
             return SessionForked(
                 parent_session=SessionId(strand.folder.name),
                 at_seq=at_seq,
-                parent_crc=event_line[CRC_PLACE].decode("ascii"),
+                parent_crc=event_line[CRC_SLICE].decode("ascii"),
             )
     raise StoreError(
         f"The session {folder.name} has no event {at_seq} to fork from.",
@@ -51,44 +51,44 @@ def fork_point(folder: Path, at_seq: int) -> SessionForked:
 
 def write_fork(folder: Path, forked: SessionForked, at: float, shrinker: Shrinker, ops: FileOps) -> None:
     """Write the log of a fork; the caller holds the lock of its folder. Raises OSError, `StoreFull`."""
-    sync_path(ops, folder.parent / forked.parent_session / EVENTS)
+    sync_path(ops, folder.parent / forked.parent_session / EVENTS_FILE)
     raw = shrinker.prepare(forked, _MAX_PAYLOAD_BYTES)
     agent, name = to_json(MAIN_AGENT), to_json(folder.name)
-    line = seal(body(forked.at_seq + 1, at, name, agent, forked.at_seq, b"null", raw))
-    write_file(ops, folder / EVENTS, line, sync=True)
+    line = seal_line(encode_body(forked.at_seq + 1, at, name, agent, forked.at_seq, b"null", raw))
+    write_file(ops, folder / EVENTS_FILE, line, sync=True)
     sync_path(ops, folder.parent)
 
 
-def forks_of(folder: Path, others: Iterable[Path]) -> list[Path]:
+def find_forks(folder: Path, others: Iterable[Path]) -> list[Path]:
     """Return the sessions that refer to this session's log."""
-    return by_parent(others).get(folder.name, [])
+    return group_by_parent(others).get(folder.name, [])
 
 
-def by_parent(folders: Iterable[Path]) -> dict[str, list[Path]]:
+def group_by_parent(folders: Iterable[Path]) -> dict[str, list[Path]]:
     """Group the forks among these sessions by the id of their parent."""
     forks: dict[str, list[Path]] = {}
     for folder in sorted(folders):
-        origin = origin_of(folder)
+        origin = read_origin(folder)
         if origin is not None:
             forks.setdefault(origin.parent, []).append(folder)
     return forks
 
 
-def make_whole(folder: Path, ops: FileOps) -> None:
+def copy_inherited(folder: Path, ops: FileOps) -> None:
     """Copy a fork's inherited events and blobs into its own folder. The caller holds its lock.
 
     Blobs are copied first (as hard links if possible), then the log is replaced in one rename. Raises
     OSError, and `StoreError` if a parent is missing.
     """
-    history = lineage(folder)
+    history = load_lineage(folder)
     if history.fault is not None:
         raise history.fault
-    for digest in named_in(chain(_inherited_lines(folder), pieces(folder)), folder):
-        _copy_blob(digest, [strand.folder / "blobs" for strand in history.elders], folder / "blobs", ops)
+    for digest in find_digests(chain(_inherited_lines(folder), read_chunks(folder)), folder):
+        _copy_blob(digest, [strand.folder / "blobs" for strand in history.ancestors], folder / "blobs", ops)
     if (folder / "blobs").is_dir():
         sync_path(ops, folder / "blobs")
-    path = folder / EVENTS
-    draft = path.with_name(f".{EVENTS}.new")
+    path = folder / EVENTS_FILE
+    draft = path.with_name(f".{EVENTS_FILE}.new")
     fd = ops.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         for piece in _inherited_lines(folder):
@@ -107,10 +107,12 @@ def make_whole(folder: Path, ops: FileOps) -> None:
 def _inherited_lines(folder: Path) -> Iterator[bytes]:
     """Yield the lines that a fork inherits from its parents, unchanged."""
     last = -1
-    for strand in lineage(folder).elders:
-        for piece in pieces(strand.folder, after=last):
+    for strand in load_lineage(folder).ancestors:
+        for piece in read_chunks(strand.folder, after=last):
             inherited = []
-            for raw, record in sifted_lines(piece, blobs_of(strand.folder), Sieve(kept=strand.kept), last):
+            for raw, record in filter_lines(
+                piece, open_blobs(strand.folder), RecordFilter(stretches=strand.stretches), last
+            ):
                 last = record.seq
                 inherited.append(raw + b"\n")
             yield b"".join(inherited)
@@ -128,12 +130,12 @@ def _copy_blob(digest: str, elders: list[Path], own: Path, ops: FileOps) -> None
         write_file(ops, target, source.read_bytes(), sync=True)
 
 
-def named_in(log: Iterable[bytes], folder: Path) -> frozenset[str]:
+def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
     """Return the digests in a log's bytes, and in its payloads that are stored as blobs.
 
     Anything that looks like a digest counts: keeping a blob too many is harmless.
     """
-    blobs = blobs_of(folder)
+    blobs = open_blobs(folder)
     digests: set[bytes] = set()
     for piece in log:
         digests.update(_DIGEST.findall(piece))
@@ -150,25 +152,25 @@ class Relative:
     origin: Origin | None
 
 
-def family(folder: Path, folders: Iterable[Path]) -> tuple[Relative, ...]:
+def find_family(folder: Path, folders: Iterable[Path]) -> tuple[Relative, ...]:
     """Return a session's relatives among `folders`, and itself: the oldest available first, parents before
     forks.
     """
     oldest = folder
     visited = {folder.name}
-    while (origin := origin_of(oldest)) is not None:
-        if origin.parent in visited or not (origin.folder / EVENTS).is_file():
+    while (origin := read_origin(oldest)) is not None:
+        if origin.parent in visited or not (origin.folder / EVENTS_FILE).is_file():
             break
         visited.add(origin.parent)
         oldest = origin.folder
-    forks = by_parent(folders)
+    forks = group_by_parent(folders)
     relatives: dict[str, Relative] = {}
     pending = [oldest]
     while pending:
         current = pending.pop(0)
         if current.name not in relatives:
-            relatives[current.name] = Relative(current, origin_of(current))
+            relatives[current.name] = Relative(current, read_origin(current))
             pending.extend(forks.get(current.name, []))
     if folder.name not in relatives:
-        relatives[folder.name] = Relative(folder, origin_of(folder))
+        relatives[folder.name] = Relative(folder, read_origin(folder))
     return tuple(relatives.values())

@@ -11,59 +11,59 @@ from pathlib import Path
 from typing import Final
 
 from tui_agent.errors import StoreError
-from tui_agent.folds.session.branches import Move, Stretch, on_branch, stretches
+from tui_agent.folds.session.branches import HeadMove, Stretch, is_on_branch, stretches
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
 from tui_agent.protocol.ids import is_session_id
-from tui_agent.store.blobs import BlobStore, Redacting
-from tui_agent.store.chunks import first_line, line_at, lines_with
-from tui_agent.store.files import FileOps
-from tui_agent.store.line import decode, decode_payload, salvage
+from tui_agent.store.blobs import BlobStore, RedactionFilter
+from tui_agent.store.file_ops import FileOps
+from tui_agent.store.log_chunks import find_line, find_lines, read_first_line
+from tui_agent.store.log_line import decode_line, decode_payload, salvage_lines
 
-NEWEST: Final = 1 << 62
+MAX_SEQ: Final = 1 << 62
 """A number greater than that of every event."""
 _HEAD_MOVED = b'"payload":{"kind":"session.head_moved"'
-CRC_PLACE = slice(-10, -2)
+CRC_SLICE = slice(-10, -2)
 """Position of the checksum in a line without its newline."""
 
 
 @dataclass(frozen=True, slots=True)
-class Strand:
-    """One part of a history: the log in `folder`, limited to the stretches `kept` (None: all of it)."""
+class HistoryPart:
+    """One part of a history: the log in `folder`, limited to the stretches `stretches` (None: all of it)."""
 
     folder: Path
-    kept: tuple[Stretch, ...] | None = None
+    stretches: tuple[Stretch, ...] | None = None
 
     @property
     def last(self) -> int:
         """The newest event of this part."""
-        return self.kept[-1].last if self.kept else NEWEST
+        return self.stretches[-1].last if self.stretches else MAX_SEQ
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
     """The parts of a session's history, oldest first, its own last. `fault` says why older ones are missing."""
 
-    strands: tuple[Strand, ...]
-    moved: tuple[Move, ...] = ()
+    parts: tuple[HistoryPart, ...]
+    head_moves: tuple[HeadMove, ...] = ()
     """Head moves in all inherited parts, as far as they belong to the history."""
     fault: StoreError | None = None
 
     @property
-    def own(self) -> Strand:
+    def own(self) -> HistoryPart:
         """The part in the session's own log."""
-        return self.strands[-1]
+        return self.parts[-1]
 
     @property
-    def elders(self) -> tuple[Strand, ...]:
+    def ancestors(self) -> tuple[HistoryPart, ...]:
         """The parts in the logs of its parents."""
-        return self.strands[:-1]
+        return self.parts[:-1]
 
-    def branch(self, size: int | None = None) -> tuple[Stretch, ...] | None:
+    def current_branch(self, size: int | None = None) -> tuple[Stretch, ...] | None:
         """Return the stretches of the current branch (None: everything), for an own log of `size` bytes.
         Raises OSError.
         """
-        return branch_of((*self.moved, *moves(self.own.folder, size=size)))
+        return stretches_of_branch((*self.head_moves, *find_head_moves(self.own.folder, size=size)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,10 @@ class Origin:
     crc: str
 
 
-def origin_of(folder: Path) -> Origin | None:
+def read_origin(folder: Path) -> Origin | None:
     """Return where a session was forked from; None if it is not a fork."""
     try:
-        payload = decode_payload(first_line(folder))
+        payload = decode_payload(read_first_line(folder))
     except OSError:
         return None
     if not isinstance(payload, SessionForked):
@@ -89,68 +89,81 @@ def origin_of(folder: Path) -> Origin | None:
     return Origin(parent_folder, parent, payload.at_seq, payload.parent_crc)
 
 
-def moves(folder: Path, *, size: int | None = None) -> list[Move]:
+def find_head_moves(folder: Path, *, size: int | None = None) -> list[HeadMove]:
     """Return every move of the head in one log, up to byte `size`. Raises OSError.
 
     Found by searching the bytes, so that a branch is read without parsing the rest of the log.
     """
-    head_moves: list[Move] = []
+    head_moves: list[HeadMove] = []
     last = -1
-    for line in lines_with(folder, _HEAD_MOVED, size=size):
+    for line in find_lines(folder, _HEAD_MOVED, size=size):
         for record in _readable_records(line):
             if record.seq > last:
                 last = record.seq
                 payload = record.payload if isinstance(record, Envelope) else None
                 if isinstance(payload, SessionHeadMoved):
-                    move = Move(
-                        record.seq, record.at, payload.to_seq, payload.from_seq, payload.reason, payload.files
+                    move = HeadMove(
+                        record.seq,
+                        record.time,
+                        payload.to_seq,
+                        payload.from_seq,
+                        payload.reason,
+                        payload.files,
                     )
                     head_moves.append(move)
     return head_moves
 
 
 def _readable_records(line: bytes) -> Iterator[Record]:
-    record = decode(line)
-    candidates = [record] if record is not None else [decode(piece) for piece in salvage(line)]
+    record = decode_line(line)
+    candidates = [record] if record is not None else [decode_line(piece) for piece in salvage_lines(line)]
     return (candidate for candidate in candidates if candidate is not None)
 
 
-def branch_of(head_moves: Sequence[Move], last: int = NEWEST) -> tuple[Stretch, ...] | None:
+def stretches_of_branch(head_moves: Sequence[HeadMove], last: int = MAX_SEQ) -> tuple[Stretch, ...] | None:
     """Return the stretches of the branch that ends at `last`; None if everything up to there is on it."""
     return stretches(head_moves, last) if any(move.seq <= last for move in head_moves) else None
 
 
-def lineage(folder: Path) -> Lineage:
+def load_lineage(folder: Path) -> Lineage:
     """Return the parts of a session's history. Never raises: problems are in `fault`."""
     chain, fault = _origin_chain(folder)
     if not chain:
-        return Lineage((Strand(folder),), fault=fault)
-    head_moves: list[Move] = []
+        return Lineage((HistoryPart(folder),), fault=fault)
+    head_moves: list[HeadMove] = []
     inherited: tuple[Stretch, ...] = ()
     for origin in reversed(chain):
-        head_moves += moves(origin.folder)
-        inherited = branch_of(head_moves, origin.at_seq) or (Stretch(0, origin.at_seq),)
-        head_moves = [move for move in head_moves if on_branch(move.seq, inherited)]
-    elders = (Strand(origin.folder, cut(inherited, origin.at_seq)) for origin in reversed(chain))
-    return Lineage((*elders, Strand(folder)), tuple(head_moves), fault)
+        head_moves += find_head_moves(origin.folder)
+        inherited = stretches_of_branch(head_moves, origin.at_seq) or (Stretch(0, origin.at_seq),)
+        head_moves = [move for move in head_moves if is_on_branch(move.seq, inherited)]
+    elders = (
+        HistoryPart(origin.folder, cut_stretches(inherited, origin.at_seq)) for origin in reversed(chain)
+    )
+    return Lineage((*elders, HistoryPart(folder)), tuple(head_moves), fault)
 
 
-def stands(folder: Path, seq: int) -> bool:
+def has_event(folder: Path, seq: int) -> bool:
     """Return True if a session's history holds this event intact. Reads only the part of the log near it."""
-    strands = (part for part in lineage(folder).strands if part.kept is None or on_branch(seq, part.kept))
-    return any(line_at(strand.folder, seq) is not None for strand in strands)
+    strands = (
+        part
+        for part in load_lineage(folder).parts
+        if part.stretches is None or is_on_branch(seq, part.stretches)
+    )
+    return any(find_line(strand.folder, seq) is not None for strand in strands)
 
 
-def cut(kept: Sequence[Stretch], last: int) -> tuple[Stretch, ...]:
+def cut_stretches(stretches: Sequence[Stretch], last: int) -> tuple[Stretch, ...]:
     """Cut stretches off at `last`: a parent may continue with numbers that its fork uses too."""
-    return tuple(Stretch(stretch.first, min(stretch.last, last)) for stretch in kept if stretch.first <= last)
+    return tuple(
+        Stretch(stretch.first, min(stretch.last, last)) for stretch in stretches if stretch.first <= last
+    )
 
 
 def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
     """Return the origins up to a session that is not a fork, or the fault of a wrong or missing parent."""
     chain: list[Origin] = []
     child, previous_seq = folder, None
-    while (origin := origin_of(child)) is not None:
+    while (origin := read_origin(child)) is not None:
         fault = _check_origin(child, origin, previous_seq)
         if fault is not None:
             return chain, fault
@@ -168,12 +181,12 @@ def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> Stor
     if not is_session_id(parent) or (previous_seq is not None and origin.at_seq >= previous_seq):
         return _origin_error(child, parent, "which is impossible")
     try:
-        line = line_at(origin.folder, origin.at_seq)
+        line = find_line(origin.folder, origin.at_seq)
     except OSError:
         return _origin_error(child, parent, "which is missing")
     if line is None:
         return _origin_error(child, parent, f"whose event {origin.at_seq} is missing or damaged")
-    if line[CRC_PLACE].decode("ascii", "replace") != origin.crc:
+    if line[CRC_SLICE].decode("ascii", "replace") != origin.crc:
         return _origin_error(child, parent, f"whose event {origin.at_seq} is not the one it was forked from")
     return None
 
@@ -185,12 +198,19 @@ def _origin_error(child: Path, parent: str, why: str) -> StoreError:
     )
 
 
-def elder_blobs(folder: Path) -> Sequence[Path]:
+def ancestor_blob_folders(folder: Path) -> Sequence[Path]:
     """Return the blob folders of a session's parents."""
     chain, _ = _origin_chain(folder)
     return [origin.folder / "blobs" for origin in chain]
 
 
-def blobs_of(folder: Path, *, redactor: Redacting | None = None, ops: FileOps | None = None) -> BlobStore:
+def open_blobs(
+    folder: Path, *, redactor: RedactionFilter | None = None, ops: FileOps | None = None
+) -> BlobStore:
     """Return the blobs of a session: its own and, for reading, its parents'."""
-    return BlobStore(folder / "blobs", redactor=redactor, ops=ops, elders=cache(partial(elder_blobs, folder)))
+    return BlobStore(
+        folder / "blobs",
+        redactor=redactor,
+        ops=ops,
+        parent_folders=cache(partial(ancestor_blob_folders, folder)),
+    )

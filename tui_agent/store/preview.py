@@ -1,6 +1,6 @@
 """Bounded preview of a session: all of a short one, else its end and its first message.
 
-Invariant: no more than `most` bytes of a log are read, however long it is, and nothing of a long parent's.
+Invariant: no more than `max_bytes` bytes of a log are read, however long it is, and nothing of a long parent's.
 """
 
 from collections.abc import Sequence
@@ -10,22 +10,22 @@ from pathlib import Path
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.store.lineage import blobs_of, origin_of
-from tui_agent.store.reader import read_records, tail_bytes
-from tui_agent.store.repair import EVENTS
-from tui_agent.store.scan import records
+from tui_agent.store.lineage import open_blobs, read_origin
+from tui_agent.store.log_reader import read_records, read_tail_bytes
+from tui_agent.store.log_repair import EVENTS_FILE
+from tui_agent.store.log_scan import read_records_from
 
-MOST = 1024 * 1024
+MAX_BYTES = 1024 * 1024
 """Default limit of bytes read for a preview."""
 _HEAD = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Glimpse:
-    """Records of a preview. `first` is the first message if it is not among the `records`."""
+class SessionPreview:
+    """Records of a preview. `first` is the first message if it is not among the `read_records_from`."""
 
     records: Sequence[Record]
-    whole: bool
+    is_complete: bool
     first: Envelope | None = None
 
     @property
@@ -35,23 +35,29 @@ class Glimpse:
         return payload.text if isinstance(payload, UserMessageReceived) else ""
 
 
-def glimpse(folder: Path, size: int, *, most: int = MOST, own: bool = False) -> Glimpse:
-    """Preview a session whose log has `size` bytes; `own` leaves out its parents' events. Raises OSError."""
-    blobs = blobs_of(folder)
-    if size <= most and not own and _parents_size(folder, most) + size <= most:
-        return Glimpse(read_records(folder, skip_deltas=True), whole=True)
-    tail = list(records(tail_bytes(folder / EVENTS, most), blobs, skip_deltas=True))
-    return Glimpse(tail, whole=own and size <= most, first=_first_message(folder) if size > most else None)
+def read_preview(
+    folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_only: bool = False
+) -> SessionPreview:
+    """Preview a session whose log has `size` bytes; `own_only` leaves out its parents' events. Raises OSError."""
+    blobs = open_blobs(folder)
+    if size <= max_bytes and not own_only and _parents_size(folder, max_bytes) + size <= max_bytes:
+        return SessionPreview(read_records(folder, skip_deltas=True), is_complete=True)
+    tail = list(read_records_from(read_tail_bytes(folder / EVENTS_FILE, max_bytes), blobs, skip_deltas=True))
+    return SessionPreview(
+        tail,
+        is_complete=own_only and size <= max_bytes,
+        first=_first_message(folder) if size > max_bytes else None,
+    )
 
 
 def _parents_size(folder: Path, most: int) -> int:
-    """Return the total bytes of the logs that a fork inherits from, counted up to about `most`."""
+    """Return the total bytes of the logs that a fork inherits from, counted up to about `max_bytes`."""
     total, visited = 0, {folder}
-    while total <= most and (origin := origin_of(folder)) is not None and origin.folder not in visited:
+    while total <= most and (origin := read_origin(folder)) is not None and origin.folder not in visited:
         folder = origin.folder
         visited.add(folder)
         try:
-            total += (folder / EVENTS).stat().st_size
+            total += (folder / EVENTS_FILE).stat().st_size
         except OSError:
             break
     return total
@@ -59,9 +65,9 @@ def _parents_size(folder: Path, most: int) -> int:
 
 def _first_message(folder: Path) -> Envelope | None:
     """Return the first message if it is at the beginning of the log."""
-    with (folder / EVENTS).open("rb") as log:
+    with (folder / EVENTS_FILE).open("rb") as log:
         head = log.read(_HEAD)
-    for record in records(head, blobs_of(folder)):
+    for record in read_records_from(head, open_blobs(folder)):
         if isinstance(record, Envelope) and isinstance(record.payload, UserMessageReceived):
             return record
     return None

@@ -15,38 +15,38 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.parts import TextContent, TextPart
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.line import decode
-from tui_agent.store.lineage import blobs_of
-from tui_agent.store.scan import lines
+from tui_agent.store.lineage import open_blobs
+from tui_agent.store.log_line import decode_line
+from tui_agent.store.log_scan import split_lines
 
-SAID, SHOWN = 16_000, 2_000
+MAX_MESSAGE_CHARS, MAX_TOOL_CHARS = 16_000, 2_000
 """Most characters searched of a message, and of a tool's target or result."""
 _PAYLOAD = b'"payload":{"kind":"'
 _KINDS = (b"user.message", b"model.responded", b"tool.called", b"tool.finished", b"session.titled")
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchText:
     """The text of one event."""
 
     seq: int
-    at: float
+    time: float
     kind: str
     text: str
 
 
-def searched(piece: bytes, folder: Path) -> Iterator[Searched]:
+def extract_texts(piece: bytes, folder: Path) -> Iterator[SearchText]:
     """Yield the texts in the whole lines of a session's log."""
-    blobs = blobs_of(folder)
-    for _, line in lines(piece):
+    blobs = open_blobs(folder)
+    for _, line in split_lines(piece):
         start = line.find(_PAYLOAD) + len(_PAYLOAD)
         if not line.startswith(_KINDS, start):
             continue
-        record = decode(line, blobs)
+        record = decode_line(line, blobs)
         if isinstance(record, Envelope):
             text = _event_text(record, blobs)
             if text:
-                yield Searched(record.seq, record.at, record.payload.kind, text)
+                yield SearchText(record.seq, record.time, record.payload.kind, text)
 
 
 def _event_text(event: Envelope, blobs: BlobStore) -> str:
@@ -55,12 +55,12 @@ def _event_text(event: Envelope, blobs: BlobStore) -> str:
             return _load_text(text, blobs)
         case ModelResponded(parts=parts):
             texts = (_load_text(part.text, blobs) for part in parts if isinstance(part, TextPart))
-            return "\n".join(texts)[:SAID]
+            return "\n".join(texts)[:MAX_MESSAGE_CHARS]
         case ToolCalled(name=name, target=target):
-            return f"{name} {target}"[:SHOWN]
+            return f"{name} {target}"[:MAX_TOOL_CHARS]
         case ToolFinished(content=content):
             previews = (text_preview(piece.text) for piece in content if isinstance(piece, TextContent))
-            return "\n".join(previews)[:SHOWN]
+            return "\n".join(previews)[:MAX_TOOL_CHARS]
         case SessionTitled(title=title):
             return title
     return ""
@@ -70,4 +70,8 @@ def _load_text(text: LongText, blobs: BlobStore) -> str:
     if isinstance(text, str):
         return text
     data = blobs.find(text.blob_sha256)
-    return text.preview if data is None else data[: 4 * SAID].decode("utf-8", "replace")[:SAID]
+    return (
+        text.preview
+        if data is None
+        else data[: 4 * MAX_MESSAGE_CHARS].decode("utf-8", "replace")[:MAX_MESSAGE_CHARS]
+    )

@@ -25,14 +25,14 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnEnd, TurnFinished
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.chunks import pieces_from
-from tui_agent.store.line import decode, decode_payload, intact
-from tui_agent.store.scan import lines, seq_of
+from tui_agent.store.log_chunks import read_chunk_range
+from tui_agent.store.log_line import decode_line, decode_payload, is_intact
+from tui_agent.store.log_scan import read_seq, split_lines
 
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]
 """State of a session's newest turn: `open` has no end yet, `waiting` waits for the user; empty: unknown."""
 
-MOST: Final = 8 * 1024 * 1024
+MAX_BYTES: Final = 8 * 1024 * 1024
 """Most bytes counted for a list, so that it does not wait for a long log; the index counts the rest later."""
 _PAYLOAD = b'"payload":{"kind":"'
 _COST = re.compile(rb'"cost_usd":(-?[0-9][0-9.eE+-]*)')
@@ -57,7 +57,7 @@ _IN_TURN = (b"iteration.", b"user.message")
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class SessionStats:
     """Counts of a log's first `read_to` bytes. `cost_usd` is None if no price was known.
 
     `workspace` is the folder that the session moved to or was forked into; empty if it works where it began.
@@ -71,9 +71,9 @@ class Figures:
     read_to: int = 0
 
 
-def counted(piece: bytes, before: Figures, blobs: BlobStore) -> Figures:
+def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> SessionStats:
     """Return the counts extended by the next whole lines."""
-    turns, cost, title, workspace = before.turns, before.cost_usd, before.title, before.workspace
+    turns, cost, title, workspace = previous.turns, previous.cost_usd, previous.title, previous.workspace
     start, size = 0, len(piece)
     model_lines: list[bytes] = []
     while start < size:
@@ -82,7 +82,7 @@ def counted(piece: bytes, before: Figures, blobs: BlobStore) -> Figures:
         kind = piece.find(_PAYLOAD, start, end) + len(_PAYLOAD)
         if kind >= len(_PAYLOAD) and piece.startswith(_COUNTED, kind):
             line = piece[start:end]
-            if not intact(line):
+            if not is_intact(line):
                 pass
             elif piece.startswith(_TURN, kind):
                 turns += 1
@@ -99,19 +99,23 @@ def counted(piece: bytes, before: Figures, blobs: BlobStore) -> Figures:
                 cost = (cost or 0.0) + line_cost
         start = end + 1
     # Delegates send requests too; the main agent's newest one is nearly always among the last lines.
-    model = next((name for line in reversed(model_lines) if (name := _read_model(line, blobs))), before.model)
-    return Figures(turns, cost, title, model, workspace, before.read_to + size)
+    model = next(
+        (name for line in reversed(model_lines) if (name := _read_model(line, blobs))), previous.model
+    )
+    return SessionStats(turns, cost, title, model, workspace, previous.read_to + size)
 
 
-def figures(folder: Path, size: int, blobs: BlobStore, known: Figures | None = None) -> Figures | None:
+def count_log(
+    folder: Path, size: int, blobs: BlobStore, known: SessionStats | None = None
+) -> SessionStats | None:
     """Count a log of `size` bytes, continuing from `known`; None if that is too much at once."""
-    counts = known or Figures()
+    counts = known or SessionStats()
     if counts.read_to > size:
-        counts = Figures()
-    if size - counts.read_to > MOST:
+        counts = SessionStats()
+    if size - counts.read_to > MAX_BYTES:
         return None
-    for piece in pieces_from(folder, counts.read_to, size):
-        counts = counted(piece, counts, blobs)
+    for piece in read_chunk_range(folder, counts.read_to, size):
+        counts = count_lines(piece, counts, blobs)
     return replace(counts, cost_usd=None if counts.cost_usd is None else round(counts.cost_usd, 9))
 
 
@@ -122,7 +126,7 @@ def _read_title(line: bytes, blobs: BlobStore) -> str:
 
 def _read_workspace(line: bytes, blobs: BlobStore) -> str:
     match decode_payload(line, blobs):
-        case SessionForked(changed=changed):
+        case SessionForked(changes=changed):
             return changed.workspace
         case WorkspaceMoved(workspace=workspace):
             return workspace
@@ -142,13 +146,13 @@ def _read_cost(line: bytes, blobs: BlobStore) -> float | None:
     return payload.cost_usd if isinstance(payload, ModelResponded | ModelFailed) else None
 
 
-def outcome(data: bytes, blobs: BlobStore, *, whole: bool) -> tuple[Outcome, int | None]:
-    """Return the state of a session from its last lines; `whole` if these are all lines. Empty if unknown.
+def read_outcome(data: bytes, blobs: BlobStore, *, is_complete: bool) -> tuple[Outcome, int | None]:
+    """Return the state of a session from its last lines; `is_complete` if these are all lines. Empty if unknown.
 
     Undone turns are ignored. Also returns the `seq` where the current branch continues after a head move.
     """
     later, branch_end = _LaterLines(), None
-    for _, line in reversed(list(lines(data))):
+    for _, line in reversed(list(split_lines(data))):
         start = line.find(_PAYLOAD) + len(_PAYLOAD)
         if start < len(_PAYLOAD) or _is_undone(line, branch_end):
             continue
@@ -158,11 +162,11 @@ def outcome(data: bytes, blobs: BlobStore, *, whole: bool) -> tuple[Outcome, int
         turn_outcome = _line_outcome(line, start, later, blobs)
         if turn_outcome:
             return turn_outcome, branch_end
-    return later.ended or (("open" if later.has_content else "empty") if whole else ""), branch_end
+    return later.ended or (("open" if later.has_content else "empty") if is_complete else ""), branch_end
 
 
 def _is_undone(line: bytes, branch_end: int | None) -> bool:
-    seq = seq_of(line) if branch_end is not None else None
+    seq = read_seq(line) if branch_end is not None else None
     return branch_end is not None and (seq is None or seq > branch_end)
 
 
@@ -213,7 +217,7 @@ def _line_outcome(line: bytes, start: int, later: _LaterLines, blobs: BlobStore)
 
 
 def _read_model(line: bytes, blobs: BlobStore) -> str:
-    record = decode(line, blobs)
+    record = decode_line(line, blobs)
     if not isinstance(record, Envelope) or record.agent != MAIN_AGENT:
         return ""
     match record.payload:

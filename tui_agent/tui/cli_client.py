@@ -59,7 +59,7 @@ class CommandLine:
 def command_line(options: SessionOptions, environ: Mapping[str, str]) -> CommandLine:
     """Return the command line for the folders and keys of these options."""
     moved = {"TUI_AGENT_HOME": str(options.data_dir)} if options.data_dir is not None else {}
-    return CommandLine({**environ, **moved, **dict(options.keys)}, str(options.cwd))
+    return CommandLine({**environ, **moved, **dict(options.typed_keys)}, str(options.cwd))
 
 
 def place(options: SessionOptions) -> list[str]:

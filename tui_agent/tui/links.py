@@ -8,7 +8,7 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from tui_agent.protocol.unicode_text import concealed, revealed
+from tui_agent.protocol.unicode_text import describe_invisible, reveal_invisible
 
 _WEB: Final = re.compile(r"https?://[^\s\\<>\"`{}|^]+", re.IGNORECASE)
 _NETLOC: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:[/\\]*)([^/\\?#\s]*)")
@@ -31,8 +31,8 @@ def address_of(written: str) -> Address:
     start = _NETLOC.match(plain)
     if start is not None and start[2]:
         plain = start[1] + _encode_host(start[2]) + plain[start.end() :]
-    shown = revealed(plain, tabs=True).replace("\n", "<U+000A>")
-    if not _WEB.fullmatch(plain) or shown != plain or concealed(plain):
+    shown = reveal_invisible(plain, tabs=True).replace("\n", "<U+000A>")
+    if not _WEB.fullmatch(plain) or shown != plain or describe_invisible(plain):
         return Address(shown, "", opens=False)
     try:
         host = urlsplit(plain).hostname or ""
@@ -52,7 +52,7 @@ def _encode_host(netloc: str) -> str:
 
 
 def _encode_label(label: str) -> str:
-    if label.isascii() or concealed(label):
+    if label.isascii() or describe_invisible(label):
         return label
     try:
         return label.encode("idna").decode("ascii")

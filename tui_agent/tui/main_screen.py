@@ -17,7 +17,7 @@ from textual.worker import Worker, WorkerState
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action
 from tui_agent.tui.layout import Shape, shape
 from tui_agent.tui.panes.footer import Footer
@@ -272,7 +272,7 @@ class Frame(App[int]):
     def broke(self, name: str, error: BaseException) -> str:
         """Report a fault in the background, and return the notice; the app goes on."""
         # By name: only a fault needs it.
-        clean = import_module("tui_agent.session.fault_redaction").without_secrets
+        clean = import_module("tui_agent.session.fault_redaction").redact_text
         error_text = clean(repr(error), self.environ, self.options.cwd)
         notice = f"{name or 'Something'} failed: {error_text}. Run /doctor to see why."
         self.say(notice, "error")
@@ -290,7 +290,7 @@ class Frame(App[int]):
     def copy_text(self, text: str) -> None:
         """Copy a text, and say so."""
         if self.put_on_clipboard(text):
-            lines = counted(text.count("\n") + 1, "line")
+            lines = format_count(text.count("\n") + 1, "line")
             self.say(f"Copied {lines}.", "done")
         else:
             self.say("Too long for this terminal's clipboard. /session shows the path of the log.", "warning")

@@ -16,7 +16,7 @@ from rich.cells import cell_len, split_text
 from textual.content import Content
 from textual.style import Style
 
-from tui_agent.protocol.unicode_text import revealed, unpiled
+from tui_agent.protocol.unicode_text import limit_combining_marks, reveal_invisible
 
 TAB: Final = 4
 _MAX_CACHED: Final = 200
@@ -66,7 +66,7 @@ def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
     if _PLAIN.fullmatch(text) and not (reveal and "<" in text):
         return text
     if reveal:
-        text = revealed(text)
+        text = reveal_invisible(text)
     else:
         text = _remove_controls(text)
         text = text if text.isascii() else _fix_widths(text, _foreign())
@@ -92,7 +92,7 @@ def _fix_widths(text: str, find: _Foreign) -> str:
     text = find.joiners.sub("", find.emoji.sub("", text))
     if find.flags.search(text):
         text = text.translate(_FLAG_LETTERS)
-    text = unpiled(text)
+    text = limit_combining_marks(text)
     if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return text.translate(_replacements())

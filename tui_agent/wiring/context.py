@@ -11,16 +11,16 @@ from functools import partial
 from pydantic import BaseModel
 
 from tui_agent.context.instructions import InstructionFiles
-from tui_agent.context.skills import FOLDER, SkillShelf
+from tui_agent.context.skills import FOLDER, SkillStore
 from tui_agent.engine.middleware.instructions import Instructions
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.middleware.prompts import PromptTexts
 from tui_agent.engine.middleware.repo_map import RepoMapSection
 from tui_agent.engine.middleware.sections import prompt_sections
-from tui_agent.engine.middleware.skills import READ_SKILL, Skills, news
+from tui_agent.engine.middleware.skills import READ_SKILL, SkillsSection, skills_event
 from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.tools.access import why_not
+from tui_agent.engine.tools.access import denial_reason
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.delegate import Role
@@ -31,30 +31,30 @@ from tui_agent.ports.policy import Policy
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
-from tui_agent.store.log import SessionLog
-from tui_agent.wiring.base import Ground
+from tui_agent.store.session_log import SessionLog
 from tui_agent.wiring.repomap import SessionMaps
+from tui_agent.wiring.startup_context import StartupContext
 
 
-class Contributing:
+class ContextComposition:
     """Builds the middlewares and lookup services of one session."""
 
-    def __init__(self, base: Ground, recorder: Recorder, maps: SessionMaps) -> None:
+    def __init__(self, base: StartupContext, recorder: Recorder, maps: SessionMaps) -> None:
         self._base = base
         self._recorder = recorder
         self._maps = maps
-        self._shelf = SkillShelf(base.config.paths.config_dir / FOLDER, base.config.project)
+        self._shelf = SkillStore(base.config.paths.config_dir / FOLDER, base.config.project)
 
     @property
     def knowledge(self) -> Knowledge:
         """The lookup services for mentions and tools."""
-        return Knowledge(symbols=self._maps.defined, skills=self._shelf)
+        return Knowledge(symbols=self._maps.find_definitions, skills=self._shelf)
 
     @classmethod
-    def begun(cls, base: Ground, recorder: Recorder, maps: SessionMaps) -> "Contributing":
+    def create(cls, base: StartupContext, recorder: Recorder, maps: SessionMaps) -> "ContextComposition":
         """Find the skills, and record them if they differ from those that the session knows."""
         context = cls(base, recorder, maps)
-        event = news(context._shelf.records, recorder.state)
+        event = skills_event(context._shelf.records, recorder.state)
         if event is not None:
             recorder.append(event)
         return context
@@ -76,8 +76,8 @@ class Contributing:
         files = InstructionFiles(
             env,
             config.paths.config_dir,
-            project=not config.ignored,
-            may_read=lambda path, real: why_not(policy, recorder.state, env.root, path, real),
+            project=not config.ignored_files,
+            may_read=lambda path, real: denial_reason(policy, recorder.state, env.root, path, real),
         )
         return [
             *prompt_sections(texts, system, "bash", tools.names(), roles),
@@ -85,24 +85,24 @@ class Contributing:
                 files,
                 recorder.state_of,
                 partial(_record, recorder),
-                log.blobs.text,
-                partial(touched, tools, policy),
+                log.blobs.read_text,
+                partial(paths_of_call, tools, policy),
             ),
-            Skills(self._shelf, readable=READ_SKILL in tools.names()),
+            SkillsSection(self._shelf, readable=READ_SKILL in tools.names()),
             StuckNotice(lambda: recorder.state),
-            WorkingMemory(lambda: recorder.state, self._base.redactor.text),
+            WorkingMemory(lambda: recorder.state, self._base.redactor.redact_text),
             RepoMapSection(self._maps),
             *(offered.middleware for offered in loaded.middlewares),
         ]
 
 
-def touched(tools: ToolRegistry, policy: Policy, call: ToolCallPart) -> tuple[str, ...]:
+def paths_of_call(tools: ToolRegistry, policy: Policy, call: ToolCallPart) -> tuple[str, ...]:
     """Return the files and folders that a call's commands read or write."""
     tool = tools.get(call.name)
     args = None if tool is None else tools.parse(call.name, call.arguments)
     if tool is None or not isinstance(args, BaseModel):
         return ()
-    return policy.touched(tool.effects(args))
+    return policy.touched_paths(tool.effects(args))
 
 
 def _record(recorder: Recorder, payload: Payload, agent: AgentId) -> None:

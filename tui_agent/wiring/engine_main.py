@@ -20,26 +20,26 @@ from anyio import to_thread
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.commands import Close
-from tui_agent.session.fault_redaction import fault_redactor
+from tui_agent.session.fault_redaction import build_fault_redactor
 from tui_agent.session.local import LocalSession
 from tui_agent.session.wire import (
     LINE_LIMIT,
-    Closed,
-    Failed,
-    Held,
-    Opened,
-    Trouble,
+    ClosedNote,
+    FailedNote,
+    LockedNote,
+    OpenedNote,
+    StorageFaultNote,
     note_line,
     read_command,
     record_line,
 )
-from tui_agent.store.log import SessionLog
-from tui_agent.wiring.base import ground
-from tui_agent.wiring.session import session
+from tui_agent.store.session_log import SessionLog
+from tui_agent.wiring.session import open_session
+from tui_agent.wiring.startup_context import load_startup_context
 
-LAST_WORDS = 2.0
+LAST_EVENTS_TIMEOUT_S = 2.0
 """Seconds to wait for an app that no longer reads the last events."""
-LOOK_EVERY_S = 1.0
+PARENT_CHECK_INTERVAL_S = 1.0
 ORPHAN_GRACE_S = 3.0
 """Seconds for a session whose app is gone to close in order."""
 
@@ -66,7 +66,7 @@ def _end_with_parent(parent: int) -> None:
     """
     pause = threading.Event()
     while os.getppid() == parent:
-        pause.wait(LOOK_EVERY_S)
+        pause.wait(PARENT_CHECK_INTERVAL_S)
     pause.wait(ORPHAN_GRACE_S)
     os._exit(1)
 
@@ -98,8 +98,8 @@ async def _serve(pipes: Pipes) -> int:
     try:
         return await _serve_session(options, reader, writer)
     except TuiAgentError as error:
-        redact = fault_redactor(dict(os.environ), options.cwd).text
-        writer.write(note_line(Failed(type(error).__name__, redact(error.message), redact(error.hint))))
+        redact = build_fault_redactor(dict(os.environ), options.cwd).redact_text
+        writer.write(note_line(FailedNote(type(error).__name__, redact(error.message), redact(error.hint))))
         await writer.drain()
         return 2
     finally:
@@ -110,24 +110,26 @@ async def _serve_session(
     options: SessionOptions, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> int:
     def report_trouble(error: TuiAgentError) -> None:
-        redact = base.redactor.text
-        writer.write(note_line(Trouble(redact(error.message), redact(error.hint))))
+        redact = base.redactor.redact_text
+        writer.write(note_line(StorageFaultNote(redact(error.message), redact(error.hint))))
 
     def report_locked(log: SessionLog) -> None:
-        writer.write(note_line(Held(log.session, str(log.folder), log.last_seq)))
+        writer.write(note_line(LockedNote(log.session, str(log.folder), log.last_seq)))
 
-    base = ground(options)
-    async with session(options, base, report_trouble, report_locked) as opened:
-        last_seq, stored_seq = opened.log.last_seq, opened.log.stored_seq
-        note = Opened(opened.id, str(opened.log.folder), last_seq, stored_seq, os.getpid(), stored_seq < 0)
+    base = load_startup_context(options)
+    async with open_session(options, base, report_trouble, report_locked) as opened:
+        last_seq, stored_seq = opened.log.last_seq, opened.log.last_stored_seq
+        note = OpenedNote(
+            opened.id, str(opened.log.folder), last_seq, stored_seq, os.getpid(), stored_seq < 0
+        )
         writer.write(note_line(note))
         async with anyio.create_task_group() as group:
             group.start_soon(_send_events, opened, stored_seq, writer)
             group.start_soon(to_thread.run_sync, _preload, opened)
             await _take_commands(opened, reader)
-            await opened.ended()
-            group.cancel_scope.deadline = anyio.current_time() + LAST_WORDS
-    writer.write(note_line(Closed("done")))
+            await opened.wait_until_ended()
+            group.cancel_scope.deadline = anyio.current_time() + LAST_EVENTS_TIMEOUT_S
+    writer.write(note_line(ClosedNote("done")))
     try:
         await writer.drain()
     except ConnectionError:
@@ -137,14 +139,14 @@ async def _serve_session(
 
 def _preload(opened: LocalSession) -> None:
     """Import slow modules, and exempt them from garbage collection: one collection took longer than a policy decision."""
-    opened.warm()
+    opened.preload_client()
     gc.freeze()
 
 
 async def _send_events(opened: LocalSession, after: int, writer: asyncio.StreamWriter) -> None:
     follower = opened.follow(after)
     try:
-        while batch := await follower.next():
+        while batch := await follower.next_batch():
             writer.write(b"".join(record_line(record) for record in batch))
             await writer.drain()
     except ConnectionError:

@@ -11,29 +11,29 @@ import anyio
 from anyio import to_thread
 from pydantic_core import PydanticSerializationError, to_json
 
-from tui_agent.config.project_files import ProjectFiles, look
-from tui_agent.config.secrets import load
-from tui_agent.config.vendors import VENDORS
-from tui_agent.engine.recorder import Hook as Listener
+from tui_agent.config.api_keys import load_keys
+from tui_agent.config.project_files import ProjectFiles, read_project_files
+from tui_agent.config.providers import PROVIDERS
+from tui_agent.engine.recorder import EventListener as Listener
 from tui_agent.plugin_host.loader import LoadedPlugins
-from tui_agent.plugin_host.offers import OfferedAsked
+from tui_agent.plugin_host.offers import OfferedHookFunction
 from tui_agent.ports.environment import Environment
-from tui_agent.ports.hook import AskHook, Hook, HookAnswer, HookReply
+from tui_agent.ports.hook import Hook, HookAnswer, HookFunction, HookReply
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.wiring.base import Ground
-from tui_agent.workspace.local.hook_command import HookCommand, read_answer
+from tui_agent.wiring.startup_context import StartupContext
+from tui_agent.workspace.local.hook_command import HookCommand, parse_answer
 
-CHANGED = "The project's files changed since you trusted them. Run `tui-agent trust` to review them."
+PROJECT_CHANGED = "The project's files changed since you trusted them. Run `tui-agent trust` to review them."
 
 
-def hooks(base: Ground, loaded: LoadedPlugins, env: Environment) -> tuple[Hook, ...]:
+def build_hooks(base: StartupContext, loaded: LoadedPlugins, env: Environment) -> tuple[Hook, ...]:
     """Return all hooks in the order in which they are asked: the user's, the project's, plugins'."""
     variables = _hook_only_variables(base)
     project = base.config.project
     commands = []
     for hook, source in base.config.hooks:
-        ask: AskHook = HookCommand(env, hook.command, variables).ask
+        ask: HookFunction = HookCommand(env, hook.command, variables).ask
         if source == "project":
             if project is None:
                 continue
@@ -47,12 +47,16 @@ def hooks(base: Ground, loaded: LoadedPlugins, env: Environment) -> tuple[Hook, 
     return (*commands, *functions)
 
 
-def _hook_only_variables(base: Ground) -> dict[str, str]:
+def _hook_only_variables(base: StartupContext) -> dict[str, str]:
     """Return secret variables that the user's hooks get but an agent's commands do not: all but model providers' keys."""
     profile_keys = {profile.api_key_env for profile in base.config.models.values()}
-    stored = load(base.config.paths.secrets)
-    model_keys = profile_keys | stored.keys() | {name for vendor in VENDORS.values() for name in vendor.keys}
-    secrets = base.keys.secrets(profile_keys)
+    stored = load_keys(base.config.paths.secrets)
+    model_keys = (
+        profile_keys
+        | stored.keys()
+        | {name for vendor in PROVIDERS.values() for name in vendor.key_variables}
+    )
+    secrets = base.keys.collect_secrets(profile_keys)
     return {name: value for name, value in secrets.items() if name not in model_keys}
 
 
@@ -61,12 +65,12 @@ class _TrustedHook:
     """A project's hook, asked only while the project's files are those that were trusted."""
 
     project: ProjectFiles
-    inner: AskHook
+    inner: HookFunction
 
     async def ask(self, facts: JsonMap, time_limit_s: float) -> HookReply:
-        present = await to_thread.run_sync(look, self.project.folder)
+        present = await to_thread.run_sync(read_project_files, self.project.folder)
         if present.key != self.project.key:
-            return HookReply(fault=CHANGED)
+            return HookReply(fault=PROJECT_CHANGED)
         return await self.inner(facts, time_limit_s)
 
 
@@ -74,7 +78,7 @@ class _TrustedHook:
 class _PluginFunction:
     """A plugin's function as a hook."""
 
-    offered: OfferedAsked
+    offered: OfferedHookFunction
 
     async def ask(self, facts: JsonMap, time_limit_s: float) -> HookReply:
         target: Callable[[JsonMap], Awaitable[object]] = self.offered.target
@@ -97,13 +101,13 @@ def _check_answer(answer: object) -> HookReply:
         printed = to_json({**fields, "decision": fields["decision"] or None}, inf_nan_mode="constants")
     except (PydanticSerializationError, ValueError):
         return HookReply(fault="Its answer contains values that JSON cannot represent.")
-    checked = read_answer(printed)
+    checked = parse_answer(printed)
     if isinstance(checked, HookAnswer):
         return HookReply(checked)
     return HookReply(fault=f"Its answer is not valid: {checked}.")
 
 
-def listeners(loaded: LoadedPlugins) -> tuple[Listener, ...]:
+def build_listeners(loaded: LoadedPlugins) -> tuple[Listener, ...]:
     """Return a function that passes events to plugins' listeners, or nothing if there are no listeners."""
     active = list(loaded.hooks)
     if not active:

@@ -5,24 +5,24 @@ from pathlib import Path
 
 from tui_agent.errors import ConfigError
 from tui_agent.models.factory import NO_MODEL, ModelFactory
-from tui_agent.models.replay import Recording, recording
-from tui_agent.plugin_host.bundled import bundled
+from tui_agent.models.replay import RecordedAnswers, read_recording
+from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.settings import ModelInfo
-from tui_agent.store.lineage import blobs_of
-from tui_agent.store.sessions import SessionStore
-from tui_agent.wiring.base import Ground
+from tui_agent.store.lineage import open_blobs
+from tui_agent.store.session_store import SessionStore
 from tui_agent.wiring.plugins import load_plugins
+from tui_agent.wiring.startup_context import StartupContext
 
 
-def model_factory(base: Ground, loaded: LoadedPlugins | None = None) -> ModelFactory:
+def build_model_factory(base: StartupContext, loaded: LoadedPlugins | None = None) -> ModelFactory:
     """Return the factory of all models: of profiles, vendors, demos, recordings and plugins.
 
     `loaded` None: load the plugins.
     """
     loaded = loaded or load_plugins(base)
-    demos = bundled("demos")
+    demos = bundled_folder("demos")
     models = ModelFactory(
         base.config.models,
         base.keys,
@@ -35,11 +35,11 @@ def model_factory(base: Ground, loaded: LoadedPlugins | None = None) -> ModelFac
     return models
 
 
-def _load_recording(store: SessionStore, session_id: str) -> Recording:
-    return recording(store.read(session_id), blobs_of(store.folder(session_id)))
+def _load_recording(store: SessionStore, session_id: str) -> RecordedAnswers:
+    return read_recording(store.read(session_id), open_blobs(store.folder(session_id)))
 
 
-def client_for(models: ModelFactory, info: ModelInfo) -> ModelClient:
+def create_client(models: ModelFactory, info: ModelInfo) -> ModelClient:
     """Return a client for a model. Raises `ConfigError` if no model is set or it cannot be used."""
     if info.provider == NO_MODEL:
         raise ConfigError(

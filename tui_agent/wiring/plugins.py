@@ -3,47 +3,47 @@
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from tui_agent.config.notes import notes_folder
+from tui_agent.config.note_files import notes_folder
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.engine.model.agent import ModelAgent
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.errors import ConfigError, PluginError
-from tui_agent.plugin_host.bundled import bundled
-from tui_agent.plugin_host.copies import lay_out
+from tui_agent.plugin_host.bundled import bundled_folder
+from tui_agent.plugin_host.copies import copy_plugins
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.ports.agent import Agent
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.wiring.base import Ground
+from tui_agent.wiring.startup_context import StartupContext
 
 PROJECT_PLUGINS = f"{PROJECT_FOLDER}/plugins"
 
 
-def plugin_places(base: Ground) -> PluginPlaces:
+def plugin_places(base: StartupContext) -> PluginPlaces:
     """Return the folders in which plugins are searched."""
     paths, options = base.config.paths, base.options
     return PluginPlaces(
-        bundled=bundled("plugins"),
+        bundled=bundled_folder("plugins"),
         user=paths.config_dir / "plugins",
-        project=lay_out(base.config.project, PROJECT_PLUGINS, paths.trusted_copies),
+        project=copy_plugins(base.config.project, PROJECT_PLUGINS, paths.trusted_copies),
         extra=tuple(dict.fromkeys((*base.config.plugin_dirs, *options.plugin_dirs))),
         only_bundled=options.no_plugins,
         notes=notes_folder(base.config),
     )
 
 
-def outside_plugins(base: Ground) -> LoadedPlugins:
+def load_external_plugins(base: StartupContext) -> LoadedPlugins:
     """Load only the plugins that are not bundled with the product."""
     places = replace(plugin_places(base), bundled=None)
     return PluginHost(places, base.config.plugins_disabled).load()
 
 
-def load_plugins(base: Ground) -> LoadedPlugins:
+def load_plugins(base: StartupContext) -> LoadedPlugins:
     """Load all plugins that are not disabled."""
     return PluginHost(plugin_places(base), base.config.plugins_disabled).load()
 
 
-def tools_of(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[PluginFailed]]:
+def build_tool_registry(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[PluginFailed]]:
     """Return a registry of the plugins' tools, and the failures of tools that were refused."""
     registry = ToolRegistry()
     failed = []
@@ -55,7 +55,7 @@ def tools_of(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[PluginFailed]]:
     return registry, failed
 
 
-def agents_of(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
+def agent_factories(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
     """Return the agents' factories by name, the default agent included."""
     agents: dict[str, Callable[[], Agent]] = {"default": ModelAgent}
     for offered in loaded.agents:

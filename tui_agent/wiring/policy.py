@@ -16,60 +16,64 @@ from tui_agent.policy.rules.grammar import Rule
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.protocol.events.policy import Deed
-from tui_agent.wiring.base import Ground
+from tui_agent.protocol.events.policy import CommandEffects
+from tui_agent.wiring.startup_context import StartupContext
 
-RULES = "policy.toml"
-PROGRAMS = "programs.toml"
+RULES_FILE = "policy.toml"
+PROGRAMS_FILE = "programs.toml"
 
 
-def policy(base: Ground, tables: Sequence[OfferedPolicyTable] = ()) -> tuple[RulePolicy, list[PluginFailed]]:
+def build_policy(
+    base: StartupContext, tables: Sequence[OfferedPolicyTable] = ()
+) -> tuple[RulePolicy, list[PluginFailed]]:
     """Make the policy of this start from the user's rules and programs, a trusted project's, and the programs of plugins;
     also return the plugins whose tables were refused. Raises `ConfigError`."""
     catalog, refused = load_catalog(base, tables)
-    return make_policy(rules(base), base, catalog), refused
+    return make_policy(load_rules(base), base, catalog), refused
 
 
-class FollowingPolicy:
+class ReloadingPolicy:
     """The policy of an open session: it reloads the user's rules before each decision if their file changed.
 
     While the file cannot be read, the known rules that ask or deny still apply, and those that allow do not.
     """
 
-    def __init__(self, base: Ground, catalog: Catalog) -> None:
+    def __init__(self, base: StartupContext, catalog: Catalog) -> None:
         self._base = base
         self._catalog = catalog
-        self._path = base.config.paths.config_dir / RULES
+        self._path = base.config.paths.config_dir / RULES_FILE
         self._seen = _file_stamp(self._path)
-        self._policy = make_policy(rules(base), base, catalog)
+        self._policy = make_policy(load_rules(base), base, catalog)
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         """See `ports.policy`."""
         return self._reloaded().decide(tool, effects, facts)
 
-    def paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
+    def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
         """See `ports.policy`."""
-        return self._reloaded().paths(effects, granted)
+        return self._reloaded().decision_paths(effects, granted)
 
-    def deeds(self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts) -> tuple[Deed, ...]:
+    def describe_effects(
+        self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts
+    ) -> tuple[CommandEffects, ...]:
         """See `ports.policy`."""
-        return self._policy.deeds(effects, new, facts)
+        return self._policy.describe_effects(effects, new, facts)
 
-    def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+    def started_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
-        return self._policy.programs(effects)
+        return self._policy.started_programs(effects)
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
         return self._policy.git_folders(effects)
 
-    def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+    def written_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
-        return self._policy.written(effects)
+        return self._policy.written_paths(effects)
 
-    def touched(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+    def touched_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
-        return self._policy.touched(effects)
+        return self._policy.touched_paths(effects)
 
     def _reloaded(self) -> RulePolicy:
         """Return the policy, reloaded if the user's rule file changed."""
@@ -77,7 +81,7 @@ class FollowingPolicy:
         if stamp != self._seen:
             self._seen = stamp
             try:
-                new_rules = rules(self._base)
+                new_rules = load_rules(self._base)
             except ConfigError:
                 new_rules = tuple(rule for rule in self._policy.rules if rule.verdict != "allow")
             self._policy = make_policy(new_rules, self._base, self._catalog)
@@ -93,36 +97,36 @@ def _file_stamp(path: Path) -> tuple[int, int, int] | None:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def following(
-    base: Ground, tables: Sequence[OfferedPolicyTable] = ()
-) -> tuple[FollowingPolicy, list[PluginFailed]]:
-    """Make the policy of an open session; else as `policy`."""
+def build_reloading_policy(
+    base: StartupContext, tables: Sequence[OfferedPolicyTable] = ()
+) -> tuple[ReloadingPolicy, list[PluginFailed]]:
+    """Make the policy of an open session; else as `build_policy`."""
     catalog, refused = load_catalog(base, tables)
-    return FollowingPolicy(base, catalog), refused
+    return ReloadingPolicy(base, catalog), refused
 
 
-def make_policy(rule_list: Sequence[Rule], base: Ground, catalog: Catalog) -> RulePolicy:
+def make_policy(rule_list: Sequence[Rule], base: StartupContext, catalog: Catalog) -> RulePolicy:
     """Make a policy with these rules."""
     own = (str(base.config.paths.config_dir), str(base.store.root))
     return RulePolicy(rule_list, own=own, catalog=catalog)
 
 
-def rules(base: Ground) -> tuple[Rule, ...]:
+def load_rules(base: StartupContext) -> tuple[Rule, ...]:
     """Load the user's rules, and a trusted project's. Raises `ConfigError` that names the file and the rule."""
     paths, own = base.config.paths, base.config.project
-    trusted = None if own is None else own.own(RULES)
-    return all_rules(paths.config_dir / RULES, paths.project / PROJECT_FOLDER / RULES, trusted)
+    trusted = None if own is None else own.read_own(RULES_FILE)
+    return all_rules(paths.config_dir / RULES_FILE, paths.project / PROJECT_FOLDER / RULES_FILE, trusted)
 
 
 def load_catalog(
-    base: Ground, tables: Sequence[OfferedPolicyTable] = ()
+    base: StartupContext, tables: Sequence[OfferedPolicyTable] = ()
 ) -> tuple[Catalog, list[PluginFailed]]:
     """Load the program tables of the product, the user, a trusted project and plugins."""
     paths, own = base.config.paths, base.config.project
-    layers = _user_layer(paths.config_dir / PROGRAMS)
-    trusted = None if own is None else own.own(PROGRAMS)
+    layers = _user_layer(paths.config_dir / PROGRAMS_FILE)
+    trusted = None if own is None else own.read_own(PROGRAMS_FILE)
     if trusted is not None:
-        layers.append(Layer("project", str(paths.project / PROJECT_FOLDER / PROGRAMS), trusted))
+        layers.append(Layer("project", str(paths.project / PROJECT_FOLDER / PROGRAMS_FILE), trusted))
     refused = []
     for offered in tables:
         layer = Layer("plugin", f"the plugin {offered.owner} ({offered.path.name})", offered.text)

@@ -12,17 +12,17 @@ from anyio import CapacityLimiter, to_thread
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.path_kind import is_test
-from tui_agent.config.paths import beside_sessions
+from tui_agent.config.paths import local_repo_maps
 from tui_agent.config.settings import Config
-from tui_agent.context.repomap.repository_map import RepoMap, Showing
+from tui_agent.context.repomap.repository_map import RepoMap, Visibility
 from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.places.visibility import may_hold_secrets, rules_digest
-from tui_agent.ports.knowledge import SymbolPlace
+from tui_agent.ports.knowledge import SymbolLocation
 from tui_agent.ports.redaction import RedactionOptions
-from tui_agent.ports.repomap import MapLanguage, MapShown, MapWish
+from tui_agent.ports.repomap import MapLanguage, MapRequest, RenderedMap
 
-PATIENCE_S = 1.5
+MAX_SYMBOL_WAIT_S = 1.5
 """Maximum wait of a message for the symbols that it mentions."""
 
 
@@ -31,7 +31,7 @@ def index_folder(options: SessionOptions, config: Config) -> Path:
 
     The second keeps a demo from leaving anything behind.
     """
-    return config.paths.repo_maps if options.data_dir is None else beside_sessions(options.data_dir)
+    return config.paths.repo_maps if options.data_dir is None else local_repo_maps(options.data_dir)
 
 
 class SessionMaps:
@@ -47,20 +47,20 @@ class SessionMaps:
         self._map = RepoMap(
             workspace,
             cache_folder,
-            showing=Showing(
+            showing=Visibility(
                 lambda path: not may_hold_secrets(path), rules_digest(), redaction or RedactionOptions()
             ),
             languages=languages,
         )
         self._limiter = CapacityLimiter(1)
-        self._late: MapShown | None = None
+        self._late: RenderedMap | None = None
         self._is_rendering = False
 
-    async def shown(self, wish: MapWish) -> MapShown:
+    async def render(self, wish: MapRequest) -> RenderedMap:
         """See `ports.repomap.RepoMaps`. The thread of a cancelled call runs to its end."""
         return await to_thread.run_sync(self._render, wish, abandon_on_cancel=True, limiter=self._limiter)
 
-    async def soon(self, wish: MapWish, seconds: float) -> MapShown | None:
+    async def render_within(self, wish: MapRequest, seconds: float) -> RenderedMap | None:
         """See `ports.repomap.RepoMaps`."""
         if self._is_rendering:
             return None
@@ -73,13 +73,13 @@ class SessionMaps:
             return rendered
         return None
 
-    def late(self) -> MapShown | None:
+    def take_late_map(self) -> RenderedMap | None:
         """See `ports.repomap.RepoMaps`."""
         rendered, self._late = self._late, None
         return rendered
 
-    def _render_late(self, wish: MapWish) -> MapShown:
-        """Render a map and keep it for `late`, in case `soon` no longer waits for it."""
+    def _render_late(self, wish: MapRequest) -> RenderedMap:
+        """Render a map and keep it for `take_late_map`, in case `render_within` no longer waits for it."""
         self._is_rendering = True
         try:
             rendered = self._late = self._render(wish)
@@ -87,18 +87,18 @@ class SessionMaps:
         finally:
             self._is_rendering = False
 
-    async def defined(self, name: str) -> list[SymbolPlace] | None:
-        """Return the definitions of a name, the most likely file first, tests last; None if `PATIENCE_S` is over.
+    async def find_definitions(self, name: str) -> list[SymbolLocation] | None:
+        """Return the definitions of a name, the most likely file first, tests last; None if `MAX_SYMBOL_WAIT_S` is over.
 
         Of `Class.method` the last part is searched.
         """
-        with anyio.move_on_after(PATIENCE_S):
+        with anyio.move_on_after(MAX_SYMBOL_WAIT_S):
             return await to_thread.run_sync(
                 self._find_definitions, name, abandon_on_cancel=True, limiter=self._limiter
             )
         return None
 
-    def _find_definitions(self, name: str) -> list[SymbolPlace] | None:
+    def _find_definitions(self, name: str) -> list[SymbolLocation] | None:
         owner, _, last_name = name.replace("::", ".").rpartition(".")
         try:
             view = self._map.map(last_name)
@@ -113,13 +113,13 @@ class SessionMaps:
         if not matches and view.partial:
             return None
         matches.sort(key=lambda match: is_test(match[1]))
-        return [SymbolPlace(last_name, path, symbol.line, symbol.end) for symbol, path in matches]
+        return [SymbolLocation(last_name, path, symbol.line, symbol.end) for symbol, path in matches]
 
     async def aclose(self) -> None:
         """Stop building the index."""
         await to_thread.run_sync(self._map.close)
 
-    def _render(self, wish: MapWish) -> MapShown:
+    def _render(self, wish: MapRequest) -> RenderedMap:
         started = time.perf_counter()
         view: MapView = self._map.map(
             wish.query,
@@ -129,7 +129,7 @@ class SessionMaps:
             hidden=wish.hidden,
             recent=wish.recent,
         )
-        return MapShown(
+        return RenderedMap(
             text=view.text,
             tokens=view.tokens,
             files=tuple(file.path for file in view.files),

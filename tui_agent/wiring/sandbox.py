@@ -3,29 +3,29 @@
 import os
 from pathlib import Path
 
-from tui_agent.config.paths import find, private_data
+from tui_agent.config.paths import find_paths, private_folders
 from tui_agent.policy.places.sandbox_places import (
     guarded_outside,
     guarded_places,
     steering_names,
 )
 from tui_agent.policy.places.visibility import may_hold_secrets
-from tui_agent.wiring.base import Ground
+from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.sandbox import detection as detect
 from tui_agent.workspace.sandbox.confinement import Confinement
-from tui_agent.workspace.sandbox.detection import Found
+from tui_agent.workspace.sandbox.detection import SandboxSupport
 from tui_agent.workspace.sandbox.mounts import Bounds
 
-OFF = Found(why_not="It is turned off in config.toml ([sandbox] mode).")
+TURNED_OFF = SandboxSupport(why_not="It is turned off in config.toml ([sandbox] mode).")
 
 
-def look(base: Ground) -> None:
+def start_detection(base: StartupContext) -> None:
     """Start the detection of sandbox programs in the background, unless the sandbox is turned off."""
     if base.config.sandbox.mode == "auto":
-        detect.begin()
+        detect.start_detection()
 
 
-def confinement(base: Ground, workspace: Path) -> Confinement:
+def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
     """Return the sandbox for a workspace's commands, or the reason why there is none. Waits for the detection."""
     config, paths = base.config, base.config.paths
     home = os.path.expanduser("~")  # noqa: PTH111 - an unknown home stays as written
@@ -35,26 +35,26 @@ def confinement(base: Ground, workspace: Path) -> Confinement:
         root=os.path.realpath(workspace),
         home=home,
         hidden=(*guarded.hidden, str(paths.secrets), *map(str, _private_paths(base))),
-        kept=guarded.kept,
+        read_only=guarded.kept,
         absent=guarded.absent,
-        own=own_folders,
+        own_folders=own_folders,
         writable=tuple(map(str, config.sandbox.writable)),
-        trees=guarded.trees,
-        guarded=guarded_outside(own_folders),
-        secret=may_hold_secrets,
+        guarded_folders=guarded.trees,
+        is_guarded=guarded_outside(own_folders),
+        is_secret=may_hold_secrets,
         readable=config.sandbox.readable,
         steering=steering_names(),
     )
-    detected = detect.found() if config.sandbox.mode == "auto" else OFF
+    detected = detect.detect_sandbox() if config.sandbox.mode == "auto" else TURNED_OFF
     return Confinement(detected, bounds, config.data_dir / "sandbox")
 
 
-def _private_paths(base: Ground) -> tuple[Path, ...]:
+def _private_paths(base: StartupContext) -> tuple[Path, ...]:
     """Return the private paths of all data folders that may be in use.
 
     Stored sessions contain files of the past, including those with secrets.
     """
     usual = {name: value for name, value in os.environ.items() if name != "TUI_AGENT_HOME"}
     cwd = base.options.cwd
-    folders = (base.config.data_dir, find(cwd, os.environ).data_dir, find(cwd, usual).data_dir)
-    return tuple(path for folder in dict.fromkeys(folders) for path in private_data(folder))
+    folders = (base.config.data_dir, find_paths(cwd, os.environ).data_dir, find_paths(cwd, usual).data_dir)
+    return tuple(path for folder in dict.fromkeys(folders) for path in private_folders(folder))

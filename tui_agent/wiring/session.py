@@ -2,7 +2,7 @@
 
 Only this package knows all packages below `cli`.
 
-Invariant: nothing happens on import; what `session` opens it closes, whatever happens in between.
+Invariant: nothing happens on import; what `open_session` opens it closes, whatever happens in between.
 """
 
 import os
@@ -17,14 +17,14 @@ import anyio
 
 from tui_agent import __version__
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.user_file import keep_readable
-from tui_agent.context.compaction_limits import Shrinking
+from tui_agent.config.user_file import save_readable_files
+from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.tokens import Tokens
 from tui_agent.context.tokens import bundled as vocabulary
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.middleware.prompts import PromptTexts
 from tui_agent.engine.middleware.subagents import Subagents
-from tui_agent.engine.model.clients import Clients
+from tui_agent.engine.model.client_cache import ClientCache
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import ConfigError, TuiAgentError
@@ -42,21 +42,28 @@ from tui_agent.protocol.events.session import (
 )
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.local import LocalSession
-from tui_agent.session.resume import Past, Unfinished, begin, carried, earlier_fold, take_up
-from tui_agent.store.gc_pause import many_objects
-from tui_agent.store.log import SessionLog
-from tui_agent.store.reader import read_marks
+from tui_agent.session.resume import (
+    StartingFold,
+    UnfinishedHistory,
+    carry_over_summary,
+    load_branch_fold,
+    record_new_session,
+    resume_session,
+)
+from tui_agent.store.gc_pause import pause_gc
+from tui_agent.store.log_reader import read_marks
+from tui_agent.store.session_log import SessionLog
 from tui_agent.wiring import policy as judging
 from tui_agent.wiring import sandbox as confining
-from tui_agent.wiring.base import Ground, ground, require_decision
-from tui_agent.wiring.context import Contributing
-from tui_agent.wiring.hooks import hooks, listeners
-from tui_agent.wiring.models import client_for, model_factory
-from tui_agent.wiring.plugins import agents_of, load_plugins, require_agent, tools_of
+from tui_agent.wiring.context import ContextComposition
+from tui_agent.wiring.hooks import build_hooks, build_listeners
+from tui_agent.wiring.models import build_model_factory, create_client
+from tui_agent.wiring.plugins import agent_factories, build_tool_registry, load_plugins, require_agent
 from tui_agent.wiring.repomap import SessionMaps, index_folder
-from tui_agent.wiring.settings import apply_options, settings_of, take_on_changes
-from tui_agent.workspace.checkpoints.limits import limits_of
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.wiring.settings import apply_fork_changes, apply_options, build_settings
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
+from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 PRODUCT = f"tui-agent/{__version__}"
@@ -65,9 +72,9 @@ REDUCED_BY = 0.7
 
 
 @asynccontextmanager
-async def session(
+async def open_session(
     options: SessionOptions,
-    base: Ground | None = None,
+    base: StartupContext | None = None,
     on_trouble: Callable[[TuiAgentError], None] | None = None,
     on_hold: Callable[[SessionLog], None] | None = None,
 ) -> AsyncIterator[LocalSession]:
@@ -77,7 +84,7 @@ async def session(
 
     Raises `ConfigError`, `SessionLocked`, `SessionNotFound`, `StoreError` before anything runs.
     """
-    base = base or ground(options)
+    base = base or load_startup_context(options)
     opened = _open(base, on_trouble, on_hold)
     try:
         async with anyio.create_task_group() as group:
@@ -100,42 +107,44 @@ def _unwrap_single(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def _open(
-    base: Ground,
+    base: StartupContext,
     on_trouble: Callable[[TuiAgentError], None] | None,
     on_hold: Callable[[SessionLog], None] | None,
 ) -> LocalSession:
-    if not base.options.attended:
-        require_decision(base)
-    confining.look(base)
+    if not base.options.is_attended:
+        require_trust_decision(base)
+    confining.start_detection(base)
     loaded = load_plugins(base)
-    models = model_factory(base, loaded)
-    settings = settings_of(base, models)
+    models = build_model_factory(base, loaded)
+    settings = build_settings(base, models)
     if base.config.investigator_profile:
         models.resolve(base.config.investigator_profile)
-    require_agent(settings.agent, agents_of(loaded))
-    earlier = carried(base.store.find(base.options.carry_from)) if base.options.carry_from else None
+    require_agent(settings.agent, agent_factories(loaded))
+    earlier = (
+        carry_over_summary(base.store.find(base.options.carry_from)) if base.options.carry_from else None
+    )
     log, has_events = _lock_log(base)
     try:
         if on_hold is not None:
             on_hold(log)
-        past = Past.of(log) if has_events else Past()
+        past = StartingFold.load(log) if has_events else StartingFold()
         opened = _assemble(base, models, loaded, settings, log, past, on_trouble, earlier)
-        if past.kept is None:
-            opened.keep_fold()
+        if past.snapshot is None:
+            opened.save_fold()
         return opened
     except BaseException:
         log.close()
         raise
 
 
-def _lock_log(base: Ground) -> tuple[SessionLog, bool]:
+def _lock_log(base: StartupContext) -> tuple[SessionLog, bool]:
     """Lock and return the log that the options ask for, and True if it has events already."""
     options, store = base.options, base.store
     session_id = options.session
     if session_id is None and options.continue_latest:
         session_id = store.latest(str(options.cwd.resolve()))
     if session_id is None:
-        return store.create(base.ids.session(), lazily=True), False
+        return store.create(base.ids.session(), lazy=True), False
     if not (store.folder(session_id) / "events.jsonl").exists():
         return store.create(session_id), False
     if options.carry_from:
@@ -147,33 +156,33 @@ def _lock_log(base: Ground) -> tuple[SessionLog, bool]:
 
 
 def _assemble(
-    base: Ground,
+    base: StartupContext,
     models: ModelFactory,
     loaded: LoadedPlugins,
     settings: SessionSettings,
     log: SessionLog,
-    past: Past,
+    past: StartingFold,
     on_trouble: Callable[[TuiAgentError], None] | None,
     earlier: SessionContextLoaded | None,
 ) -> LocalSession:
-    unfinished = Unfinished(begun=past.kept is not None)
+    unfinished = UnfinishedHistory(has_earlier_history=past.snapshot is not None)
     recorder = _recorder(log, past, unfinished, loaded, plain=base.config.secrets.model_sees == "plain")
     run = _run_started(base, settings)
     workspace = _workspace(base, recorder, unfinished)
-    if unfinished.empty:
-        begin(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
+    if unfinished.is_empty:
+        record_new_session(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
     else:
         _resume(base, models, recorder, log, unfinished, run, workspace, settings)
-    tools, failed = tools_of(loaded)
-    judge, refused = judging.following(base, loaded.policy_tables)
+    tools, failed = build_tool_registry(loaded)
+    judge, refused = judging.build_reloading_policy(base, loaded.policy_tables)
     subagents = Subagents(base.config)
-    for event in [*loaded.events, *failed, *refused, *subagents.faulty(tools.names(), models.resolve)]:
+    for event in [*loaded.events, *failed, *refused, *subagents.fault_events(tools.names(), models.resolve)]:
         recorder.append(event)
     env = _environment(base, workspace, recorder)
     languages = [offered.language for offered in loaded.languages]
     maps = SessionMaps(workspace, index_folder(base.options, base.config), languages, base.redaction)
-    context = Contributing.begun(base, recorder, maps)
-    clients = Clients(partial(client_for, models))
+    context = ContextComposition.create(base, recorder, maps)
+    clients = ClientCache(partial(create_client, models))
     parts = EngineParts(
         recorder=recorder,
         blobs=log.blobs,
@@ -181,8 +190,8 @@ def _assemble(
         tools=tools,
         policy=judge,
         middlewares=context.middlewares(env, log, tools, judge, subagents.roles, loaded),
-        agents=agents_of(loaded),
-        client=clients.get,
+        agents=agent_factories(loaded),
+        client_for=clients.get,
         resolve_model=models.resolve,
         tokens=Tokens(vocabulary, recorder.calibration),
         repomap=maps,
@@ -190,26 +199,26 @@ def _assemble(
         jitter=random.random,
         clock=base.clock,
         ids=base.ids,
-        interactive=base.options.attended,
+        interactive=base.options.is_attended,
         try_confined=base.config.sandbox.try_confined,
         remember_rule=partial(_remember_rule, base.config.paths.config_dir / "policy.toml"),
-        remember_readable=partial(keep_readable, base.config.paths.user_config),
+        remember_readable=partial(save_readable_files, base.config.paths.user_config),
         checkpoints=_checkpoints(base, workspace, log),
-        hooks=hooks(base, loaded, env),
+        hooks=build_hooks(base, loaded, env),
         hook_facts=_hook_facts(log, env),
         delegation=subagents.rules,
-        shrinking=_compaction_limits(base),
+        compaction_limits=_compaction_limits(base),
     )
     report_trouble = on_trouble if on_trouble is not None else _write_stderr
     release = partial(_release, env, clients, maps)
-    warm = partial(models.warm, settings.model)
+    warm = partial(models.preload, settings.model)
     return LocalSession(log, recorder, Engine(parts, report_trouble), base.ids, run.run_id, release, warm)
 
 
-def _compaction_limits(base: Ground) -> Shrinking:
+def _compaction_limits(base: StartupContext) -> CompactionSettings:
     """Return the limits and the prompt of compaction. Raises `ConfigError` if the prompt cannot be read."""
     context = base.config.context
-    return Shrinking(
+    return CompactionSettings(
         reduce_at=context.reduce_at,
         reduce_to=context.reduce_at * REDUCED_BY,
         compact_at=context.compact_at,
@@ -219,20 +228,20 @@ def _compaction_limits(base: Ground) -> Shrinking:
 
 
 def _resume(
-    base: Ground,
+    base: StartupContext,
     models: ModelFactory,
     recorder: Recorder,
     log: SessionLog,
-    past: Unfinished,
+    past: UnfinishedHistory,
     run: RunStarted,
     workspace: Path,
     settings: SessionSettings,
 ) -> None:
     """Resume the session where an earlier run left it, with the options of this start."""
     _repeat_start(recorder, workspace, settings)
-    askable = log.blobs if base.options.attended else None
-    take_up(recorder, run, past.records, log.repaired, askable)
-    take_on_changes(base, models, recorder)
+    askable = log.blobs if base.options.is_attended else None
+    resume_session(recorder, run, past.records, log.repair, askable)
+    apply_fork_changes(base, models, recorder)
     apply_options(base, recorder, settings)
 
 
@@ -241,29 +250,29 @@ def _hook_facts(log: SessionLog, env: LocalEnvironment) -> JsonMap:
     return {"session_id": log.session, "transcript_path": str(log.folder / "events.jsonl"), "cwd": env.root}
 
 
-def _environment(base: Ground, workspace: Path, recorder: Recorder) -> LocalEnvironment:
+def _environment(base: StartupContext, workspace: Path, recorder: Recorder) -> LocalEnvironment:
     """Make the environment of the session's tools, and record it with its sandbox."""
     key_names = (profile.api_key_env for profile in base.config.models.values())
-    hidden = base.keys.secrets(key_names)
+    hidden = base.keys.collect_secrets(key_names)
     shown = tuple(name for name in base.config.sandbox.variables if name in hidden)
     env = LocalEnvironment(
         workspace,
         hidden=hidden.keys() - set(shown),
-        confinement=confining.confinement(base, workspace),
+        confinement=confining.build_confinement(base, workspace),
     )
     recorder.append(
         EnvStarted(
             environment=env.name,
             root=env.root,
             sandbox=env.sandbox.kind,
-            sandbox_why_not=env.sandbox.why_not,
-            variables=shown,
+            no_sandbox_reason=env.sandbox.unavailable_reason,
+            exposed_variables=shown,
         )
     )
     return env
 
 
-def _run_started(base: Ground, settings: SessionSettings) -> RunStarted:
+def _run_started(base: StartupContext, settings: SessionSettings) -> RunStarted:
     return RunStarted(
         run_id=base.ids.run(),
         pid=os.getpid(),
@@ -273,11 +282,11 @@ def _run_started(base: Ground, settings: SessionSettings) -> RunStarted:
     )
 
 
-def _checkpoints(base: Ground, workspace: Path, log: SessionLog) -> GitShadow:
-    return GitShadow(
+def _checkpoints(base: StartupContext, workspace: Path, log: SessionLog) -> GitCheckpoints:
+    return GitCheckpoints(
         workspace,
         log.folder / "checkpoints.git",
-        limits=limits_of(base.config.checkpoints),
+        limits=read_limits(base.config.checkpoints),
         sessions=base.store.root,
     )
 
@@ -294,23 +303,23 @@ def _repeat_start(recorder: Recorder, workspace: Path, settings: SessionSettings
 
 
 def _recorder(
-    log: SessionLog, past: Past, unfinished: Unfinished, loaded: LoadedPlugins, *, plain: bool
+    log: SessionLog, past: StartingFold, unfinished: UnfinishedHistory, loaded: LoadedPlugins, *, plain: bool
 ) -> Recorder:
     """Build the recorder from the log: fold the whole branch, or only the records after the cached fold."""
-    with many_objects():
-        marks = read_marks(log.folder) if log.last_seq >= 0 and past.kept is None else ()
+    with pause_gc():
+        marks = read_marks(log.folder) if log.last_seq >= 0 and past.snapshot is None else ()
         return Recorder(
             log,
-            unfinished.passing(past.history),
-            listeners(loaded),
+            unfinished.track(past.history),
+            build_listeners(loaded),
             marks,
-            past.kept,
-            partial(earlier_fold, log),
+            past.snapshot,
+            partial(load_branch_fold, log),
             plain,
         )
 
 
-async def _release(env: LocalEnvironment, clients: Clients, maps: RepoMaps) -> int:
+async def _release(env: LocalEnvironment, clients: ClientCache, maps: RepoMaps) -> int:
     """Release the engine's resources, and return how many processes had to be killed."""
     try:
         return await env.aclose()
@@ -319,7 +328,7 @@ async def _release(env: LocalEnvironment, clients: Clients, maps: RepoMaps) -> i
         await maps.aclose()
 
 
-def _workspace(base: Ground, recorder: Recorder, past: Unfinished) -> Path:
+def _workspace(base: StartupContext, recorder: Recorder, past: UnfinishedHistory) -> Path:
     known = recorder.state.workspace or past.root
     workspace = Path(known) if known else base.options.cwd.resolve()
     if not workspace.is_dir() and base.options.cwd_given:

@@ -7,14 +7,14 @@ from tui_agent.errors import ConfigError
 from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.settings import Budgets, Effort, ModelInfo, SessionSettings
-from tui_agent.session.resume import take_on_settings
-from tui_agent.wiring.base import Ground
+from tui_agent.session.resume import apply_fork_settings
+from tui_agent.wiring.startup_context import StartupContext
 
-CHOOSERS = ("app", "web", "editor")
+CLIENTS_WITH_MODEL_CHOICE = ("app", "web", "editor")
 """Clients in which the user can choose another model while the session is open."""
 
 
-def settings_of(base: Ground, models: ModelFactory) -> SessionSettings:
+def build_settings(base: StartupContext, models: ModelFactory) -> SessionSettings:
     """Return the settings of a new session."""
     config = base.config
     return SessionSettings(
@@ -27,34 +27,34 @@ def settings_of(base: Ground, models: ModelFactory) -> SessionSettings:
     )
 
 
-def _initial_model(base: Ground, models: ModelFactory) -> ModelInfo:
+def _initial_model(base: StartupContext, models: ModelFactory) -> ModelInfo:
     """Return the initial model. If the client can choose another, an unusable model does not prevent opening."""
     config = base.config
     if not config.model and not config.base_url:
-        return models.absent()
+        return models.no_model()
     return _resolve(base, models, config.model, config.base_url, config.reasoning_effort)
 
 
 def _resolve(
-    base: Ground, models: ModelFactory, name: str, base_url: str, effort: Effort | None
+    base: StartupContext, models: ModelFactory, name: str, base_url: str, effort: Effort | None
 ) -> ModelInfo:
     try:
         return models.resolve(name, base_url, effort)
     except ConfigError as error:
-        if base.options.client not in CHOOSERS:
+        if base.options.client not in CLIENTS_WITH_MODEL_CHOICE:
             raise
-        return models.absent(str(error))
+        return models.no_model(str(error))
 
 
-def take_on_changes(base: Ground, models: ModelFactory, recorder: Recorder) -> None:
+def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Recorder) -> None:
     """Apply the changes of a fork. If the client can choose another model, an unusable one does not prevent opening."""
     options = base.options
-    take_on_settings(
+    apply_fork_settings(
         recorder, partial(_resolve, base, models), model_given=bool(options.model or options.base_url)
     )
 
 
-def apply_options(base: Ground, recorder: Recorder, settings: SessionSettings) -> None:
+def apply_options(base: StartupContext, recorder: Recorder, settings: SessionSettings) -> None:
     """Change the settings of a resumed session that the options of this start name."""
     known = recorder.state.settings
     if known is None:

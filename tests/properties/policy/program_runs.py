@@ -23,7 +23,7 @@ from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt,
 from tui_agent.policy.places.paths import Guards, place
 from tui_agent.ports.environment import SecretFile, WorkspaceLink
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 BWRAP = shutil.which("bwrap")
 WORK = "/tmp/w"
@@ -84,7 +84,7 @@ def _run_part(lines: Sequence[str], seconds: float) -> list[Outcome]:
 
 def is_harmless(line: str) -> bool:
     """Return True if our reading of a line, with the rules for its files, leaves nothing to ask about."""
-    report = read_line(Runs(script=line), CATALOG)
+    report = read_line(RunEffect(script=line), CATALOG)
     return not report.refusal and bool(report.commands) and all(map(_is_harmless, report.commands))
 
 

@@ -16,7 +16,7 @@ from tui_agent.policy.catalog.catalog import built_in_catalog
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.interpreter.line import read_line
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 PIECES = [
     "ls", "cat a", "rm x", "git log", "git push", "-rf", "-la", "--output=x", ".env", "~", "/", "$X", "${X:-a}", "${a[1]}", "${#a}",
@@ -38,7 +38,7 @@ MANY = int(os.environ.get("SCRIPTS", "100000"))
 
 
 def allowed(script: str) -> bool:
-    return RulePolicy().decide("run_command", (Runs(script=script),), FACTS).verdict == "allow"
+    return RulePolicy().decide("run_command", (RunEffect(script=script),), FACTS).verdict == "allow"
 
 
 @st.composite
@@ -62,7 +62,7 @@ SCRIPTS = st.one_of(
 
 def check_script(script: str) -> None:
     """Check all that holds for every text."""
-    line = read_line(Runs(script=script), built_in_catalog())
+    line = read_line(RunEffect(script=script), built_in_catalog())
     good = allowed(script)
     assert line.refusal or not isinstance(parse_script(script), Refusal)
     assert not (good and line.refusal)

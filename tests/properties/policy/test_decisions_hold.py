@@ -8,7 +8,14 @@ from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import Refusal
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes, digest
+from tui_agent.protocol.effects import (
+    Effect,
+    NetworkEffect,
+    ReadEffect,
+    RunEffect,
+    WriteEffect,
+    digest_effects,
+)
 from tui_agent.protocol.settings import POLICIES
 
 PIECES = [
@@ -26,13 +33,13 @@ PATHS = st.one_of(
     st.text(max_size=30), st.lists(st.sampled_from(["..", "a", "/", ".env", "~"]), max_size=6).map("/".join)
 )
 EFFECTS: st.SearchStrategy[Effect] = st.one_of(
-    st.builds(lambda path, deep: Reads(path=path, deep=deep), PATHS, st.booleans()),
-    st.builds(lambda path, removes: Writes(path=path, removes=removes), PATHS, st.booleans()),
-    st.builds(lambda host: Connects(host=host), st.text(max_size=20)),
+    st.builds(lambda path, deep: ReadEffect(path=path, recursive=deep), PATHS, st.booleans()),
+    st.builds(lambda path, removes: WriteEffect(path=path, removes=removes), PATHS, st.booleans()),
+    st.builds(lambda host: NetworkEffect(host=host), st.text(max_size=20)),
     st.builds(
-        lambda script, cwd: Runs(script=script, cwd=cwd), SCRIPTS, st.sampled_from(["", "src", "/etc"])
+        lambda script, cwd: RunEffect(script=script, cwd=cwd), SCRIPTS, st.sampled_from(["", "src", "/etc"])
     ),
-    st.builds(lambda argv: Runs(argv=tuple(argv)), st.lists(st.sampled_from(PIECES), max_size=6)),
+    st.builds(lambda argv: RunEffect(argv=tuple(argv)), st.lists(st.sampled_from(PIECES), max_size=6)),
 )
 FACTS = st.sampled_from(POLICIES)
 
@@ -55,7 +62,7 @@ def test_any_call_gets_one_decision_whatever_the_order_of_rules(
     assert decision.verdict in ("allow", "ask", "deny")
     assert decision.reason
     assert bool(judge.explain("some_tool", effects, facts)) == bool(effects)
-    judge.paths(effects, ())
+    judge.decision_paths(effects, ())
 
 
 @settings(max_examples=example_count(400))
@@ -63,7 +70,9 @@ def test_any_call_gets_one_decision_whatever_the_order_of_rules(
 def test_a_text_outside_the_subset_is_never_allowed_unasked(script: str, policy: str) -> None:
     if policy != "bypass" and isinstance(parse_script(script), Refusal):
         facts = PolicyFacts("/home/ada/ws", policy)  # type: ignore[arg-type]
-        found = RulePolicy(["allow run ls *", "allow run cat *"]).decide("t", (Runs(script=script),), facts)
+        found = RulePolicy(["allow run ls *", "allow run cat *"]).decide(
+            "t", (RunEffect(script=script),), facts
+        )
         assert found.verdict != "allow"
 
 
@@ -73,15 +82,15 @@ def test_one_more_denied_effect_denies_the_call_in_any_place(
     effects: tuple[Effect, ...], policy: str
 ) -> None:
     facts = PolicyFacts("/home/ada/ws", policy)  # type: ignore[arg-type]
-    secret = Reads(path=".env")
+    secret = ReadEffect(path=".env")
     for mixed in ((*effects, secret), (secret, *effects)):
         assert RulePolicy().decide("some_tool", mixed, facts).verdict == "deny"
 
 
 @given(st.lists(EFFECTS, min_size=1, max_size=3).map(clean), SCRIPTS)
 def test_a_changed_call_has_another_digest(effects: tuple[Effect, ...], script: str) -> None:
-    changed = (*effects[:-1], Runs(script=script + "x"))
-    assert (digest("t", effects) == digest("t", changed)) == (effects == changed)
+    changed = (*effects[:-1], RunEffect(script=script + "x"))
+    assert (digest_effects("t", effects) == digest_effects("t", changed)) == (effects == changed)
 
 
 @given(st.lists(EFFECTS, min_size=1, max_size=2).map(clean))

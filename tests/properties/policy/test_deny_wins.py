@@ -8,34 +8,37 @@ from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.rule_file import bound_rule
 from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
+from tui_agent.protocol.effects import Effect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.settings import POLICIES, PolicyName
 
 CASES: list[tuple[Effect, tuple[str, ...]]] = [
-    (Writes(path="src/a.py"), ("edit src/**", "edit src/a.py", "edit **", "tool edit_file", "edit s*/a.*")),
-    (Writes(path="src/a.py", removes=True), ("remove src/**", "remove src/a.py", "remove **/a.py")),
     (
-        Reads(path="src/a.py"),
+        WriteEffect(path="src/a.py"),
+        ("edit src/**", "edit src/a.py", "edit **", "tool edit_file", "edit s*/a.*"),
+    ),
+    (WriteEffect(path="src/a.py", removes=True), ("remove src/**", "remove src/a.py", "remove **/a.py")),
+    (
+        ReadEffect(path="src/a.py"),
         ("read src/**", "read src/a.py", "tool edit_file", "read /home/ada/ws/src/a.py"),
     ),
-    (Reads(path="/srv/x"), ("read /srv/**", "read /srv/x")),
+    (ReadEffect(path="/srv/x"), ("read /srv/**", "read /srv/x")),
     (
-        Connects(host="Docs.Example.org."),
+        NetworkEffect(host="Docs.Example.org."),
         ("connect *.example.org", "connect docs.example.org", "tool edit_*"),
     ),
     (
-        Runs(script="git -C sub push origin"),
+        RunEffect(script="git -C sub push origin"),
         ("run git *", "run git -C sub push *", "exact git -C sub push origin"),
     ),
     (
-        Runs(script="pytest -q; ls"),
+        RunEffect(script="pytest -q; ls"),
         ("run pytest *", "run pytest -q", "exact pytest -q; ls", "run ls", "run ls *"),
     ),
     (
-        Runs(argv=("npm", "run", "test", "a b")),
+        RunEffect(argv=("npm", "run", "test", "a b")),
         ("run npm *", "run npm run test *", "exact npm run test 'a b'"),
     ),
-    (Runs(script="cat src/a.py > docs/b"), ("edit docs/**", "read src/**", "run cat *")),
+    (RunEffect(script="cat src/a.py > docs/b"), ("edit docs/**", "read src/**", "run cat *")),
 ]
 SOURCES = st.sampled_from(["user", "project", "session"])
 RANK = {"deny": 0, "ask": 1, "allow": 2}
@@ -62,7 +65,7 @@ def judged(
             )
             own.append(bound_rule(rule) if reaches else parse_rule(f"ask {rule.what} {rule.rest}"))
     granted = tuple(text for text, source in rules if source == "session")
-    facts = PolicyFacts("/home/ada/ws", policy, granted=granted, sandboxed=sandboxed)
+    facts = PolicyFacts("/home/ada/ws", policy, session_rules=granted, sandboxed=sandboxed)
     return RulePolicy(own).decide("edit_file", (effect,), facts).verdict
 
 

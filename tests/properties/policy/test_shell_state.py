@@ -11,7 +11,7 @@ from tests.properties.policy.program_runs import BWRAP, FACTS, run_calls
 from tests.properties.policy.shell_scripts import make_script
 from tests.stubs.left_out import only_where
 from tui_agent.policy.decision.policy import RulePolicy
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 SCRIPTS = 3_000
 LEAST_ALLOWED = 0.03
@@ -30,7 +30,7 @@ def allowed_scripts(seed: int, count: int) -> list[str]:
     return [
         script
         for script in scripts
-        if policy.decide("run_command", (Runs(script=script),), HOSTILE).verdict == "allow"
+        if policy.decide("run_command", (RunEffect(script=script),), HOSTILE).verdict == "allow"
     ]
 
 

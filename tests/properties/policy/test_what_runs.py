@@ -12,7 +12,7 @@ from tests.stubs.examples import example_count
 from tests.stubs.left_out import only_where
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 BASH = shutil.which("bash")
 PIECES = [
@@ -65,7 +65,7 @@ def lines() -> st.SearchStrategy[str]:
 @example("echo 'rm x'; ls # rm x")
 def test_nothing_runs_that_was_not_judged(ground: Path, script: str) -> None:
     facts = PolicyFacts("/home/ada/ws", "ask")
-    if RulePolicy().decide("run_command", (Runs(script=script),), facts).verdict != "allow":
+    if RulePolicy().decide("run_command", (RunEffect(script=script),), facts).verdict != "allow":
         return
     work = ground / "work"
     shutil.rmtree(work, ignore_errors=True)

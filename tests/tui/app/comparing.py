@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.stubs.two_ways import FORK, MAIN, two_ways
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.cli.compare import of_names
+from tui_agent.cli.compare import compare_named
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import Side
 from tui_agent.tui.screens.compare.screen import Choices, CompareScreen
@@ -21,7 +21,7 @@ FOLDER = "/home/ada/timesheet"
 def compared(root: Path) -> Comparison:
     """The two ways, below `root`."""
     store, _ = two_ways(root)
-    return of_names(store, *NAMES)
+    return compare_named(store, *NAMES)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from tests.stubs.fake_session import FakeSession
 from tests.stubs.quick_pilot import QuickPilot, piloted
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.envelope import Record
-from tui_agent.store.line import decode
+from tui_agent.store.log_line import decode_line
 from tui_agent.tui.app import AgentApp
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
@@ -24,7 +24,7 @@ ENVIRON = {"HOME": str(NOWHERE), "TERM": "xterm-256color", "COLORTERM": "truecol
 def golden(name: str) -> list[Record]:
     """The records of a golden log."""
     lines = (GOLDEN / f"{name}.jsonl").read_bytes().splitlines()
-    records = [decode(line) for line in lines]
+    records = [decode_line(line) for line in lines]
     return [record for record in records if record is not None]
 
 
@@ -106,7 +106,7 @@ async def _open(
     outside: object,
 ) -> AsyncIterator[Driven]:
     held = session or FakeSession(records or [])
-    clock_at = held.records[-1].at + 1 if held.records else 1_700_000_000.0
+    clock_at = held.records[-1].time + 1 if held.records else 1_700_000_000.0
     app = AgentApp(
         options,
         spawn=lambda _: held,

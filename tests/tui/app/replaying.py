@@ -20,7 +20,7 @@ class FakeRecording:
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
 
-    async def records(self) -> Sequence[Record]:
+    async def read_all(self) -> Sequence[Record]:
         return self._records
 
     async def read_text(self, text: LongText) -> str:

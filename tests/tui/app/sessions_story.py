@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 
-NOW = golden("night_shift")[-1].at + 1
+NOW = golden("night_shift")[-1].time + 1
 HOUR, DAY = 3_600.0, 86_400.0
 
 

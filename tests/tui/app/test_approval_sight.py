@@ -11,8 +11,8 @@ from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import DiffBlock, TextBlock
-from tui_agent.protocol.effects import Runs
-from tui_agent.protocol.events.policy import Choice, PermissionRequested
+from tui_agent.protocol.effects import RunEffect
+from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 
 LONG = f"echo {'a' * 3000}; rm -rf sub"
 MANY = "\n".join([*(f"echo line {number}" for number in range(60)), "rm -rf victim"])
@@ -23,7 +23,7 @@ SIZES = [(120, 40), (80, 24), (60, 20), (40, 8), (20, 5), (10, 3)]
 
 def command(script: str) -> PermissionRequested:
     """As the engine asks about it."""
-    effects = (Runs(script=script),)
+    effects = (RunEffect(script=script),)
     policy, facts = RulePolicy(), PolicyFacts("/home/ada/timesheet", "ask")
     decided = policy.decide("run_command", effects, facts)
     asked = request(
@@ -35,7 +35,11 @@ def command(script: str) -> PermissionRequested:
         target=script,
     )
     return asked.model_copy(
-        update={"deeds": policy.deeds(effects, (), facts), "reason": decided.reason, "time_limit_s": 120.0}
+        update={
+            "commands": policy.describe_effects(effects, (), facts),
+            "reason": decided.reason,
+            "time_limit_s": 120.0,
+        }
     )
 
 
@@ -90,9 +94,9 @@ async def test_the_beginning_and_the_end_of_a_command_stand_together(
 async def test_answers_and_keys_stay_on_the_screen(name: str, size: tuple[int, int]) -> None:
     rule = f"allow exact {COMMANDS[name][0]}"
     choices = (
-        Choice(reach="once", rule=""),
-        Choice(reach="session", rule=rule),
-        Choice(reach="always", rule=rule),
+        PermissionChoice(reach="once", rule=""),
+        PermissionChoice(reach="session", rule=rule),
+        PermissionChoice(reach="always", rule=rule),
     )
     async with open_app(golden("night_shift"), size=size) as driven:
         asked = command(COMMANDS[name][0]).model_copy(update={"choices": choices})
@@ -161,7 +165,7 @@ async def test_how_long_a_command_may_run_is_said() -> None:
 async def test_a_rule_that_cannot_stand_is_said_and_can_be_mended() -> None:
     wrong = "The rule 'allow edit new.pyl demo' does not fit what is asked here."
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
-        asked = request().model_copy(update={"wrong": wrong, "wrong_rule": "allow edit new.pyl demo"})
+        asked = request().model_copy(update={"rule_error": wrong, "rejected_rule": "allow edit new.pyl demo"})
         modal = await ask(driven, asked)
         assert modal.typing and wrong in " ".join(driven.text().replace("▌", " ").split())
         assert "Edit the rule" in driven.text() and "Enter allow always   Esc back" in driven.text()
@@ -200,8 +204,8 @@ async def test_the_footer_names_the_answers_that_another_size_gives_back() -> No
 @pytest.mark.parametrize("key", ["y", "s", "a", "enter"])
 async def test_the_first_yes_to_a_command_that_is_cut_shows_what_was_left_out(key: str) -> None:
     heredoc = "\n".join(["cat > a.py <<'END'", *(f"line = {number}" for number in range(40)), "END"])
-    rule = Choice(reach="session", rule="allow cat")
-    choices = (Choice(reach="once", rule=""), rule, rule.model_copy(update={"reach": "always"}))
+    rule = PermissionChoice(reach="session", rule="allow cat")
+    choices = (PermissionChoice(reach="once", rule=""), rule, rule.model_copy(update={"reach": "always"}))
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         asked = command(heredoc).model_copy(update={"choices": choices, "default_no": False})
         modal = await ask(driven, asked)
@@ -233,7 +237,7 @@ async def test_it_says_how_many_of_its_kind_are_asked_about_after_it() -> None:
             *(called(f"call_{n}").model_copy(update={"name": "edit_file"}) for n in (1, 2, 3))
         )
         driven.session.feed(called("call_4"))
-        await ask(driven, request(choices=(Choice(reach="once", rule=""),)))
+        await ask(driven, request(choices=(PermissionChoice(reach="once", rule=""),)))
         text = driven.text()
         assert "2 more edit calls follow" in text
         assert "this one alone; the others are asked" in text
@@ -243,7 +247,9 @@ async def test_a_long_change_says_how_many_of_its_rows_were_not_in_sight_yet() -
     diff = "@@ -0,0 +1,60 @@\n" + "\n".join(f"+line {number}" for number in range(60))
     block = DiffBlock(path="src/new.py", diff=diff, added=60, removed=0, language="python")
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
-        modal = await ask(driven, request(preview=(block,), choices=(Choice(reach="once", rule=""),)))
+        modal = await ask(
+            driven, request(preview=(block,), choices=(PermissionChoice(reach="once", rule=""),))
+        )
         left = modal.sight.below
         assert 40 < left < 60 and f"{left} rows not seen yet" in driven.text()
         await driven.press("space")

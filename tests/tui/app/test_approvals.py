@@ -9,11 +9,11 @@ from textual import events
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, Steer
 from tui_agent.protocol.display import DiffBlock, TextBlock
-from tui_agent.protocol.effects import Connects, Effect, Runs, Writes
+from tui_agent.protocol.effects import Effect, NetworkEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.policy import (
-    Choice,
-    Deed,
-    DeedEffect,
+    CommandEffect,
+    CommandEffects,
+    PermissionChoice,
     PermissionDecided,
     PermissionRequested,
     Reach,
@@ -24,18 +24,18 @@ from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.question import Question
 
 CHOICES = (
-    Choice(reach="once", rule="edit src/entry.py"),
-    Choice(reach="session", rule="edit src/**"),
-    Choice(reach="always", rule="allow edit src/**"),
+    PermissionChoice(reach="once", rule="edit src/entry.py"),
+    PermissionChoice(reach="session", rule="edit src/**"),
+    PermissionChoice(reach="always", rule="allow edit src/**"),
 )
 
 
 def request(
     number: int = 1,
     *,
-    effects: Sequence[Effect] = (Writes(path="src/entry.py"),),
+    effects: Sequence[Effect] = (WriteEffect(path="src/entry.py"),),
     preview: Sequence[DiffBlock | TextBlock] = (),
-    choices: Sequence[Choice] = CHOICES,
+    choices: Sequence[PermissionChoice] = CHOICES,
     default_no: bool = False,
     risk: str = "",
     target: str = "src/entry.py",
@@ -133,18 +133,20 @@ async def test_esc_while_a_reason_is_typed_goes_back_to_the_answers_and_the_foot
 
 
 DEEDS = (
-    Deed(
-        what="pip install …",
+    CommandEffects(
+        command="pip install …",
         classes=("network",),
         effects=(
-            DeedEffect(word="network", about="package index", grave=True),
-            DeedEffect(word="runs", about="code from outside", grave=True),
+            CommandEffect(verb="network", target="package index", risky=True),
+            CommandEffect(verb="runs", target="code from outside", risky=True),
         ),
     ),
-    Deed(what="pytest -q …", effects=(DeedEffect(word="runs", about="code of this workspace"),)),
-    Deed(
-        what="> report.txt",
-        effects=(DeedEffect(word="writes", about="report.txt, a new file", grave=True),),
+    CommandEffects(
+        command="pytest -q …", effects=(CommandEffect(verb="runs", target="code of this workspace"),)
+    ),
+    CommandEffects(
+        command="> report.txt",
+        effects=(CommandEffect(verb="writes", target="report.txt, a new file", risky=True),),
     ),
 )
 
@@ -153,8 +155,10 @@ DEEDS = (
 async def test_every_command_of_a_line_has_its_row_in_sight(size: tuple[int, int]) -> None:
     async with open_app(golden("night_shift"), size=size) as driven:
         script = 'pip install "freezegun>=1.5" && pytest -q tests/test_entry.py > report.txt'
-        asked = request(effects=(Runs(script=script),), preview=(TextBlock(text=script),), default_no=True)
-        await ask(driven, asked.model_copy(update={"deeds": DEEDS, "risk": "It downloads a package."}))
+        asked = request(
+            effects=(RunEffect(script=script),), preview=(TextBlock(text=script),), default_no=True
+        )
+        await ask(driven, asked.model_copy(update={"commands": DEEDS, "risk": "It downloads a package."}))
         rows = [" ".join(row.split()) for row in driven.rows()]
         for wanted in (
             "1 pip install … network package index",
@@ -170,8 +174,8 @@ async def test_every_command_of_a_line_has_its_row_in_sight(size: tuple[int, int
 
 async def test_more_commands_than_fit_are_read_with_the_whole_command() -> None:
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
-        asked = request(effects=(Runs(script="make"),), preview=(TextBlock(text="make"),))
-        await ask(driven, asked.model_copy(update={"deeds": DEEDS * 20}))
+        asked = request(effects=(RunEffect(script="make"),), preview=(TextBlock(text="make"),))
+        await ask(driven, asked.model_copy(update={"commands": DEEDS * 20}))
         assert "Yes, this once" in driven.text() and "1   pip install" in driven.text()
         await driven.press("d", *["space"] * 12)
         assert "60  > report.txt" in driven.text()
@@ -229,7 +233,7 @@ async def test_the_focus_starts_on_no_where_code_from_outside_would_run() -> Non
     async with open_app(golden("night_shift")) as driven:
         risk = "It downloads a package and runs it."
         script = 'pip install "freezegun>=1.5" && pytest -q > report.txt'
-        effects = (Runs(script=script, cwd="/home/ada/timesheet"), Connects(host="pypi.org"))
+        effects = (RunEffect(script=script, cwd="/home/ada/timesheet"), NetworkEffect(host="pypi.org"))
         await ask(driven, request(effects=effects, default_no=True, risk=risk))
         text = driven.text()
         assert "Run a command?" in text and script in text and f"! {risk}" in text and "pypi.org" in text
@@ -243,7 +247,9 @@ async def test_the_focus_starts_on_no_where_code_from_outside_would_run() -> Non
 async def test_the_whole_command_shows_the_warning_once(words: int) -> None:
     risk = "It downloads a package" + " and another" * words + "."
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
-        modal = await ask(driven, request(effects=(Runs(script="make\n" * 30),), default_no=True, risk=risk))
+        modal = await ask(
+            driven, request(effects=(RunEffect(script="make\n" * 30),), default_no=True, risk=risk)
+        )
         await driven.press("d")
         rows = [*modal.body(66), *modal.foot(66)]
         shown = " ".join("".join(segment.text for segment in one).strip() for one in rows)
@@ -253,8 +259,11 @@ async def test_the_whole_command_shows_the_warning_once(words: int) -> None:
 
 async def test_an_answer_that_is_not_offered_says_why_and_does_nothing() -> None:
     async with open_app(golden("night_shift")) as driven:
-        never = Choice(
-            reach="always", rule="", offered=False, why="not offered for commands that download code"
+        never = PermissionChoice(
+            reach="always",
+            rule="",
+            offered=False,
+            unavailable_reason="not offered for commands that download code",
         )
         await ask(driven, request(choices=(*CHOICES[:2], never)))
         assert "not offered for commands that download code" in driven.text()
@@ -267,7 +276,9 @@ async def test_why_two_answers_are_not_offered_stands_once(size: tuple[int, int]
     why = "not offered where nothing is known of what it does"
     reaches: tuple[Reach, Reach] = ("session", "always")
     async with open_app(golden("night_shift"), size=size) as driven:
-        never = [Choice(reach=reach, rule="", offered=False, why=why) for reach in reaches]
+        never = [
+            PermissionChoice(reach=reach, rule="", offered=False, unavailable_reason=why) for reach in reaches
+        ]
         await ask(driven, request(choices=(CHOICES[0], *never)))
         text = driven.text()
         assert text.count("not offered where nothing is known") == 1 and "not offered either" in text
@@ -323,7 +334,7 @@ async def test_a_decision_made_elsewhere_closes_the_question() -> None:
                 call_id=CallId("call_1"),
                 request_id=RequestId("req_1"),
                 decision="deny",
-                by="user",
+                decided_by="user",
                 policy="ask",
                 rule_id="user",
                 reason="",
@@ -354,7 +365,7 @@ async def test_every_line_of_a_long_change_can_be_reached_and_hidden_characters_
 async def test_the_whole_path_is_shown_however_long() -> None:
     path = "src/" + "/".join(f"very_long_folder_name_{number}" for number in range(12)) + "/entry.py"
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
-        modal = await ask(driven, request(target=path, effects=(Writes(path=path),)))
+        modal = await ask(driven, request(target=path, effects=(WriteEffect(path=path),)))
         shown = [*modal.head(66), *modal.body(66)]
         letters = "".join("".join(segment.text for segment in strip) for strip in shown).replace(" ", "")
         assert path in letters and "…" not in letters
@@ -471,5 +482,5 @@ async def test_the_whole_change_is_offered_only_where_some_of_it_is_out_of_sight
 
 async def test_of_what_is_done_elsewhere_it_says_that_undo_does_not_reach_it() -> None:
     async with open_app(golden("night_shift")) as driven:
-        await ask(driven, request(effects=(Connects(host="tracker.example"),), target="create_issue"))
+        await ask(driven, request(effects=(NetworkEffect(host="tracker.example"),), target="create_issue"))
         assert "/undo does not reach what it does elsewhere" in driven.text()

@@ -10,7 +10,7 @@ from tests.stubs.fake_session import FakeSession
 from tests.stubs.killed import asked
 from tests.tui.app.driving import NOWHERE, Driven, open_app
 from tui_agent.config.options import SessionOptions
-from tui_agent.protocol.commands import Command, DecidePermission, GoOn
+from tui_agent.protocol.commands import Command, ContinueTurn, DecidePermission
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import TurnStarted
@@ -24,9 +24,9 @@ def asking_anew(session: FakeSession) -> Callable[[Command], None]:
     (question,) = [one for one in questions if isinstance(one, PermissionRequested)]
 
     def react(command: Command) -> None:
-        if isinstance(command, GoOn):
+        if isinstance(command, ContinueTurn):
             anew = question.model_copy(update={"request_id": RequestId("req_anew")})
-            session.feed(TurnStarted(turn=2, goes_on=True), anew)
+            session.feed(TurnStarted(turn=2, is_continuation=True), anew)
 
     return react
 
@@ -45,7 +45,7 @@ async def test_the_app_lets_the_turn_go_on_and_the_answer_goes_to_the_new_questi
     session.react = asking_anew(session)
     async with open_app(session=session) as driven:
         await driven.until(lambda: isinstance(driven.app.screen, Approval))
-        assert [type(one) for one in session.submitted] == [GoOn]
+        assert [type(one) for one in session.submitted] == [ContinueTurn]
         await driven.settle()
         assert "its call has not run" in driven.text()
         await driven.until(lambda: "this once" in driven.text())
@@ -63,7 +63,7 @@ async def test_what_the_user_begins_instead_keeps_the_turn_from_going_on(tmp_pat
     async with open_app(session=session, options=replace(options, prompt=typed)) as driven:
         await driven.until(lambda: bool(session.submitted))
         await driven.pilot.pause()
-        assert not any(isinstance(one, GoOn) for one in session.submitted)
+        assert not any(isinstance(one, ContinueTurn) for one in session.submitted)
         assert not isinstance(driven.app.screen, Approval)
 
 
@@ -73,7 +73,7 @@ async def test_enter_on_the_empty_line_asks_again_what_is_still_open(tmp_path: P
     async with open_app(session=session) as driven:
         await driven.until(lambda: bool(session.submitted))
         await driven.press("enter")
-        assert [type(one) for one in session.submitted] == [GoOn, GoOn]
+        assert [type(one) for one in session.submitted] == [ContinueTurn, ContinueTurn]
 
 
 async def test_an_answer_to_an_engine_that_is_gone_opens_the_session_and_is_asked_for_anew(
@@ -96,4 +96,4 @@ async def test_an_answer_to_an_engine_that_is_gone_opens_the_session_and_is_aske
         await answered(driven)
         await driven.until(lambda: isinstance(driven.app.screen, Approval) and driven.app.screen is not stale)
         assert not any(isinstance(one, DecidePermission) for one in first.submitted)
-        assert [type(one) for one in second.submitted] == [GoOn]
+        assert [type(one) for one in second.submitted] == [ContinueTurn]

@@ -25,12 +25,12 @@ TURNS = VERY_LONG // 3 + 50
 class _SlowFollower(FakeFollower):
     """History waits for its event; what is live does not."""
 
-    async def next(self) -> Sequence[Record]:
+    async def next_batch(self) -> Sequence[Record]:
         if self.position == 0:
             session = self.session
             assert isinstance(session, _LongSession)
             await session.read.wait()
-        return await super().next()
+        return await super().next_batch()
 
 
 class _LongSession(FakeSession):
@@ -40,7 +40,7 @@ class _LongSession(FakeSession):
         super().__init__()
         self.read = asyncio.Event()
         self.feed(SessionStarted(workspace="/w", product="test", settings=SessionSettings(model=MODEL)))
-        self.feed(SessionTitled(title="A long day", by="user"))
+        self.feed(SessionTitled(title="A long day", titled_by="user"))
         for turn in range(1, TURNS + 1):
             self.turn(turn)
         kept = kept_of(self.records)

@@ -155,7 +155,7 @@ async def test_a_session_that_cannot_be_opened_leaves_the_present_one() -> None:
         while not driven.app.note.display:
             await driven.pilot.pause(0.01)
         assert "Another process holds ses_b. Close it there." in driven.text()
-        assert not driven.session.closed
+        assert not driven.session.is_closed
         await driven.type("still here")
         await driven.press("enter")
         assert len(driven.session.submitted) == 1
@@ -296,7 +296,7 @@ async def test_a_typed_key_reaches_the_engine_and_is_stored_only_when_that_is_ti
         await driven.press(*(("tab", "space", "enter") if kept else ("enter",)))
         while not opened:
             await driven.pilot.pause(0.01)
-    assert dict(opened[0].keys) == {"DEEPSEEK_API_KEY": "sk-secret-123"}
+    assert dict(opened[0].typed_keys) == {"DEEPSEEK_API_KEY": "sk-secret-123"}
     assert "sk-secret-123" not in repr(opened[0])
     assert bool(_files_with(tmp_path, "sk-secret")) is kept
 

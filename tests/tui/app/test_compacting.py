@@ -8,7 +8,7 @@ from textual.strip import Strip
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.folds.session.view import COMPACTING
+from tui_agent.folds.session.view import COMPACTING_REASON
 from tui_agent.protocol.commands import Compact, PinContext, RestoreContext
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentStateChanged
@@ -33,11 +33,11 @@ def story() -> FakeSession:
         ContextCompacted(
             through_seq=records[-1].seq,
             summary="# What came before\nThe duration was parsed anew.",
-            forgets=(),
+            removed_seqs=(),
             turns=2,
             before_tokens=42_000,
             after_tokens=1_200,
-            by="user",
+            trigger="user",
         ),
         after=3.0,
     )
@@ -114,7 +114,7 @@ async def test_the_activity_line_says_that_it_summarises(size: tuple[int, int], 
     async with open_app(session=session, size=size) as driven:
         if in_turn:
             session.feed(TurnStarted(turn=9), after=1.0)
-        session.feed(AgentStateChanged(state=AgentState.RUNNING, reason=COMPACTING), after=1.0)
+        session.feed(AgentStateChanged(state=AgentState.RUNNING, reason=COMPACTING_REASON), after=1.0)
         await driven.settle()
         assert "summarising old turns" in " ".join(driven.text().split())
         assert driven.app.status.view.mood == "running"
@@ -309,7 +309,7 @@ async def test_a_summary_at_your_wish_has_its_row_in_the_cost_and_stands_beside_
     request, usage = RequestId("req_summary"), Usage(input_tokens=9_000, output_tokens=300)
     model = ModelInfo(profile="m", provider="p", model="m")
     session.feed(
-        AgentStateChanged(state=AgentState.RUNNING, reason=COMPACTING),
+        AgentStateChanged(state=AgentState.RUNNING, reason=COMPACTING_REASON),
         ModelRequested(
             request_id=request,
             iteration=9,

@@ -231,7 +231,7 @@ async def test_foreign_text_is_shown_and_never_obeyed(two: Comparison) -> None:
         name=said,
         title=said,
         model=said,
-        change=said,
+        change_text=said,
         answer=said,
         failures=(said,),
         outcome=Outcome("failed", said),
@@ -239,9 +239,9 @@ async def test_foreign_text_is_shown_and_never_obeyed(two: Comparison) -> None:
     )
     assert two.fork_point is not None
     differ = (
-        replace(two.differ[0], path=said, left=f"@@ -1 +1 @@\n-{said}\n+x\n", right_note=said, right=""),
+        replace(two.differences[0], path=said, left=f"@@ -1 +1 @@\n-{said}\n+x\n", right_note=said, right=""),
     )
-    found = replace(two, left=left, differ=differ, fork_point=replace(two.fork_point, after=said))
+    found = replace(two, left=left, differences=differ, fork_point=replace(two.fork_point, after=said))
     for size in ((160, 45), (80, 24), (60, 20)):
         async with open_comparison(found, size=size) as shown:
             assert shown.screen.compared == found
@@ -259,13 +259,13 @@ async def test_strangers_are_two_sessions_that_share_nothing(two: Comparison) ->
 
 
 async def test_the_same_ends_are_said(two: Comparison) -> None:
-    async with open_comparison(replace(two, differ=())) as shown:
+    async with open_comparison(replace(two, differences=())) as shown:
         assert "No file ends otherwise." in shown.text()
         await shown.press("down")
 
 
 async def test_what_the_fork_changed_stands_in_its_head(two: Comparison) -> None:
-    found = replace(two, right=replace(two.right, change='asked instead: "Only the report"'))
+    found = replace(two, right=replace(two.right, change_text='asked instead: "Only the report"'))
     async with open_comparison(found) as shown:
         assert any(row[82:].startswith('asked instead: "Only the report"') for row in shown.rows())
 

@@ -41,7 +41,7 @@ def packed(*sections: Section, window: int = WINDOW) -> ContextPacked:
         total_tokens=total,
         total_chars=total * 4,
         sections=sections,
-        room=77_000,
+        input_budget=77_000,
     )
 
 
@@ -95,7 +95,7 @@ async def test_a_bar_tells_how_much_of_its_budget_a_section_takes() -> None:
 
 async def test_a_window_that_was_learnt_is_marked_and_says_how_to_set_it() -> None:
     async with open_app(golden("night_shift")) as driven:
-        rows = await opened(driven, packed(*SECTIONS).model_copy(update={"learnt": True}))
+        rows = await opened(driven, packed(*SECTIONS).model_copy(update={"window_inferred": True}))
         text = " ".join(rows)
         assert "200k (learnt)" in text and "context_window in its profile" in text
         await driven.press("escape")

@@ -4,7 +4,7 @@ from tests.stubs.story import MODEL, called, finished, requested, responded, sta
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import Delegate, Interrupt
 from tui_agent.protocol.display import MarkdownBlock
-from tui_agent.protocol.effects import Writes
+from tui_agent.protocol.effects import WriteEffect
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -119,7 +119,7 @@ async def test_an_approval_says_which_subtask_asks() -> None:
             tool="write_file",
             verb="write",
             target="a.py",
-            effects=(Writes(path="a.py", creates=True),),
+            effects=(WriteEffect(path="a.py", creates=True),),
             digest="0" * 32,
             preview=(),
             choices=(),

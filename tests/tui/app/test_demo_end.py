@@ -8,7 +8,7 @@ import pytest
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import NOWHERE, Driven, golden, open_app
 from tui_agent.config.options import SessionOptions
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.protocol.commands import Command, Redo, Revert
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentStateChanged
@@ -71,7 +71,7 @@ async def test_the_demos_turn_goes_back_with_its_files_and_comes_again() -> None
             Redo(id=driven.session.submitted[1].id),
         ]
         assert "Redone, up to event" in driven.text() and "Fixed." in driven.text()
-        kept = [record.seq for record in branch(driven.session.records)]
+        kept = [record.seq for record in current_branch(driven.session.records)]
         assert kept[: len(RECORDS)] == list(range(len(RECORDS)))
 
 

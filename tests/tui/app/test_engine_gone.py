@@ -43,7 +43,9 @@ async def test_what_the_engine_could_not_store_is_said_and_the_turn_counts_as_st
     async with open_app(session=session) as driven:
         controller = driven.app.controller
         assert controller is not None and controller.running
-        session.trouble = FakeTrouble("The event could not be stored: no space is left.", "Free some space.")
+        session.storage_fault = FakeTrouble(
+            "The event could not be stored: no space is left.", "Free some space."
+        )
         controller.panes.beat()
         await driven.pilot.pause()
         assert "no space is left" in driven.text() and "not stored" in driven.text()

@@ -7,7 +7,7 @@ import pytest
 from tests.tui.app.driving import NOWHERE, Driven, golden, open_app
 from tests.tui.app.replaying import open_replay
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.paths import screen_faults
+from tui_agent.config.paths import screen_error_log
 from tui_agent.folds.session.todo import Todo
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
@@ -58,8 +58,8 @@ async def test_a_fold_that_fails_is_said_and_written_and_the_others_go_on(tmp_pa
             f"The task list could not use event {seq}, todo.updated (KeyError: 'map" in driven.app.note.text
         )
         assert "/bug" in driven.app.note.text and driven.app.note.display
-        assert "still heard" in await uncovered(driven) and views.state.view().busy
-        written = screen_faults(tmp_path)
+        assert "still heard" in await uncovered(driven) and views.state.view().is_busy
+        written = screen_error_log(tmp_path)
         await driven.until(lambda: written.is_file() and "in apply" in written.read_text())
         assert driven.session.id in written.read_text() and written.stat().st_mode & 0o777 == 0o600
         assert KEY not in written.read_text() + driven.app.note.text
@@ -163,7 +163,7 @@ async def test_all_of_a_long_error_on_a_page_can_be_read(size: tuple[int, int]) 
 async def test_without_a_fault_nothing_is_written(tmp_path: Path) -> None:
     async with open_app(golden("night_shift"), options=SessionOptions(cwd=NOWHERE, data_dir=tmp_path)):
         pass
-    assert not screen_faults(tmp_path).exists()
+    assert not screen_error_log(tmp_path).exists()
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ async def test_what_breaks_beside_a_page_is_said_on_it(line: str, name: str, tmp
         await driven.type(line)
         await driven.press("escape", "enter")
         await driven.until(lambda: f"{name} failed: RuntimeError('no such thing')" in driven.text())
-        written = screen_faults(tmp_path)
+        written = screen_error_log(tmp_path)
         await driven.until(lambda: written.is_file() and f" {name}\n" in written.read_text())
         await driven.press("escape")
         assert len(driven.app.screen_stack) == 1

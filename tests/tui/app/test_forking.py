@@ -12,7 +12,7 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.branching import Walked, walk
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.replaying import FakeCommandLine, open_replay
-from tui_agent.protocol.commands import GoOn
+from tui_agent.protocol.commands import ContinueTurn
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.fork_point import Spot, Wish, places, words
@@ -116,7 +116,7 @@ async def test_a_what_if_with_another_model_is_chosen_from_the_list_and_goes_on(
         await walked.keys("enter")
         (asked,) = walked.told.forks
         assert asked[:6] == ("sessions", "fork", SESSION, "--at", "210", "--model=ollama/qwen")
-        assert [type(one) for one in walked.newest.submitted] == [GoOn]
+        assert [type(one) for one in walked.newest.submitted] == [ContinueTurn]
 
 
 async def test_a_what_if_with_another_message_stands_before_the_old_one(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ async def test_in_a_replay_of_the_open_session_the_fork_is_opened_and_w_goes_on(
         await walked.slash("/replay 47")
         await walked.keys("w", "right", "enter")
         assert walked.told.forks[0][3:6] == ("--at", "47", "--reasoning-effort=xhigh")
-        assert [type(one) for one in walked.newest.submitted] == [GoOn]
+        assert [type(one) for one in walked.newest.submitted] == [ContinueTurn]
 
 
 async def test_before_anything_is_stored_there_is_nothing_to_fork() -> None:

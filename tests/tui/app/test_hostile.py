@@ -7,9 +7,9 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.errors import StoreError
 from tui_agent.protocol.display import TerminalBlock
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.context import ContextPacked, Section
-from tui_agent.protocol.events.policy import Choice, PermissionRequested
+from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, SessionTitled
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
@@ -54,7 +54,7 @@ def call(number: int, name: str) -> ToolCalled:
 async def test_titles_tasks_tools_notices_and_errors_are_harmless(size: tuple[int, int]) -> None:
     async with open_app(golden("night_shift"), size=size) as driven:
         driven.session.feed(
-            SessionTitled(title=HOSTILE, by="auto"),
+            SessionTitled(title=HOSTILE, titled_by="auto"),
             TodoUpdated(items=(TodoItem(id="1", content=HOSTILE, status="in_progress"),)),
             TurnStarted(turn=3),
             call(1, HOSTILE),
@@ -98,12 +98,12 @@ async def test_an_approval_shows_what_is_hidden(size: tuple[int, int]) -> None:
                 tool=HOSTILE,
                 verb=HOSTILE,
                 target=HOSTILE,
-                effects=(Runs(script=HOSTILE, cwd=HOSTILE),),
+                effects=(RunEffect(script=HOSTILE, cwd=HOSTILE),),
                 digest="0" * 32,
                 preview=(),
                 choices=(
-                    Choice(reach="session", rule=HOSTILE),
-                    Choice(reach="always", rule="", offered=False, why=HOSTILE),
+                    PermissionChoice(reach="session", rule=HOSTILE),
+                    PermissionChoice(reach="always", rule="", offered=False, unavailable_reason=HOSTILE),
                 ),
                 risk=HOSTILE,
                 reason=HOSTILE,
@@ -130,7 +130,7 @@ async def test_a_question_and_its_options_are_harmless() -> None:
 async def test_every_sheet_and_the_trace_are_harmless() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.session.feed(
-            SessionTitled(title=HOSTILE, by="auto"),
+            SessionTitled(title=HOSTILE, titled_by="auto"),
             TodoUpdated(items=tuple(TodoItem(id=str(at), content=HOSTILE) for at in range(20))),
             TurnStarted(turn=3),
             call(1, HOSTILE),
@@ -159,7 +159,7 @@ async def test_a_line_of_ten_megabytes_keeps_the_app_alive() -> None:
     async with open_app(golden("night_shift")) as driven:
         huge = "x" * 10_000_000
         driven.session.feed(
-            SessionTitled(title=huge, by="auto"), TodoUpdated(items=(TodoItem(id="1", content=huge),))
+            SessionTitled(title=huge, titled_by="auto"), TodoUpdated(items=(TodoItem(id="1", content=huge),))
         )
         await driven.settle()
         harmless(driven)

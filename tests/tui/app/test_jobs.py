@@ -65,7 +65,7 @@ async def test_a_job_that_was_chosen_is_ended_and_says_so() -> None:
         await driven.press("down", "e")
         asked = [one for one in driven.session.submitted if isinstance(one, StopJob)]
         assert [one.job_id for one in asked] == ["job-4"]
-        driven.session.feed(JobFinished(job_id=JobId("job-4"), ended="stopped", stopped_by="user"))
+        driven.session.feed(JobFinished(job_id=JobId("job-4"), end="stopped", stopped_by="user"))
         await grown(driven, page)
         assert "1 running" in driven.text()
         await driven.press("e")
@@ -145,6 +145,6 @@ async def test_the_footer_names_only_keys_that_do_something() -> None:
         await driven.press("end")
         assert "E end it" not in driven.rows()[-1] and "Enter whole output" in driven.rows()[-1]
         for number in (4, 5):
-            driven.session.feed(JobFinished(job_id=JobId(f"job-{number}"), ended="exited", exit_code=0))
+            driven.session.feed(JobFinished(job_id=JobId(f"job-{number}"), end="exited", exit_code=0))
         await grown(driven, page)
         assert "A end all" not in driven.rows()[-1]

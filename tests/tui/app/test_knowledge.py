@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.config.layers import load
-from tui_agent.config.notes import notes_folder
+from tui_agent.config.layers import load_config
+from tui_agent.config.note_files import notes_folder
 from tui_agent.config.options import SessionOptions
-from tui_agent.folds.views import ALL
+from tui_agent.folds.views import ALL_VIEWS
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
 from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.instructions import (
@@ -78,7 +78,7 @@ async def test_init_asks_the_model_where_there_is_one_and_else_the_program_itsel
 async def test_memory_lists_the_notes_and_shows_one(tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     options = SessionOptions(cwd=tmp_path / "shop", data_dir=tmp_path / "data")
-    folder = notes_folder(load(options, {"HOME": str(tmp_path)}))
+    folder = notes_folder(load_config(options, {"HOME": str(tmp_path)}))
     assert folder.parent == tmp_path / "data" / "notes" and folder.name.startswith("shop-")
     async with open_app(golden("night_shift"), options=options) as driven:
         await _command(driven, "/memory")
@@ -122,12 +122,12 @@ async def test_a_live_sheet_takes_what_comes_before_it_is_composed_and_after_it_
             controller.act("memory", "")
             sheet = driven.app.screen
             assert isinstance(sheet, Viewer) and sheet.follows
-            controller.panes.show(ALL)
+            controller.panes.show(ALL_VIEWS)
             await _until(driven, lambda: "Of this task" in driven.text())
             await driven.press("escape")
             await _until(driven, lambda: not isinstance(driven.app.screen, Viewer))
             sheet.redraw()
-            controller.panes.show(ALL)
+            controller.panes.show(ALL_VIEWS)
 
 
 async def test_status_lists_the_instructions_and_what_was_left_out() -> None:
@@ -135,7 +135,7 @@ async def test_status_lists_the_instructions_and_what_was_left_out() -> None:
         path="AGENTS.md", scope="project", sha256="a" * 64, size=9, tokens=1_300, text="Use tabs."
     )
     loaded = InstructionsLoaded(
-        why="turn", files=(guide,), order=("AGENTS.md",), notes=("x/AGENTS.md is cut.",)
+        trigger="turn", files=(guide,), order=("AGENTS.md",), notes=("x/AGENTS.md is cut.",)
     )
     async with open_app(golden("night_shift")) as driven:
         driven.session.feed(loaded)

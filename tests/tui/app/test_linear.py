@@ -8,12 +8,19 @@ from tests.stubs.fake_session import FakeSession
 from tests.stubs.killed import asked
 from tests.tui.app.driving import golden
 from tui_agent.errors import SessionLocked
-from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, GoOn, Interrupt, Steer, SubmitPrompt
-from tui_agent.protocol.effects import Writes
+from tui_agent.protocol.commands import (
+    AnswerQuestion,
+    ContinueTurn,
+    DecidePermission,
+    Interrupt,
+    Steer,
+    SubmitPrompt,
+)
+from tui_agent.protocol.effects import WriteEffect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
-from tui_agent.protocol.events.policy import Choice, PermissionRequested
+from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 from tui_agent.protocol.events.turn import (
     QuestionAsked,
     TurnFinished,
@@ -72,12 +79,12 @@ def test_an_approval_is_a_numbered_list_and_a_number_answers_it() -> None:
             tool="edit_file",
             verb="edit",
             target="src/\u202ea.py",
-            effects=(Writes(path="src/a.py"),),
+            effects=(WriteEffect(path="src/a.py"),),
             digest="0" * 32,
             preview=(),
             choices=(
-                Choice(reach="session", rule="edit src/**"),
-                Choice(reach="always", rule="", offered=False),
+                PermissionChoice(reach="session", rule="edit src/**"),
+                PermissionChoice(reach="always", rule="", offered=False),
             ),
         ),
     )
@@ -95,8 +102,8 @@ def test_an_approval_is_a_numbered_list_and_a_number_answers_it() -> None:
 
 def test_what_a_message_mentions_is_told_with_what_was_sent_of_it() -> None:
     linear, said, session = told("night_shift")
-    sent = Mention(given="a.py", kind="file", path="a.py", tokens=1_204)
-    kept = Mention(given=".env", kind="refused", path=".env", note="it may hold secrets")
+    sent = Mention(reference="a.py", kind="file", path="a.py", tokens=1_204)
+    kept = Mention(reference=".env", kind="refused", path=".env", note="it may hold secrets")
     session.feed(
         UserMessageReceived(text="Read both", mentions=(sent,)), UserSteered(text="x", mentions=(kept,))
     )
@@ -149,7 +156,7 @@ async def test_an_answer_is_told_line_by_line_as_it_comes_and_once() -> None:
         duration_ms=1.0,
     )
     for text in ("One li", "ne.\nTwo", " lines.\nThe"):
-        session.feed(ModelDelta(request_id=request, part="text", block=0, text=text))
+        session.feed(ModelDelta(request_id=request, part_kind="text", part_index=0, text=text))
     session.feed(answer)
     for record in session.records[-4:]:
         assert isinstance(record, Envelope)
@@ -160,7 +167,7 @@ async def test_an_answer_is_told_line_by_line_as_it_comes_and_once() -> None:
 async def test_that_the_map_is_not_there_yet_is_said_once() -> None:
     session, said = FakeSession(golden("night_shift")), list[str]()
     linear = Linear(session, said.append)
-    late = RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=3_000, late="not there")
+    late = RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=3_000, delay_reason="not there")
     given = RepomapUsed(query="", tokens=1, files=("a.py",), injected=True, text="a.py")
     for event in (late, late, given, late):
         session.feed(event)
@@ -188,7 +195,7 @@ async def test_a_talk_opens_takes_lines_and_closes(tmp_path: Path) -> None:
 
     assert await talk(session, read_line, said.append, prompt="first") == 0
     assert [getattr(command, "text", "") for command in session.submitted] == ["first", "hello"]
-    assert session.closed and said[-1].startswith("To come back:  tui-agent --session ses_")
+    assert session.is_closed and said[-1].startswith("To come back:  tui-agent --session ses_")
 
 
 async def test_a_session_that_cannot_be_opened_is_said() -> None:
@@ -204,7 +211,7 @@ async def test_a_session_that_cannot_be_opened_is_said() -> None:
 async def test_what_was_asked_when_the_program_was_killed_is_asked_again(tmp_path: Path) -> None:
     session, said = FakeSession(await asked(tmp_path)), list[str]()
     gone_on = anyio.Event()
-    session.react = lambda command: gone_on.set() if isinstance(command, GoOn) else None
+    session.react = lambda command: gone_on.set() if isinstance(command, ContinueTurn) else None
 
     async def read_line() -> str | None:
         await gone_on.wait()
@@ -212,4 +219,4 @@ async def test_what_was_asked_when_the_program_was_killed_is_asked_again(tmp_pat
 
     with anyio.fail_after(30):
         assert await talk(session, read_line, said.append) == 0
-    assert [type(one) for one in session.submitted] == [GoOn]
+    assert [type(one) for one in session.submitted] == [ContinueTurn]

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.protocol.commands import SetMapChoice, SetRepoMap
+from tui_agent.protocol.commands import SetRepoMap, SetRepoMapOptions
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.tui.screens.map.screen import MapScreen
 
@@ -130,7 +130,7 @@ async def test_what_is_pinned_hidden_and_how_long_it_is_become_settings_of_the_s
         await driven.press("plus")
         await shown(driven)
         assert program.option("--max-tokens") == "2400"
-        chosen = [one.choice for one in driven.session.submitted if isinstance(one, SetMapChoice)]
+        chosen = [one.options for one in driven.session.submitted if isinstance(one, SetRepoMapOptions)]
         assert (chosen[-1].pinned, chosen[-1].hidden) == ((), ("src/report.py",))
         assert [one.max_tokens for one in chosen] == [1200, 1200, 2400]
         await driven.press("r")

@@ -15,12 +15,21 @@ from tui_agent.tui.prompt.symbols import Symbol
 SAID = "Compare @src/app.py with @src/, @Cart, @.env and @old.py."
 NAMED = (
     Mention(
-        given="src/app.py", kind="file", path="src/app.py", tokens=1_240, size=4_960, text="<file>…</file>"
+        reference="src/app.py",
+        kind="file",
+        path="src/app.py",
+        tokens=1_240,
+        size=4_960,
+        text="<file>…</file>",
     ),
-    Mention(given="src/", kind="directory", path="src/", size=12, tokens=60, text="<directory>"),
-    Mention(given="Cart", kind="symbol", path="src/shop.py", first_line=12, last_line=40, text="<symbol>"),
-    Mention(given=".env", kind="refused", path=".env", note=".env may hold secrets, which are never read"),
-    Mention(given="old.py", kind="missing", note="there is no such file"),
+    Mention(reference="src/", kind="directory", path="src/", size=12, tokens=60, text="<directory>"),
+    Mention(
+        reference="Cart", kind="symbol", path="src/shop.py", first_line=12, last_line=40, text="<symbol>"
+    ),
+    Mention(
+        reference=".env", kind="refused", path=".env", note=".env may hold secrets, which are never read"
+    ),
+    Mention(reference="old.py", kind="missing", note="there is no such file"),
 )
 
 
@@ -56,7 +65,7 @@ async def test_files_folders_and_symbols_are_offered_behind_an_at(tmp_path: Path
         assert labels == ["src/cart.py", "Cartridge"] and asked[-1] == "cart"
         await driven.until(lambda: "src/cart.py:1" in driven.text())
         # It is only put into the text: what runs is a command.
-        assert "Enter take it" in driven.rows()[-1] and "Enter run" not in driven.rows()[-1]
+        assert "Enter insert" in driven.rows()[-1] and "Enter run" not in driven.rows()[-1]
         await driven.press("down", "tab")
         assert prompt.editor.text == "see @Cartridge "
         await driven.press("space")

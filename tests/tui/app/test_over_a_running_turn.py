@@ -6,7 +6,7 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.sessions_story import Programs, told
 from tests.tui.app.test_nothing_is_silent import ARGUMENTS, OF_THE_APP
-from tui_agent.folds.views import ALL
+from tui_agent.folds.views import ALL_VIEWS
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import ModelDelta
@@ -30,7 +30,7 @@ def story() -> list[Payload]:
         for one in golden("every_kind")
         if isinstance(one, Envelope) and not isinstance(one.payload, NOT_STREAMED)
     ]
-    word = ModelDelta(request_id=RequestId("req_streams"), part="text", block=0, text="word ")
+    word = ModelDelta(request_id=RequestId("req_streams"), part_kind="text", part_index=0, text="word ")
     return [one for payload in happened for one in (payload, word)]
 
 
@@ -48,7 +48,7 @@ class Streamed:
         assert controller is not None
         self.driven.session.feed(*self.left[: self.share])
         del self.left[: self.share]
-        controller.panes.show(ALL)
+        controller.panes.show(ALL_VIEWS)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.commands import RevokeRule, SetPolicy
-from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
+from tui_agent.protocol.effects import Effect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
@@ -37,8 +37,8 @@ def with_rule() -> list[object]:
     records = golden("night_shift")
     last = records[-1]
     granted = PermissionDecided(
-        call_id=CallId("call_x"), request_id=None, decision="allow", by="user", policy="ask", rule_id="ask.commands",
-        reason="yes", digest="0" * 32, effects=(Runs(script="npm run test"),), reach="session", rule=RULE,
+        call_id=CallId("call_x"), request_id=None, decision="allow", decided_by="user", policy="ask", rule_id="ask.commands",
+        reason="yes", digest="0" * 32, effects=(RunEffect(script="npm run test"),), reach="session", rule=RULE,
     )  # fmt: skip
     env = EnvStarted(environment="local", root="/home/ada/timesheet", sandbox="bubblewrap")
     return [*records, *(after(last.seq + at, one) for at, one in enumerate((granted, env), 1))]
@@ -46,7 +46,7 @@ def with_rule() -> list[object]:
 
 def after(seq: int, payload: object) -> Envelope:
     return Envelope.model_validate(
-        {"v": 1, "seq": seq, "at": 1.0, "session": "ses_0000night0shift", "agent": AgentId("main"), "parent": seq - 1,
+        {"v": 1, "seq": seq, "time": 1.0, "session": "ses_0000night0shift", "agent": AgentId("main"), "parent": seq - 1,
          "cause": None, "payload": payload}
     )  # fmt: skip
 
@@ -65,12 +65,12 @@ async def opened(driven: Driven) -> PolicySheet:
 @pytest.mark.parametrize("sandboxed", [False, True])
 def test_the_grid_says_what_the_policy_does(sandboxed: bool) -> None:
     samples: dict[str, list[Effect]] = {
-        "read": [Reads(path="a"), Runs(script="git status")],
-        "edit": [Writes(path="a")],
-        "remove": [Writes(path="a", removes=True)],
-        "run": [Runs(script="make"), Runs(script="pytest -q")],
-        "network": [Connects(host="example.org"), Runs(script="curl example.org")],
-        "outside": [Reads(path="/home/bob/a"), Writes(path="/home/bob/a")],
+        "read": [ReadEffect(path="a"), RunEffect(script="git status")],
+        "edit": [WriteEffect(path="a")],
+        "remove": [WriteEffect(path="a", removes=True)],
+        "run": [RunEffect(script="make"), RunEffect(script="pytest -q")],
+        "network": [NetworkEffect(host="example.org"), RunEffect(script="curl example.org")],
+        "outside": [ReadEffect(path="/home/bob/a"), WriteEffect(path="/home/bob/a")],
     }
     said = {"yes": "allow", "asks": "ask", "no": "deny", "sandbox": "allow" if sandboxed else "ask"}
     assert tuple(GRID) == POLICIES and tuple(samples) == COLUMNS
@@ -94,7 +94,7 @@ async def test_it_shows_profiles_sandbox_and_rules_with_their_source() -> None:
 
 async def test_without_a_sandbox_it_says_so_and_why() -> None:
     records = golden("night_shift")
-    bare = EnvStarted(environment="local", root="/x", sandbox_why_not="bubblewrap is not installed.")
+    bare = EnvStarted(environment="local", root="/x", no_sandbox_reason="bubblewrap is not installed.")
     records.append(after(records[-1].seq + 1, bare))
     async with open_app(records, outside=says_rules) as driven:
         await opened(driven)

@@ -44,7 +44,7 @@ async def test_a_burst_is_shown_in_frames_not_event_by_event() -> None:
     await pump.reached(len(session.records) - 1)
     frames.clear()
     for number in range(200):
-        session.feed(ModelDelta(request_id=RequestId("r"), part="text", block=0, text=f"{number} "))
+        session.feed(ModelDelta(request_id=RequestId("r"), part_kind="text", part_index=0, text=f"{number} "))
         await asyncio.sleep(0)
     await pump.reached(len(session.records) - 1)
     assert 1 <= len(frames) < 50
@@ -67,7 +67,7 @@ async def test_who_waits_for_a_seq_is_told_when_it_is_shown_or_never_will_be() -
 
 async def test_an_event_from_the_future_is_passed_over() -> None:
     records = golden("night_shift")
-    unknown = UnknownEvent(seq=len(records), at=1.0, agent=AgentId("main"), parent=None, kind="x.y", raw={})
+    unknown = UnknownEvent(seq=len(records), time=1.0, agent=AgentId("main"), parent=None, kind="x.y", raw={})
     session = FakeSession([*records, unknown])
     pump, views, _, task = await run(session)
     await pump.reached(len(records))
@@ -85,7 +85,7 @@ async def test_a_cut_log_opens_and_the_rest_arrives_live_to_the_same_screen(cut:
     async with open_app(session=session, size=(120, 40)) as driven:
         session.records.extend(records[cut:])
         session.wake()
-        driven.app.clock = lambda: records[-1].at + 1
+        driven.app.clock = lambda: records[-1].time + 1
         await driven.settle()
         driven.app.hush()
         await driven.pilot.pause()
@@ -103,21 +103,23 @@ async def test_no_frame_shows_what_is_no_longer_on_the_branch() -> None:
 
         def apply(self, record: Record) -> None:
             super().apply(record)
-            until = time.perf_counter() + (0.06 if self.moved else 0)
+            until = time.perf_counter() + (0.06 if self.head_moved else 0)
             while time.perf_counter() < until:
                 pass
 
     session = FakeSession(golden("night_shift"))
     views, moved = Slow(), list[bool]()
-    pump = Pump(session.follow, views, lambda _: moved.append(views.moved), frame_s=0.05)
+    pump = Pump(session.follow, views, lambda _: moved.append(views.head_moved), frame_s=0.05)
     task = asyncio.create_task(pump.run())
     end = len(session.records) - 1
     await pump.reached(end)
-    session.feed(ModelDelta(request_id=RequestId("r"), part="text", block=0, text="a frame is planned"))
+    session.feed(
+        ModelDelta(request_id=RequestId("r"), part_kind="text", part_index=0, text="a frame is planned")
+    )
     for _ in range(5):
         await asyncio.sleep(0)
     assert views.seq == end + 1
-    late = ModelDelta(request_id=RequestId("r"), part="text", block=0, text="and more")
+    late = ModelDelta(request_id=RequestId("r"), part_kind="text", part_index=0, text="and more")
     session.feed(SessionHeadMoved(to_seq=end - 5, from_seq=end + 1, reason="undo"), late, late)
     await pump.reached(len(session.records) - 1)
     assert moved and not any(moved)

@@ -8,8 +8,8 @@ import pytest
 from tests.golden.make import LOGS
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.replaying import Replayed, open_replay
-from tui_agent.folds.moments import SPAN, moment
-from tui_agent.folds.trace.timeline import timeline
+from tui_agent.folds.replay_cursor import KEYFRAME_INTERVAL, views_at
+from tui_agent.folds.trace.timeline import build_timeline
 from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
@@ -78,7 +78,7 @@ def panes(shown: Replayed) -> dict[str, object]:
 
 def folded(records: list[Record], seq: int) -> dict[str, object]:
     """The same from a fresh fold of the log up to this event."""
-    views, whole = moment(records, seq), moment(records, records[-1].seq)
+    views, whole = views_at(records, seq), views_at(records, records[-1].seq)
     trace, state = views.trace.view(), views.state.view()
     return {
         "chat": [(entry.id, entry.revision) for entry in views.transcript.view().entries],
@@ -107,7 +107,7 @@ async def test_every_pane_is_what_a_fresh_fold_gives_at_that_event(log: str) -> 
             await shown.press("d")
             text = shown.text()
             assert f"Files at event {seq}" in text
-            for one in moment(records, seq).files.view().files:
+            for one in views_at(records, seq).files.view().files:
                 assert one.path in text
             await shown.press("escape")
 
@@ -124,7 +124,7 @@ async def test_letters_mean_the_same_with_shift() -> None:
 
 
 async def test_keys_go_by_event_part_turn_marker_and_tenth() -> None:
-    line = timeline(NIGHT)
+    line = build_timeline(NIGHT)
     async with open_replay(NIGHT, to_seq=150) as shown:
 
         def at() -> int:
@@ -145,7 +145,7 @@ async def test_keys_go_by_event_part_turn_marker_and_tenth() -> None:
         await shown.press("end", "left_square_bracket")
         assert at() == line.markers[-1].place
         await shown.press("5")
-        assert at() == line.at(line.length / 2)
+        assert at() == line.place_at(line.length / 2)
         await shown.press("home")
         assert at() == 0 and "event 0 of 196" in told(shown)
 
@@ -158,7 +158,7 @@ async def test_it_plays_at_a_speed_and_stops_at_the_end() -> None:
         assert "▸ 4x" in told(shown)
         head, before = shown.screen.playhead, shown.screen.playhead.place
         assert head.pass_time(1.0)
-        assert head.place == head.line.at(head.line.clock[before] + 4.0)
+        assert head.place == head.line.place_at(head.line.clock[before] + 4.0)
         head.pass_time(1_000.0)
         assert head.place == head.last and not head.playing
         shown.screen.show_moment()
@@ -243,11 +243,11 @@ async def test_esc_on_how_to_go_back_comes_back_to_the_replay_and_going_leaves_i
     async with open_app(NIGHT) as driven:
         screen = await replaying(driven, "/replay 150")
         await driven.press("v")
-        await driven.until(lambda: "Go back to" in driven.text())
+        await driven.until(lambda: "Revert to" in driven.text())
         await driven.press("escape")
         assert driven.app.screen is screen and "event 150 of 196" in driven.text()
         await driven.press("v")
-        await driven.until(lambda: "Go back to" in driven.text())
+        await driven.until(lambda: "Revert to" in driven.text())
         await driven.press("enter")
         await driven.until(lambda: len(driven.app.screen_stack) == 1)
         gone = [one for one in driven.session.submitted if isinstance(one, Revert)]
@@ -283,7 +283,7 @@ async def test_at_its_end_a_replay_of_the_open_session_goes_on_with_it() -> None
             await caught_up(driven, screen)
             assert f"event {until - 1} of {until - 1}" in driven.text()
         assert "$0.086 of $0.086" in driven.rows()[0] and "✗ run pytest -q" in driven.text()
-        assert screen.playhead.line == timeline(NIGHT[:151])
+        assert screen.playhead.line == build_timeline(NIGHT[:151])
 
 
 async def test_elsewhere_a_replay_of_the_open_session_stays_and_only_its_line_grows() -> None:
@@ -334,7 +334,7 @@ async def test_in_the_app_the_session_goes_back_to_the_event_that_is_shown() -> 
             await driven.pilot.pause(0.01)
         await driven.press("r")
         await driven.pilot.pause()
-        assert "Go back to event 60" in driven.text()
+        assert "Revert to event 60" in driven.text()
         await driven.press("enter")
         await driven.pilot.pause()
         asked = [one for one in driven.session.submitted if isinstance(one, Revert | PlanRevert)]
@@ -356,9 +356,9 @@ async def test_a_key_in_a_long_session_folds_a_bounded_number_of_events() -> Non
         records = list(driven.session.records)
     async with open_replay(records) as shown:
         for keys in (("left",), ("5",), ("left",), ("home",), ("end",)):
-            before = shown.screen.moments.folded
+            before = shown.screen.moments.folded_count
             await shown.press(*keys)
-            assert shown.screen.moments.folded - before <= SPAN
+            assert shown.screen.moments.folded_count - before <= KEYFRAME_INTERVAL
         assert shown.screen.views is not None
-        wanted = moment(records, records[-1].seq).state.view()
+        wanted = views_at(records, records[-1].seq).state.view()
         assert shown.screen.views.state.view() == wanted

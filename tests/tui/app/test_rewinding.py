@@ -9,7 +9,7 @@ from tui_agent.protocol.events.files import (
     CheckpointPlanned,
     CheckpointRestored,
     CheckpointRestoring,
-    PlannedAct,
+    PlannedFileChange,
 )
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -130,10 +130,12 @@ async def test_escape_twice_chooses_a_message_and_what_goes_back() -> None:
         assert "conversation and files" in driven.text()
         assert isinstance(driven.session.submitted[-1], PlanRevert)
         planned = (
-            PlannedAct(path="a.py", act="write", added=3, removed=1),
-            PlannedAct(path="b.py", act="remove", added=0, removed=9, conflict="you changed it too"),
+            PlannedFileChange(path="a.py", operation="write", added=3, removed=1),
+            PlannedFileChange(
+                path="b.py", operation="remove", added=0, removed=9, conflict="you changed it too"
+            ),
         )
-        driven.session.feed(CheckpointPlanned(to_seq=second - 1, acts=planned))
+        driven.session.feed(CheckpointPlanned(to_seq=second - 1, changes=planned))
         await driven.settle()
         assert "+3 −1" in driven.text()
         assert "kept: you changed it too" in driven.text()
@@ -149,7 +151,7 @@ async def test_files_left_alone_are_asked_about_one_by_one() -> None:
         end = len(driven.session.records) - 1
         driven.session.feed(SessionHeadMoved(to_seq=first - 1, from_seq=end, reason="undo"))
         driven.session.feed(
-            CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), kept=("a.py", "b.py"))
+            CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), skipped_paths=("a.py", "b.py"))
         )
         await driven.settle()
         assert "Kept your versions" in driven.text()
@@ -169,7 +171,9 @@ async def test_what_is_typed_ahead_goes_to_the_prompt_and_never_answers_of_files
         await driven.press("enter")
         end = len(driven.session.records) - 1
         driven.session.feed(SessionHeadMoved(to_seq=second - 1, from_seq=end, reason="undo"))
-        driven.session.feed(CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), kept=("a.py",)))
+        driven.session.feed(
+            CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), skipped_paths=("a.py",))
+        )
         await driven.settle()
         sheet = driven.app.screen
         assert isinstance(sheet, KeptFilesPicker)
@@ -199,7 +203,7 @@ async def test_files_that_went_back_alone_ask_of_what_was_left_alone_too() -> No
         await driven.settle()
         driven.session.feed(
             CheckpointRestoring(source="c" * 40, to_seq=second - 1, paths=("a.py",)),
-            CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), kept=("a.py",)),
+            CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), skipped_paths=("a.py",)),
         )
         await driven.settle()
         assert "Kept your versions" in driven.text()

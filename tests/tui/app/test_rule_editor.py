@@ -5,7 +5,7 @@ import pytest
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.test_approvals import ask, request
 from tui_agent.protocol.commands import DecidePermission
-from tui_agent.protocol.events.policy import Choice, Reach
+from tui_agent.protocol.events.policy import PermissionChoice, Reach
 
 
 async def test_a_rule_is_kept_by_a_key_that_a_small_screen_names_too() -> None:
@@ -24,7 +24,7 @@ async def test_a_rule_that_is_edited_and_what_is_wrong_with_it_stand_whole(size:
         + "as the others."
     )
     async with open_app(golden("night_shift"), size=size) as driven:
-        modal = await ask(driven, request().model_copy(update={"wrong": wrong, "wrong_rule": rule}))
+        modal = await ask(driven, request().model_copy(update={"rule_error": wrong, "rejected_rule": rule}))
         shown = "".join("".join(strip.text for strip in modal._foot.given).split())
         assert "".join(wrong.split()) in shown and "".join(rule.split()) in shown
         await driven.press("home")
@@ -37,9 +37,9 @@ async def test_a_rule_that_is_edited_and_what_is_wrong_with_it_stand_whole(size:
 
 async def test_what_opens_a_file_to_commands_is_not_offered_to_be_written_otherwise() -> None:
     reaches: tuple[Reach, ...] = ("session", "always")
-    opens = [Choice(reach=reach, rule="sandbox readable .env") for reach in reaches]
+    opens = [PermissionChoice(reach=reach, rule="sandbox readable .env") for reach in reaches]
     async with open_app(golden("night_shift")) as driven:
-        modal = await ask(driven, request(choices=(Choice(reach="once", rule=""), *opens)))
+        modal = await ask(driven, request(choices=(PermissionChoice(reach="once", rule=""), *opens)))
         assert "sandbox readable .env" in driven.text() and "edit the rule" not in driven.text()
         await driven.press("e")
         assert not modal.typing

@@ -15,7 +15,7 @@ def records(sandbox: str, why_not: str) -> list[Record]:
     found: list[Record] = []
     for record in golden("night_shift"):
         if isinstance(record, Envelope) and isinstance(record.payload, EnvStarted):
-            started = record.payload.model_copy(update={"sandbox": sandbox, "sandbox_why_not": why_not})
+            started = record.payload.model_copy(update={"sandbox": sandbox, "no_sandbox_reason": why_not})
             record = record.model_copy(update={"payload": started})
         found.append(record)
     return found
@@ -64,7 +64,7 @@ async def test_status_names_the_variables_with_secrets_that_commands_are_shown()
     found: list[Record] = []
     for record in records("bubblewrap", ""):
         if isinstance(record, Envelope) and isinstance(record.payload, EnvStarted):
-            shown = record.payload.model_copy(update={"variables": ("PGPASSWORD", "NPM_TOKEN")})
+            shown = record.payload.model_copy(update={"exposed_variables": ("PGPASSWORD", "NPM_TOKEN")})
             record = record.model_copy(update={"payload": shown})
         found.append(record)
     async with open_app(found, size=(120, 40)) as driven:
@@ -84,11 +84,11 @@ async def test_status_says_nothing_of_variables_where_none_is_shown() -> None:
 async def test_accept_edits_without_a_sandbox_says_once_that_it_asks() -> None:
     async with open_app(records("", MISSING), size=(120, 40)) as driven:
         await switch(driven, "accept-edits")
-        said = [row for row in driven.rows() if "accept-edits asks about commands here" in row]
+        said = [row for row in driven.rows() if "accept-edits still asks about commands" in row]
         await switch(driven, "ask")
         await driven.press("escape")
         await switch(driven, "accept-edits")
-        again = [row for row in driven.rows() if "accept-edits asks about commands here" in row]
+        again = [row for row in driven.rows() if "accept-edits still asks about commands" in row]
         assert len(said) == 1
         assert len(again) <= 1
 
@@ -104,7 +104,10 @@ async def test_status_says_how_many_files_are_covered(size: tuple[int, int]) -> 
 
     async def doctor(*words: str) -> tuple[int, str]:
         asked.append(words)
-        return 0, '{"what": "secrets", "state": "ok", "found": "2 files (.env) are covered.", "do": ""}'
+        return (
+            0,
+            '{"check": "secrets", "state": "ok", "message": "2 files (.env) are covered.", "advice": ""}',
+        )
 
     async with open_app(records("bubblewrap", ""), size=size, outside=doctor) as driven:
         await driven.type("/status")

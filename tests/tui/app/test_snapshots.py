@@ -17,7 +17,7 @@ from tests.tui.app.sessions_story import shown as shown_sessions
 from tests.tui.app.test_approval_sight import command
 from tests.tui.app.test_approvals import ask
 from tui_agent.config.project_files import ProjectFile, ProjectFiles
-from tui_agent.config.trust import Mark, Project
+from tui_agent.config.trust import FileChange, Project
 from tui_agent.tui.modals.trust import TrustSheet
 
 FOLDER = Path(__file__).resolve().parents[1] / "snapshots"
@@ -68,7 +68,7 @@ async def test_the_screen_is_as_it_was(
 async def test_the_question_about_a_folders_own_files_is_as_it_was(size: tuple[int, int]) -> None:
     async with open_app(golden("night_shift"), size=size, environ={"TUI_AGENT_MOTION": "off"}) as driven:
         files = ProjectFiles(Path("/home/me/shop"), OWN_FILES)
-        marks: dict[str, dict[str, Mark]] = {
+        marks: dict[str, dict[str, FileChange]] = {
             "/home/me/shop": {".env": "changed", ".tui_agent/old.md": "gone"}
         }
         shop = Project(files.folder, files, "open")
@@ -88,7 +88,7 @@ COMMANDS = {
 async def test_the_question_about_a_command_is_as_it_was(name: str, size: tuple[int, int]) -> None:
     async with open_app(golden("night_shift"), size=size, environ={"TUI_AGENT_MOTION": "off"}) as driven:
         asked = command(COMMANDS[name]).model_copy(
-            update={"confined": "bubblewrap" if name == "shell" else ""}
+            update={"sandbox": "bubblewrap" if name == "shell" else ""}
         )
         await ask(driven, asked)
         _same(f"approval-{name}-{size[0]}x{size[1]}", driven.text() + "\n")

@@ -219,4 +219,4 @@ async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Pa
             more.write(b"".join(lines[160:170]))
         await driven.until(lambda: "event 158 of 169" in driven.text())
         await driven.press("escape")
-        assert not driven.session.closed and log.read_bytes() == b"".join(lines[:170])
+        assert not driven.session.is_closed and log.read_bytes() == b"".join(lines[:170])

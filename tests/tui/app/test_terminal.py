@@ -121,7 +121,7 @@ async def test_ctrl_c_copies_a_selection_else_says_how_to_leave_and_twice_leaves
         assert driven.app.left
         while driven.app.is_running:
             await driven.pilot.pause(0.01)
-        assert driven.session.closed
+        assert driven.session.is_closed
 
 
 class Tty:

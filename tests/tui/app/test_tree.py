@@ -7,7 +7,7 @@ from textual.events import Key
 
 from tests.stubs.branched import FORK, SECOND_MESSAGE, SESSION
 from tests.tui.app.branching import Walked, walk
-from tui_agent.protocol.commands import GoOn, PlanRevert, Revert
+from tui_agent.protocol.commands import ContinueTurn, PlanRevert, Revert
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.picker import Picker
@@ -115,7 +115,7 @@ async def test_w_answers_the_message_again_with_one_thing_changed(tmp_path: Path
         assert asked[:5] == ("sessions", "fork", SESSION, "--at", str(SECOND_MESSAGE))
         assert asked[5] == "--reasoning-effort=xhigh"
         assert asked[6].startswith("--folder=/home/ada/timesheet-what-if-47")
-        assert [type(one) for one in walked.newest.submitted] == [GoOn]
+        assert [type(one) for one in walked.newest.submitted] == [ContinueTurn]
         assert "/compare shows both" in walked.text()
 
 

@@ -12,8 +12,8 @@ from tests.tui.app.driving import ENVIRON, Driven
 from tests.tui.app.test_start import empty_session
 from tui_agent.config import trust
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.paths import Paths, find
-from tui_agent.config.project_files import look
+from tui_agent.config.paths import Paths, find_paths
+from tui_agent.config.project_files import read_project_files
 from tui_agent.tui.app import AgentApp
 from tui_agent.tui.linear.trust import ask_about_files
 from tui_agent.tui.modals.trust import TrustSheet
@@ -42,14 +42,14 @@ class Place:
 
     @property
     def paths(self) -> Paths:
-        return find(self.folder, self.environ)
+        return find_paths(self.folder, self.environ)
 
     @property
     def standing(self) -> str:
-        return trust.standing(look(self.folder), self.paths)
+        return trust.trust_state(read_project_files(self.folder), self.paths)
 
     def decide(self, decision: trust.Decision) -> None:
-        trust.decide(look(self.folder), decision, self.paths)
+        trust.save_decision(read_project_files(self.folder), decision, self.paths)
 
     def spawn(self, options: SessionOptions) -> FakeSession:
         self.opened.append(options)
@@ -220,7 +220,7 @@ async def test_a_key_typed_a_moment_too_early_trusts_nothing(place: Place) -> No
 
 @pytest.mark.parametrize("option", ["ignore_project", "trusted_once"])
 async def test_an_option_decides_for_one_run_without_asking(place: Place, option: str) -> None:
-    value: object = True if option == "ignore_project" else (look(place.folder).key,)
+    value: object = True if option == "ignore_project" else (read_project_files(place.folder).key,)
     async with place.app((120, 40), **{option: value}) as driven:
         await opened(driven, place)
         assert driven.app.controller is not None and driven.app.controller.config is not None

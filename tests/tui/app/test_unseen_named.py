@@ -6,9 +6,9 @@ from tests.tui.app.driving import golden, open_app
 from tests.tui.app.test_approval_sight import command
 from tests.tui.app.test_approvals import ask, request
 from tests.tui.app.test_linear import told
-from tui_agent.protocol.effects import Connects, Writes
+from tui_agent.protocol.effects import NetworkEffect, WriteEffect
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.policy import Choice
+from tui_agent.protocol.events.policy import PermissionChoice
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserShellStarted
 from tui_agent.protocol.ids import CallId
@@ -25,12 +25,12 @@ UNSEEN = {
 
 @pytest.mark.parametrize("script", [one for one, _ in UNSEEN.values()])
 def test_a_row_holds_every_character_of_a_command_but_plain_blanks(script: str) -> None:
-    assert command(script).deeds[0].what == script
+    assert command(script).commands[0].command == script
 
 
 def test_the_row_of_a_command_has_one_blank_for_several() -> None:
-    [deed] = command("cat  \t a   b").deeds
-    assert deed.what == "cat a b"
+    [deed] = command("cat  \t a   b").commands
+    assert deed.command == "cat a b"
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
@@ -50,7 +50,7 @@ async def test_box_row_and_activity_line_say_the_same_of_a_command(name: str, si
 async def test_a_path_and_a_host_are_named_with_what_is_hidden_in_them(size: tuple[int, int]) -> None:
     async with open_app(golden("night_shift"), size=size) as driven:
         path, host = "src/\u202eyp.yrtne", "pypi\u200b.org"
-        await ask(driven, request(effects=(Writes(path=path), Connects(host=host)), target=path))
+        await ask(driven, request(effects=(WriteEffect(path=path), NetworkEffect(host=host)), target=path))
         rows = [" ".join(row.rpartition("▌")[2].split()) for row in driven.rows()]
         for wanted in ("edit src/<U+202E>yp.yrtne", "Writes src/<U+202E>yp.yrtne", "pypi<U+200B>.org"):
             assert any(wanted in row for row in rows), driven.text()
@@ -86,7 +86,7 @@ def test_lines_name_a_call_and_a_rule_with_what_is_hidden_in_them() -> None:
     linear, said, session = told("night_shift")
     said.clear()
     call = CallId("c")
-    rule = Choice(reach="always", rule="allow exact ls \u202ex")
+    rule = PermissionChoice(reach="always", rule="allow exact ls \u202ex")
     session.feed(
         TurnStarted(turn=3),
         request(choices=(rule,), risk="It is ls \u202ex."),

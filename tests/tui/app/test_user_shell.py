@@ -37,7 +37,7 @@ async def test_the_row_says_how_a_stopped_command_ended_and_keeps_what_it_printe
             UserShellStarted(command="make all"),
             UserShellProgress(text="one.o\n"),
             UserShellFinished(
-                command="make all", output="one.o\n", exit_code=None, duration_ms=4_000, ended="interrupted"
+                command="make all", output="one.o\n", exit_code=None, duration_ms=4_000, end="interrupted"
             ),
         )
         text = driven.text()

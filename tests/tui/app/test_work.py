@@ -11,7 +11,7 @@ from tui_agent.protocol.commands import Pause, Resume
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.protocol.events.turn import TurnStarted
-from tui_agent.protocol.settings import PAUSING, AgentState
+from tui_agent.protocol.settings import PAUSE_PENDING, AgentState
 from tui_agent.tui.commands.shell import search_command
 from tui_agent.tui.modals.picker import Picker
 
@@ -23,7 +23,7 @@ async def test_a_pause_that_has_not_begun_is_seen_and_can_be_taken_back() -> Non
         await driven.type("/pause")
         await driven.press("escape", "enter")
         assert "/resume cancels that" in driven.text()
-        driven.session.feed(AgentStateChanged(state=AgentState.RUNNING, reason=PAUSING))
+        driven.session.feed(AgentStateChanged(state=AgentState.RUNNING, reason=PAUSE_PENDING))
         await driven.settle()
         assert "pauses after this call" in driven.app.status.view.word
         await driven.type("/resume")
@@ -69,9 +69,9 @@ def test_a_search_finds_new_files_too_but_not_what_is_ignored_or_not_the_users(t
 
 
 DOCTOR = """
-{"what": "version", "state": "ok", "found": "tui-agent 1, Python 3", "do": ""}
-{"what": "terminal", "state": "note", "found": "This is no terminal.", "do": "The app needs one."}
-{"what": "model", "state": "bad", "found": "It needs a key.", "do": "Set one."}
+{"check": "version", "state": "ok", "message": "tui-agent 1, Python 3", "advice": ""}
+{"check": "terminal", "state": "note", "message": "This is no terminal.", "advice": "The app needs one."}
+{"check": "model", "state": "bad", "message": "It needs a key.", "advice": "Set one."}
 """
 
 
@@ -98,7 +98,7 @@ async def test_the_doctor_looks_at_the_apps_terminal_and_at_this_sessions_model(
 async def test_the_agents_to_choose_are_those_of_the_loaded_plugins_at_once() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.session.feed(
-            PluginLoaded(plugin="reader", version="1", source="bundled", offers=("agent:reader",))
+            PluginLoaded(plugin="reader", version="1", source="bundled", contributions=("agent:reader",))
         )
         await driven.settle()
         driven.app.do("agent")

@@ -40,7 +40,7 @@ class Samples:
         return {
             "id": f"e{number}",
             "seq": number,
-            "at": AT + number,
+            "time": AT + number,
             "turn": self.turn,
             "revision": 1,
             "agent": MAIN,
@@ -213,7 +213,7 @@ def every_state() -> Samples:
     s.tool("search", "duration", "7 hits", 9)
     s.tool("run", "pytest -q", "32 passed", 2000, blocks=(TerminalBlock(text="....\n32 passed in 1.7 s\n"),))
     s.turn_end(files=0)
-    s.user("Go on, with this:\n    indented\nand `code`.", at=AT + 120)
+    s.user("Go on, with this:\n    indented\nand `code`.", time=AT + 120)
     s.add_reasoning("The user wants more.\nSo I look at entry.py first.\nThen I change it.", streaming=False)
     s.notice("compaction", "info", "6 turns became 1.2k tokens", blocks=(TerminalBlock(text="summary"),))
     s.notice("retry", "running", "The provider is busy (429). Trying again in 4 s, try 2 of 5.")
@@ -236,7 +236,7 @@ def every_state() -> Samples:
         "",
         None,
         state="denied",
-        denied="policy plan allows no writes. Shift+Tab changes the policy.",
+        denial="policy plan allows no writes. Shift+Tab changes the policy.",
     )
     s.tool(
         "edit",
@@ -244,7 +244,7 @@ def every_state() -> Samples:
         "",
         3,
         state="denied",
-        denied="You said: not this file.",
+        denial="You said: not this file.",
         blocks=(diff_block("src/a.py"),),
     )
     s.tool(

@@ -166,7 +166,7 @@ def test_a_long_diff_folds_and_a_denied_one_is_dim() -> None:
     assert len(lines(entry, opened=True)) == 16
     denied = rows(
         Samples().tool(
-            "edit", "a.py", state="denied", denied="Not this file.", blocks=(diff_block("a.py", DIFF),)
+            "edit", "a.py", state="denied", denial="Not this file.", blocks=(diff_block("a.py", DIFF),)
         )
     )
     grounds = {run.style.bgcolor for row in denied[2:] for run in row.runs if run.text.strip()}
@@ -349,13 +349,13 @@ def test_a_plan_is_shown_once_as_markdown_and_folds() -> None:
     refused = replace(waiting, answer="Not so fast.", choice=None)
     assert lines(refused)[0].split()[:3] == ["■", "plan", "refused"]
     assert lines(refused)[-1].strip() == "│ Not so fast."
-    assert lines(replace(waiting, void=True))[0].split()[:4] == ["■", "plan", "not", "answered"]
+    assert lines(replace(waiting, is_void=True))[0].split()[:4] == ["■", "plan", "not", "answered"]
 
 
 def test_a_question_is_markdown_too_and_its_call_has_no_row_of_its_own() -> None:
     asked = Samples().add_question("Use **all** of `docs`?", "choice", ("yes", "no"))
     assert lines(asked)[0].strip() == "? question  Use all of docs?"
-    assert lines(Samples().tool("ask", "Use **all** of `docs`?", asks=True)) == []
+    assert lines(Samples().tool("ask", "Use **all** of `docs`?", is_question=True)) == []
 
 
 def test_only_actions_that_can_be_carried_out_are_offered() -> None:

@@ -280,7 +280,7 @@ async def test_a_read_that_ends_at_once_never_shows_as_running() -> None:
     s = Samples()
     s.user("Look.")
     read = s.tool("read", "app.py", state="running", started_at=AT)
-    s.entries[-1] = replace(read, at=AT)
+    s.entries[-1] = replace(read, time=AT)
     async with running(s, now=lambda: clock[0]) as (app, pilot):
         widget = app.transcript
         assert not any("app.py" in line for line in screen(widget))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.stubs.store import said, store
 from tui_agent.cli.main import main
-from tui_agent.config.paths import screen_faults
+from tui_agent.config.paths import screen_error_log
 from tui_agent.protocol.events.session import ErrorRaised
 
 ISSUED = "".join(("gh", "p_", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4fGh7J"))
@@ -99,7 +99,7 @@ def test_what_broke_on_the_screen_of_that_session_is_told(
     log = store(home / "data").create("ses_000000000001")
     log.append(said("a prompt"))
     log.close()
-    written = screen_faults(home / "data")
+    written = screen_error_log(home / "data")
     written.parent.mkdir()
     told = [
         f"2026-01-01T00:00:0{n}+0000 ses_000000000001 the chat\nKeyError: 'map' {n}\n\n" for n in range(7)

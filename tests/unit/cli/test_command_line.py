@@ -13,9 +13,9 @@ from tui_agent.cli.main import (
     APP,
     VERBS,
     dispatch,
-    innermost,
+    format_error,
+    innermost_error,
     main,
-    one_line,
     parser_for,
     position_of_command,
     top_parser,
@@ -172,14 +172,14 @@ def test_debug_shows_a_traceback_and_nothing_else_does(capsys: pytest.CaptureFix
 
 
 def test_an_error_is_one_line_whatever_stands_in_it() -> None:
-    assert one_line(ConfigError("a\nb\x1b[2J\u202e", hint="Do\r\nthis.")) == "tui-agent: a b [2J Do this."
-    assert one_line(ValueError("x")).startswith("tui-agent: Unexpected ValueError: x.")
+    assert format_error(ConfigError("a\nb\x1b[2J\u202e", hint="Do\r\nthis.")) == "tui-agent: a b [2J Do this."
+    assert format_error(ValueError("x")).startswith("tui-agent: Unexpected ValueError: x.")
 
 
 def test_what_a_task_group_wraps_is_what_counts() -> None:
     wrapped = BaseExceptionGroup("g", [ValueError("v"), BaseExceptionGroup("h", [ModelError("m")])])
-    assert isinstance(innermost(wrapped), ModelError)
-    assert isinstance(innermost(ExceptionGroup("g", [KeyError("k")])), KeyError)
+    assert isinstance(innermost_error(wrapped), ModelError)
+    assert isinstance(innermost_error(ExceptionGroup("g", [KeyError("k")])), KeyError)
 
 
 @pytest.mark.parametrize(

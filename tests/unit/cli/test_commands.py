@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from tui_agent.cli.main import main
-from tui_agent.cli.sessions.resume import pick
-from tui_agent.config.paths import find
+from tui_agent.cli.sessions.resume import pick_session
+from tui_agent.config.paths import find_paths
 from tui_agent.errors import SessionNotFound, UsageError
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 Call = Callable[..., tuple[int, str, str]]
 MODEL = ModelInfo(profile="demo", provider="scripted", model="demo")
@@ -56,7 +56,7 @@ def stored(root: Path, workspace: Path, titles: Sequence[str]) -> SessionStore:
         log = store.create(f"ses_{number:016}")
         settings = SessionSettings(model=MODEL)
         log.append(SessionStarted(workspace=str(workspace), product="p", settings=settings))
-        log.append(SessionTitled(title=title, by="auto"))
+        log.append(SessionTitled(title=title, titled_by="auto"))
         log.close()
     return store
 
@@ -94,18 +94,18 @@ def test_a_session_is_shown_by_the_beginning_of_its_id(call: Call, tmp_path: Pat
 def test_resume_without_an_id_asks_which_one(tmp_path: Path, work: Path) -> None:
     store = stored(tmp_path, work, ["first", "second"])
     newest_first = [session.id for session in store.list(str(work))]
-    assert pick(store, str(work), lambda question: "2") == newest_first[1]
-    assert pick(store, str(work), lambda question: "") == newest_first[0]
+    assert pick_session(store, str(work), lambda question: "2") == newest_first[1]
+    assert pick_session(store, str(work), lambda question: "") == newest_first[0]
     with pytest.raises(UsageError):
-        pick(store, str(work), lambda question: "3")
+        pick_session(store, str(work), lambda question: "3")
     with pytest.raises(SessionNotFound):
-        pick(store, "/nowhere", lambda question: "1")
+        pick_session(store, "/nowhere", lambda question: "1")
 
 
 def test_config_show_tells_where_a_value_comes_from(
     call: Call, tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = find(work, {"HOME": str(tmp_path / "home")}).user_config
+    config = find_paths(work, {"HOME": str(tmp_path / "home")}).user_config
     config.parent.mkdir(parents=True)
     config.write_text('policy = "plan"\n[models.fast]\nmodel = "m"\nbase_url = "http://127.0.0.1:1/v1"\n')
     monkeypatch.setenv("TUI_AGENT_THEME", "day")
@@ -134,7 +134,7 @@ examples = ["[[acme_{{a-z 12}}]]"]
 
 
 def test_config_show_shows_the_users_redaction_rules(call: Call, tmp_path: Path, work: Path) -> None:
-    config = find(work, {"HOME": str(tmp_path / "home")}).user_config
+    config = find_paths(work, {"HOME": str(tmp_path / "home")}).user_config
     config.parent.mkdir(parents=True)
     config.write_text(RULES)
     shown = call("config", "show")[1].splitlines()
@@ -156,7 +156,7 @@ def test_trust_refuses_a_project_that_sets_what_is_redacted(call: Call, work: Pa
 
 
 def test_a_wrong_configuration_names_the_file_and_the_line(call: Call, tmp_path: Path, work: Path) -> None:
-    config = find(work, {"HOME": str(tmp_path / "home")}).user_config
+    config = find_paths(work, {"HOME": str(tmp_path / "home")}).user_config
     config.parent.mkdir(parents=True)
     config.write_text('model = "x"\ncolour = 3\n')
     status, out, err = call("config", "show")
@@ -164,7 +164,7 @@ def test_a_wrong_configuration_names_the_file_and_the_line(call: Call, tmp_path:
     assert f"{config}, line 2" in err
     status, out, _ = call("doctor", "--json")
     assert status == 1
-    assert "line 2" in next(line["found"] for line in lines(out) if line["what"] == "configuration")
+    assert "line 2" in next(line["message"] for line in lines(out) if line["check"] == "configuration")
 
 
 def test_config_edit_opens_the_editor_and_checks_the_file(
@@ -326,7 +326,7 @@ def test_the_doctor_tells_of_sessions_that_others_can_read(call: Call, tmp_path:
 
     def found() -> str:
         told = lines(call("doctor", "--json", "--data-dir", str(data))[1])
-        return next(f"{line['state']} {line['found']}" for line in told if line["what"] == "sessions")
+        return next(f"{line['state']} {line['message']}" for line in told if line["check"] == "sessions")
 
     (data / "sessions").chmod(0o700)
     assert found().startswith("ok ")
@@ -337,7 +337,7 @@ def test_the_doctor_tells_of_sessions_that_others_can_read(call: Call, tmp_path:
 def test_the_doctor_tells_a_configuration_file_from_none(call: Call, tmp_path: Path) -> None:
     def said() -> str:
         return next(
-            line["found"] for line in lines(call("doctor", "--json")[1]) if line["what"] == "configuration"
+            line["message"] for line in lines(call("doctor", "--json")[1]) if line["check"] == "configuration"
         )
 
     assert said().startswith("no file (defaults)")

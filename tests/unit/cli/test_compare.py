@@ -8,11 +8,11 @@ import pytest
 
 from tests.stubs.store import said, store
 from tests.stubs.two_ways import FORK, MAIN, two_ways
-from tui_agent.cli.compare import compare_sessions, of_names, table
+from tui_agent.cli.compare import compare_named, compare_sessions, table
 from tui_agent.cli.main import main
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.wiring.base import ground
+from tui_agent.wiring.startup_context import load_startup_context
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -58,9 +58,9 @@ def test_json_is_one_object_with_everything(call: Call, tmp_path: Path) -> None:
     found = json.loads(line)
     assert status == 0
     assert found["fork_point"]["seq"] == 8
-    assert found["right"]["outcome"] == {"state": "failed", "words": "2 tests fail, agent says done"}
+    assert found["right"]["outcome"] == {"state": "failed", "label": "2 tests fail, agent says done"}
     assert found["right"]["changed"] == {"model": "qwen3-coder:30b"}
-    assert found["differ"][0]["path"] == "src/timesheet/entry.py"
+    assert found["differences"][0]["path"] == "src/timesheet/entry.py"
     assert {"at_ms", "kind", "seq"} <= found["left"]["timeline"][0].keys()
 
 
@@ -134,7 +134,7 @@ def test_a_file_without_markdown_is_refused(call: Call) -> None:
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
 def test_no_line_is_longer_than_the_terminal_and_nothing_is_cut(tmp_path: Path, width: int) -> None:
     sessions, _ = two_ways(tmp_path)
-    compared = of_names(sessions, MAIN, FORK)
+    compared = compare_named(sessions, MAIN, FORK)
     lines = list(table(compared, width))
     assert max(map(len, lines)) <= width
     flat = " ".join(" ".join(lines).split())
@@ -145,5 +145,5 @@ def test_no_line_is_longer_than_the_terminal_and_nothing_is_cut(tmp_path: Path, 
 def test_what_if_prints_the_comparison_of_two_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     two_ways(tmp_path)
     options = SessionOptions(cwd=tmp_path, data_dir=tmp_path)
-    compare_sessions(ground(options), MAIN, FORK, as_json=True)
+    compare_sessions(load_startup_context(options), MAIN, FORK, as_json=True)
     assert json.loads(capsys.readouterr().out)["left"]["session"] == MAIN

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.conftest import Call
-from tui_agent.config.paths import find
+from tui_agent.config.paths import find_paths
 
 SCRIPT = """
 answers:
@@ -34,7 +34,7 @@ def script(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (work / "main.yaml").write_text(SCRIPT)
     (work / "finds.yaml").write_text(FINDS)
     (work / "a.py").write_text("one = 1\ntwo = 2\nthree = 3\n")
-    agents = find(work, {"HOME": str(tmp_path / "home")}).config_dir / "agents"
+    agents = find_paths(work, {"HOME": str(tmp_path / "home")}).config_dir / "agents"
     agents.mkdir(parents=True)
     (agents / "mine.md").write_text("---\ndescription: checks\n---\nYou are mine.")
     (agents / "broken.md").write_text("---\nname")
@@ -76,7 +76,7 @@ def test_a_file_that_is_no_agent_is_told_of_and_the_others_are_offered(call: Cal
 def test_many_files_that_are_no_agents_are_one_line_of_a_session(
     call: Call, script: str, work: Path, tmp_path: Path
 ) -> None:
-    agents = find(work, {"HOME": str(tmp_path / "home")}).config_dir / "agents"
+    agents = find_paths(work, {"HOME": str(tmp_path / "home")}).config_dir / "agents"
     for number in range(6):
         (agents / f"worse{number}.md").write_text("---\nnothing: here\n---\nText.\n")
     _, out, _ = call("run", "go", "--model", script, "--json")
@@ -94,7 +94,7 @@ def test_many_files_that_are_no_agents_are_one_line_of_a_session(
 def test_what_an_agent_names_and_is_not_there_is_told_in_the_list_and_in_the_session(
     call: Call, script: str, tmp_path: Path, work: Path
 ) -> None:
-    agents = find(work, {"HOME": str(tmp_path / "home")}).config_dir / "agents"
+    agents = find_paths(work, {"HOME": str(tmp_path / "home")}).config_dir / "agents"
     (agents / "odd.md").write_text("---\ndescription: x\ntools: grpe\nmodel: nosuch\n---\nText.\n")
     _, out, _ = call("agents", "list", "--json")
     remarks = [one for one in map(json.loads, out.splitlines()) if one["kind"] == "remark"]

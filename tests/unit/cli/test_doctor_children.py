@@ -2,28 +2,30 @@
 
 import pytest
 
-from tui_agent.cli.doctor.command import bounded_by, ended_by, holding
-from tui_agent.ports.environment import Holding
+from tui_agent.cli.doctor.command import describe_cleanup, describe_process_limit, probe_limits
+from tui_agent.ports.environment import ProcessControl
 
 
 @pytest.mark.parametrize(
     ("held", "ended", "bounded"),
     [
-        (Holding(True, True, 4096, "cgroup"), "cgroup.kill", "at most 4,096 per command (pids.max"),
+        (ProcessControl(True, True, 4096, "cgroup"), "cgroup.kill", "at most 4,096 per command (pids.max"),
         (
-            Holding(True, False, 5000, "uid"),
+            ProcessControl(True, False, 5000, "uid"),
             "(subreaper)",
             "at most 5,000 of this user in total (RLIMIT_NPROC)",
         ),
-        (Holding(True), "(subreaper)", ""),
-        (Holding(), "by their process group", ""),
+        (ProcessControl(True), "(subreaper)", ""),
+        (ProcessControl(), "by their process group", ""),
     ],
 )
-def test_what_is_in_force_is_said(held: Holding, ended: str, bounded: str) -> None:
-    assert ended in ended_by(held)
-    assert bounded_by(held).startswith(bounded) and bool(bounded_by(held)) is bool(bounded)
+def test_what_is_in_force_is_said(held: ProcessControl, ended: str, bounded: str) -> None:
+    assert ended in describe_cleanup(held)
+    assert describe_process_limit(held).startswith(bounded) and bool(describe_process_limit(held)) is bool(
+        bounded
+    )
 
 
 def test_what_is_in_force_here_is_tried_out() -> None:
-    held = holding()
-    assert held is not None and held.processes >= 0
+    held = probe_limits()
+    assert held is not None and held.max_processes >= 0

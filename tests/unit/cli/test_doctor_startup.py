@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.doctor.command import startup
-from tui_agent.cli.doctor.startup import Foreign, foreign
+from tui_agent.cli.doctor.startup import ForeignFile, find_foreign_files
 
 
 def install(folder: Path, name: str, text: str) -> None:
@@ -34,25 +34,27 @@ def install(folder: Path, name: str, text: str) -> None:
 )
 def test_a_planted_file_is_found(tmp_path: Path, name: str, text: str, runs: bool) -> None:
     (tmp_path / name).write_text(text)
-    assert foreign([tmp_path]) == [Foreign(tmp_path / name, changed=False, runs=runs)]
+    assert find_foreign_files([tmp_path]) == [ForeignFile(tmp_path / name, changed=False, runs=runs)]
 
 
 def test_a_planted_package_is_found(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize").mkdir()
-    assert foreign([tmp_path]) == [Foreign(tmp_path / "sitecustomize", changed=False, runs=True)]
+    assert find_foreign_files([tmp_path]) == [
+        ForeignFile(tmp_path / "sitecustomize", changed=False, runs=True)
+    ]
 
 
 def test_what_a_package_installed_is_its_own_until_it_is_changed(tmp_path: Path) -> None:
     install(tmp_path, "brought.pth", "import brought\n")
-    assert foreign([tmp_path]) == []
+    assert find_foreign_files([tmp_path]) == []
     (tmp_path / "brought.pth").write_text("import brought, evil\n")
-    assert foreign([tmp_path]) == [Foreign(tmp_path / "brought.pth", changed=True, runs=True)]
+    assert find_foreign_files([tmp_path]) == [ForeignFile(tmp_path / "brought.pth", changed=True, runs=True)]
 
 
 def test_what_makers_of_environments_write_and_other_modules_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "_virtualenv.pth").write_text("import _virtualenv")
     (tmp_path / "sitecustomized.py").write_text("")
-    assert foreign([tmp_path]) == []
+    assert find_foreign_files([tmp_path]) == []
 
 
 def test_it_is_said_with_what_to_do(tmp_path: Path) -> None:
@@ -62,5 +64,5 @@ def test_it_is_said_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "evil.pth").write_text("import evil\n")
     said = startup([tmp_path])
     assert said.state == "bad"
-    assert re.search(r"evil\.pth, .*paths\.pth\.", said.found)
-    assert "remove what you did not install" in said.do
+    assert re.search(r"evil\.pth, .*paths\.pth\.", said.message)
+    assert "remove what you did not install" in said.advice

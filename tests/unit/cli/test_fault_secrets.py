@@ -12,9 +12,9 @@ import pytest
 from tui_agent.cli.error_stream import ErrorStream
 from tui_agent.cli.main import main, report
 from tui_agent.config import trust
-from tui_agent.config.paths import find
-from tui_agent.config.project_files import look
-from tui_agent.session.fault_redaction import without_secrets
+from tui_agent.config.paths import find_paths
+from tui_agent.config.project_files import read_project_files
+from tui_agent.session.fault_redaction import redact_text
 
 ISSUED = "".join(("gh", "p_", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4fGh7J"))
 VALUE = "canary-Zq8w+Xv/71Lk"
@@ -81,7 +81,7 @@ def test_a_configuration_that_cannot_be_read_leaves_no_secret_in(tmp_path: Path)
     config.mkdir(parents=True)
     (config / "secrets.json").write_text("{")
     environ = {"HOME": str(tmp_path), "MY_LOGIN_TOKEN": VALUE}
-    said = without_secrets(f"{VALUE} and {ISSUED}", environ, tmp_path)
+    said = redact_text(f"{VALUE} and {ISSUED}", environ, tmp_path)
     assert VALUE not in said and ISSUED not in said
 
 
@@ -94,7 +94,7 @@ def test_the_trusted_env_file_of_the_folder_that_is_worked_in_is_known(
     (work / ".env").write_text(f"MY_LOGIN_TOKEN={VALUE}\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("MY_LOGIN_TOKEN", raising=False)
-    trust.decide(look(work), "trusted", find(work, dict(os.environ)))
+    trust.save_decision(read_project_files(work), "trusted", find_paths(work, dict(os.environ)))
     out = io.StringIO()
     words = ["run", *(word.format(work) for word in place), "hi"]
     ErrorStream(out, words).write(f"what of {VALUE}\n")
@@ -119,8 +119,8 @@ def test_faults_are_told_without_what_the_user_s_own_rules_cover(tmp_path: Path)
     config.mkdir(parents=True)
     environ = {"HOME": str(tmp_path), "MY_LOGIN_TOKEN": VALUE}
     (config / "config.toml").write_text(OWN_RULE + f"[redaction]\nallow = ['{ISSUED}']\n")
-    said = without_secrets(f"acme_zebraquokkax {VALUE} {ISSUED}", environ, tmp_path)
+    said = redact_text(f"acme_zebraquokkax {VALUE} {ISSUED}", environ, tmp_path)
     assert said == f"[redacted: acme key] [redacted: MY_LOGIN_TOKEN] {ISSUED}"
     (config / "config.toml").write_text(OWN_RULE.replace("acme_[", "("))
-    said = without_secrets(f"{VALUE} {ISSUED}", environ, tmp_path)
+    said = redact_text(f"{VALUE} {ISSUED}", environ, tmp_path)
     assert VALUE not in said and ISSUED not in said

@@ -12,7 +12,7 @@ import pytest
 from tests.stubs.store import said, store
 from tui_agent.cli.main import main
 from tui_agent.cli.output import plain_json
-from tui_agent.config.paths import find
+from tui_agent.config.paths import find_paths
 from tui_agent.errors import ConfigError
 
 ROOT = Path(__file__).parents[3]
@@ -78,7 +78,7 @@ def test_a_data_folder_that_is_a_file_is_a_fault_of_the_configuration(
 def test_a_folder_that_cannot_be_looked_into_is_named(tmp_path: Path) -> None:
     closed = tmp_path / ("y" * 300)  # stands in for one without permission, which root has everywhere
     with pytest.raises(ConfigError, match="cannot be read"):
-        find(closed, {"HOME": str(tmp_path)})
+        find_paths(closed, {"HOME": str(tmp_path)})
 
 
 def test_a_session_with_a_damaged_first_line_is_continued_with_the_model_that_is_asked_for(

@@ -148,7 +148,7 @@ def denied() -> PermissionDecided:
         call_id=CallId("call_1"),
         request_id=None,
         decision="deny",
-        by="engine",
+        decided_by="engine",
         policy="ask",
         rule_id="ask.commands",
         reason="Nobody is there to ask.",
@@ -190,7 +190,7 @@ async def test_what_happens_while_the_session_closes_is_shown_too() -> None:
     answering(session, *turn(answered("a")))
     await run_turn(session, "x", seen.append)
     assert kinds(seen)[-1] == "run.finished"
-    assert session.closed
+    assert session.is_closed
 
 
 def test_the_result_lines_are_found_by_scripts() -> None:

@@ -11,12 +11,12 @@ from tests.stubs.clock import FakeClock
 from tests.stubs.golden import golden
 from tests.stubs.hostile import control_sequences, every_text, poisoned
 from tui_agent.cli.main import main
-from tui_agent.cli.output import plain_json, printable
+from tui_agent.cli.output import escape_control, plain_json
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.ids import SessionId
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 SESSION = "ses_0000000000000abc"
 _HIDDEN = set(
@@ -118,7 +118,7 @@ def test_no_fault_passes_on_what_it_names(
 
 def test_every_form_of_control_sequence_is_made_harmless() -> None:
     for form in control_sequences():
-        assert not foul(printable(form, lines=True)) and "\n" not in printable(f"{form}\n")
+        assert not foul(escape_control(form, lines=True)) and "\n" not in escape_control(f"{form}\n")
 
 
 def test_json_still_holds_the_very_text() -> None:

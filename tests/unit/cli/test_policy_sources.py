@@ -8,30 +8,30 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.main import main
-from tui_agent.cli.policy.command import Bench
+from tui_agent.cli.policy.command import PolicyBench
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.offers import OfferedPolicyTable
 from tui_agent.ports.policy import Policy, PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.wiring import policy as judging
-from tui_agent.wiring.base import Ground, ground
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 
 @pytest.fixture
-def base(tmp_path: Path) -> Ground:
+def base(tmp_path: Path) -> StartupContext:
     work = tmp_path / "work"
     work.mkdir()
     (tmp_path / "home" / ".config" / "tui-agent").mkdir(parents=True)
     options = SessionOptions(
         cwd=work, cwd_given=True, client="headless", interactive=False, data_dir=tmp_path
     )
-    return ground(options, {"HOME": str(tmp_path / "home")})
+    return load_startup_context(options, {"HOME": str(tmp_path / "home")})
 
 
-def own(base: Ground, name: str, text: str) -> Path:
+def own(base: StartupContext, name: str, text: str) -> Path:
     path = base.config.paths.config_dir / name
     path.write_text(text, encoding="utf-8")
     return path
@@ -43,11 +43,13 @@ def table(name: str) -> str:
 
 
 def verdict(policy: Policy, script: str) -> str:
-    return policy.decide("run_command", (Runs(script=script),), PolicyFacts("/home/ada/ws", "ask")).verdict
+    return policy.decide(
+        "run_command", (RunEffect(script=script),), PolicyFacts("/home/ada/ws", "ask")
+    ).verdict
 
 
-def test_rules_written_during_a_session_count_from_the_next_call_on(base: Ground) -> None:
-    policy, _ = judging.following(base)
+def test_rules_written_during_a_session_count_from_the_next_call_on(base: StartupContext) -> None:
+    policy, _ = judging.build_reloading_policy(base)
     assert verdict(policy, "make") == "ask"
     path = own(base, "policy.toml", "[[rule]]\nallow = 'run make *'\n[[rule]]\ndeny = 'run git push *'\n")
     assert (verdict(policy, "make"), verdict(policy, "git push")) == ("allow", "deny")
@@ -57,25 +59,27 @@ def test_rules_written_during_a_session_count_from_the_next_call_on(base: Ground
     assert (verdict(policy, "make"), verdict(policy, "git push")) == ("ask", "ask")
 
 
-def test_a_start_with_a_wrong_file_is_refused_with_its_place(base: Ground) -> None:
+def test_a_start_with_a_wrong_file_is_refused_with_its_place(base: StartupContext) -> None:
     path = own(base, "policy.toml", "[[rule]]\nallow = 'fly a'\n")
     with pytest.raises(ConfigError, match=f"{path}, rule 1"):
-        judging.following(base)
+        judging.build_reloading_policy(base)
     path.unlink()
     path = own(base, "programs.toml", "[programs.x]\nabout = 'X.'\neffects = ['magic']\n")
     with pytest.raises(ConfigError, match=rf"{path}:3: programs\.x\.effects"):
-        judging.following(base)
+        judging.build_reloading_policy(base)
 
 
-def test_the_users_programs_count(base: Ground) -> None:
+def test_the_users_programs_count(base: StartupContext) -> None:
     own(base, "programs.toml", table("showlog"))
-    assert verdict(judging.policy(base)[0], "showlog app.log") == "allow"
+    assert verdict(judging.build_policy(base)[0], "showlog app.log") == "allow"
 
 
-def test_a_plugins_table_counts_and_one_with_a_fault_is_left_out(base: Ground, tmp_path: Path) -> None:
+def test_a_plugins_table_counts_and_one_with_a_fault_is_left_out(
+    base: StartupContext, tmp_path: Path
+) -> None:
     good = OfferedPolicyTable("logs", tmp_path / "logs.toml", table("showlog"))
     bad = OfferedPolicyTable("evil", tmp_path / "evil.toml", "[programs.curl]\nlike = 'ls'")
-    policy, refused = judging.policy(base, [good, bad])
+    policy, refused = judging.build_policy(base, [good, bad])
     assert (verdict(policy, "showlog app.log"), verdict(policy, "curl x")) == ("allow", "ask")
     assert [fault.plugin for fault in refused] == ["evil"]
     assert "the plugin evil (evil.toml):2: programs.curl.like: it could allow more" in refused[0].message
@@ -107,7 +111,7 @@ def call(
 
 
 def test_policy_check_uses_the_tables_of_the_user_and_of_plugins_and_takes_a_folder(
-    call: Callable[..., tuple[int, str, str]], base: Ground, tmp_path: Path
+    call: Callable[..., tuple[int, str, str]], base: StartupContext, tmp_path: Path
 ) -> None:
     own(base, "programs.toml", table("showlog"))
     plugin = tmp_path / "more"
@@ -125,7 +129,7 @@ def test_policy_check_uses_the_tables_of_the_user_and_of_plugins_and_takes_a_fol
 
 
 def test_policy_rules_lists_them_with_their_source(
-    call: Callable[..., tuple[int, str, str]], base: Ground, tmp_path: Path
+    call: Callable[..., tuple[int, str, str]], base: StartupContext, tmp_path: Path
 ) -> None:
     path = own(base, "policy.toml", "[[rule]]\nallow = 'run make *'\n")
     status, out, _ = call("policy", "rules", "-C", str(tmp_path / "work"))
@@ -147,7 +151,7 @@ def test_policy_rules_lists_them_with_their_source(
     ],
 )
 def test_a_check_follows_links_and_looks_for_programs_as_a_session_does(
-    base: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, expected: str
+    base: StartupContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, expected: str
 ) -> None:
     work, outside = base.options.cwd, tmp_path / "outside"
     outside.mkdir()
@@ -160,7 +164,7 @@ def test_a_check_follows_links_and_looks_for_programs_as_a_session_does(
     (work / "bin" / "git").write_text("#!/bin/sh\n")
     (work / "bin" / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{work}/bin:/usr/bin:/bin")
-    bench = Bench.of(base, judging.policy(base)[0])
+    bench = PolicyBench.from_ground(base, judging.build_policy(base)[0])
     assert bench.judge(script)[0].verdict == expected
 
 
@@ -197,9 +201,9 @@ class BlindEnvironment(LocalEnvironment):
         return super().resolve_all(given)
 
 
-def test_a_path_that_cannot_be_looked_up_denies_its_line_and_no_other(base: Ground) -> None:
+def test_a_path_that_cannot_be_looked_up_denies_its_line_and_no_other(base: StartupContext) -> None:
     env = BlindEnvironment(base.options.cwd)
-    bench = replace(Bench.of(base, judging.policy(base, [])[0]), env=env)
+    bench = replace(PolicyBench.from_ground(base, judging.build_policy(base, [])[0]), env=env)
     denied, allowed = (bench.judge(line)[0] for line in ("cat /proc/1/ns/net", "ls"))
     assert (denied.verdict, allowed.verdict) == ("deny", "allow")
     assert "/proc/1/ns/net cannot be resolved" in denied.reason

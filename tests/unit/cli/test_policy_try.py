@@ -7,9 +7,9 @@ from pathlib import Path
 from tests.stubs.golden import GOLDEN, golden
 from tests.unit.cli.conftest import Call
 from tui_agent.cli.policy.what_if import HOOK, SANDBOX
-from tui_agent.engine.tools.gate import LEAVING, OPENING
-from tui_agent.engine.tools.hooks import RULE as HOOKS
-from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
+from tui_agent.engine.tools.gate import LEAVE_SANDBOX_RULE, OPEN_FILES_RULE
+from tui_agent.engine.tools.hooks import HOOK_RULE as HOOKS
+from tui_agent.protocol.effects import Effect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
@@ -17,9 +17,9 @@ from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import SystemClock
-from tui_agent.store.decision_scan import decided_in
+from tui_agent.store.decision_scan import find_decisions
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="demo", provider="scripted", model="demo"))
 
@@ -55,7 +55,7 @@ class Written:
             call_id=call,
             request_id=f"req_{self.calls}" if by == "user" else None,
             decision=decision,  # type: ignore[arg-type]
-            by=by,  # type: ignore[arg-type]
+            decided_by=by,  # type: ignore[arg-type]
             policy="ask",
             rule_id=rule_id,
             reason="because",
@@ -85,13 +85,13 @@ def tried(call: Call, *words: str) -> dict[str, object]:
 
 def test_each_kind_of_change_is_counted(call: Call, tmp_path: Path, work: Path) -> None:
     session = Written(tmp_path, work)
-    saved = session.decided(Runs(script="pytest -q"), "allow", "user")
-    passes = session.decided(Runs(script="pytest -x"), "deny", "user")
-    nobody = session.decided(Runs(script="pytest"), "deny", "engine")
-    stopped = session.decided(Runs(script="make install"), "allow", "user")
-    asked = session.decided(Reads(path="docs/a"), "allow", "rule")
-    opened = session.decided(Writes(path="src/a"), "deny", "rule")
-    session.decided(Runs(script="git status"), "allow", "rule")
+    saved = session.decided(RunEffect(script="pytest -q"), "allow", "user")
+    passes = session.decided(RunEffect(script="pytest -x"), "deny", "user")
+    nobody = session.decided(RunEffect(script="pytest"), "deny", "engine")
+    stopped = session.decided(RunEffect(script="make install"), "allow", "user")
+    asked = session.decided(ReadEffect(path="docs/a"), "allow", "rule")
+    opened = session.decided(WriteEffect(path="src/a"), "deny", "rule")
+    session.decided(RunEffect(script="git status"), "allow", "rule")
     session.log.close()
     file = rules(tmp_path, "allow run pytest *", "deny run make *", "ask read docs/**", "allow edit src/**")
     found = tried(call, file)
@@ -129,7 +129,7 @@ def test_the_file_stands_beside_the_present_rules_or_instead_of_them(
     call: Call, tmp_path: Path, work: Path
 ) -> None:
     session = Written(tmp_path, work)
-    session.decided(Runs(script="make"), "allow", "user")
+    session.decided(RunEffect(script="make"), "allow", "user")
     session.log.close()
     present = tmp_path / "home" / ".config" / "tui-agent" / "policy.toml"
     present.parent.mkdir(parents=True)
@@ -142,10 +142,10 @@ def test_the_file_stands_beside_the_present_rules_or_instead_of_them(
 def test_the_facts_are_those_of_the_time(call: Call, tmp_path: Path, work: Path) -> None:
     other = tmp_path / "other"
     session = Written(tmp_path, other, "ses_a", sandbox="bubblewrap")
-    session.decided(Writes(path=f"{other}/src/a"), "allow", "user", tool="edit_file")
-    session.decided(Runs(script="make"), "allow", "user", rule="allow run make *")
-    session.decided(Runs(script="make"), "allow", "rule")
-    session.decided(Runs(script="pytest"), "allow", "user")
+    session.decided(WriteEffect(path=f"{other}/src/a"), "allow", "user", tool="edit_file")
+    session.decided(RunEffect(script="make"), "allow", "user", rule="allow run make *")
+    session.decided(RunEffect(script="make"), "allow", "rule")
+    session.decided(RunEffect(script="pytest"), "allow", "user")
     session.log.close()
     file = rules(tmp_path, "allow edit src/**")
     assert tried(call, file)["decisions"] == 0
@@ -159,7 +159,7 @@ def test_the_facts_are_those_of_the_time(call: Call, tmp_path: Path, work: Path)
 def test_a_person_reads_a_table_with_the_first_cases(call: Call, tmp_path: Path, work: Path) -> None:
     session = Written(tmp_path, work)
     for number in range(7):
-        session.decided(Runs(script=f"git push origin \x1b[31m{number}"), "allow", "user")
+        session.decided(RunEffect(script=f"git push origin \x1b[31m{number}"), "allow", "user")
     session.log.close()
     status, out, _ = call("policy", "try", rules(tmp_path, "deny run git push *"))
     assert status == 0
@@ -175,13 +175,13 @@ def test_a_golden_log_gives_every_decision_that_a_whole_reading_gives(tmp_path: 
         folder = tmp_path / name
         folder.mkdir()
         shutil.copy(GOLDEN / f"{name}.jsonl", folder / "events.jsonl")
-        found = list(decided_in(folder))
+        found = list(find_decisions(folder))
         records = [one for one in golden(name) if isinstance(one, Envelope)]
         whole = [one.payload for one in records if isinstance(one.payload, PermissionDecided)]
         names = {
             one.payload.call_id: one.payload.name for one in records if isinstance(one.payload, ToolCalled)
         }
-        assert [one.said for one in found] == whole and whole
+        assert [one.event for one in found] == whole and whole
         assert [one.tool for one in found] == [names[one.call_id] for one in whole]
         assert {one.workspace for one in found} == {"/home/ada/timesheet"}
 
@@ -190,12 +190,12 @@ def test_a_damaged_line_and_words_that_look_like_an_event_are_no_decisions(
     tmp_path: Path, work: Path
 ) -> None:
     session = Written(tmp_path, work)
-    session.decided(Runs(script='echo \'"payload":{"kind":"permission.decided"\''), "allow", "rule")
-    session.decided(Runs(script="ls"), "allow", "rule")
+    session.decided(RunEffect(script='echo \'"payload":{"kind":"permission.decided"\''), "allow", "rule")
+    session.decided(RunEffect(script="ls"), "allow", "rule")
     session.log.close()
     path = tmp_path / "sessions" / "ses_a" / "events.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"script":"ls"', b'"script":"lx"'))
-    assert [one.said.effects[0].kind for one in decided_in(path.parent)] == ["runs"]
+    assert [one.event.effects[0].kind for one in find_decisions(path.parent)] == ["runs"]
 
 
 def test_a_file_that_is_not_there_or_is_wrong_is_refused(call: Call, tmp_path: Path) -> None:
@@ -207,17 +207,19 @@ def test_a_file_that_is_not_there_or_is_wrong_is_refused(call: Call, tmp_path: P
 def test_a_decision_by_a_hook_or_about_the_sandbox_is_not_counted_as_saved(
     call: Call, tmp_path: Path, work: Path
 ) -> None:
-    assert (HOOKS, {LEAVING, OPENING}) == (HOOK, SANDBOX)
+    assert (HOOKS, {LEAVE_SANDBOX_RULE, OPEN_FILES_RULE}) == (HOOK, SANDBOX)
     session = Written(tmp_path, work)
-    make = Runs(script="make")
+    make = RunEffect(script="make")
     session.decided(make, "allow", "user")
-    session.decided(make, "allow", "user", rule_id=LEAVING, again=True)  # asked about whatever the rules
+    session.decided(
+        make, "allow", "user", rule_id=LEAVE_SANDBOX_RULE, again=True
+    )  # asked about whatever the rules
     session.decided(make, "deny", "rule", rule_id=HOOK)  # a hook refused it, and would again
     session.decided(make, "allow", "user", rule_id=HOOK)  # a hook wanted to be asked
     session.decided(
-        Runs(script="pytest -q"), "allow", "rule", rule_id=HOOK
+        RunEffect(script="pytest -q"), "allow", "rule", rule_id=HOOK
     )  # a hook answered what the profile asks
-    session.decided(Runs(script="pytest -q"), "deny", "rule", rule_id=HOOK)
+    session.decided(RunEffect(script="pytest -q"), "deny", "rule", rule_id=HOOK)
     session.log.close()
     found = tried(call, rules(tmp_path, "allow run make *"))
     assert (found["decisions"], found["questions"], found["saved"], found["same"]) == (6, 3, 1, 5)
@@ -229,10 +231,10 @@ def test_a_decision_by_a_hook_or_about_the_sandbox_is_not_counted_as_saved(
 
 def test_a_rule_that_was_taken_back_counts_no_more(call: Call, tmp_path: Path, work: Path) -> None:
     session = Written(tmp_path, work)
-    session.decided(Runs(script="make"), "allow", "user", rule="allow run make *")
-    session.decided(Runs(script="make"), "allow", "rule")
+    session.decided(RunEffect(script="make"), "allow", "user", rule="allow run make *")
+    session.decided(RunEffect(script="make"), "allow", "rule")
     session.log.append(PermissionRevoked(rule="allow run make *"))
-    session.decided(Runs(script="make"), "allow", "user")
+    session.decided(RunEffect(script="make"), "allow", "user")
     session.log.close()
     found = tried(call, rules(tmp_path, "allow run pytest *"))
     assert (found["saved"], found["same"]) == (0, 3)
@@ -242,15 +244,15 @@ def test_a_call_that_was_judged_twice_is_judged_as_the_same_tools_both_times(
     call: Call, tmp_path: Path, work: Path
 ) -> None:
     session = Written(tmp_path, work)
-    session.decided(Runs(script="make"), "allow", "user")
-    session.decided(Runs(script="make"), "allow", "user", again=True)
+    session.decided(RunEffect(script="make"), "allow", "user")
+    session.decided(RunEffect(script="make"), "allow", "user", again=True)
     session.log.close()
     assert tried(call, rules(tmp_path, "deny tool run_command"))["stopped"] == 2
 
 
 def test_words_that_hold_blanks_are_told_from_several(call: Call, tmp_path: Path, work: Path) -> None:
     session = Written(tmp_path, work)
-    session.decided(Runs(argv=("python3", "-c", "print( 1 )")), "allow", "user")
+    session.decided(RunEffect(argv=("python3", "-c", "print( 1 )")), "allow", "user")
     session.log.close()
     cases = tried(call, rules(tmp_path, "deny run python3 *"))["cases"]
     assert [case["what"] for case in cases] == ["python3 -c 'print( 1 )'"]  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from tui_agent.cli.redact import explained_lines, redacted_lines
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.wiring.base import Ground, ground
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 KEY = "gh" + "p_" + "a1B2" * 9
 
@@ -116,11 +116,11 @@ def test_explain_is_an_option_of_the_command(
     assert buffer.getvalue().decode() == "line 2: github-token (github token)\n"
 
 
-def settings(home: Path, text: str) -> Ground:
+def settings(home: Path, text: str) -> StartupContext:
     path = home / ".config/tui-agent/config.toml"
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    return ground(SessionOptions(cwd=home), {"HOME": str(home)})
+    return load_startup_context(SessionOptions(cwd=home), {"HOME": str(home)})
 
 
 RULE = """
@@ -137,7 +137,7 @@ def test_the_configuration_adds_allows_and_disables(tmp_path: Path) -> None:
     more = f'[redaction]\nallow = ["sunflower"]\ndisable = ["github-token"]\n{RULE}'
     redactor = settings(tmp_path, more).redactor
     text = f"acme_abcdefghij0123456789, {KEY}, curl -u bob:sunflower"
-    assert redactor.text(text) == f"[redacted: acme key], {KEY}, curl -u bob:sunflower"
+    assert redactor.redact_text(text) == f"[redacted: acme key], {KEY}, curl -u bob:sunflower"
 
 
 @pytest.mark.parametrize(

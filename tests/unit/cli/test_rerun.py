@@ -15,17 +15,17 @@ from tests.stubs.golden import golden
 from tests.stubs.kept_folder import KeptFolder
 from tui_agent.cli.main import main
 from tui_agent.config.options import SessionOptions
-from tui_agent.folds.comparison.divergence import first_difference, turns
+from tui_agent.folds.comparison.divergence import first_difference, split_turns
 from tui_agent.protocol.commands import DecidePermission, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.session.clock import SystemClock
-from tui_agent.store.reader import read_records
+from tui_agent.store.log_reader import read_records
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
-from tui_agent.wiring.session import session as opened
+from tui_agent.store.session_store import SessionStore
+from tui_agent.wiring.session import open_session as opened
 
 Call = Callable[..., tuple[int, str]]
 SCRIPT = """
@@ -138,8 +138,8 @@ def test_the_first_event_that_is_another_is_told(call: Call, tmp_path: Path) -> 
     status, out = call("replay", altered(tmp_path, change), "--rerun", "--json")
     found = json.loads(out)["divergence"]
     assert status == 1
-    assert (found["recorded"], found["where"]) == ("tool.called", "target")
-    assert (found["was"], found["now"]) == ("elsewhere.txt", "new.txt")
+    assert (found["recorded"], found["field"]) == ("tool.called", "target")
+    assert (found["old_value"], found["new_value"]) == ("elsewhere.txt", "new.txt")
     status, out = call("replay", "ses_altered", "--rerun")
     assert status == 1 and "target\n    was 'elsewhere.txt'\n    now 'new.txt'" in out
 
@@ -208,7 +208,7 @@ async def leave_open(options: SessionOptions) -> None:
         follower = held.follow()
         held.submit(SubmitPrompt(text="write new.txt"))
         while True:
-            for record in await follower.next():
+            for record in await follower.next_batch():
                 if isinstance(record, Envelope) and isinstance(record.payload, PermissionRequested):
                     return
 
@@ -241,7 +241,7 @@ async def talk(options: SessionOptions) -> None:
         ends = asked = 0
         held.submit(SubmitPrompt(text="write new.txt"))
         while ends < 2:
-            for record in await follower.next():
+            for record in await follower.next_batch():
                 payload = record.payload if isinstance(record, Envelope) else None
                 if isinstance(payload, TurnFinished):
                     ends += 1
@@ -284,10 +284,10 @@ def test_what_the_user_decided_is_decided_again_and_a_stopped_turn_is_taken_over
 
 
 def test_turns_are_cut_where_messages_begin_and_turns_end() -> None:
-    found, rest = turns(golden("night_shift"))
+    found, rest = split_turns(golden("night_shift"))
     assert [turn.events[0].payload.kind for turn in found] == ["user.message"] * 2
     assert [turn.events[-1].payload.kind for turn in found] == ["turn.finished"] * 2
     assert first_difference(found[0].events, found[0].events) is None
     parted = first_difference(found[0].events, found[1].events)
-    assert parted is not None and parted.where == "text"
+    assert parted is not None and parted.field == "text"
     assert [event.payload.kind for event in rest] == ["agent.state_changed"]

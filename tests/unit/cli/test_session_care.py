@@ -15,11 +15,11 @@ from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import SystemClock
-from tui_agent.session.fork_workspace import state_of
-from tui_agent.store.line import seal
+from tui_agent.session.fork_workspace import load_state
+from tui_agent.store.log_line import seal_line
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.store.session_store import SessionStore
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="demo", provider="scripted", model="demo"))
 
@@ -174,12 +174,12 @@ def test_a_fork_has_its_parents_checkpoints_also_when_that_is_gone(
     folder = store.folder("ses_a")
 
     async def change() -> str:
-        shadow = GitShadow(work, folder / "checkpoints.git")
+        shadow = GitCheckpoints(work, folder / "checkpoints.git")
         await shadow.begin("")
         (work / "kept.txt").write_text("new")
         (work / "gone.txt").unlink()
         (work / "more.txt").write_text("more")
-        return await shadow.commit(await shadow.look(), part=1, author="agent", message="m")
+        return await shadow.commit(await shadow.find_changes(), part=1, author="agent", message="m")
 
     commit = anyio.run(change)
     log = store.open("ses_a")
@@ -192,7 +192,7 @@ def test_a_fork_has_its_parents_checkpoints_also_when_that_is_gone(
     assert made["workspace"] == str(tree)
     files = {path.name: path.read_text() for path in tree.iterdir() if path.name != ".git"}
     assert files == {"kept.txt": "new", "more.txt": "more"}
-    assert state_of(store.folder(made["id"])).workspace == str(tree)
+    assert load_state(store.folder(made["id"])).workspace == str(tree)
     assert (work / "kept.txt").read_text() == "newer"
     second = store.fork(made["id"], at + 1, "ses_second")
     assert second == "ses_second"
@@ -201,12 +201,12 @@ def test_a_fork_has_its_parents_checkpoints_also_when_that_is_gone(
     _, out, _ = call("sessions", "fork", made["id"], "--at", "2", "--worktree", "../other")
     assert "newest commit" in out
     assert (tmp_path / "other" / "gone.txt").exists()
-    child = GitShadow(tree, Path(made["path"]) / "checkpoints.git")
+    child = GitCheckpoints(tree, Path(made["path"]) / "checkpoints.git")
 
     async def read() -> bytes:
         await child.begin(commit)
         assert await child.verify() == []
-        return await child.read_at(commit, "kept.txt")
+        return await child.read_file(commit, "kept.txt")
 
     assert anyio.run(read) == b"new"
 
@@ -216,7 +216,7 @@ def test_a_session_of_a_newer_version_is_listed_and_shown_and_not_opened(
 ) -> None:
     path = talked(tmp_path, work).folder("ses_a") / "events.jsonl"
     unsealed = [line[:-18].replace(b'{"v":1', b'{"v":99') for line in path.read_bytes().splitlines()]
-    path.write_bytes(b"".join(map(seal, unsealed)))
+    path.write_bytes(b"".join(map(seal_line, unsealed)))
     before = path.read_bytes()
     words = "ses_a was written by a newer version of tui-agent (log version 99, this one reads up to 1)"
     told = f"tui-agent: {words}: 4 events cannot be read.\n"
@@ -240,8 +240,8 @@ def test_the_index_of_many_sessions_keeps_what_is_wrong_with_each(
     store = talked(tmp_path, work)
     path = store.folder("ses_a") / "events.jsonl"
     path.write_bytes(path.read_bytes().replace(b"session.started", b"session.damaged", 1))
-    store.index.rebuild(store.stands())
-    assert [summary.damaged for summary in store.list()] == [True]
+    store.index.rebuild(store.log_states())
+    assert [summary.is_damaged for summary in store.list()] == [True]
 
 
 def test_damaged_lines_that_were_stepped_over_are_told_beside_the_output(
@@ -268,10 +268,10 @@ def test_verify_checks_the_checkpoints_of_a_workspace_that_is_gone(
     checkpoints = store.folder("ses_a") / "checkpoints.git"
 
     async def change() -> str:
-        shadow = GitShadow(work, checkpoints)
+        shadow = GitCheckpoints(work, checkpoints)
         await shadow.begin("")
         (work / "more.txt").write_text("more")
-        return await shadow.commit(await shadow.look(), part=1, author="agent", message="m")
+        return await shadow.commit(await shadow.find_changes(), part=1, author="agent", message="m")
 
     log = store.open("ses_a")
     log.append(CheckpointTaken(part=1, commit="1" * 40))

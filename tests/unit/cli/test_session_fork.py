@@ -12,9 +12,9 @@ import pytest
 from tests.stubs.kept_folder import KeptFolder
 from tui_agent.cli.main import main
 from tui_agent.session.clock import SystemClock
-from tui_agent.session.fork_workspace import state_of
+from tui_agent.session.fork_workspace import load_state
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 Call = Callable[..., tuple[int, str, str]]
 SCRIPT = """
@@ -178,7 +178,7 @@ def test_another_result_is_that_of_the_call_that_the_event_belongs_to(call: Call
     one = made(call("sessions", "fork", "ses_a", "--at", str(finished), "--result", "otherwise", "--json"))
     assert one["changed"]["result"] == "otherwise"
     assert one["at"] < finished
-    state = state_of(Path(one["path"]))
+    state = load_state(Path(one["path"]))
     assert [call.call_id for call in state.open_calls] == [one["changed"]["call_id"]]
     writes = seq_of(tmp_path, "tool.finished", 2, name="write_file")
     one = made(call("sessions", "fork", "ses_a", "--at", str(writes), "--result", "otherwise", "--json"))

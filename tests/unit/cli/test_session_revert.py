@@ -9,7 +9,7 @@ import pytest
 from tests.unit.cli.test_session_fork import Call, call, files, log, made, seq_of, tmp_path, two_turns, work
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 __all__ = ["call", "tmp_path", "two_turns", "work"]
 FIRST = {"a.txt": "as found\n", "new.txt": "one\n"}

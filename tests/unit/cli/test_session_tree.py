@@ -96,7 +96,7 @@ def test_a_node_tells_its_own_messages_only_and_what_a_fork_changed(call: Call, 
     assert changed == ["model other/model"]
     main_row = lines(out)[0]
     assert (main_row["first_seq"], main_row["last_seq"], main_row["outcome"]["state"]) == (0, 3, "empty")
-    assert set(main_row["prompts"][0]) >= {"seq", "last_seq", "at", "outcome", "answer", "files", "tools"}
+    assert set(main_row["prompts"][0]) >= {"seq", "last_seq", "time", "outcome", "answer", "files", "tools"}
 
 
 def test_each_node_stands_below_the_one_that_it_leaves(call: Call, folder: Path) -> None:

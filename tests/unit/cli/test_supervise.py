@@ -10,7 +10,7 @@ from pathlib import Path
 PROGRAM = """
 import os, subprocess, sys
 from pathlib import Path
-from tui_agent.cli.run.supervisor import kept_running
+from tui_agent.cli.run.supervisor import run_with_restarts
 from tui_agent.config.options import SessionOptions
 
 here = Path(sys.argv[1])
@@ -28,7 +28,7 @@ def run_once(options, begin):
     print('{"cut": ', end="", flush=True)
     os.kill(os.getpid(), 9)
 
-raise SystemExit(kept_running(options, "go", 1, run_once, lambda ended: 0, by_line=True))
+raise SystemExit(run_with_restarts(options, "go", 1, run_once, lambda ended: 0, by_line=True))
 """
 
 

@@ -3,55 +3,55 @@
 import pytest
 
 from tests.stubs.story import Story
-from tui_agent.cli.run.command import Telling
+from tui_agent.cli.run.command import WarningPrinter
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import (
     ContextCompacted,
-    ContextCut,
-    ContextLearnt,
     ContextStuck,
-    Cut,
+    ContextTruncated,
+    ContextWindowInferred,
     RepomapBuilt,
+    Truncation,
 )
 
 
-def cut(what: str, digest: str) -> Cut:
+def cut(what: str, digest: str) -> Truncation:
     whole = BlobText(preview="", blob_sha256=digest * 64, size=9)
-    return Cut(
-        what=what,
+    return Truncation(
+        label=what,
         raw_chars=20_000,
         chars=900,
-        artifact=Artifact.of("task", whole, lines=1, preview_size=1),
+        artifact=Artifact.from_blob("task", whole, lines=1, preview_size=1),
     )
 
 
-def compacted(seq: int, *cuts: Cut) -> ContextCompacted:
+def compacted(seq: int, *cuts: Truncation) -> ContextCompacted:
     return ContextCompacted(
         through_seq=seq,
         summary="what came before",
-        forgets=(),
+        removed_seqs=(),
         turns=1,
         before_tokens=9_000,
         after_tokens=5_000,
-        by="limit",
-        cuts=cuts,
+        trigger="limit",
+        truncations=cuts,
     )
 
 
 def test_what_happens_at_each_step_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     story, shown = Story(), list[Record]()
-    telling = Telling(shown.append)
+    telling = WarningPrinter(shown.append)
     tight = ContextStuck(message="Little room is left.", hint="/model", automatic=True)
-    learnt = ContextLearnt(profile="local", window=9_000, refused=12_000)
+    learnt = ContextWindowInferred(profile="local", window=9_000, refused_tokens=12_000)
     for at in range(20):
         for event in (
             learnt,
             tight,
             compacted(at, cut("the task", "a")),
-            ContextCut(window=9, cuts=(cut("a summary", "b"),)),
-            RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=3_000, late="not there"),
+            ContextTruncated(window=9, truncations=(cut("a summary", "b"),)),
+            RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=3_000, delay_reason="not there"),
         ):
             telling(story(event))
     told = capsys.readouterr().err.splitlines()
@@ -65,7 +65,7 @@ def test_what_else_is_cut_is_said_and_what_a_delegate_goes_without_is_not(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     story = Story()
-    telling = Telling(lambda record: None)
+    telling = WarningPrinter(lambda record: None)
     telling(story(compacted(1, cut("the task", "a"))))
     telling(story(compacted(2, cut("the task", "a"), cut("tasks", "b"))))
     telling(story(compacted(3, cut("the plan", "c")), "subtask-1"))

@@ -2,13 +2,13 @@
 
 from tests.tui.app.driving import golden
 from tui_agent.folds.base import fold
-from tui_agent.folds.trace.measure_labels import told
+from tui_agent.folds.trace.measure_labels import measure_rows
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 
 
 def test_the_figures_of_the_json_stand_in_the_text_too() -> None:
     metrics = fold(Metrics(), golden("night_shift"))
-    said = dict(told(metrics))
+    said = dict(measure_rows(metrics))
     assert f"{metrics.raw_output_chars} characters" in said["output"] and "sent to models" in said["output"]
     assert f"peak about {metrics.context_peak_tokens} tokens" in said["context"]
     assert f"provider's count: {metrics.context_real_tokens}" in said["context"]
@@ -18,4 +18,4 @@ def test_the_figures_of_the_json_stand_in_the_text_too() -> None:
 
 
 def test_what_was_not_measured_has_no_line() -> None:
-    assert told(MetricsView()) == []
+    assert measure_rows(MetricsView()) == []

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.layers import load
+from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.project_files import look
+from tui_agent.config.project_files import read_project_files
 from tui_agent.errors import ConfigError
 
 USER = '[[hook]]\nevent = "before_tool"\nmatcher = "write_file|edit_file"\ncommand = "./mine"\n'
@@ -24,9 +24,9 @@ def loaded(place: Path, user: str, project: str = "", *, trusted: bool = True):
     (place / "config" / "tui-agent" / "config.toml").write_text(user)
     if project:
         (place / "work" / ".tui_agent" / "config.toml").write_text(project)
-    once = (look(place / "work").key,) if trusted else ()
+    once = (read_project_files(place / "work").key,) if trusted else ()
     environ = {"XDG_CONFIG_HOME": str(place / "config"), "HOME": str(place)}
-    return load(SessionOptions(cwd=place / "work", trusted_once=once), environ)
+    return load_config(SessionOptions(cwd=place / "work", trusted_once=once), environ)
 
 
 def test_a_projects_hooks_stand_behind_the_users(place):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.user_file import keep_model, keep_readable, model_lines
+from tui_agent.config.user_file import format_model_lines, save_model, save_readable_files
 from tui_agent.errors import ConfigError
 
 HELD = """\
@@ -21,15 +21,17 @@ model = "a/b"   # keep me
 
 def test_a_file_that_is_not_there_is_made_with_these_lines_alone(tmp_path: Path) -> None:
     path = tmp_path / "tui-agent" / "config.toml"
-    keep_model(path, "openai-chat/qwen3", "http://localhost:11434/v1")
-    assert path.read_text().splitlines() == model_lines("openai-chat/qwen3", "http://localhost:11434/v1")
+    save_model(path, "openai-chat/qwen3", "http://localhost:11434/v1")
+    assert path.read_text().splitlines() == format_model_lines(
+        "openai-chat/qwen3", "http://localhost:11434/v1"
+    )
 
 
 def test_everything_else_stays_as_the_user_wrote_it(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(HELD)
     path.chmod(0o640)
-    keep_model(path, 'odd "name"', "http://h/v1")
+    save_model(path, 'odd "name"', "http://h/v1")
     text = path.read_text()
     assert tomllib.loads(text) == {
         "policy": "plan",
@@ -39,14 +41,14 @@ def test_everything_else_stays_as_the_user_wrote_it(tmp_path: Path) -> None:
     }
     assert "# mine" in text and "# keep me" in text
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    keep_model(path, "old", "")
+    save_model(path, "old", "")
     assert "base_url" not in path.read_text() and path.read_text().count("model =") == 2
 
 
 def test_a_file_behind_a_link_is_changed_where_it_lies(tmp_path: Path) -> None:
     (tmp_path / "dotfiles").write_text("")
     (tmp_path / "config.toml").symlink_to("dotfiles")
-    keep_model(tmp_path / "config.toml", "m", "")
+    save_model(tmp_path / "config.toml", "m", "")
     assert (tmp_path / "config.toml").is_symlink()
     assert (tmp_path / "dotfiles").read_text() == 'model = "m"\n'
 
@@ -56,7 +58,7 @@ def test_what_cannot_be_changed_safely_is_left_alone(tmp_path: Path, text: str) 
     path = tmp_path / "config.toml"
     path.write_text(text)
     with pytest.raises(ConfigError) as refused:
-        keep_model(path, "m", "")
+        save_model(path, "m", "")
     assert refused.value.hint == 'Write it yourself: model = "m"'
     assert path.read_text() == text
 
@@ -82,12 +84,12 @@ def test_a_file_that_commands_may_read_is_added_to_those_that_they_may(
 ) -> None:
     path = tmp_path / "config.toml"
     path.write_text(before)
-    keep_readable(path, ["/w/.env"])
+    save_readable_files(path, ["/w/.env"])
     assert path.read_text() == after
 
 
 def test_a_path_is_kept_as_itself_and_not_as_a_pattern(tmp_path: Path) -> None:
-    keep_readable(tmp_path / "config.toml", ["/w [1]/.env"])
+    save_readable_files(tmp_path / "config.toml", ["/w [1]/.env"])
     assert (tmp_path / "config.toml").read_text() == '[sandbox]\nreadable = ["/w [[]1]/.env"]\n'
 
 
@@ -98,5 +100,5 @@ def test_files_are_not_added_where_that_cannot_be_done_safely(tmp_path: Path, te
     path = tmp_path / "config.toml"
     path.write_text(text)
     with pytest.raises(ConfigError, match="could not be changed safely"):
-        keep_readable(path, ["/w/.env"])
+        save_readable_files(path, ["/w/.env"])
     assert path.read_text() == text

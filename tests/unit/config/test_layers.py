@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tui_agent.config import trust
-from tui_agent.config.layers import environment, load
+from tui_agent.config.layers import load_config, merge_environment
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.paths import find
-from tui_agent.config.project_files import look
+from tui_agent.config.paths import find_paths
+from tui_agent.config.project_files import read_project_files
 from tui_agent.config.settings import Config
 from tui_agent.errors import ConfigError
 
@@ -37,10 +37,12 @@ class Place:
         return path
 
     def trust(self) -> None:
-        trust.decide(look(self.project), "trusted", find(self.project, self.environ))
+        trust.save_decision(
+            read_project_files(self.project), "trusted", find_paths(self.project, self.environ)
+        )
 
     def load(self, **environ: str) -> Config:
-        return load(self.options, {**self.environ, **environ})
+        return load_config(self.options, {**self.environ, **environ})
 
 
 @pytest.fixture
@@ -81,11 +83,11 @@ def test_profiles_of_two_layers_are_merged_key_by_key(place: Place) -> None:
 def test_a_project_counts_only_while_it_is_trusted_with_this_content(place: Place) -> None:
     own = place.own('model = "own"\n')
     untrusted = place.load()
-    assert (untrusted.model, untrusted.trusted, untrusted.ignored) == ("", False, (own,))
+    assert (untrusted.model, untrusted.is_trusted, untrusted.ignored_files) == ("", False, (own,))
     place.trust()
-    assert (place.load().model, place.load().trusted) == ("own", True)
+    assert (place.load().model, place.load().is_trusted) == ("own", True)
     own.write_text('model = "changed"\n', encoding="utf-8")
-    assert (place.load().model, place.load().trusted) == ("", False)
+    assert (place.load().model, place.load().is_trusted) == ("", False)
 
 
 def test_a_wrong_file_of_an_untrusted_project_is_no_fault(place: Place) -> None:
@@ -162,8 +164,8 @@ def test_variables_of_dotenv_count_only_when_trusted_and_never_over_the_real_one
     assert place.load().model == ""
     place.trust()
     assert place.load().model == "fromfile"
-    assert environment(place.options, {**place.environ, "B": "1"})["B"] == "1"
-    assert environment(place.options, place.environ)["A"] == "x y"
+    assert merge_environment(place.options, {**place.environ, "B": "1"})["B"] == "1"
+    assert merge_environment(place.options, place.environ)["A"] == "x y"
     assert dict(os.environ) == before
 
 
@@ -173,8 +175,8 @@ def test_dotenv_of_the_starting_folder_counts_too(place: Place, tmp_path: Path) 
     (here / ".env").write_text("A=here\nB=here\n")
     (place.project / ".env").write_text("B=cwd\n")
     place.trust()
-    trust.decide(look(here), "trusted", find(here, place.environ))
-    merged = environment(place.options, place.environ, here=here)
+    trust.save_decision(read_project_files(here), "trusted", find_paths(here, place.environ))
+    merged = merge_environment(place.options, place.environ, here=here)
     assert (merged["A"], merged["B"]) == ("here", "cwd")
 
 

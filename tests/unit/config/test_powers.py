@@ -2,8 +2,8 @@
 
 import pytest
 
+from tui_agent.config.project_effects import describe_effect
 from tui_agent.config.project_files import ProjectFile
-from tui_agent.config.project_powers import power
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,10 @@ from tui_agent.config.project_powers import power
     ],
 )  # fmt: skip
 def test_a_files_power_by_its_place_and_content(name: str, content: bytes, said: str) -> None:
-    assert power(ProjectFile(name, content)) == said
+    assert describe_effect(ProjectFile(name, content)) == said
 
 
 def test_a_fault_is_what_is_told() -> None:
-    assert power(ProjectFile(".env", fault="is a link to /etc/passwd")) == "is a link to /etc/passwd"
+    assert (
+        describe_effect(ProjectFile(".env", fault="is a link to /etc/passwd")) == "is a link to /etc/passwd"
+    )

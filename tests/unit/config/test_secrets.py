@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.dotenv import parse
-from tui_agent.config.secrets import Keys
+from tui_agent.config.api_keys import Keys
+from tui_agent.config.dotenv import parse_dotenv
 from tui_agent.errors import ConfigError
 
 
@@ -21,7 +21,7 @@ class FakeRing:
         self.asked.append(name)
         return self.kept.get(name)
 
-    def put(self, name: str, value: str) -> bool:
+    def store(self, name: str, value: str) -> bool:
         if self.works:
             self.kept[name] = value
         return self.works
@@ -37,7 +37,7 @@ def test_a_key_goes_to_the_key_ring_where_there_is_one(tmp_path: Path) -> None:
     assert "sk-secret-1" not in stored.read_text()
     again = Keys({}, stored, ring)
     assert again["ANTHROPIC_API_KEY"] == "sk-secret-1"
-    assert again.secrets() == {"ANTHROPIC_API_KEY": "sk-secret-1"}
+    assert again.collect_secrets() == {"ANTHROPIC_API_KEY": "sk-secret-1"}
 
 
 def test_the_key_ring_is_asked_only_for_what_lies_in_it(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_secrets_are_told_by_name_and_length(tmp_path: Path) -> None:
         "PATH": "/usr/bin:/bin",
     }
     keys = Keys({**environ, "MY_SERVER": "its-long-key"}, tmp_path / "keys.json", NO_RING)
-    assert sorted(keys.secrets()) == ["GITHUB_TOKEN", "OPENAI_API_KEY"]
-    assert keys.secrets(["MY_SERVER", ""])["MY_SERVER"] == "its-long-key"
+    assert sorted(keys.collect_secrets()) == ["GITHUB_TOKEN", "OPENAI_API_KEY"]
+    assert keys.collect_secrets(["MY_SERVER", ""])["MY_SERVER"] == "its-long-key"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_secrets_are_told_by_name_and_length(tmp_path: Path) -> None:
 )
 def test_a_variable_whose_name_says_secret_is_one(tmp_path: Path, name: str) -> None:
     environ = {name: "Zq7kL9mN2pQ4rT6vX8yA"}
-    assert Keys(environ, tmp_path / "keys.json", NO_RING).secrets() == environ
+    assert Keys(environ, tmp_path / "keys.json", NO_RING).collect_secrets() == environ
 
 
 def test_a_variable_that_only_sounds_like_one_is_none(tmp_path: Path) -> None:
@@ -134,15 +134,15 @@ def test_a_variable_that_only_sounds_like_one_is_none(tmp_path: Path) -> None:
         "COOKIE": "/home/ada/.cookie",
         "KUBECONFIG": "/home/ada/.kube/config",
     }
-    assert Keys(environ, tmp_path / "keys.json", NO_RING).secrets() == {}
+    assert Keys(environ, tmp_path / "keys.json", NO_RING).collect_secrets() == {}
 
 
 def test_dotenv_reads_quotes_comments_and_exports() -> None:
     text = "# c\n\nexport A=1\nB='a # b'\nC=\"x\\ny\" # z\nD=v # w\nE=\nF=$A\n"
-    assert parse(text) == {"A": "1", "B": "a # b", "C": "x\ny", "D": "v", "E": "", "F": "$A"}
+    assert parse_dotenv(text) == {"A": "1", "B": "a # b", "C": "x\ny", "D": "v", "E": "", "F": "$A"}
 
 
 @pytest.mark.parametrize("text", ["A=1\nnonsense\n", 'A=1\nB="open\n'])
 def test_a_wrong_dotenv_line_is_named(text: str) -> None:
     with pytest.raises(ConfigError, match=r"\.env, line 2"):
-        parse(text)
+        parse_dotenv(text)

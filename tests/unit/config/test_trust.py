@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tui_agent.config import trust
-from tui_agent.config.layers import load
+from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.paths import Paths, find
-from tui_agent.config.project_files import MAX_BYTES, MAX_FILES, ProjectFiles, look
+from tui_agent.config.paths import Paths, find_paths
+from tui_agent.config.project_files import MAX_BYTES, MAX_FILES, ProjectFiles, read_project_files
 from tui_agent.config.settings import Config
-from tui_agent.config.trust import projects
+from tui_agent.config.trust import load_projects
 from tui_agent.errors import ConfigError
-from tui_agent.plugin_host.copies import lay_out
+from tui_agent.plugin_host.copies import copy_plugins
 
 
 @pytest.fixture
@@ -38,42 +38,42 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def paths(folder: Path, environ: dict[str, str]) -> Paths:
-    return find(folder, environ)
+    return find_paths(folder, environ)
 
 
 def config(folder: Path, environ: dict[str, str], **more: object) -> Config:
-    return load(SessionOptions(cwd=folder, **more), environ)  # type: ignore[arg-type]
+    return load_config(SessionOptions(cwd=folder, **more), environ)  # type: ignore[arg-type]
 
 
 def trusted(folder: Path, paths: Paths) -> ProjectFiles:
-    found = look(folder)
-    trust.decide(found, "trusted", paths)
+    found = read_project_files(folder)
+    trust.save_decision(found, "trusted", paths)
     return found
 
 
 def test_a_new_folder_is_open_and_each_decision_holds_until_a_byte_changes(
     folder: Path, paths: Paths
 ) -> None:
-    assert trust.standing(look(folder), paths) == "open"
-    trust.decide(look(folder), "without", paths)
-    assert trust.standing(look(folder), paths) == "without"
+    assert trust.trust_state(read_project_files(folder), paths) == "open"
+    trust.save_decision(read_project_files(folder), "without", paths)
+    assert trust.trust_state(read_project_files(folder), paths) == "without"
     trusted(folder, paths)
-    assert trust.standing(look(folder), paths) == "trusted"
+    assert trust.trust_state(read_project_files(folder), paths) == "trusted"
     (folder / ".env").write_text("SHOP=2\n")
-    assert trust.standing(look(folder), paths) == "open"
+    assert trust.trust_state(read_project_files(folder), paths) == "open"
     (folder / ".env").write_text("SHOP=1\n")
-    assert trust.standing(look(folder), paths) == "trusted"
-    assert trust.forget(folder, paths) and not trust.forget(folder, paths)
-    assert trust.standing(look(folder), paths) == "open"
+    assert trust.trust_state(read_project_files(folder), paths) == "trusted"
+    assert trust.remove_decision(folder, paths) and not trust.remove_decision(folder, paths)
+    assert trust.trust_state(read_project_files(folder), paths) == "open"
 
 
 def test_what_changed_since_is_marked(folder: Path, paths: Paths) -> None:
-    assert trust.marks(look(folder), paths) == {}
+    assert trust.compare_files(read_project_files(folder), paths) == {}
     trusted(folder, paths)
     (folder / ".env").write_text("SHOP=2\n")
     (folder / ".tui_agent" / "config.toml").unlink()
     (folder / ".mcp.json").write_text("{}")
-    assert trust.marks(look(folder), paths) == {
+    assert trust.compare_files(read_project_files(folder), paths) == {
         ".env": "changed",
         ".tui_agent/config.toml": "gone",
         ".mcp.json": "new",
@@ -85,7 +85,7 @@ def test_a_copy_a_moved_folder_and_a_folder_inside_are_asked_about_by_themselves
 ) -> None:
     trusted(folder, paths)
     shutil.copytree(folder, folder.parent / "copy")
-    assert trust.standing(look(folder.parent / "copy"), paths) == "open"
+    assert trust.trust_state(read_project_files(folder.parent / "copy"), paths) == "open"
     inner = folder / "packages" / "one"
     (inner / ".tui_agent").mkdir(parents=True)
     (inner / ".tui_agent" / "config.toml").write_text('model = "inner"\n')
@@ -94,15 +94,15 @@ def test_a_copy_a_moved_folder_and_a_folder_inside_are_asked_about_by_themselves
     worktree.mkdir()
     (worktree / ".git").write_text("gitdir: ../.git/worktrees/tree\n")
     (worktree / ".env").write_text("SHOP=1\n")
-    assert [one.standing for one in projects(SessionOptions(cwd=worktree), environ)] == ["open"]
+    assert [one.trust_state for one in load_projects(SessionOptions(cwd=worktree), environ)] == ["open"]
     folder.rename(folder.parent / "moved")
-    assert trust.standing(look(folder.parent / "moved"), paths) == "open"
+    assert trust.trust_state(read_project_files(folder.parent / "moved"), paths) == "open"
 
 
 def test_a_link_to_a_trusted_folder_is_that_folder(folder: Path, paths: Paths, tmp_path: Path) -> None:
     trusted(folder, paths)
     (tmp_path / "shortcut").symlink_to(folder)
-    assert trust.standing(look(tmp_path / "shortcut"), paths) == "trusted"
+    assert trust.trust_state(read_project_files(tmp_path / "shortcut"), paths) == "trusted"
 
 
 def make_in_the_way(kind: str, path: Path) -> None:
@@ -136,24 +136,24 @@ def test_what_cannot_be_bound_to_content_cannot_be_trusted_but_gone_without(
     kind: str, said: str, folder: Path, paths: Paths, environ: dict[str, str]
 ) -> None:
     make_in_the_way(kind, folder / ".tui_agent" / "odd")
-    assert said in look(folder).fault
+    assert said in read_project_files(folder).fault
     with pytest.raises(ConfigError, match=said):
-        trust.decide(look(folder), "trusted", paths)
-    assert config(folder, environ, trusted_once=(look(folder).key,)).project is None
-    trust.decide(look(folder), "without", paths)
-    assert trust.standing(look(folder), paths) == "without"
+        trust.save_decision(read_project_files(folder), "trusted", paths)
+    assert config(folder, environ, trusted_once=(read_project_files(folder).key,)).project is None
+    trust.save_decision(read_project_files(folder), "without", paths)
+    assert trust.trust_state(read_project_files(folder), paths) == "without"
 
 
 def test_the_projects_folder_itself_may_be_no_link(folder: Path, tmp_path: Path) -> None:
     (folder / ".tui_agent").rename(tmp_path / "elsewhere")
     (folder / ".tui_agent").symlink_to(tmp_path / "elsewhere")
-    assert look(folder).fault == f".tui_agent is a link to {tmp_path / 'elsewhere'}"
+    assert read_project_files(folder).fault == f".tui_agent is a link to {tmp_path / 'elsewhere'}"
 
 
 def test_an_environment_called_dotenv_is_no_file_to_ask_about(folder: Path) -> None:
     (folder / ".env").unlink()
     (folder / ".env").mkdir()
-    assert ".env" not in look(folder).digests
+    assert ".env" not in read_project_files(folder).digests
 
 
 def test_compiled_files_are_neither_asked_about_nor_loaded(folder: Path, tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_compiled_files_are_neither_asked_about_nor_loaded(folder: Path, tmp_pat
     (plugins / "__pycache__").mkdir()
     (plugins / "__pycache__" / "extra.cpython-311.pyc").write_bytes(b"evil")
     (plugins / "hidden.pyc").write_bytes(b"evil")
-    place = lay_out(look(folder), ".tui_agent/plugins", tmp_path / "copies")
+    place = copy_plugins(read_project_files(folder), ".tui_agent/plugins", tmp_path / "copies")
     assert place is not None
     assert [path.name for path in place.rglob("*")] == ["extra.py"]
 
@@ -172,22 +172,22 @@ def test_a_damaged_list_trusts_nothing(folder: Path, paths: Paths) -> None:
     half = json.dumps({"folders": {str(folder): {"decision": "trusted"}}})
     for damaged in ("", "[]", half, '{"folders": []}'):
         paths.trust.write_text(damaged)
-        assert trust.standing(look(folder), paths) == "open"
+        assert trust.trust_state(read_project_files(folder), paths) == "open"
 
 
 def test_trust_for_one_run_is_for_the_content_of_its_start(folder: Path, environ: dict[str, str]) -> None:
-    once = (look(folder).key,)
+    once = (read_project_files(folder).key,)
     assert config(folder, environ, trusted_once=once).model == "own"
     (folder / ".tui_agent" / "config.toml").write_text('model = "later"\n')
     assert config(folder, environ, trusted_once=once).model == ""
-    assert not find(folder, environ).trust.exists()
+    assert not find_paths(folder, environ).trust.exists()
 
 
 def test_going_on_without_them_leaves_nothing_undecided(folder: Path, environ: dict[str, str]) -> None:
-    assert [one.folder for one in config(folder, environ).undecided] == [folder]
+    assert [one.folder for one in config(folder, environ).undecided_projects] == [folder]
     without = config(folder, environ, ignore_project=True)
-    assert (without.undecided, without.project, without.model) == ((), None, "")
-    assert len(without.ignored) == 3
+    assert (without.undecided_projects, without.project, without.model) == ((), None, "")
+    assert len(without.ignored_files) == 3
 
 
 def test_what_is_used_is_what_was_read_when_it_was_held_against_the_decision(
@@ -198,18 +198,18 @@ def test_what_is_used_is_what_was_read_when_it_was_held_against_the_decision(
     found = config(folder, environ).project
     (folder / ".tui_agent" / "plugins" / "extra.py").write_text("raise SystemExit('swapped')\n")
     (folder / ".tui_agent" / "config.toml").write_text('model = "swapped"\n')
-    assert found is not None and found.own("config.toml") == 'model = "own"\n'
-    place = lay_out(found, ".tui_agent/plugins", tmp_path / "copies")
+    assert found is not None and found.read_own("config.toml") == 'model = "own"\n'
+    place = copy_plugins(found, ".tui_agent/plugins", tmp_path / "copies")
     assert place is not None and (place / "extra.py").read_text() == "def register(api): pass\n"
 
 
 def test_a_copy_that_was_changed_is_made_anew(folder: Path, tmp_path: Path) -> None:
-    found, root = look(folder), tmp_path / "copies"
-    place = lay_out(found, ".tui_agent/plugins", root)
+    found, root = read_project_files(folder), tmp_path / "copies"
+    place = copy_plugins(found, ".tui_agent/plugins", root)
     assert place is not None
     (place / "extra.py").write_text("changed\n")
     (place / "more.py").symlink_to("/etc/passwd")
-    again = lay_out(found, ".tui_agent/plugins", root)
+    again = copy_plugins(found, ".tui_agent/plugins", root)
     assert again == place and [path.name for path in place.iterdir()] == ["extra.py"]
     assert (place / "extra.py").read_text() == "def register(api): pass\n"
     assert place.stat().st_mode & 0o077 == 0
@@ -230,10 +230,10 @@ def test_a_project_with_settings_that_only_the_user_has_is_neither_trusted_nor_u
     (folder / ".tui_agent" / "config.toml").write_text(settings)
     with pytest.raises(ConfigError, match=f"cannot be trusted: {refused}"):
         trusted(folder, paths)
-    assert trust.standing(look(folder), paths) == "open"
+    assert trust.trust_state(read_project_files(folder), paths) == "open"
     with pytest.raises(ConfigError, match=f"config.toml: {refused}"):
-        config(folder, environ, trusted_once=(look(folder).key,))
-    trust.decide(look(folder), "without", paths)
+        config(folder, environ, trusted_once=(read_project_files(folder).key,))
+    trust.save_decision(read_project_files(folder), "without", paths)
     assert config(folder, environ).project is None
 
 
@@ -243,9 +243,9 @@ def test_a_trusted_env_file_does_not_say_where_the_list_of_trusted_folders_lies(
     inner = folder / "docs"
     inner.mkdir()
     (inner / ".env").write_text(f"XDG_CONFIG_HOME={inner / 'cfg'}\nTUI_AGENT_HOME={inner / 'data'}\n")
-    elsewhere = find(inner, {"XDG_CONFIG_HOME": str(inner / "cfg"), **environ})
-    trust.decide(look(folder), "trusted", elsewhere)
-    trust.decide(look(inner), "trusted", paths)
+    elsewhere = find_paths(inner, {"XDG_CONFIG_HOME": str(inner / "cfg"), **environ})
+    trust.save_decision(read_project_files(folder), "trusted", elsewhere)
+    trust.save_decision(read_project_files(inner), "trusted", paths)
     found = config(inner, environ)
     assert (found.paths.config_dir, found.project) == (paths.config_dir, None)
     assert found.data_dir == inner / "data"

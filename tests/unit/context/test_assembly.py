@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
 from tests.stubs.legal_history import check_pairs
-from tui_agent.context.assembly import Assembly, Packed, Wanted
+from tui_agent.context.assembly import Assembly, PackedRequest, RequestInput
 from tui_agent.context.tokens import Tokens
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.events.context import Section, SectionName
@@ -27,7 +27,7 @@ RULE = Fragment(id="identity", text="You are careful.", priority=1)
 RULES = Fragment(id="agents_md", text="Never push. " * 50, section="instructions", priority=2)
 MEMORY = Fragment(id="memory", text="failing: test_one" * 10, section="working_memory", priority=4)
 EACH = (RULE, RULES, MEMORY)
-MAP = UserMessage(content=(TextContent(text="src/one.py: def one" * 40),), seq=1, kind="map")
+MAP = UserMessage(content=(TextContent(text="src/one.py: def one" * 40),), seq=1, origin="map")
 
 
 def model(window: int) -> ModelInfo:
@@ -54,16 +54,16 @@ def packed(
     fragments: Sequence[Fragment] = EACH,
     assembly: Assembly | None = None,
     carried: str = "",
-) -> Packed:
-    wanted = Wanted(RequestId("r"), model(window), fragments, messages, (), 100, mode, carried)
+) -> PackedRequest:
+    wanted = RequestInput(RequestId("r"), model(window), fragments, messages, (), 100, mode, carried)
     return (assembly or Assembly()).pack(wanted)
 
 
-def section(found: Packed, name: SectionName) -> Section:
+def section(found: PackedRequest, name: SectionName) -> Section:
     return next(one for one in found.manifest.sections if one.name == name)
 
 
-def names(found: Packed) -> set[str]:
+def names(found: PackedRequest) -> set[str]:
     return {one.name for one in found.manifest.sections}
 
 
@@ -77,7 +77,7 @@ def test_a_history_that_was_counted_ahead_is_not_counted_again_and_packed_as_eve
 
     history = [said("do it"), *called(1, "x" * 9_000), *called(2, "y" * 9_000)]
     ahead = Assembly(Counting(lambda: None))
-    ahead.prepare(Wanted(RequestId(""), model(0), (), history, ()))
+    ahead.prepare(RequestInput(RequestId(""), model(0), (), history, ()))
     counted = Counting.seen
     again = [*history, said("and now", 90)]
     found = packed(again, assembly=ahead)
@@ -103,11 +103,11 @@ def test_each_mode_leaves_out_what_it_says() -> None:
 def test_what_changes_within_a_turn_stands_behind_the_history() -> None:
     found = packed([said("do it"), *called(1, "a.py")])
     *before, last = found.messages
-    assert isinstance(last, UserMessage) and last.kind == "passing"
+    assert isinstance(last, UserMessage) and last.origin == "transient"
     assert [piece.text for piece in last.content if isinstance(piece, TextContent)] == [
         MEMORY.text,
     ]
-    assert not any(getattr(one, "kind", "") == "passing" for one in before)
+    assert not any(getattr(one, "origin", "") == "transient" for one in before)
     assert found.system.startswith(RULE.text) and RULES.text.strip() in found.system
 
 
@@ -140,12 +140,12 @@ def test_where_all_fits_nothing_is_changed() -> None:
     assert all(one.preserved and not one.reduced for one in found.manifest.sections)
     assert found.manifest.raw_chars == found.manifest.total_chars
     assert section(found, "instructions").rule == "never shortened"
-    assert found.manifest.room == 97_900
+    assert found.manifest.input_budget == 97_900
 
 
 def test_the_memory_goes_first_and_then_the_map_is_shortened() -> None:
     lines = "\n".join(f"src/file{at}.py: def one, def two" for at in range(200))
-    large = UserMessage(content=(TextContent(text=lines),), seq=1, kind="map")
+    large = UserMessage(content=(TextContent(text=lines),), seq=1, origin="map")
     history = [said("do it"), large, *called(1, "short")]
     found = packed(history, window=1_500)
     assert section(found, "working_memory").dropped_blocks == 1
@@ -163,7 +163,7 @@ def test_then_the_oldest_results_are_shortened_and_say_so() -> None:
     assert "left out" in str(older[0].content) and older[-1].content == history[-1].content  # type: ignore[union-attr]
     assert section(found, "tool_results").reduced
     assert "shortened" in section(found, "tool_results").rule
-    assert found.manifest.total_tokens <= (found.manifest.room or 0)
+    assert found.manifest.total_tokens <= (found.manifest.input_budget or 0)
     assert check_pairs(found.messages) == []
 
 
@@ -178,7 +178,7 @@ def test_a_model_without_a_known_window_is_sent_everything() -> None:
     history = [said("do it"), *called(1, "z" * 500_000)]
     found = packed(history, window=0)
     assert list(found.messages[:-1]) == history
-    assert found.manifest.room is None and section(found, "working_memory").budget is None
+    assert found.manifest.input_budget is None and section(found, "working_memory").budget is None
 
 
 def test_a_message_is_counted_once() -> None:
@@ -201,7 +201,7 @@ def test_the_same_input_gives_the_same_bytes_and_the_prefix_stays() -> None:
         found = packed(history, window=50_000, assembly=assembly)
         assert packed(history, window=50_000).messages == found.messages
         digests.add(found.manifest.prefix_digest)
-        sent.append([one for one in found.messages if getattr(one, "kind", "") != "passing"])
+        sent.append([one for one in found.messages if getattr(one, "origin", "") != "transient"])
         history = [*history, *called(number, "result " * 20)]
     assert len(digests) == 1
     assert all(later[: len(before)] == before for before, later in pairwise(sent))
@@ -213,7 +213,7 @@ def test_a_history_that_does_not_fit_keeps_its_beginning_over_many_requests() ->
     for number in range(1, 60):
         history = [*history, *called(number, "some line of the output\n" * 100)]
         found = packed(history, window=12_000, fragments=(), assembly=assembly)
-        assert found.manifest.total_tokens <= (found.manifest.room or 0)
+        assert found.manifest.total_tokens <= (found.manifest.input_budget or 0)
         beginnings.append([one for one in found.messages if isinstance(one, ToolMessage)])
     changed = [later[: len(before)] != before for before, later in pairwise(beginnings)]
     assert 0 < sum(changed) < 15
@@ -241,7 +241,7 @@ def test_whatever_the_history_the_request_is_legal_and_the_words_of_the_user_are
         history += [said(text, number * 10)] if asks else called(number, text)
     found = packed(history, window=window)
     assert check_pairs(found.messages) == []
-    kept = [one for one in found.messages if isinstance(one, UserMessage) and one.kind != "passing"]
+    kept = [one for one in found.messages if isinstance(one, UserMessage) and one.origin != "transient"]
     own = [one for one in history if isinstance(one, UserMessage)]
     cut = [one for one, was in zip(kept, own, strict=True) if one != was]
     assert all("read_artifact shows all of it: art_" in str(one.content) for one in cut)
@@ -253,7 +253,7 @@ def test_whatever_the_history_the_request_is_legal_and_the_words_of_the_user_are
     assert not cut or whole > window * 2, "words are cut that have room"
     assert manifest.total_chars == sum(one.chars for one in manifest.sections)
     assert all(0 <= one.chars <= one.raw_chars for one in manifest.sections)
-    over = manifest.total_tokens - (manifest.room or 0)
+    over = manifest.total_tokens - (manifest.input_budget or 0)
     if over > 0:  # then nothing is left that could give way
         assert not [
             one for one in manifest.sections if one.name in ("repo_map", "working_memory") and one.chars

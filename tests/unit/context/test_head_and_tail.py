@@ -13,7 +13,7 @@ NOTE = re.compile(r"\[… ([\d,]+) lines?, ([\d,]+) bytes? left out; ([\d,]+) by
 
 def test_a_short_text_stays_as_it_is() -> None:
     shown = head_and_tail("a\nb\n")
-    assert (shown.text, shown.cut, shown.size, shown.lines) == ("a\nb\n", False, 4, 2)
+    assert (shown.text, shown.is_cut, shown.size, shown.lines) == ("a\nb\n", False, 4, 2)
 
 
 def test_head_and_tail_lines_stand_and_the_note_counts_the_rest() -> None:
@@ -31,7 +31,7 @@ def test_head_and_tail_lines_stand_and_the_note_counts_the_rest() -> None:
 
 def test_one_endless_line_is_cut_inside() -> None:
     shown = head_and_tail("é" * 50_000, max_bytes=1000)
-    assert shown.cut
+    assert shown.is_cut
     assert len(shown.text.encode()) < 1200
     assert "�" not in shown.text
 
@@ -43,7 +43,7 @@ def test_an_empty_text_is_empty() -> None:
 @given(st.text(alphabet="aé😀\n", max_size=400), st.integers(8, 120), st.integers(1, 12))
 def test_pieces_are_of_the_text_and_counts_add_up(text: str, max_bytes: int, max_lines: int) -> None:
     shown = head_and_tail(text, max_bytes=max_bytes, max_lines=max_lines)
-    if not shown.cut:
+    if not shown.is_cut:
         assert shown.text == text
         return
     found = NOTE.search(shown.text)

@@ -4,8 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from tui_agent.context.memory import begun, learnt, rendered
-from tui_agent.folds.context.memory import BLOCKS, MOST, MOST_CHANGED, after_change, after_update, lines
+from tui_agent.context.memory import render_memory, start_turn, update_from_result
+from tui_agent.folds.context.memory import (
+    BLOCKS,
+    MAX_CHANGED_FILES,
+    MAX_ITEMS,
+    apply_file_change,
+    apply_update,
+    block_lines,
+)
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.eval import TestFinished
@@ -19,7 +26,7 @@ def a_call(name: str, **arguments: str) -> ToolCallPart:
 
 
 def read(path: str, text: str = "") -> ToolResult:
-    event = FileRead(path=path, digest="0" * 64, size=len(text), whole=True, first_line=1, last_line=1)
+    event = FileRead(path=path, digest="0" * 64, size=len(text), complete=True, first_line=1, last_line=1)
     return ToolResult(ok=True, content=(TextContent(text=text),), data={"path": path}, events=(event,))
 
 
@@ -43,7 +50,7 @@ def changed(
         added=added,
         removed=removed,
     )
-    return after_change(memory, event)
+    return apply_file_change(memory, event)
 
 
 def a_run(status: int, *failures: str, passed: int = 3, command: str = "pytest -q") -> ToolResult:
@@ -64,16 +71,16 @@ def ran(status: int, output: str = "") -> ToolResult:
 
 
 def after(memory: JsonMap, name: str, result: ToolResult, **arguments: str) -> JsonMap:
-    update = learnt(memory, a_call(name, **arguments), result)
-    return memory if update is None else after_update(memory, update)
+    update = update_from_result(memory, a_call(name, **arguments), result)
+    return memory if update is None else apply_update(memory, update)
 
 
 def test_the_first_words_stay_the_goal() -> None:
-    memory = begun({}, "Build a parser")
-    assert lines(memory, "task") == ["goal: Build a parser"]
-    memory = {**memory, **begun(memory, "Now test it")}
-    assert lines(memory, "task") == ["goal: Build a parser", "now: Now test it"]
-    assert begun(memory, "Now test it") == {}
+    memory = start_turn({}, "Build a parser")
+    assert block_lines(memory, "task") == ["goal: Build a parser"]
+    memory = {**memory, **start_turn(memory, "Now test it")}
+    assert block_lines(memory, "task") == ["goal: Build a parser", "now: Now test it"]
+    assert start_turn(memory, "Now test it") == {}
 
 
 def test_files_that_were_read_and_the_symbols_in_them() -> None:
@@ -81,8 +88,8 @@ def test_files_that_were_read_and_the_symbols_in_them() -> None:
     memory = after({}, "read_file", read("src/parser.py", text))
     memory = after(memory, "read_file", read("src/main.go", "func (s *Server) Listen() error {"))
     memory = after(memory, "read_file", read("src/parser.py"))
-    assert lines(memory, "explored_files") == ["src/main.go", "src/parser.py"]
-    assert lines(memory, "relevant_symbols") == [
+    assert block_lines(memory, "explored_files") == ["src/main.go", "src/parser.py"]
+    assert block_lines(memory, "relevant_symbols") == [
         "Parser (src/parser.py)",
         "parse (src/parser.py)",
         "Listen (src/main.go)",
@@ -94,52 +101,52 @@ def test_the_patch_adds_up_by_file_whoever_of_the_agents_changed_it() -> None:
     memory = changed(memory, "b.py", 10, 0, author="command")
     memory = changed(memory, "mine.py", 5, 5, author="human")
     memory = changed(memory, "a.py", 2, 2)
-    assert lines(memory, "patch_summary") == ["b.py +10 -0", "a.py +5 -3"]
+    assert block_lines(memory, "patch_summary") == ["b.py +10 -0", "a.py +5 -3"]
     memory = changed(memory, "b.py", 0, 10, gone=True)
     memory = changed(memory, "old.py", 0, 7, gone=True)
-    assert lines(memory, "patch_summary") == ["a.py +5 -3", "old.py +0 -7"]
+    assert block_lines(memory, "patch_summary") == ["a.py +5 -3", "old.py +0 -7"]
 
 
 def test_a_file_that_is_gone_was_not_looked_at_and_defines_nothing() -> None:
     memory = after({}, "read_file", read("lib/a.py", "def first():"))
     memory = after(memory, "read_file", read("a.py", "def second():"))
     memory = changed(memory, "a.py", 0, 1, gone=True)
-    assert lines(memory, "explored_files") == ["lib/a.py"]
-    assert lines(memory, "relevant_symbols") == ["first (lib/a.py)"]
+    assert block_lines(memory, "explored_files") == ["lib/a.py"]
+    assert block_lines(memory, "relevant_symbols") == ["first (lib/a.py)"]
 
 
 def test_failing_tests_stand_until_they_pass() -> None:
     memory = after({}, "run_tests", a_run(1, "test_one", "test_two"))
-    assert lines(memory, "failing_tests") == ["test_one", "test_two"]
-    assert lines(memory, "verified_facts") == []
+    assert block_lines(memory, "failing_tests") == ["test_one", "test_two"]
+    assert block_lines(memory, "verified_facts") == []
     memory = after(memory, "run_tests", a_run(0, passed=12))
-    assert lines(memory, "failing_tests") == []
-    assert lines(memory, "verified_facts") == ["`pytest -q` passed (12 tests)"]
+    assert block_lines(memory, "failing_tests") == []
+    assert block_lines(memory, "verified_facts") == ["`pytest -q` passed (12 tests)"]
     memory = after(memory, "run_tests", a_run(2))
-    assert lines(memory, "failing_tests") == ["`pytest -q` failed"]
-    assert lines(memory, "verified_facts") == []
+    assert block_lines(memory, "failing_tests") == ["`pytest -q` failed"]
+    assert block_lines(memory, "verified_facts") == []
 
 
 def test_a_failing_test_stays_where_a_run_of_others_passes() -> None:
     name = "test_x.py::test_one"
     memory = after({}, "run_tests", a_run(1, name, command="python -m pytest -q test_x.py"))
     memory = after(memory, "run_tests", a_run(0, command="python -m pytest test_ok.py"))
-    assert lines(memory, "failing_tests") == [name]
+    assert block_lines(memory, "failing_tests") == [name]
     memory = after(memory, "run_tests", a_run(1, "test_y.py::test_two", command="pytest -k two"))
-    assert lines(memory, "failing_tests") == ["test_y.py::test_two", name]
+    assert block_lines(memory, "failing_tests") == ["test_y.py::test_two", name]
     memory = after(memory, "run_tests", a_run(0, command="pytest -n 2 ./test_x.py::test_one"))
-    assert lines(memory, "failing_tests") == ["test_y.py::test_two"]
+    assert block_lines(memory, "failing_tests") == ["test_y.py::test_two"]
     memory = after(memory, "run_tests", a_run(2, command="cargo test"))
-    assert lines(memory, "failing_tests") == ["`cargo test` failed", "test_y.py::test_two"]
+    assert block_lines(memory, "failing_tests") == ["`cargo test` failed", "test_y.py::test_two"]
     memory = after(memory, "run_tests", a_run(0, command="cargo test one"))
-    assert lines(memory, "failing_tests") == ["`cargo test` failed", "test_y.py::test_two"]
-    assert lines(after(memory, "run_tests", a_run(0)), "failing_tests") == []
+    assert block_lines(memory, "failing_tests") == ["`cargo test` failed", "test_y.py::test_two"]
+    assert block_lines(after(memory, "run_tests", a_run(0)), "failing_tests") == []
 
 
 def test_a_command_that_failed_is_open_until_it_runs() -> None:
     memory = after({}, "run_command", ran(2, "make: *** no rule\n\n"), command="make all")
-    assert lines(memory, "open_questions") == ["`make all` ended with 2: make: *** no rule"]
-    assert lines(after(memory, "run_command", ran(0), command="make all"), "open_questions") == []
+    assert block_lines(memory, "open_questions") == ["`make all` ended with 2: make: *** no rule"]
+    assert block_lines(after(memory, "run_command", ran(0), command="make all"), "open_questions") == []
 
 
 def test_a_search_that_finds_nothing_is_no_open_question() -> None:
@@ -149,9 +156,11 @@ def test_a_search_that_finds_nothing_is_no_open_question() -> None:
         ("cat a | diff - b", "1c1"),
         ("true", ""),
     ):
-        assert learnt({}, a_call("run_command", command=command), ran(1, output)) is None
+        assert update_from_result({}, a_call("run_command", command=command), ran(1, output)) is None
     memory = after({}, "run_command", ran(2, "grep: src: No such file"), command="grep -rn foo src")
-    assert lines(memory, "open_questions") == ["`grep -rn foo src` ended with 2: grep: src: No such file"]
+    assert block_lines(memory, "open_questions") == [
+        "`grep -rn foo src` ended with 2: grep: src: No such file"
+    ]
 
 
 def test_what_checks_the_code_and_what_failed_before_holds_once_it_ends_well() -> None:
@@ -160,13 +169,13 @@ def test_what_checks_the_code_and_what_failed_before_holds_once_it_ends_well() -
     memory = after(memory, "run_command", ran(0), command="mypy src | tail")
     memory = after(memory, "run_command", ran(1, "no module"), command="python setup.py")
     memory = after(memory, "run_command", ran(0), command="python setup.py")
-    assert lines(memory, "verified_facts") == [
+    assert block_lines(memory, "verified_facts") == [
         "`cd web && npm run build` ended with 0",
         "`python setup.py` ended with 0",
     ]
-    assert lines(memory, "open_questions") == []
+    assert block_lines(memory, "open_questions") == []
     memory = after(memory, "run_command", ran(1, "no module"), command="python setup.py")
-    assert lines(memory, "verified_facts") == ["`cd web && npm run build` ended with 0"]
+    assert block_lines(memory, "verified_facts") == ["`cd web && npm run build` ended with 0"]
 
 
 def test_what_passed_before_a_file_was_changed_says_so_until_it_passes_again() -> None:
@@ -174,17 +183,17 @@ def test_what_passed_before_a_file_was_changed_says_so_until_it_passes_again() -
     memory = after(memory, "ask_user", answered("8080"), question="Which port?")
     memory = changed(memory, "src/a.py")
     memory = changed(memory, "src/b.py", author="human")
-    assert lines(memory, "verified_facts") == [
+    assert block_lines(memory, "verified_facts") == [
         "`pytest -q` passed (1 test); src/a.py was changed since",
         "the user, asked “Which port?”: 8080",
     ]
     memory = after(memory, "run_tests", a_run(0, passed=2))
-    assert lines(memory, "verified_facts") == [
+    assert block_lines(memory, "verified_facts") == [
         "the user, asked “Which port?”: 8080",
         "`pytest -q` passed (2 tests)",
     ]
     again = changed(memory, "src/a.py")
-    assert lines(after(again, "run_tests", a_run(0, passed=2)), "verified_facts") == lines(
+    assert block_lines(after(again, "run_tests", a_run(0, passed=2)), "verified_facts") == block_lines(
         memory, "verified_facts"
     )
 
@@ -193,9 +202,9 @@ def test_where_all_tests_pass_those_of_a_part_need_no_line_that_doubts_them() ->
     memory = after({}, "run_tests", a_run(0, command="pytest test_a.py"))
     memory = changed(memory, "a.py")
     memory = after(memory, "run_tests", a_run(0, command="pytest test_b.py"))
-    assert len(lines(memory, "verified_facts")) == 2
+    assert len(block_lines(memory, "verified_facts")) == 2
     memory = after(memory, "run_tests", a_run(0))
-    assert lines(memory, "verified_facts") == [
+    assert block_lines(memory, "verified_facts") == [
         "`pytest test_b.py` passed (3 tests)",
         "`pytest -q` passed (3 tests)",
     ]
@@ -209,8 +218,8 @@ def test_of_many_facts_those_that_may_hold_no_more_go_first() -> None:
     memory = changed(memory, "a.py")
     for at in range(4, 12):
         memory = after(memory, "ask_user", answered(f"{at}"), question=f"What is {at}?")
-    facts = lines(memory, "verified_facts")
-    assert len(facts) == MOST["verified_facts"] and all(fact.startswith("the user") for fact in facts)
+    facts = block_lines(memory, "verified_facts")
+    assert len(facts) == MAX_ITEMS["verified_facts"] and all(fact.startswith("the user") for fact in facts)
 
 
 def answered(words: str) -> ToolResult:
@@ -236,25 +245,25 @@ def found(
 
 def test_what_the_user_answers_holds_and_a_newer_answer_takes_its_place() -> None:
     memory = after({}, "ask_user", answered(""), question="Which port\n is it?")
-    assert lines(memory, "open_questions") == ["the user gave no answer to: Which port is it?"]
+    assert block_lines(memory, "open_questions") == ["the user gave no answer to: Which port is it?"]
     memory = after(memory, "ask_user", answered("80"), question="Which port is it?")
     memory = after(memory, "ask_user", answered("8080"), question="Which port is it?")
-    assert lines(memory, "open_questions") == []
-    assert lines(memory, "verified_facts") == ["the user, asked “Which port is it?”: 8080"]
+    assert block_lines(memory, "open_questions") == []
+    assert block_lines(memory, "verified_facts") == ["the user, asked “Which port is it?”: 8080"]
     lost = ToolResult(ok=False, content=(TextContent(text="No one is there"),))
-    assert learnt({}, a_call("ask_user", question="Which?"), lost) is None
+    assert update_from_result({}, a_call("ask_user", question="Which?"), lost) is None
 
 
 def test_what_an_investigator_leaves_open_is_open_until_it_is_taken_up() -> None:
     asked = ("Who calls it?", "Is the cache shared?")
     memory = after({}, "delegate_readonly", found(questions=asked), task="Find the parser")
     memory = after(memory, "delegate_readonly", found(questions=asked[:1]), task="Find the parser again")
-    assert lines(memory, "open_questions") == ["Is the cache shared?", "Who calls it?"]
+    assert block_lines(memory, "open_questions") == ["Is the cache shared?", "Who calls it?"]
     memory = after(memory, "ask_user", answered("No."), question="Is the cache shared?")
     memory = after(memory, "delegate_readonly", found(False), task="Who calls it? Look in src.")
-    assert lines(memory, "open_questions") == ["Who calls it?"]
+    assert block_lines(memory, "open_questions") == ["Who calls it?"]
     memory = after(memory, "delegate_readonly", found(), task="Who calls it? Look in src.")
-    assert lines(memory, "open_questions") == []
+    assert block_lines(memory, "open_questions") == []
 
 
 def test_what_an_investigator_is_sure_of_holds_until_one_of_its_files_is_changed() -> None:
@@ -262,32 +271,34 @@ def test_what_an_investigator_is_sure_of_holds_until_one_of_its_files_is_changed
     memory = after(memory, "delegate_readonly", found(confidence="medium", summary="Guessed."), task="Find")
     memory = after(memory, "delegate_readonly", found(False, summary="Failed."), task="Find")
     fact = "The parser is there. [src/app.py:10-24, b.py]"
-    assert lines(memory, "verified_facts") == [fact]
+    assert block_lines(memory, "verified_facts") == [fact]
     memory = changed(memory, "c.py")
-    assert lines(memory, "verified_facts") == [fact]
-    assert lines(changed(memory, "b.py"), "verified_facts") == [f"{fact}; b.py was changed since"]
-    assert lines(changed(memory, "src/app.py"), "verified_facts") == [f"{fact}; src/app.py was changed since"]
+    assert block_lines(memory, "verified_facts") == [fact]
+    assert block_lines(changed(memory, "b.py"), "verified_facts") == [f"{fact}; b.py was changed since"]
+    assert block_lines(changed(memory, "src/app.py"), "verified_facts") == [
+        f"{fact}; src/app.py was changed since"
+    ]
 
 
 def test_a_subtask_that_did_not_go_well_is_open_until_one_of_its_task_does() -> None:
     stopped = ToolResult(ok=False, content=(), data={"reason": "budget", "success": False})
     memory = after({}, "spawn_subtask", stopped, prompt="Write it.")
-    assert lines(memory, "open_questions") == ["subtask “Write it.” failed: budget"]
+    assert block_lines(memory, "open_questions") == ["subtask “Write it.” failed: budget"]
     done = ToolResult(ok=True, content=(), data={"reason": "completed", "success": True})
-    assert lines(after(memory, "spawn_subtask", done, prompt="Write it."), "open_questions") == []
+    assert block_lines(after(memory, "spawn_subtask", done, prompt="Write it."), "open_questions") == []
 
 
 def test_what_changes_nothing_is_not_told() -> None:
     memory = after({}, "read_file", read("a.py"))
-    assert learnt(memory, a_call("read_file"), read("a.py")) is None
-    assert learnt(memory, a_call("glob"), ToolResult(ok=True, content=())) is None
-    assert learnt({}, a_call("run_command", command="ls"), ran(0)) is None
+    assert update_from_result(memory, a_call("read_file"), read("a.py")) is None
+    assert update_from_result(memory, a_call("glob"), ToolResult(ok=True, content=())) is None
+    assert update_from_result({}, a_call("run_command", command="ls"), ran(0)) is None
 
 
 def test_a_model_reads_only_blocks_that_hold_something() -> None:
-    assert rendered({}) == ""
-    memory = changed(begun({}, "Fix it"), "a.py", 1, 0)
-    assert rendered(memory) == (
+    assert render_memory({}) == ""
+    memory = changed(start_turn({}, "Fix it"), "a.py", 1, 0)
+    assert render_memory(memory) == (
         "<working_memory>\nTask:\n- goal: Fix it\nChanged so far:\n- a.py +1 -0\n</working_memory>"
     )
 
@@ -297,7 +308,7 @@ def test_a_model_reads_only_blocks_that_hold_something() -> None:
     texts=st.lists(st.text(max_size=2_000), min_size=1, max_size=4),
 )
 def test_it_stays_small_whatever_comes(names: list[str], texts: list[str]) -> None:
-    memory: JsonMap = begun({}, texts[0])
+    memory: JsonMap = start_turn({}, texts[0])
     for at, name in enumerate(names):
         text = texts[at % len(texts)]
         memory = changed(memory, name, at, at)
@@ -306,13 +317,14 @@ def test_it_stays_small_whatever_comes(names: list[str], texts: list[str]) -> No
         memory = after(memory, "delegate_readonly", found(questions=tuple(names), summary=text), task=name)
     assert set(memory) <= set(BLOCKS)
     assert all(
-        len(lines(memory, block)) <= most for block, most in (*MOST.items(), ("patch_summary", MOST_CHANGED))
+        len(block_lines(memory, block)) <= most
+        for block, most in (*MAX_ITEMS.items(), ("patch_summary", MAX_CHANGED_FILES))
     )
-    assert len(rendered(memory)) < 40_000
+    assert len(render_memory(memory)) < 40_000
 
 
 def test_of_a_long_block_the_model_is_shown_the_ends_though_all_is_kept() -> None:
-    text = rendered({"failing_tests": [f"test_{at}" for at in range(60)]})
+    text = render_memory({"failing_tests": [f"test_{at}" for at in range(60)]})
     assert (
         "- test_0\n" in text and "- test_59\n" in text and "(and 30 more)" in text and "test_30\n" not in text
     )

@@ -2,17 +2,17 @@
 
 import pytest
 
-from tui_agent.context.mention_parser import MOST, possible
+from tui_agent.context.mention_parser import MAX_MENTIONS, find_candidates
 
 ROOT = "/home/me/shop"
 
 
 def _paths(text: str) -> list[str]:
-    return [reading.path for one in possible(text, ROOT) for reading in one.readings]
+    return [reading.path for one in find_candidates(text, ROOT) for reading in one.readings]
 
 
 def _meant(text: str) -> list[str]:
-    return [one.given for one in possible(text, ROOT) if one.meant]
+    return [one.given for one in find_candidates(text, ROOT) if one.is_certain]
 
 
 @pytest.mark.parametrize(
@@ -38,26 +38,26 @@ def test_these_are_looked_up(text: str, found: str) -> None:
 
 @pytest.mark.parametrize("lines", [":2-3", "#L2-L3", "#L2-3"])
 def test_lines_may_stand_behind_a_quoted_path(lines: str) -> None:
-    [one] = possible(f'see @"my notes.md"{lines}, please', ROOT)
-    assert one.given == f"my notes.md{lines}" and one.meant
+    [one] = find_candidates(f'see @"my notes.md"{lines}, please', ROOT)
+    assert one.given == f"my notes.md{lines}" and one.is_certain
     assert [(each.path, each.first_line, each.last_line) for each in one.readings] == [("my notes.md", 2, 3)]
 
 
 @pytest.mark.parametrize("lines", [":10-20", "#L10-L20", "#L10-20"])
 def test_a_range_of_lines_may_stand_behind_a_pasted_path(lines: str) -> None:
     path = f"/home/me/shop/src/app.py{lines}"
-    [one] = possible(f"see {path}.", ROOT)
+    [one] = find_candidates(f"see {path}.", ROOT)
     found = [(each.given, each.path, each.first_line, each.last_line) for each in one.readings]
     assert found[-1] == (path, "src/app.py", 10, 20)
 
 
 def test_points_behind_a_path_and_lines_are_tried_without() -> None:
     readings = [
-        (one.path, one.first_line, one.last_line) for one in possible("@a.py:10-20.", ROOT)[0].readings
+        (one.path, one.first_line, one.last_line) for one in find_candidates("@a.py:10-20.", ROOT)[0].readings
     ]
     assert ("a.py", 10, 20) in readings and ("a.py:10-20", 0, 0) in readings
     assert ("a.py", 7, 7) in [
-        (r.path, r.first_line, r.last_line) for r in possible("@a.py#L7", ROOT)[0].readings
+        (r.path, r.first_line, r.last_line) for r in find_candidates("@a.py#L7", ROOT)[0].readings
     ]
 
 
@@ -75,7 +75,7 @@ def test_points_behind_a_path_and_lines_are_tried_without() -> None:
     ],
 )
 def test_these_are_not(text: str) -> None:
-    assert possible(text, ROOT) == []
+    assert find_candidates(text, ROOT) == []
 
 
 @pytest.mark.parametrize("text", ["@property", "@app.route", "@types/node", "@angular/core", "@alice"])
@@ -91,15 +91,15 @@ def test_what_can_only_be_a_path_is_told_where_it_is_missing(text: str) -> None:
 
 
 def test_a_symbol_is_not_looked_for_in_pasted_code() -> None:
-    assert [one.symbol for one in possible("@Cart and @Cart.total()", ROOT)] == ["Cart", "Cart.total"]
-    assert possible("```py\n@cached\ndef f(): ...\n```", ROOT)[0].symbol == ""
+    assert [one.symbol for one in find_candidates("@Cart and @Cart.total()", ROOT)] == ["Cart", "Cart.total"]
+    assert find_candidates("```py\n@cached\ndef f(): ...\n```", ROOT)[0].symbol == ""
 
 
 def test_they_are_bounded_and_each_counts_once() -> None:
-    assert len(possible(" ".join(f"@f{number}.py" for number in range(100)), ROOT)) == MOST
-    assert len(possible("@a.py @a.py", ROOT)) == 1
+    assert len(find_candidates(" ".join(f"@f{number}.py" for number in range(100)), ROOT)) == MAX_MENTIONS
+    assert len(find_candidates("@a.py @a.py", ROOT)) == 1
 
 
 def test_a_long_paste_is_read_quickly() -> None:
-    assert possible("x@" * 200_000, ROOT) == []
-    assert possible("@" * 100_000 + "```" * 10_000, ROOT) == []
+    assert find_candidates("x@" * 200_000, ROOT) == []
+    assert find_candidates("@" * 100_000 + "```" * 10_000, ROOT) == []

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.cancellation import Ending
-from tui_agent.context.repomap.file_list import examine
+from tui_agent.context.repomap.cancellation import ClosedFlag
+from tui_agent.context.repomap.file_list import stat_files
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.query import Ask, from_scan
 from tui_agent.context.repomap.question_words import Query
@@ -16,13 +16,13 @@ def test_files_without_a_word_of_the_question_come_as_in_a_map_without_one(tmp_p
     names = ["login.py", "mail.py", "main.py"]
     for name in names:
         (tmp_path / name).write_text(f"def {name[:-3]}_it(): ...\n")
-    listing = examine(tmp_path, names, bool, (0, 0))
+    listing = stat_files(tmp_path, names, bool, (0, 0))
 
     def order(words: str) -> list[str]:
         ask = Ask(Query(words), 1200, None, (), frozenset(), frozenset())
         return [
             one.path
-            for one in from_scan(listing, str(tmp_path), ask, Languages(()), Cleaner(), Ending()).order
+            for one in from_scan(listing, str(tmp_path), ask, Languages(()), Cleaner(), ClosedFlag()).order
         ]
 
     assert order("Fasse in einem Satz zusammen.") == order("") and len(order("")) == 3
@@ -45,9 +45,9 @@ def test_a_map_without_an_index_names_no_file_that_is_no_text_and_says_why_each_
     for name, data in texts.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
-    listing = examine(tmp_path, sorted(texts), bool, (0, 0))
+    listing = stat_files(tmp_path, sorted(texts), bool, (0, 0))
     ask = Ask(Query(question), 1200, None, (), frozenset(), frozenset())
-    basis = from_scan(listing, str(tmp_path), ask, Languages(()), Cleaner(), Ending())
+    basis = from_scan(listing, str(tmp_path), ask, Languages(()), Cleaner(), ClosedFlag())
     named = {one.path for one in basis.order} | set(basis.rest)
     assert named == {"login.py", "mail.py", "main.py", "tests/test_mail.py"}
     assert basis.skipped == {"minified": 1, "generated": 1, "binary": 1}

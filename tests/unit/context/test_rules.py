@@ -1,13 +1,13 @@
 """Instructions that the window does not hold: which stay, what is cut of which, and what a person is told."""
 
-from tui_agent.context.assembly import Assembly, Wanted
-from tui_agent.context.priorities import shared
-from tui_agent.context.rules import RULES, cut_rules
-from tui_agent.folds.text.labels import too_long
+from tui_agent.context.assembly import Assembly, RequestInput
+from tui_agent.context.instruction_limits import RULES_LABEL, cut_rules
+from tui_agent.context.priorities import divide_evenly
+from tui_agent.folds.text.labels import truncation_notice
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
-from tui_agent.protocol.events.context import ContextCut, Cut
+from tui_agent.protocol.events.context import ContextTruncated, Truncation
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
@@ -40,31 +40,35 @@ def test_what_is_cut_says_of_which_file_and_how_much() -> None:
 
 
 def test_the_notice_names_every_file_that_was_cut_with_its_figures() -> None:
-    art = Artifact.of("rules", BlobText(preview="", blob_sha256="a" * 64, size=9), lines=1, preview_size=1)
+    art = Artifact.from_blob(
+        "rules", BlobText(preview="", blob_sha256="a" * 64, size=9), lines=1, preview_size=1
+    )
     names = ("../AGENTS.md", "AGENTS.md")
-    cuts = tuple(Cut(what=f"{RULES}{name}", raw_chars=20_000, chars=900, artifact=art) for name in names)
-    assert too_long(ContextCut(window=8_000, cuts=cuts)).startswith(
+    cuts = tuple(
+        Truncation(label=f"{RULES_LABEL}{name}", raw_chars=20_000, chars=900, artifact=art) for name in names
+    )
+    assert truncation_notice(ContextTruncated(window=8_000, truncations=cuts)).startswith(
         "The instructions of ../AGENTS.md (900 of 20,000 characters) and the instructions of AGENTS.md (900 of 20,000"
         " characters) do not fit in this model's window of 8,000 tokens: it is sent the beginning and the end and can"
     )
     assert (
         "AGENTS.md does not fit in this model's window: it is sent the beginning and the end (900 of 20,000"
-        in (too_long(ContextCut(window=0, cuts=cuts[1:])))
+        in (truncation_notice(ContextTruncated(window=0, truncations=cuts[1:])))
     )
 
 
 def test_short_ones_have_all_and_long_ones_share_what_is_left() -> None:
-    assert shared([100, 5, 50], 200) == [100, 5, 50]
-    assert shared([100, 5, 50], 65) == [30, 5, 30]
-    assert shared([100, 5, 50], 9) == [3, 3, 3]
-    assert shared([], 10) == [] and shared([5], -1) == [0]
+    assert divide_evenly([100, 5, 50], 200) == [100, 5, 50]
+    assert divide_evenly([100, 5, 50], 65) == [30, 5, 30]
+    assert divide_evenly([100, 5, 50], 9) == [3, 3, 3]
+    assert divide_evenly([], 10) == [] and divide_evenly([5], -1) == [0]
 
 
 def test_instructions_that_joined_are_cut_where_another_model_has_no_room_for_them() -> None:
-    joined = UserMessage(content=(TextContent(text="A rule.\n" * 4_000),), seq=3, kind="instructions")
+    joined = UserMessage(content=(TextContent(text="A rule.\n" * 4_000),), seq=3, origin="instructions")
     said = UserMessage(content=(TextContent(text="Go on."),), seq=4)
     model = ModelInfo(profile="m", provider="scripted", model="m", window=4_000)
-    wanted = Wanted(
+    wanted = RequestInput(
         RequestId("r"), model, (Fragment("identity", "You are careful."),), (joined, said), (), 500
     )
     packed = Assembly().pack(wanted)

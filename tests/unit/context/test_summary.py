@@ -1,6 +1,6 @@
 """What a summary tells where no model tells it: each one's story is in the next, within bounds."""
 
-from tui_agent.context.summary import STORY, TITLE, story_of, summary_of, told, transcript
+from tui_agent.context.summary import STORY, TITLE, build_summary, story_from_record, story_of, transcript
 from tui_agent.context.summary_facts import Facts
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.ids import CallId
@@ -27,14 +27,14 @@ def stretch(number: int, count: int = 40) -> list[Message]:
 
 def summed(story: str, room: int = ROOM) -> SummaryMessage:
     facts = Facts((), (), (), (), (), 0)
-    return SummaryMessage(text=summary_of(facts, story, room, room, text_preview).text)
+    return SummaryMessage(text=build_summary(facts, story, room, room, text_preview).text)
 
 
 def from_the_record(times: int, room: int) -> str:
     """The story after so many summaries, each made of the one before and what was done since."""
     held: list[Message] = []
     for number in range(times):
-        held = [summed(told([*held, *stretch(number)], room // 3, text_preview), room)]
+        held = [summed(story_from_record([*held, *stretch(number)], room // 3, text_preview), room)]
     return story_of(text_preview(held[0].text)) if isinstance(held[0], SummaryMessage) else ""
 
 
@@ -56,7 +56,7 @@ def test_the_gist_of_the_first_and_the_newest_stays_over_twenty_summaries() -> N
 
 def test_what_a_model_told_before_stays_where_the_next_summary_is_from_the_record() -> None:
     first = summed("- The sum is a float; nobody rounds it.\n- The tax is added twice.")
-    story = told([first, *stretch(1)], ROOM // 3, text_preview)
+    story = story_from_record([first, *stretch(1)], ROOM // 3, text_preview)
     assert "nobody rounds it" in story and "added twice" in story and '"word 1 39' in story
 
 
@@ -69,7 +69,7 @@ def test_a_model_that_summarises_is_told_the_earlier_story_whatever_has_no_room(
 
 def test_words_of_the_user_are_no_heading_of_a_story() -> None:
     said = UserMessage(content=(TextContent(text=f"{TITLE}\n## {STORY}\nnothing"),))
-    again = summed(told([said, *stretch(0, 1)], ROOM, text_preview))
+    again = summed(story_from_record([said, *stretch(0, 1)], ROOM, text_preview))
     assert story_of(text_preview(again.text)).startswith("- The user: ")
 
 
@@ -85,7 +85,7 @@ def test_files_that_were_changed_stay_however_many_were_read_after_them() -> Non
     held += with_path("write_file", "new.py", 2)
     for at in range(3, 60):
         held += with_path("read_file", f"lib/part_{at}.py", at)
-    text = summary_of(Facts(held, (), (), (), (), 0), "", 4_000, 2_000, text_preview).text
+    text = build_summary(Facts(held, (), (), (), (), 0), "", 4_000, 2_000, text_preview).text
     changed, read = text.split("## Changed files\n")[1].split("## Files read\n")
     assert "- core.py: read_file 1×, edit_file 1×\n- new.py: write_file 1×" in changed
     assert all(f"part_{at}.py" in read for at in range(3, 60)) and "core.py" not in read
@@ -93,4 +93,6 @@ def test_files_that_were_changed_stay_however_many_were_read_after_them() -> Non
 
 def test_tests_that_fail_are_named_also_where_the_newest_run_was_of_others() -> None:
     facts = Facts((), (), (), (), (), 0, failing=("test_x.py::test_one",))
-    assert "## Tests that fail\n- test_x.py::test_one" in summary_of(facts, "", ROOM, ROOM, text_preview).text
+    assert (
+        "## Tests that fail\n- test_x.py::test_one" in build_summary(facts, "", ROOM, ROOM, text_preview).text
+    )

@@ -8,12 +8,12 @@ from pydantic import BaseModel, Field
 from tui_agent.engine.tools.arguments import InvalidArguments
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.engine.tools.schema import json_schema
-from tui_agent.engine.tools.tool_names import canonical
+from tui_agent.engine.tools.tool_names import canonical_name
 from tui_agent.errors import PluginError
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.effects import Effect, Reads
+from tui_agent.protocol.effects import Effect, ReadEffect
 
 
 class Item(BaseModel):
@@ -39,7 +39,7 @@ class ReadTool:
         return args.path
 
     def effects(self, args: Arguments) -> tuple[Effect, ...]:
-        return (Reads(path=args.path),)
+        return (ReadEffect(path=args.path),)
 
     async def preview(self, args: Arguments, env: Environment) -> Preview:
         return Preview(())
@@ -218,12 +218,12 @@ def test_an_unknown_tool_is_answered_with_near_names() -> None:
     ],
 )
 def test_foreign_names_become_ours(foreign: str, ours: str) -> None:
-    assert canonical(foreign) == ours
-    assert canonical(canonical(foreign)) == ours
+    assert canonical_name(foreign) == ours
+    assert canonical_name(canonical_name(foreign)) == ours
 
 
 def test_a_registered_name_is_never_rewritten() -> None:
-    assert canonical("search", known=("search",)) == "search"
+    assert canonical_name("search", known=("search",)) == "search"
 
 
 class FileArguments(BaseModel):

@@ -17,8 +17,8 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.store.lineage import blobs_of
-from tui_agent.store.reader import read_records, stored_lines
+from tui_agent.store.lineage import open_blobs
+from tui_agent.store.log_reader import read_records, read_stored_lines
 from tui_agent.store.redaction.redactor import Redactor
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
@@ -41,9 +41,9 @@ async def packed(folder: Path, dest: Path, redactor: Redactor | None = None) -> 
 
 
 def messages(folder: Path) -> list[str]:
-    blobs = blobs_of(folder)
+    blobs = open_blobs(folder)
     found = (record.payload for record in read_records(folder) if isinstance(record, Envelope))
-    return [blobs.text(payload.text) for payload in found if isinstance(payload, UserMessageReceived)]
+    return [blobs.read_text(payload.text) for payload in found if isinstance(payload, UserMessageReceived)]
 
 
 async def test_a_session_comes_back_byte_for_byte_under_its_own_id(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ async def test_a_secret_that_is_known_only_now_is_in_no_file_of_the_archive(tmp_
     there = tmp_path / "other" / "sessions" / "ses_a"
     assert messages(there)[:2] == ["it is [redacted: HORSE]", "long [redacted: HORSE] " * 800]
     assert json.loads(messages(there)[2]) == {"note": "[redacted: HORSE] " * 800}
-    assert len(list(stored_lines(there))) == 4
+    assert len(list(read_stored_lines(there))) == 4
     sizes = [
         record.payload.text
         for record in read_records(there)

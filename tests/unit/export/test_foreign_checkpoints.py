@@ -14,12 +14,12 @@ from tests.stubs.store import said, store
 from tui_agent.errors import CheckpointError
 from tui_agent.export.archive import export_archive
 from tui_agent.export.archive_import import import_archive
+from tui_agent.export.export_content import load_export
 from tui_agent.export.html.page import to_html
-from tui_agent.export.story import load
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 
 def recorded(root: Path, text: str = "hello") -> Path:
@@ -98,20 +98,20 @@ async def test_a_store_of_a_bundle_goes_on_where_the_first_one_stood(tmp_path: P
     newest = await taken(made)
     await made.export_bundle(tmp_path / "all.bundle")
     shutil.rmtree(tmp_path / "checkpoints.git")
-    again = GitShadow(folder, tmp_path / "again.git")
+    again = GitCheckpoints(folder, tmp_path / "again.git")
     await again.import_bundle(tmp_path / "all.bundle")
     await again.begin(newest)
-    assert not await again.look()
-    await again.restore(await again.plan(first))
+    assert not await again.find_changes()
+    await again.restore(await again.plan_restore(first))
     assert (folder / "README").read_text() == "read me\n"
     await again.checkout(newest, tmp_path / "out")
     assert (tmp_path / "out" / "README").stat().st_mode & 0o777 == 0o600
     assert snapshot(tmp_path / "out").keys() == snapshot(folder).keys()
     with pytest.raises(CheckpointError):
-        await GitShadow(folder, tmp_path / "third.git").import_bundle(tmp_path / "nowhere")
+        await GitCheckpoints(folder, tmp_path / "third.git").import_bundle(tmp_path / "nowhere")
 
 
 def test_a_secret_known_only_now_is_not_in_the_page(tmp_path: Path) -> None:
     folder = recorded(tmp_path, "the key is hunter2-hunter2 " * 1_000)
-    assert "hunter2" in to_html(load(folder, Redactor()))
-    assert "hunter2" not in to_html(load(folder, Redactor(secrets={"KEY": "hunter2-hunter2"})))
+    assert "hunter2" in to_html(load_export(folder, Redactor()))
+    assert "hunter2" not in to_html(load_export(folder, Redactor(secrets={"KEY": "hunter2-hunter2"})))

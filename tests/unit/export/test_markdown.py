@@ -8,16 +8,16 @@ from markdown_it import MarkdownIt
 
 from tests.stubs.golden import GOLDEN
 from tests.stubs.store import said, store
-from tui_agent.export.labels import facts
-from tui_agent.export.markdown import clipped, to_markdown
+from tui_agent.export.export_content import load_export, strip_controls
+from tui_agent.export.labels import header_rows
+from tui_agent.export.markdown import clip_lines, to_markdown
 from tui_agent.export.redacted_log import to_jsonl
-from tui_agent.export.story import clean, load
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.ids import CallId
-from tui_agent.store.reader import read_records, stored_lines
+from tui_agent.store.log_reader import read_records, read_stored_lines
 from tui_agent.store.redaction.redactor import Redactor
 
 HOSTILE = "```\n````\n</pre><script>alert(1)</script>\n~~~\n<img src=x onerror=alert(1)>\n# no heading"
@@ -33,13 +33,13 @@ def golden_session(root: Path, name: str) -> Path:
 
 
 def test_a_transcript_tells_messages_calls_diffs_and_cost(tmp_path: Path) -> None:
-    text = to_markdown(load(golden_session(tmp_path, "night_shift"), Redactor()))
+    text = to_markdown(load_export(golden_session(tmp_path, "night_shift"), Redactor()))
     for words in ("**You**", "**Agent**", "```diff", "\n+", "- cost: $", "## Turn 1", "model call"):
         assert words in text, words
 
 
 def test_every_kind_of_entry_has_its_words(tmp_path: Path) -> None:
-    text = to_markdown(load(golden_session(tmp_path, "every_kind"), Redactor()))
+    text = to_markdown(load_export(golden_session(tmp_path, "every_kind"), Redactor()))
     assert len(text) > 1_000
     assert "\x1b" not in text
 
@@ -65,7 +65,7 @@ def test_foreign_words_make_no_markup_and_close_no_fence(tmp_path: Path) -> None
         )
     )
     log.close()
-    tokens = MarkdownIt("commonmark").parse(to_markdown(load(log.folder, Redactor())))
+    tokens = MarkdownIt("commonmark").parse(to_markdown(load_export(log.folder, Redactor())))
     kinds = {child.type for token in tokens for child in (token, *(token.children or []))}
     assert not kinds & {"html_block", "html_inline", "link_open", "image"}
     fences = [token for token in tokens if token.type == "fence" and token.level == 0]
@@ -77,13 +77,16 @@ def test_foreign_words_make_no_markup_and_close_no_fence(tmp_path: Path) -> None
 
 
 def test_a_long_output_keeps_its_ends() -> None:
-    text = clipped("\n".join(str(number) for number in range(100)), lines=4, width=5)
+    text = clip_lines("\n".join(str(number) for number in range(100)), lines=4, width=5)
     assert text == "0\n1\n… 96 more lines …\n98\n99"
-    assert clipped("abcdefgh", width=5) == "abcde… (8 characters)"
+    assert clip_lines("abcdefgh", width=5) == "abcde… (8 characters)"
 
 
 def test_what_a_terminal_would_do_is_undone() -> None:
-    assert clean("\x1b]0;title\x07a\x1b[1;31mb\x1b[0m\r\n10%\r50%\r100%\nc\u202ed\x00") == "ab\n100%\ncd"
+    assert (
+        strip_controls("\x1b]0;title\x07a\x1b[1;31mb\x1b[0m\r\n10%\r50%\r100%\nc\u202ed\x00")
+        == "ab\n100%\ncd"
+    )
 
 
 def test_a_secret_known_only_now_is_in_neither_form(tmp_path: Path) -> None:
@@ -92,7 +95,7 @@ def test_a_secret_known_only_now_is_in_neither_form(tmp_path: Path) -> None:
     log.append(said("again hunter2-hunter2 " * 1_000))
     log.close()
     redactor = Redactor(secrets={"KEY": "hunter2-hunter2"})
-    assert "hunter2" not in to_markdown(load(log.folder, redactor))
+    assert "hunter2" not in to_markdown(load_export(log.folder, redactor))
     assert b"hunter2" not in to_jsonl(log.folder, redactor, everything=True)
     assert b"hunter2" in to_jsonl(log.folder, Redactor(), everything=True)
 
@@ -100,8 +103,8 @@ def test_a_secret_known_only_now_is_in_neither_form(tmp_path: Path) -> None:
 def test_lines_are_the_logs_own_of_the_branch_or_all(tmp_path: Path) -> None:
     folder = golden_session(tmp_path, "every_kind")
     assert to_jsonl(folder, Redactor(), everything=True) == (folder / "events.jsonl").read_bytes()
-    on = {record.seq for record in branch(read_records(folder))}
-    wanted = [line for seq, line in stored_lines(folder) if seq in on]
+    on = {record.seq for record in current_branch(read_records(folder))}
+    wanted = [line for seq, line in read_stored_lines(folder) if seq in on]
     assert to_jsonl(folder, Redactor()).decode().splitlines() == wanted
 
 
@@ -121,7 +124,7 @@ def test_a_file_whose_content_is_gone_is_not_told_as_empty(tmp_path: Path) -> No
         )
     )
     log.close()
-    assert "not stored" in to_markdown(load(log.folder, Redactor()))
+    assert "not stored" in to_markdown(load_export(log.folder, Redactor()))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +159,7 @@ def test_only_links_to_the_web_to_mail_and_to_near_files_stay_links(
     log.close()
     reader = MarkdownIt("commonmark", {"html": True})
     reader.validateLink = lambda url: True  # type: ignore[method-assign]
-    shown = reader.render(to_markdown(load(log.folder, Redactor())))
+    shown = reader.render(to_markdown(load_export(log.folder, Redactor())))
     assert ("href=" in shown or "src=" in shown) is live, shown
 
 
@@ -177,6 +180,6 @@ def test_a_file_that_was_made_and_removed_again_is_not_among_the_changed(tmp_pat
             )
         )
     log.close()
-    story = load(log.folder, Redactor())
+    story = load_export(log.folder, Redactor())
     assert "- files: 1 file changed, +1 −0" in to_markdown(story)
-    assert dict(facts(story))["files"] == "1 file changed, +1 −0"
+    assert dict(header_rows(story))["files"] == "1 file changed, +1 −0"

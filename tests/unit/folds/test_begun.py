@@ -4,19 +4,19 @@ import pytest
 
 from tests.golden.make import LOGS
 from tests.stubs.golden import golden
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.context.token_calibration import Calibration
-from tui_agent.folds.context.window_limits import LearntWindows
-from tui_agent.folds.session.cached_views import begun
+from tui_agent.folds.context.window_limits import InferredWindows
+from tui_agent.folds.session.cached_views import restore_views
 from tui_agent.folds.session.commits import Commits
-from tui_agent.folds.session.snapshot import Standing, dumped, loaded, standing
+from tui_agent.folds.session.snapshot import Snapshot, dump_snapshot, load_snapshot, take_snapshot
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
 
 
-def kept_of(records: list[Record]) -> Standing | None:
+def kept_of(records: list[Record]) -> Snapshot | None:
     """What an engine would keep after these."""
     views, messages, calibration = Views(), ModelMessages(), Calibration()
     for record in records:
@@ -24,16 +24,16 @@ def kept_of(records: list[Record]) -> Standing | None:
         if isinstance(record, Envelope):
             messages.apply(record)
             calibration.apply(record)
-    found = standing(
-        views.state, messages, views.meter, views.branches, Commits(), calibration, LearntWindows()
+    found = take_snapshot(
+        views.state, messages, views.meter, views.branches, Commits(), calibration, InferredWindows()
     )
-    return None if found is None else loaded(dumped(found))
+    return None if found is None else load_snapshot(dump_snapshot(found))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOGS)
 def test_state_meter_branches_and_todo_are_those_of_the_whole(name: str) -> None:
-    records = branch(golden(name))
+    records = current_branch(golden(name))
     whole, met = Views(), 0
     for at, record in enumerate(records, 1):
         whole.apply(record)
@@ -42,14 +42,18 @@ def test_state_meter_branches_and_todo_are_those_of_the_whole(name: str) -> None
             newer = [one.payload for one in records[at - back : at] if isinstance(one, Envelope)]
             if kept is None or any(isinstance(one, SessionHeadMoved) for one in newer):
                 continue
-            first = begun(kept, records[at - back - 1].seq, records[max(0, at - 40) : at])
+            first = restore_views(kept, records[at - back - 1].seq, records[max(0, at - 40) : at])
             assert first is not None
             met += 1
             assert first.state.view() == whole.state.view()
             assert first.meter.view() == whole.meter.view()
             assert first.branches.view() == whole.branches.view()
             assert first.todo.view() == whole.todo.view()
-            assert (first.seq, first.last_kind, first.last_at) == (whole.seq, whole.last_kind, whole.last_at)
+            assert (first.seq, first.last_kind, first.last_event_time) == (
+                whole.seq,
+                whole.last_kind,
+                whole.last_event_time,
+            )
             ids = {entry.id for entry in whole.transcript.view().entries}
             shown = [entry.id for entry in first.transcript.view().entries]
             assert len([one for one in shown if one in ids]) >= len(shown) - 3
@@ -57,28 +61,28 @@ def test_state_meter_branches_and_todo_are_those_of_the_whole(name: str) -> None
 
 
 def test_there_are_none_where_kept_and_newest_do_not_meet_or_the_head_was_moved() -> None:
-    records = branch(golden("night_shift"))
+    records = current_branch(golden("night_shift"))
     ends = [at for at in range(1, len(records)) if kept_of(records[:at]) is not None]
     at = ends[-1]
     last = records[at - 1]
     assert isinstance(last, Envelope)
 
-    def kept() -> Standing:
+    def kept() -> Snapshot:
         found = kept_of(records[:at])
         assert found is not None
         return found
 
-    assert begun(kept(), last.seq, records[at - 5 : at]) is not None
-    assert begun(kept(), last.seq, []) is None
-    assert begun(kept(), last.seq - 50, records[at - 5 : at]) is None
+    assert restore_views(kept(), last.seq, records[at - 5 : at]) is not None
+    assert restore_views(kept(), last.seq, []) is None
+    assert restore_views(kept(), last.seq - 50, records[at - 5 : at]) is None
     moved = Envelope(
         v=SCHEMA_VERSION,
         seq=last.seq + 1,
-        at=last.at,
+        time=last.time,
         session=last.session,
         agent=last.agent,
         parent=3,
         cause=None,
         payload=SessionHeadMoved(to_seq=3, from_seq=last.seq, reason="revert"),
     )
-    assert begun(kept(), last.seq, [*records[at - 5 : at], moved]) is None
+    assert restore_views(kept(), last.seq, [*records[at - 5 : at], moved]) is None

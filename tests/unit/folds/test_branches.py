@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.folds.base import branch
-from tui_agent.folds.session.branches import Branches, BranchesView, on_branch, stretches
+from tui_agent.folds.base import current_branch
+from tui_agent.folds.session.branches import Branches, BranchesView, is_on_branch, stretches
 from tui_agent.folds.session.commits import Commits
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
 from tui_agent.protocol.events.base import Payload
@@ -27,7 +27,7 @@ class Story:
         event = Envelope(
             v=SCHEMA_VERSION,
             seq=seq,
-            at=float(seq),
+            time=float(seq),
             session=SessionId("s"),
             agent=MAIN_AGENT,
             parent=parent,
@@ -39,7 +39,7 @@ class Story:
         return seq
 
     def say(self, text: str) -> int:
-        self.add(SessionTitled(title=text, by="auto"))
+        self.add(SessionTitled(title=text, titled_by="auto"))
         return self.add(UserMessageReceived(text=text))
 
     def move(self, to_seq: int, reason: str = "revert") -> int:
@@ -68,14 +68,14 @@ def test_the_files_at_an_event_are_those_of_the_newest_checkpoint_on_its_branch(
             seq = story.add(CheckpointTaken(part=number, commit=f"c{number}"))
             taken[seq] = f"c{number}"
         elif to_seq % 3:
-            story.add(SessionTitled(title="t", by="auto"))
+            story.add(SessionTitled(title="t", titled_by="auto"))
         else:
             story.move(to_seq % len(story.events))
         commits.apply(story.events[-1])
     for last in range(len(story.events)):
-        there = [taken[one.seq] for one in branch(story.events[: last + 1]) if one.seq in taken]
+        there = [taken[one.seq] for one in current_branch(story.events[: last + 1]) if one.seq in taken]
         first = next(iter(taken.values()), "")
-        assert commits.at(stretches(story.view.moves, last)) == (there[-1] if there else first)
+        assert commits.commit_on(stretches(story.view.moves, last)) == (there[-1] if there else first)
 
 
 @given(st.lists(st.integers(0, 10_000) | st.none(), max_size=60))
@@ -89,8 +89,8 @@ def test_the_stretches_are_the_records_reached_by_parent(script: list[int | None
             story.move(choice % len(story.events))
     last = len(story.events) - 1
     kept = stretches(story.view.moves, last)
-    assert [event.seq for event in branch(story.events)] == [
-        event.seq for event in story.events if on_branch(event.seq, kept)
+    assert [event.seq for event in current_branch(story.events)] == [
+        event.seq for event in story.events if is_on_branch(event.seq, kept)
     ]
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.stubs.golden import golden
 from tests.stubs.two_ways import CAUSE, ENTRY, FORK, MAIN, TEST_ENTRY, TEST_REPORT, two_ways
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.fold import Comparison, compare
-from tui_agent.folds.comparison.side import MOST_BEATS, Branch, Side, beats, side, working_ms
+from tui_agent.folds.comparison.side import MAX_BEATS, Branch, Side, build_side, list_beats, working_ms
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.eval import TestFinished
@@ -26,8 +26,8 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId, SessionId
 from tui_agent.protocol.parts import TextPart, Usage
-from tui_agent.store.lineage import blobs_of
-from tui_agent.store.reader import read_records
+from tui_agent.store.lineage import open_blobs
+from tui_agent.store.log_reader import read_records
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 def _read(folder: Path) -> Branch:
-    return Branch(folder.name, branch(read_records(folder)), blobs_of(folder).find)
+    return Branch(folder.name, current_branch(read_records(folder)), open_blobs(folder).find)
 
 
 def log(*payloads: Payload, session: str = "ses_a", first: int = 0, at: float = 100.0) -> list[Record]:
@@ -46,7 +46,7 @@ def log(*payloads: Payload, session: str = "ses_a", first: int = 0, at: float = 
         Envelope(
             v=1,
             seq=first + number,
-            at=at + number,
+            time=at + number,
             session=SessionId(session),
             agent=MAIN_AGENT,
             parent=first + number - 1 if first + number else None,
@@ -82,7 +82,7 @@ def ran_tests(passed: int, failed: int, *names: str) -> TestFinished:
 
 
 def came_to(*payloads: Payload) -> Side:
-    return side(Branch("ses_a", log(TurnStarted(turn=1), *payloads)), 0)
+    return build_side(Branch("ses_a", log(TurnStarted(turn=1), *payloads)), 0)
 
 
 # -- where they part -----------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_two_forks_of_one_parent_share_what_they_took_over(tmp_path: Path) -> No
     assert found.fork_point is not None
     assert found.fork_point.seq == at
     assert (found.left.name, found.right.name) == ("fork at 8, ses_000000night0002", "fork at 8, ses_other")
-    assert found.right.change == "context none"
+    assert found.right.change_text == "context none"
 
 
 def test_a_fork_whose_parent_was_removed_still_shares_its_events_with_another_fork(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_the_figures_are_those_after_the_fork_point(compared: Comparison) -> Non
     assert (left.iterations, right.iterations) == (3, 9)
     assert (left.tokens_in, left.tokens_out) == (121_000, 1_400)
     assert (right.tokens_in, right.tokens_out) == (254_000, 2_900)
-    assert (left.asked, left.denied, right.asked, right.denied) == (2, 0, 3, 1)
+    assert (left.asked_count, left.denied_count, right.asked_count, right.denied_count) == (2, 0, 3, 1)
     assert (left.added, left.removed, right.added, right.removed) == (20, 2, 9, 3)
     assert left.tools == {"edit_file": 2, "run_tests": 2, "write_file": 1}
 
@@ -185,7 +185,7 @@ def test_a_branch_of_which_nothing_came_has_no_answer(tmp_path: Path) -> None:
     store, at = two_ways(tmp_path)
     store.fork(MAIN, at, "ses_new")
     right = compare(_read(store.folder(MAIN)), _read(store.folder("ses_new"))).right
-    assert (right.outcome.state, right.outcome.words) == ("none", "no answer")
+    assert (right.outcome.state, right.outcome.label) == ("none", "no answer")
     assert (right.answer, right.duration_ms, right.parts, right.files) == ("", 0.0, 0, ())
 
 
@@ -216,7 +216,7 @@ def test_a_branch_of_which_nothing_came_has_no_answer(tmp_path: Path) -> None:
 )
 def test_the_outcome_is_told_in_words(said: list[Payload], state: str, words: str) -> None:
     outcome = came_to(*said).outcome
-    assert (outcome.state, outcome.words) == (state, words)
+    assert (outcome.state, outcome.label) == (state, words)
 
 
 def test_the_answer_is_whole_wherever_it_is_kept(compared: Comparison, tmp_path: Path) -> None:
@@ -245,8 +245,8 @@ def test_what_the_fork_changed_is_told_where_the_model_line_does_not(changed: Fo
     called = ToolCalled(
         call_id=CallId("c"), name="run_tests", arguments={}, iteration=1, verb="run", target="pytest -q"
     )
-    forked = SessionForked(parent_session=SessionId("ses_p"), at_seq=1, parent_crc="0", changed=changed)
-    assert came_to(called, forked).change == words
+    forked = SessionForked(parent_session=SessionId("ses_p"), at_seq=1, parent_crc="0", changes=changed)
+    assert came_to(called, forked).change_text == words
 
 
 # -- over time -----------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def test_the_last_beat_holds_the_figures_of_the_whole(compared: Comparison) -> N
             one.tokens_in,
             one.tokens_out,
         )
-        assert (last.asked, last.denied, last.files) == (one.asked, one.denied, len(one.files))
+        assert (last.asked, last.denied, last.files) == (one.asked_count, one.denied_count, len(one.files))
 
 
 def test_figures_only_grow_and_time_does_not_go_back(compared: Comparison) -> None:
@@ -288,8 +288,8 @@ def test_a_turn_that_runs_at_the_fork_point_goes_on_with_the_time_after_it() -> 
 
 def test_very_many_beats_are_thinned_and_the_last_stays() -> None:
     events = [one for one in log(TurnStarted(turn=1), *[answered()] * 9_000) if isinstance(one, Envelope)]
-    found = beats(events, None, False)
-    assert len(found) <= MOST_BEATS
+    found = list_beats(events, None, False)
+    assert len(found) <= MAX_BEATS
     assert found[-1].seq == 9_000
 
 
@@ -297,8 +297,8 @@ def test_very_many_beats_are_thinned_and_the_last_stays() -> None:
 
 
 def test_files_that_end_otherwise_have_the_hunks_of_both(compared: Comparison) -> None:
-    assert [one.path for one in compared.differ] == [ENTRY, TEST_ENTRY, TEST_REPORT]
-    entry, test_entry, _ = compared.differ
+    assert [one.path for one in compared.differences] == [ENTRY, TEST_ENTRY, TEST_REPORT]
+    entry, test_entry, _ = compared.differences
     assert "+            end += timedelta(days=1)" in entry.left
     assert "+        return abs(self.end - self.start)" in entry.right
     assert test_entry.left
@@ -307,10 +307,10 @@ def test_files_that_end_otherwise_have_the_hunks_of_both(compared: Comparison) -
 
 def test_a_content_that_is_gone_is_said_and_the_file_still_differs(tmp_path: Path) -> None:
     store, _ = two_ways(tmp_path)
-    left, right = (Branch(name, branch(store.read(name))) for name in (MAIN, FORK))
+    left, right = (Branch(name, current_branch(store.read(name))) for name in (MAIN, FORK))
     found = compare(left, right)
-    assert [one.path for one in found.differ] == [ENTRY, TEST_ENTRY, TEST_REPORT]
-    assert found.differ[0].left_note == "content not stored"
+    assert [one.path for one in found.differences] == [ENTRY, TEST_ENTRY, TEST_REPORT]
+    assert found.differences[0].left_note == "content not stored"
     assert (found.left.added, found.left.removed) == (20, 2)
 
 
@@ -318,7 +318,7 @@ def test_the_same_end_on_both_sides_is_no_difference(tmp_path: Path) -> None:
     store, _ = two_ways(tmp_path)
     left = _read(store.folder(MAIN))
     same = Branch(FORK, [*left.records, *log(UserMessageReceived(text="x"), first=999)], left.text)
-    assert compare(left, same).differ == ()
+    assert compare(left, same).differences == ()
 
 
 def test_a_comparison_is_plain_json(compared: Comparison) -> None:
@@ -327,4 +327,4 @@ def test_a_comparison_is_plain_json(compared: Comparison) -> None:
 
 def test_a_reason_has_words_for_every_end() -> None:
     for reason in TurnEnd.__args__:  # type: ignore[attr-defined]
-        assert came_to(TurnFinished(turn=1, reason=reason)).outcome.words
+        assert came_to(TurnFinished(turn=1, reason=reason)).outcome.label

@@ -2,8 +2,8 @@
 
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
-from tui_agent.folds.context.compacted_history import RESTORED, WHOLE, calls_of
-from tui_agent.folds.context.compacted_rows import CountedTokens, forgotten_view
+from tui_agent.folds.context.compacted_history import MAX_FULL_MESSAGES, RESTORED_PREFIX, calls_by_id
+from tui_agent.folds.context.compacted_rows import CountedTokens, compacted_view
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.artifacts import Artifact
@@ -32,17 +32,17 @@ def compacted(through: int, words: str = "in short") -> ContextCompacted:
     return ContextCompacted(
         through_seq=through,
         summary=words,
-        forgets=(),
+        removed_seqs=(),
         turns=1,
         before_tokens=900,
         after_tokens=100,
-        by="user",
+        trigger="user",
     )
 
 
 def artifact(call: str) -> Artifact:
     whole = BlobText(blob_sha256="a" * 64, size=9_000, preview="begin")
-    return Artifact.of("run_command", whole, lines=90, preview_size=0)
+    return Artifact.from_blob("run_command", whole, lines=90, preview_size=0)
 
 
 TURN: tuple[Payload, ...] = (
@@ -72,13 +72,13 @@ def words(message: Message) -> str:
     return " ".join(str(one.text) for one in message.content if isinstance(one, TextContent))
 
 
-MENTION = Mention(given="a.py", kind="file", path="a.py", text="<file>" + "x" * 900)
+MENTION = Mention(reference="a.py", kind="file", path="a.py", text="<file>" + "x" * 900)
 ASKED = UserMessageReceived(text="look at @a.py", mentions=(MENTION,))
 
 
 def test_what_a_message_mentions_is_a_row_of_its_own_and_no_turn() -> None:
-    view = forgotten_view(folded(ASKED, *TURN[1:], compacted(7)), CountedTokens())
-    assert [(one.turn, one.who, one.tokens) for one in view.items][:2] == [
+    view = compacted_view(folded(ASKED, *TURN[1:], compacted(7)), CountedTokens())
+    assert [(one.turn, one.sender, one.tokens) for one in view.items][:2] == [
         (1, "you", 3),
         (1, "mentions", 226),
     ]
@@ -87,12 +87,12 @@ def test_what_a_message_mentions_is_a_row_of_its_own_and_no_turn() -> None:
 
 def test_what_was_brought_back_is_told_so_and_comes_once_until_a_summary_takes_it() -> None:
     twice = folded(*TURN, compacted(7), ContextRestored(seqs=(0,)), ContextRestored(seqs=(0,)))
-    assert [words(one).startswith(RESTORED) for one in twice.view()].count(True) == 1
-    assert next(one.where for one in forgotten_view(twice, CountedTokens()).items) == "back"
+    assert [words(one).startswith(RESTORED_PREFIX) for one in twice.view()].count(True) == 1
+    assert next(one.place for one in compacted_view(twice, CountedTokens()).items) == "back"
     again = folded(*TURN, compacted(7), ContextRestored(seqs=(0,)), compacted(10), ContextRestored(seqs=(0,)))
-    assert words(again.view()[-1]).startswith(RESTORED)
+    assert words(again.view()[-1]).startswith(RESTORED_PREFIX)
     gone = folded(*TURN, compacted(7), ContextRestored(seqs=(0,)), compacted(10))
-    assert next(one.where for one in forgotten_view(gone, CountedTokens()).items) == "summary"
+    assert next(one.place for one in compacted_view(gone, CountedTokens()).items) == "summary"
 
 
 def test_what_a_message_mentions_is_not_held_far_back_as_its_words_are() -> None:
@@ -100,12 +100,14 @@ def test_what_a_message_mentions_is_not_held_far_back_as_its_words_are() -> None
     for _ in range(3):
         payloads += [
             ASKED,
-            *(UserMessageReceived(text="x") for _ in range(WHOLE // 2)),
+            *(UserMessageReceived(text="x") for _ in range(MAX_FULL_MESSAGES // 2)),
             compacted(len(payloads) + 50),
         ]
     fold = folded(*payloads)
-    thin = fold.forgotten.layers[0]
-    assert thin.thin and {one.kind for one in thin.messages if isinstance(one, UserMessage)} == {"said"}
+    thin = fold.removed.layers[0]
+    assert thin.is_thinned and {one.origin for one in thin.messages if isinstance(one, UserMessage)} == {
+        "prompt"
+    }
 
 
 def test_the_plan_in_force_and_the_newest_tests_are_held_however_far_back() -> None:
@@ -118,12 +120,12 @@ def test_the_plan_in_force_and_the_newest_tests_are_held_however_far_back() -> N
     for name, call, status in calls:
         payloads += [requested(call), responded(call, tool_call(call, name)), finished(call, status)]  # type: ignore[arg-type]
     for _ in range(3):
-        payloads += [UserMessageReceived(text="x") for _ in range(WHOLE - 20)]
+        payloads += [UserMessageReceived(text="x") for _ in range(MAX_FULL_MESSAGES - 20)]
         payloads += [compacted(len(payloads) - 1)]
     fold = folded(*payloads)
     held = [one.call_id for one in fold.originals() if isinstance(one, ToolMessage)]
-    assert fold.forgotten.layers[0].thin and held == ["plan1", "tests1"]
-    assert set(calls_of(fold.originals())) == {"plan1", "tests1"}
+    assert fold.removed.layers[0].is_thinned and held == ["plan1", "tests1"]
+    assert set(calls_by_id(fold.originals())) == {"plan1", "tests1"}
 
 
 def test_a_compaction_that_is_taken_back_leaves_the_history_as_it_was() -> None:
@@ -149,7 +151,7 @@ def test_the_originals_are_the_whole_history_whatever_stands_for_it() -> None:
     reduced = ContextReduced(
         call_ids=(CallId("c1"),),
         artifacts=(artifact("c1"),),
-        forgets=(5,),
+        removed_seqs=(5,),
         before_tokens=9,
         after_tokens=1,
     )
@@ -160,7 +162,7 @@ def test_an_output_that_is_put_away_is_a_line_with_its_artifact_and_comes_back_i
     reduced = ContextReduced(
         call_ids=(CallId("c1"),),
         artifacts=(artifact("c1"),),
-        forgets=(5,),
+        removed_seqs=(5,),
         before_tokens=9,
         after_tokens=1,
     )
@@ -187,8 +189,8 @@ def test_a_rows_tokens_are_those_that_were_counted_when_it_was_first_sent() -> N
     counted, story = CountedTokens(), Story()
     for one in (packed((0, 10), (0, 300), (2, 40)), packed((5, 900)), packed((5, 20), total=1_100)):
         counted.apply(story(one))
-    view = forgotten_view(folded(ASKED, *TURN[1:], compacted(7)), counted)
-    by_counter = {(one.seq, one.who): one.tokens for one in view.items}
+    view = compacted_view(folded(ASKED, *TURN[1:], compacted(7)), counted)
+    by_counter = {(one.seq, one.sender): one.tokens for one in view.items}
     assert by_counter[0, "you"] == 11 and by_counter[0, "mentions"] == 330
     assert by_counter[2, "agent"] == 44 and by_counter[5, "run_command"] == 990
     assert by_counter[7, "agent"] == 1, "never sent: four characters a token"
@@ -197,7 +199,11 @@ def test_a_rows_tokens_are_those_that_were_counted_when_it_was_first_sent() -> N
 def test_one_item_of_a_summary_comes_back_as_a_message_at_the_end() -> None:
     fold = folded(*TURN, compacted(7), ContextRestored(seqs=(5,)))
     back = fold.view()[-1]
-    assert isinstance(back, UserMessage) and words(back).startswith(RESTORED) and "all of it" in words(back)
+    assert (
+        isinstance(back, UserMessage)
+        and words(back).startswith(RESTORED_PREFIX)
+        and "all of it" in words(back)
+    )
     assert not check_pairs(fold.view())
 
 
@@ -214,11 +220,11 @@ BARE: tuple[Payload, ...] = (
 
 
 def test_a_call_and_its_result_are_one_row() -> None:
-    view = forgotten_view(folded(*BARE, compacted(7)), CountedTokens())
-    assert [(one.seq, one.who) for one in view.items] == [(0, "you"), (5, "run_command"), (7, "agent")]
+    view = compacted_view(folded(*BARE, compacted(7)), CountedTokens())
+    assert [(one.seq, one.sender) for one in view.items] == [(0, "you"), (5, "run_command"), (7, "agent")]
     whole = "\n".join(map(str, view.items[1].texts))
     assert whole.startswith("write_file\npath: a.py\ncontent: x = 1\n") and whole.endswith("written")
-    spoken = forgotten_view(folded(*TURN, compacted(7)), CountedTokens())
+    spoken = compacted_view(folded(*TURN, compacted(7)), CountedTokens())
     assert [one.seq for one in spoken.items] == [0, 2, 5, 7], "what was said beside a call is a row"
 
 
@@ -266,7 +272,7 @@ def test_outputs_that_are_put_away_leave_the_meters_other_sections() -> None:
     away = ContextReduced(
         call_ids=(CallId("c1"),),
         artifacts=(artifact("c1"),),
-        forgets=(1,),
+        removed_seqs=(1,),
         before_tokens=4_400,
         after_tokens=900,
     )
@@ -281,15 +287,15 @@ def test_outputs_that_are_put_away_leave_the_meters_other_sections() -> None:
 
 def test_pins_and_a_persons_own_words_are_known() -> None:
     fold = folded(*TURN, ContextPinned(seqs=(5, 7)), ContextPinned(seqs=(7,), pinned=False))
-    assert list(fold.forgotten.pinned) == [5]
-    assert list(fold.forgotten.spoken) == [0, 8]
+    assert list(fold.removed.pinned) == [5]
+    assert list(fold.removed.user_seqs) == [0, 8]
 
 
 def test_a_history_that_is_taken_up_again_can_bring_the_same_back() -> None:
     fold = folded(*TURN, ContextPinned(seqs=(5,)), compacted(7))
-    again = ModelMessages.taken_up(fold.kept())
+    again = ModelMessages.from_state(fold.dump_state())
     assert again.view() == fold.view() and again.originals() == fold.originals()
-    assert again.kept() == fold.kept()
+    assert again.dump_state() == fold.dump_state()
 
 
 def test_the_request_for_a_summary_leaves_nothing_in_the_history_also_where_it_broke_off() -> None:
@@ -333,17 +339,17 @@ def test_a_session_that_goes_on_for_weeks_holds_only_what_is_near() -> None:
         ):
             fold.apply(story(payload))
             seq += 1
-    whole = [layer for layer in fold.forgotten.layers if not layer.thin]
-    assert sum(len(layer.messages) for layer in whole) <= WHOLE + 60
-    assert len(fold.forgotten.layers) == len(whole) + 1
+    whole = [layer for layer in fold.removed.layers if not layer.is_thinned]
+    assert sum(len(layer.messages) for layer in whole) <= MAX_FULL_MESSAGES + 60
+    assert len(fold.removed.layers) == len(whole) + 1
     held = [words(one) for one in fold.originals() if isinstance(one, UserMessage)]
     assert held[:2] == ["please 0", "please 1"] and held[-1] == "please 59" and len(held) == 60
     assert check_pairs(fold.view()) == []
     for layer in reversed(whole):
-        assert fold.forgotten.newest == layer.seq
+        assert fold.removed.newest_compaction == layer.seq
         fold.apply(story(ContextRestored(seqs=(), compaction=layer.seq)))
         assert check_pairs(fold.view()) == []
     before = fold.view()
-    assert fold.forgotten.newest is None
-    fold.apply(story(ContextRestored(seqs=(), compaction=fold.forgotten.layers[-1].seq)))
+    assert fold.removed.newest_compaction is None
+    fold.apply(story(ContextRestored(seqs=(), compaction=fold.removed.layers[-1].seq)))
     assert fold.view() == before

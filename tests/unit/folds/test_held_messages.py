@@ -5,14 +5,14 @@ import tracemalloc
 
 import pytest
 
-from tui_agent.protocol.base import Frozen, lean
+from tui_agent.protocol.base import FrozenModel, share_field_tables
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 
 COUNT = 500
 PIECE = TextContent(text="made")
-MESSAGES: list[Frozen] = [
+MESSAGES: list[FrozenModel] = [
     UserMessage(content=(PIECE,), seq=3),
     ToolMessage(call_id=CallId("c"), name="read_file", content=(PIECE,), ok=False, seq=4),
     AssistantMessage(
@@ -27,13 +27,13 @@ MESSAGES: list[Frozen] = [
 ]
 
 
-def fresh(message: Frozen) -> Frozen:
+def fresh(message: FrozenModel) -> FrozenModel:
     return type(message).model_validate_json(message.model_dump_json())
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda one: type(one).__name__)
-def test_a_held_message_is_the_same_in_every_way(message: Frozen) -> None:
-    held = lean(fresh(message))
+def test_a_held_message_is_the_same_in_every_way(message: FrozenModel) -> None:
+    held = share_field_tables(fresh(message))
     assert held == message and hash(repr(held)) == hash(repr(message))
     assert held.model_dump_json() == message.model_dump_json()
     assert held.model_dump() == message.model_dump()
@@ -48,7 +48,7 @@ def size(*, held: bool) -> float:
     if held:
         for message in kept:
             pieces = getattr(message, "content", None) or getattr(message, "parts", ())
-            lean(message, pieces)
+            share_field_tables(message, pieces)
     taken = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     return taken / len(kept)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tui_agent.folds.context.instructions import Instructed, joining
+from tui_agent.folds.context.instructions import AgentInstructions, joined_content
 from tui_agent.folds.context.ledger import Ledger
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
@@ -17,7 +17,7 @@ from tui_agent.protocol.parts import TextContent
 def file(path: str, *, cut: bool = False) -> InstructionFile:
     scope = "nested" if "/" in path else "project"
     return InstructionFile(
-        path=path, scope=scope, sha256=path, size=9, tokens=3, text=f"Rules of {path}.", cut=cut
+        path=path, scope=scope, sha256=path, size=9, tokens=3, text=f"Rules of {path}.", truncated=cut
     )
 
 
@@ -25,14 +25,14 @@ def loaded(
     why: str, paths: Sequence[str], order: Sequence[str], gone: Sequence[str] = ()
 ) -> InstructionsLoaded:
     files = tuple(map(file, paths))
-    return InstructionsLoaded(why=why, files=files, order=tuple(order), gone=tuple(gone))
+    return InstructionsLoaded(trigger=why, files=files, order=tuple(order), removed=tuple(gone))
 
 
 def event(seq: int, payload: CorePayload, agent: AgentId = MAIN_AGENT) -> Envelope:
     return Envelope.model_construct(
         v=1,
         seq=seq,
-        at=0.0,
+        time=0.0,
         session=SessionId("ses_x"),
         agent=agent,
         parent=None,
@@ -42,25 +42,27 @@ def event(seq: int, payload: CorePayload, agent: AgentId = MAIN_AGENT) -> Envelo
 
 
 def test_what_joins_is_held_with_the_event_that_told_it_and_what_begins_a_turn_is_not() -> None:
-    has = Instructed().taking(loaded("turn", ["AGENTS.md"], ["AGENTS.md"]), 3)
-    has = has.taking(loaded("nested", ["src/AGENTS.md"], ["AGENTS.md", "src/AGENTS.md"]), 9)
+    has = AgentInstructions().with_event(loaded("turn", ["AGENTS.md"], ["AGENTS.md"]), 3)
+    has = has.with_event(loaded("nested", ["src/AGENTS.md"], ["AGENTS.md", "src/AGENTS.md"]), 9)
     assert ([one.path for one in has.files], has.joined) == (
         ["AGENTS.md", "src/AGENTS.md"],
         {"src/AGENTS.md": 9},
     )
-    again = has.taking(
+    again = has.with_event(
         loaded("nested", ["src/AGENTS.md"], ["AGENTS.md", "src/AGENTS.md"], ["src/AGENTS.md"]), 20
     )
     assert again.joined == {"src/AGENTS.md": 20}
-    assert again.taking(loaded("nested", [], ["AGENTS.md"], ["src/AGENTS.md"]), 30).joined == {}
-    assert has.handed_on().joined == {} and has.handed_on().files == has.files
+    assert again.with_event(loaded("nested", [], ["AGENTS.md"], ["src/AGENTS.md"]), 30).joined == {}
+    assert has.for_delegate().joined == {} and has.for_delegate().files == has.files
 
 
 def test_the_history_is_told_of_what_joins_alone_and_that_a_cut_one_goes_on() -> None:
-    assert joining(loaded("turn", ["AGENTS.md"], ["AGENTS.md"])) == ()
-    assert joining(loaded("nested", [], ["AGENTS.md"])) == ()
-    cut = InstructionsLoaded(why="nested", files=(file("src/AGENTS.md", cut=True),), order=("src/AGENTS.md",))
-    words = "\n".join(str(one.text) for one in joining(cut) if isinstance(one, TextContent))
+    assert joined_content(loaded("turn", ["AGENTS.md"], ["AGENTS.md"])) == ()
+    assert joined_content(loaded("nested", [], ["AGENTS.md"])) == ()
+    cut = InstructionsLoaded(
+        trigger="nested", files=(file("src/AGENTS.md", cut=True),), order=("src/AGENTS.md",)
+    )
+    words = "\n".join(str(one.text) for one in joined_content(cut) if isinstance(one, TextContent))
     assert words.startswith("# Instructions from src/AGENTS.md, for everything below src/")
     assert "Rules of src/AGENTS.md." in words and words.endswith("Read the rest before you work.]")
 
@@ -89,4 +91,8 @@ def test_the_ledger_names_the_message_that_brought_them() -> None:
     )
     ledger.apply(event(5, packed))
     [message] = ledger.view().messages
-    assert (message.who, message.what, message.path) == ("instructions", "src/AGENTS.md", "src/AGENTS.md")
+    assert (message.sender, message.subject, message.path) == (
+        "instructions",
+        "src/AGENTS.md",
+        "src/AGENTS.md",
+    )

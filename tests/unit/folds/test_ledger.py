@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tests.stubs.story import Story, finished, responded, tool_call
-from tui_agent.folds.context.ledger import REQUESTS, Ledger, LedgerView
+from tui_agent.folds.context.ledger import MAX_REQUESTS, Ledger, LedgerView
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -79,7 +79,7 @@ def test_each_message_has_its_tool_and_its_file() -> None:
         finished("c1"),
         packed("r2", {2: 5, 4: 400}, ratio=2.0, messages=415),
     )
-    assert [(one.who, one.what, one.tokens) for one in view.messages] == [
+    assert [(one.sender, one.subject, one.tokens) for one in view.messages] == [
         ("read_file", "src/a.py", 800),
         ("you", "Do it", 20),
         ("answer", "run_command", 10),
@@ -96,8 +96,8 @@ def test_two_requests_differ_by_their_sections_and_what_the_provider_counted_is_
         packed("r2", {}, prefix="b", system=70, messages=10, tool_results=30),
     )
     first, second = view.requests
-    assert (first.input_tokens, first.broken, second.input_tokens) == (66, "", None)
-    assert second.broken == "instructions changed"
+    assert (first.input_tokens, first.cache_miss_reason, second.input_tokens) == (66, "", None)
+    assert second.cache_miss_reason == "instructions changed"
     assert view.difference(0, 1) == {"system": 20, "tool_results": 30}
     assert view.difference(1, 0) == {"system": -20, "tool_results": -30}
 
@@ -133,9 +133,9 @@ def answered(request: str, cached: int) -> ModelResponded:
     return responded(request, "ok", tokens=100).model_copy(update={"usage": usage})
 
 
-REDUCED = ContextReduced(call_ids=(), artifacts=(), forgets=(), before_tokens=9, after_tokens=3)
+REDUCED = ContextReduced(call_ids=(), artifacts=(), removed_seqs=(), before_tokens=9, after_tokens=3)
 COMPACTED = ContextCompacted(
-    through_seq=0, summary="s", forgets=(0,), turns=1, before_tokens=9, after_tokens=3, by="user"
+    through_seq=0, summary="s", removed_seqs=(0,), turns=1, before_tokens=9, after_tokens=3, trigger="user"
 )
 
 
@@ -145,7 +145,7 @@ def test_after_a_summary_it_stands_with_what_is_left_and_taken_back_all_is_there
     summed = COMPACTED.model_copy(update={"through_seq": 1, "sections": (part,)})
     plain = told(before)
     view = told(before, summed)
-    assert [(one.seq, one.who, one.tokens) for one in view.messages] == [
+    assert [(one.seq, one.sender, one.tokens) for one in view.messages] == [
         (1, "summary", 40),
         (2, "other", 30),
     ]
@@ -164,7 +164,7 @@ def test_a_request_says_why_the_cache_could_not_serve_all_of_the_one_before() ->
         *(packed("r8", {}, available_tools=7), asked("r8", "other"), answered("r8", 0)),
         *(packed("r9", {}, available_tools=7), asked("r9", "other"), answered("r9", 0)),
     )
-    assert [one.broken for one in view.requests] == [
+    assert [one.cache_miss_reason for one in view.requests] == [
         "",
         "",
         "outputs put away",
@@ -183,7 +183,7 @@ def test_what_was_shortened_to_fit_is_a_reason_once() -> None:
         return packed(request, {}).model_copy(update={"sections": (section,)})
 
     view = told(fits("r1", ""), fits("r2", "the oldest 2 shortened"), fits("r3", "the oldest 2 shortened"))
-    assert [one.broken for one in view.requests] == ["", "texts shortened to fit", ""]
+    assert [one.cache_miss_reason for one in view.requests] == ["", "texts shortened to fit", ""]
 
 
 def test_what_was_compacted_away_is_gone_and_what_stayed_keeps_its_name() -> None:
@@ -195,17 +195,19 @@ def test_what_was_compacted_away_is_gone_and_what_stayed_keeps_its_name() -> Non
         COMPACTED,
         packed("r2", {4: 3, 2: 20}, messages=23),
     )
-    assert [(one.who, one.what) for one in view.messages] == [("read_file", "b.py"), ("summary", "")]
+    assert [(one.sender, one.subject) for one in view.messages] == [("read_file", "b.py"), ("summary", "")]
 
 
 def test_a_long_session_holds_only_its_newest_requests() -> None:
-    view = told(*(packed(f"r{number}", {number: 1}, messages=1) for number in range(REQUESTS * 3)))
-    assert len(view.requests) == REQUESTS and view.requests[-1].request_id == f"r{REQUESTS * 3 - 1}"
+    view = told(*(packed(f"r{number}", {number: 1}, messages=1) for number in range(MAX_REQUESTS * 3)))
+    assert len(view.requests) == MAX_REQUESTS and view.requests[-1].request_id == f"r{MAX_REQUESTS * 3 - 1}"
 
 
 def test_the_map_of_the_repository_is_named_and_nothing_of_an_earlier_session() -> None:
     used = RepomapUsed(query="q", tokens=9, files=("a.py",), injected=True, text="a.py")
-    assert [(one.who, one.tokens) for one in told(used, packed("r1", {0: 9})).messages] == [("repo map", 9)]
+    assert [(one.sender, one.tokens) for one in told(used, packed("r1", {0: 9})).messages] == [
+        ("repo map", 9)
+    ]
 
 
 def test_a_request_of_which_the_cache_served_only_a_part_says_so() -> None:
@@ -214,5 +216,5 @@ def test_a_request_of_which_the_cache_served_only_a_part_says_so() -> None:
         usage = Usage(input_tokens=size, output_tokens=1, cached_tokens=cached)
         answer = answered(f"r{at}", cached).model_copy(update={"usage": usage})
         payloads += [packed(f"r{at}", {}), asked(f"r{at}"), answer]
-    reasons = [one.broken for one in told(*payloads).requests]
+    reasons = [one.cache_miss_reason for one in told(*payloads).requests]
     assert reasons == ["", "", "only part of it in the provider's cache", "nothing in the provider's cache"]

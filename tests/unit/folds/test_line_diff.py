@@ -2,20 +2,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.folds.text import line_diff as module
-from tui_agent.folds.text.line_diff import changes, count_changes, line_diff
+from tui_agent.folds.text.line_diff import count_changes, diff_lines, find_changes
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "    x = 1", "\r"]), max_size=12)
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
 
 
 def test_equal_texts_have_no_hunks():
-    assert line_diff("a\nb\n", "a\nb\n") == module.LineDiff("", 0, 0)
+    assert diff_lines("a\nb\n", "a\nb\n") == module.LineDiff("", 0, 0)
 
 
 def test_a_changed_line_is_shown_with_three_lines_of_context():
     before = "".join(f"line {n}\n" for n in range(1, 11))
     after = before.replace("line 5\n", "LINE 5\n")
-    diff = line_diff(before, after)
+    diff = diff_lines(before, after)
     assert diff.text == (
         "@@ -2,7 +2,7 @@\n line 2\n line 3\n line 4\n-line 5\n+LINE 5\n line 6\n line 7\n line 8\n"
     )
@@ -23,11 +23,11 @@ def test_a_changed_line_is_shown_with_three_lines_of_context():
 
 
 def test_a_new_file_has_only_added_lines():
-    assert line_diff("", "a\nb\n").text == "@@ -0,0 +1,2 @@\n+a\n+b\n"
+    assert diff_lines("", "a\nb\n").text == "@@ -0,0 +1,2 @@\n+a\n+b\n"
 
 
 def test_a_missing_last_newline_is_marked():
-    assert line_diff("a\n", "a").text == "@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n"
+    assert diff_lines("a\n", "a").text == "@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n"
 
 
 def test_only_line_feeds_end_lines():
@@ -37,7 +37,7 @@ def test_only_line_feeds_end_lines():
 def test_a_big_rewrite_is_split_at_lines_that_are_unique_on_both_sides():
     old = [f"keep {n}" if n % 3 else "same" for n in range(4000)]
     new = [line + "!" if line.endswith("00") else line for line in old]
-    found = changes(old, new)
+    found = find_changes(old, new)
     assert sum(change.b2 - change.b1 for change in found) == sum(1 for line in old if line.endswith("00"))
 
 
@@ -46,11 +46,11 @@ def test_the_hunks_are_those_of_a_patch_that_turns_one_text_into_the_other(befor
     old, new = module.split_lines(before), module.split_lines(after)
     rebuilt: list[str] = []
     at = 0
-    for change in changes(old, new):
+    for change in find_changes(old, new):
         rebuilt += old[at : change.a1] + new[change.b1 : change.b2]
         at = change.a2
     assert rebuilt + old[at:] == new
-    diff = line_diff(before, after)
+    diff = diff_lines(before, after)
     assert (diff.text == "") == (before == after)
     assert apply_hunks(old, diff.text) == new
 

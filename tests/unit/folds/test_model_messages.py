@@ -74,7 +74,7 @@ def test_messages_that_are_kept_share_the_note_of_their_fields_and_a_copy_has_it
     for payload in (said("one"), *turn, said("two"), *turn):
         fold.apply(story(payload, "main"))
     messages = fold.view()
-    for held in (messages, ModelMessages.taken_up(fold.kept()).view()):
+    for held in (messages, ModelMessages.from_state(fold.dump_state()).view()):
         found = list(notes(held))
         assert len(found) == 14 and len({id(note) for note in found}) == 6
     first = messages[0]
@@ -179,7 +179,13 @@ def test_images_go_with_their_message() -> None:
 
 def test_compaction_puts_a_summary_in_place_of_what_it_forgets() -> None:
     compacted = ContextCompacted(
-        through_seq=2, summary="short", forgets=(0, 2), turns=1, before_tokens=9, after_tokens=1, by="user"
+        through_seq=2,
+        summary="short",
+        removed_seqs=(0, 2),
+        turns=1,
+        before_tokens=9,
+        after_tokens=1,
+        trigger="user",
     )
     story = (
         said("hi"),
@@ -201,11 +207,11 @@ def test_a_second_compaction_replaces_the_first_summary() -> None:
         return ContextCompacted(
             through_seq=through,
             summary=words,
-            forgets=(),
+            removed_seqs=(),
             turns=1,
             before_tokens=9,
             after_tokens=1,
-            by="limit",
+            trigger="limit",
         )
 
     assert outline(told(said("a"), compacted(0, "one"), said("b"), compacted(2, "two"), said("c"))) == [

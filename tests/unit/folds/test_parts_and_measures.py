@@ -112,7 +112,7 @@ def test_every_part_knows_the_checkpoint_of_the_files_as_they_were_after_it() ->
         CheckpointRestored(source="base", commit="back", paths=()),
         responded("r4", "again", first_part=4),
     )
-    assert [(row.commit, row.changed) for row in found] == [
+    assert [(row.commit, row.changed_files) for row in found] == [
         ("base", False),
         ("one", True),
         ("one", False),
@@ -122,7 +122,7 @@ def test_every_part_knows_the_checkpoint_of_the_files_as_they_were_after_it() ->
 
 
 def test_distances_are_counted_in_parts() -> None:
-    read = FileRead(path="a", digest="1", size=1, first_line=1, last_line=9, whole=True)
+    read = FileRead(path="a", digest="1", size=1, first_line=1, last_line=9, complete=True)
     view = measured(
         TurnStarted(turn=1),
         responded("r1", tool_call("c1")),
@@ -175,7 +175,13 @@ def test_what_a_command_changed_is_an_edit_and_what_a_test_run_left_is_none() ->
 def test_the_newest_summary_is_the_cold_one_and_the_totals_are_of_the_main_agent() -> None:
     def compacted(words: str) -> ContextCompacted:
         return ContextCompacted(
-            through_seq=2, summary=words, forgets=(), turns=1, before_tokens=9, after_tokens=3, by="limit"
+            through_seq=2,
+            summary=words,
+            removed_seqs=(),
+            turns=1,
+            before_tokens=9,
+            after_tokens=3,
+            trigger="limit",
         )
 
     packed = ContextPacked(request_id=RequestId("r"), window=9, total_tokens=7, total_chars=28, sections=())
@@ -202,11 +208,11 @@ def test_what_a_revert_took_off_is_no_observation_and_what_it_undid_is_one_again
         return ContextCompacted(
             through_seq=1,
             summary="short",
-            forgets=forgets,
+            removed_seqs=forgets,
             turns=1,
             before_tokens=9,
             after_tokens=3,
-            by="limit",
+            trigger="limit",
         )
 
     def standing(*payloads: Payload) -> tuple[int, int]:
@@ -220,7 +226,7 @@ def test_what_a_revert_took_off_is_no_observation_and_what_it_undid_is_one_again
     assert standing(*came, summary(0, 1), moved(2, "undo"), finished("c5"), moved(3, "redo")) == (1, 5)
     assert standing(*came, moved(0, "revert"), finished("c4")) == (2, 0)
     assert standing(*came, summary(0, 1), ContextRestored(compaction=3)) == (3, 0)
-    line = ContextReduced(call_ids=(), artifacts=(), forgets=(0,), before_tokens=9, after_tokens=3)
+    line = ContextReduced(call_ids=(), artifacts=(), removed_seqs=(0,), before_tokens=9, after_tokens=3)
     assert standing(*came, line, summary(0, 1), ContextRestored(seqs=(0, 1))) == (2, 5)
 
 
@@ -248,7 +254,13 @@ def test_context_figures_are_of_all_requests_and_totals_of_the_newest() -> None:
         )
 
     compacted = ContextCompacted(
-        through_seq=2, summary="short", forgets=(0,), turns=1, before_tokens=9, after_tokens=3, by="limit"
+        through_seq=2,
+        summary="short",
+        removed_seqs=(0,),
+        turns=1,
+        before_tokens=9,
+        after_tokens=3,
+        trigger="limit",
     )
     view = measured(
         finished("c1"),

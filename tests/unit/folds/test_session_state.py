@@ -68,7 +68,7 @@ def test_settings_change_one_by_one_and_nonsense_changes_nothing() -> None:
         5,
         MODEL,
     )
-    assert not view.confirmation_mode
+    assert not view.asks_before_acting
 
 
 def test_parts_are_counted_without_gaps_and_a_closed_call_is_none() -> None:
@@ -134,8 +134,8 @@ def test_queue_and_steering_are_kept_until_they_are_used() -> None:
     assert fold.tell(one, two, UserSteered(text="s")).queue == (one, two)
     assert fold.tell(UserUnqueued(queue_id=RequestId("q2"))).queue == (one,)
     assert fold.tell(UserMessageReceived(text="q1", source="queue", queue_id=RequestId("q1"))).queue == ()
-    assert fold.fold.view().steers == 1
-    assert fold.tell(requested("r1")).steers == 0
+    assert fold.fold.view().pending_steers == 1
+    assert fold.tell(requested("r1")).pending_steers == 0
 
 
 def asked(call: str) -> PermissionRequested:
@@ -157,7 +157,7 @@ def decision(call: str, **changes: Any) -> PermissionDecided:
         "call_id": call,
         "request_id": None,
         "decision": "allow",
-        "by": "user",
+        "decided_by": "user",
         "policy": "ask",
         "rule_id": "r",
         "reason": "",
@@ -171,9 +171,9 @@ def test_permissions_wait_until_they_are_decided_and_rules_are_kept() -> None:
     fold = opened()
     assert len(fold.tell(asked("a"), asked("b"), asked("a")).permissions) == 2
     view = fold.tell(decision("a", reach="session", rule="edit src/**"), decision("b", rule="once only"))
-    assert (view.permissions, view.granted) == ((), ("edit src/**",))
+    assert (view.permissions, view.granted_rules) == ((), ("edit src/**",))
     denied = fold.tell(decision("c", decision="deny", reach="always", rule="never"))
-    assert denied.granted == ("edit src/**",)
+    assert denied.granted_rules == ("edit src/**",)
 
 
 def test_what_waits_is_void_when_the_turn_ends() -> None:
@@ -187,7 +187,7 @@ def test_what_waits_is_void_when_the_turn_ends() -> None:
 
 
 def read(path: str, digest: str, *, whole: bool) -> FileRead:
-    return FileRead(path=path, digest=digest, size=1, first_line=1, last_line=1, whole=whole)
+    return FileRead(path=path, digest=digest, size=1, first_line=1, last_line=1, complete=whole)
 
 
 def changed(path: str, before: str | None, after: str | None, author: str = "agent") -> FileChanged:
@@ -209,7 +209,7 @@ def test_what_is_known_of_a_file_is_what_was_read_or_written_by_the_agent() -> N
 
     def known(path: str) -> tuple[str, bool] | None:
         entry = fold.fold.view().read_files.get(path)
-        return None if entry is None else (entry.digest, entry.whole)
+        return None if entry is None else (entry.digest, entry.complete)
 
     fold.tell(read("a", "1", whole=True), read("a", "1", whole=False))
     assert known("a") == ("1", True)
@@ -223,7 +223,7 @@ def test_what_is_known_of_a_file_is_what_was_read_or_written_by_the_agent() -> N
     assert (known("new"), known("blind")) == (("9", True), ("1", False))
     fold.tell(changed("a", "3", None, "human"))
     assert known("a") is None
-    assert fold.fold.view().explored == ("a",)
+    assert fold.fold.view().explored_paths == ("a",)
 
 
 def test_three_equal_calls_in_a_row_are_almost_stuck() -> None:
@@ -231,8 +231,8 @@ def test_three_equal_calls_in_a_row_are_almost_stuck() -> None:
     for number in range(3):
         assert not fold.fold.view().almost_stuck
         fold.tell(called(f"c{number}", command="make"), finished(f"c{number}", text="same"))
-    assert (fold.fold.view().repeats, fold.fold.view().almost_stuck) == (3, True)
-    assert fold.tell(called("d", command="make"), finished("d", text="new")).repeats == 1
+    assert (fold.fold.view().repeat_count, fold.fold.view().almost_stuck) == (3, True)
+    assert fold.tell(called("d", command="make"), finished("d", text="new")).repeat_count == 1
 
 
 @pytest.mark.parametrize("last", [RunStarted, RunResumed])

@@ -5,9 +5,9 @@ from typing import Any, Literal
 import pytest
 
 from tests.stubs.story import MODEL, Story, called, finished, requested, responded, started, tool_call
-from tui_agent.cli.trace import tokens_of
-from tui_agent.folds.base import Projection, branch
-from tui_agent.folds.context.meter import ContextMeter, next_level, shares_of
+from tui_agent.cli.trace import format_tokens
+from tui_agent.folds.base import Projection, current_branch
+from tui_agent.folds.context.meter import ContextMeter, next_level, scale_to_total
 from tui_agent.folds.session.agents import AgentsTree
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.changed_files import FilesChanged
@@ -138,7 +138,7 @@ def test_what_a_request_sent_that_was_stopped_is_an_estimate_and_no_part_of_a_su
 
     told_by_us = stopped("cancelled", Usage())
     assert (told_by_us.tokens_in, told_by_us.tokens_out, told_by_us.estimated) == (700, 20, True)
-    assert tokens_of(told_by_us) == "about 700+20 tokens, not counted by the provider"
+    assert format_tokens(told_by_us) == "about 700+20 tokens, not counted by the provider"
     counted = stopped("cancelled", Usage(input_tokens=690, output_tokens=9))
     assert (counted.tokens_in, counted.tokens_out, counted.estimated) == (690, 9, False)
     assert not stopped("auth", Usage()).estimated
@@ -218,10 +218,14 @@ def test_a_model_that_is_chosen_counts_by_its_own_window_and_prices_before_it_is
     used = (packed("r1", 100, 100, 101), asked, responded("r1", "x", tokens=400))
     assert told(ContextMeter(), *used).next_cost_usd is None
     priced = MODEL.model_copy(update={"window": 50_000}).model_dump(mode="json")
-    view = told(ContextMeter(), *used, SettingsChanged(key="model", value=priced, previous=None, by="user"))
+    view = told(
+        ContextMeter(), *used, SettingsChanged(key="model", value=priced, previous=None, changed_by="user")
+    )
     assert (view.next_cost_usd, view.window) == ((400 + 10 + 40) / 1_000_000, 50_000)
     none = told(
-        ContextMeter(), *used, SettingsChanged(key="model", value={"model": 3}, previous=None, by="user")
+        ContextMeter(),
+        *used,
+        SettingsChanged(key="model", value={"model": 3}, previous=None, changed_by="user"),
     )
     assert (none.next_cost_usd, none.window) == (None, 0)
 
@@ -231,9 +235,9 @@ def test_a_subtasks_time_is_its_own_and_not_what_it_waited_for_its_turn() -> Non
     story, fold, talk = Story(), Trace(), Transcript()
     events = [story(TurnStarted(turn=1)), story(begun), story(started("c1"))]
     events.append(story(SPAWNED, "h"))
-    events[-1] = events[-1].model_copy(update={"at": events[2].at + 60})
+    events[-1] = events[-1].model_copy(update={"time": events[2].time + 60})
     done = ended.model_copy(update={"duration_ms": 65_000.0})
-    events.append(story(done).model_copy(update={"at": events[3].at + 5}))
+    events.append(story(done).model_copy(update={"time": events[3].time + 5}))
     for event in events:
         fold.apply(event)
         talk.apply(event)
@@ -265,7 +269,13 @@ def test_a_delegates_context_does_not_move_the_meter() -> None:
 
 def test_compaction_leaves_in_the_meter_what_the_next_request_would_hold() -> None:
     compacted = ContextCompacted(
-        through_seq=1, summary="s", forgets=(), turns=1, before_tokens=500, after_tokens=100, by="limit"
+        through_seq=1,
+        summary="s",
+        removed_seqs=(),
+        turns=1,
+        before_tokens=500,
+        after_tokens=100,
+        trigger="limit",
     )
     view = told(ContextMeter(), packed("r1", 100, 500, 250), compacted)
     assert (view.used, sum(section.tokens for section in view.sections)) == (100, 100)
@@ -283,7 +293,7 @@ def test_the_level_does_not_flicker_at_its_limit() -> None:
     ("parts", "total"), [([1, 1, 1], 100), ([3, 3, 1], 8), ([0, 0], 5), ([5], 5), ([7, 9, 2], 3)]
 )
 def test_shares_add_up(parts: list[int], total: int) -> None:
-    shares = shares_of(parts, total)
+    shares = scale_to_total(parts, total)
     assert sum(shares) == (total if sum(parts) else 0)
     assert all(share >= 0 for share in shares)
 
@@ -357,11 +367,11 @@ def test_a_file_of_which_only_the_permissions_changed_is_among_the_files() -> No
     view = told(
         FilesChanged(), change("run.sh", "0", "0"), change("gone", "0", "0"), change("gone", "0", None)
     )
-    assert [(one.path, one.bits_only) for one in view.files] == [("run.sh", True), ("gone", False)]
+    assert [(one.path, one.only_mode_changed) for one in view.files] == [("run.sh", True), ("gone", False)]
 
 
 def restored(*paths: str, kept: tuple[str, ...] = ()) -> CheckpointRestored:
-    return CheckpointRestored(source="c", commit="c", paths=paths, kept=kept)
+    return CheckpointRestored(source="c", commit="c", paths=paths, skipped_paths=kept)
 
 
 def moved(to_seq: int, *, files: bool = True) -> SessionHeadMoved:
@@ -419,7 +429,7 @@ def test_each_agent_has_its_own_calls_and_costs() -> None:
 
 
 def test_metrics_count_everything_and_name_the_newest_failure() -> None:
-    read = FileRead(path="a", digest="1", size=1, first_line=1, last_line=9, whole=True)
+    read = FileRead(path="a", digest="1", size=1, first_line=1, last_line=9, complete=True)
     fold = Metrics()
     view = told(
         fold,
@@ -454,10 +464,10 @@ def test_a_branch_leaves_out_what_was_reverted_and_steps_over_holes() -> None:
     found: list[Envelope] = [story(TurnStarted(turn=number)) for number in range(6)]
     moved = story(SessionHeadMoved(to_seq=2, from_seq=3, reason="revert")).model_copy(update={"parent": 2})
     found += [moved, story(TurnStarted(turn=9))]
-    assert [record.seq for record in branch(found)] == [0, 1, 2, 6, 7]
+    assert [record.seq for record in current_branch(found)] == [0, 1, 2, 6, 7]
     damaged = [record for record in found if record.seq not in (1, 7)]
-    assert [record.seq for record in branch(damaged)] == [0, 2, 6]
-    assert branch([]) == []
+    assert [record.seq for record in current_branch(damaged)] == [0, 2, 6]
+    assert current_branch([]) == []
 
 
 def test_a_model_whose_window_nobody_knows_is_measured_against_an_assumed_one() -> None:

@@ -182,7 +182,7 @@ def decided(call: str, decision: str) -> PermissionDecided:
         call_id=CallId(call),
         request_id=None,
         decision=decision,  # type: ignore[arg-type]
-        by="user",
+        decided_by="user",
         policy="ask",
         rule_id="r",
         reason="the rule says no",
@@ -221,7 +221,7 @@ def test_a_denied_call_keeps_what_it_would_have_done_and_the_users_words() -> No
     chat.tell(called("c1"), permission("c1"), decided("c1", "deny"), finished("c1", "denied"))
     entry = chat[0]
     assert isinstance(entry, ToolEntry)
-    assert (entry.state, entry.denied) == ("denied", "not now")
+    assert (entry.state, entry.denial) == ("denied", "not now")
     assert isinstance(entry.blocks[0], DiffBlock)
 
 
@@ -348,13 +348,13 @@ def test_a_call_that_only_asks_is_its_question() -> None:
     chat = Chat()
     asked = QuestionAsked(question_id=RequestId("q"), text="Which?", form="choice", options=("a", "b"))
     chat.tell(called("c1", "ask", "Which?").model_copy(update={"name": "ask_user"}), started("c1"), asked)
-    assert chat.only(ToolEntry)[0].asks
+    assert chat.only(ToolEntry)[0].is_question
     chat.tell(QuestionAnswered(question_id=RequestId("q"), answer="b", choice=1), finished("c1"))
     question = chat.only(QuestionEntry)[0]
-    assert (question.answer, question.choice, question.void) == ("b", 1, False)
+    assert (question.answer, question.choice, question.is_void) == ("b", 1, False)
     chat.tell(called("c2", "run", "make"), started("c2"))
     chat.tell(QuestionAsked(question_id=RequestId("r"), text="Go on?", form="stuck"))
-    assert not chat.only(ToolEntry)[1].asks
+    assert not chat.only(ToolEntry)[1].is_question
 
 
 def test_a_question_whose_call_or_turn_ended_no_longer_waits() -> None:
@@ -366,10 +366,10 @@ def test_a_question_whose_call_or_turn_ended_no_longer_waits() -> None:
     )
     chat.tell(QuestionAsked(question_id=RequestId("q"), text="# Do it", form="plan"))
     assert chat.tell(finished("c1", "interrupted"))
-    assert chat.only(QuestionEntry)[0].void
+    assert chat.only(QuestionEntry)[0].is_void
     chat.tell(QuestionAsked(question_id=RequestId("r"), text="Go on?", form="stuck"))
     chat.tell(TurnFinished(turn=1, reason="interrupted"))
-    assert chat.only(QuestionEntry)[1].void
+    assert chat.only(QuestionEntry)[1].is_void
 
 
 def test_an_error_shows_its_detail_as_a_block() -> None:
@@ -419,14 +419,14 @@ def test_every_setting_of_a_session_can_change_and_is_told_in_a_line() -> None:
         views.apply(story(SettingsChanged.model_validate(changed)))
         (entry,) = views.transcript.view().entries
         assert isinstance(entry, NoticeEntry) and entry.kind == "settings", key
-        if key == "map":
+        if key == "map_options":
             assert entry.lines == ("map 1.2k tokens",)
 
 
 def test_what_became_of_the_map_is_told_in_words() -> None:
     views, story = Views(), Story()
     choice = {"pinned": ["a.py"], "hidden": ["b.py", "c.py"], "max_tokens": 2_400}
-    views.apply(story(SettingsChanged(key="map", previous=None, value=choice)))
+    views.apply(story(SettingsChanged(key="map_options", previous=None, value=choice)))
     (entry,) = views.transcript.view().entries
     assert isinstance(entry, NoticeEntry) and entry.lines == ("map 2.4k tokens, 1 pinned, 2 hidden",)
 
@@ -440,7 +440,7 @@ def test_a_share_of_the_context_is_written_as_everywhere_else() -> None:
 
 def unknown(seq: int, version: int = 1) -> UnknownEvent:
     return UnknownEvent(
-        seq=seq, at=1.0, agent=AgentId("main"), parent=seq - 1, kind="dream.dreamt", raw={"v": version}
+        seq=seq, time=1.0, agent=AgentId("main"), parent=seq - 1, kind="dream.dreamt", raw={"v": version}
     )
 
 
@@ -450,7 +450,7 @@ def test_events_of_unknown_kinds_are_counted_in_one_notice_where_the_first_stand
     views.apply(story(UserMessageReceived(text="hi")))
     for seq, words in ((1, "1 event of"), (2, "2 events of")):
         views.apply(unknown(seq))
-        assert views.take_changed() >= {"transcript"}
+        assert views.pop_changed() >= {"transcript"}
         (notice,) = [one for one in views.transcript.view().entries if isinstance(one, NoticeEntry)]
         assert notice.lines == (f"{words} a kind that this version does not know.",)
     assert (notice.kind, notice.level, notice.seq, views.seq) == ("repair", "warning", 1, 2)

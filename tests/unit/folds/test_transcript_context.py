@@ -1,7 +1,7 @@
 """What the chat says of the context: of what goes on at each step one notice, and what was told is not told again."""
 
 from tests.stubs.story import Story, requested, responded
-from tui_agent.folds.text.labels import CAME, LATER
+from tui_agent.folds.text.labels import MAP_COMES_LATER, MAP_SENT_LATER
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.artifacts import Artifact
@@ -9,18 +9,20 @@ from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
     ContextCompacted,
-    ContextLearnt,
     ContextReduced,
-    Cut,
+    ContextWindowInferred,
     RepomapBuilt,
     RepomapUsed,
+    Truncation,
 )
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
 
-WHOLE = Artifact.of("task", BlobText(preview="", blob_sha256="a" * 64, size=9), lines=1, preview_size=1)
-CUT = Cut(what="the task", raw_chars=20_000, chars=900, artifact=WHOLE)
+WHOLE = Artifact.from_blob(
+    "task", BlobText(preview="", blob_sha256="a" * 64, size=9), lines=1, preview_size=1
+)
+CUT = Truncation(label="the task", raw_chars=20_000, chars=900, artifact=WHOLE)
 
 
 def notices(*events: Payload) -> list[NoticeEntry]:
@@ -32,7 +34,11 @@ def notices(*events: Payload) -> list[NoticeEntry]:
 
 def reduced(before: int, after: int) -> ContextReduced:
     return ContextReduced(
-        call_ids=(CallId("c"),), artifacts=(WHOLE,), forgets=(1,), before_tokens=before, after_tokens=after
+        call_ids=(CallId("c"),),
+        artifacts=(WHOLE,),
+        removed_seqs=(1,),
+        before_tokens=before,
+        after_tokens=after,
     )
 
 
@@ -40,12 +46,12 @@ def compacted() -> ContextCompacted:
     return ContextCompacted(
         through_seq=1,
         summary="what came before",
-        forgets=(),
+        removed_seqs=(),
         turns=1,
         before_tokens=9_000,
         after_tokens=5_000,
-        by="limit",
-        cuts=(CUT,),
+        trigger="limit",
+        truncations=(CUT,),
     )
 
 
@@ -91,15 +97,17 @@ def test_what_a_summary_has_no_room_for_is_told_once() -> None:
 
 
 def test_a_learnt_window_is_told_with_the_way_to_say_it_better() -> None:
-    (guessed,) = notices(ContextLearnt(profile="local", window=9_000, refused=12_000))
+    (guessed,) = notices(ContextWindowInferred(profile="local", window=9_000, refused_tokens=12_000))
     assert "9,000 tokens" in guessed.lines[0] and "12,000" in guessed.lines[0]
     assert "context_window" in guessed.lines[1]
-    (said,) = notices(ContextLearnt(profile="local", window=9_000, refused=12_000, told=True))
+    (said,) = notices(
+        ContextWindowInferred(profile="local", window=9_000, refused_tokens=12_000, stated_by_provider=True)
+    )
     assert "stated by its provider" in said.lines[0]
 
 
 def late() -> RepomapBuilt:
-    return RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=3_000, late="not there yet")
+    return RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=3_000, delay_reason="not there yet")
 
 
 def map_given(*, injected: bool) -> RepomapUsed:
@@ -109,8 +117,11 @@ def map_given(*, injected: bool) -> RepomapUsed:
 def test_a_request_that_goes_without_its_map_is_told_once_and_whether_the_map_came() -> None:
     built = RepomapBuilt(files=9, skipped=0, partial=False, duration_ms=20_000)
     (told,) = notices(late(), late(), map_given(injected=False))
-    assert told.lines == ("Sent without the repository map, which was not ready after 3.0 s.", LATER)
+    assert told.lines == (
+        "Sent without the repository map, which was not ready after 3.0 s.",
+        MAP_COMES_LATER,
+    )
     (told,) = notices(late(), TurnStarted(turn=2), late(), built, map_given(injected=True))
-    assert told.lines == ("Sent without the repository map, which was not ready after 3.0 s.", CAME)
+    assert told.lines == ("Sent without the repository map, which was not ready after 3.0 s.", MAP_SENT_LATER)
     assert not notices(built, map_given(injected=True))
     assert len(notices(late(), map_given(injected=True), late())) == 2

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.stubs.story import MODEL, Story, called, delta, requested, responded, started, tool_call
 from tests.unit.folds.test_transcript import Chat
-from tui_agent.folds.context.model_messages import BROKEN_OFF, ModelMessages
+from tui_agent.folds.context.model_messages import CRASHED, ModelMessages
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.transcript.entries import NoticeEntry, ToolEntry, TurnEntry
 from tui_agent.protocol.display import DiffBlock, TextBlock
@@ -74,7 +74,7 @@ def test_the_model_is_told_that_the_program_ended_and_not_that_the_user_interrup
     hello = UserMessageReceived(text="hi")
     for event in (hello, TurnStarted(turn=1), requested("r1"), RUN, BROKEN):
         fold.apply(story(event))
-    assert [getattr(message.content[0], "text", "") for message in fold.view()] == ["hi", BROKEN_OFF]  # type: ignore[union-attr]
+    assert [getattr(message.content[0], "text", "") for message in fold.view()] == ["hi", CRASHED]  # type: ignore[union-attr]
 
 
 def test_a_call_that_was_asked_about_shows_its_live_output_and_its_command_once() -> None:
@@ -126,7 +126,7 @@ def test_a_retry_that_helped_no_longer_announces_a_try() -> None:
 def test_settings_that_change_in_a_row_stay_one_notice_each() -> None:
     chat = Chat()
     for key, value in (("policy", "plan"), ("policy", "ask"), ("agent", "reader"), ("policy", "plan")):
-        chat.tell(SettingsChanged(key=key, value=value, previous="", by="user"))
+        chat.tell(SettingsChanged(key=key, value=value, previous="", changed_by="user"))
     assert [entry.lines for entry in chat.only(NoticeEntry)] == [
         ("policy ask",),
         ("agent reader",),

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.folds.test_branches import Story
-from tui_agent.folds.base import branch
-from tui_agent.folds.session.branch_tree import TreeView, tree
-from tui_agent.folds.session.branches import on_branch, stretches
+from tui_agent.folds.base import current_branch
+from tui_agent.folds.session.branch_tree import TreeView, branch_tree
+from tui_agent.folds.session.branches import is_on_branch, stretches
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelResponded
@@ -32,10 +32,10 @@ def told(script: list[int | None]) -> Story:
 @given(SCRIPTS)
 def test_the_path_of_each_branch_is_what_the_stretches_say_for_its_end(script: list[int | None]) -> None:
     story = told(script)
-    for one in tree(story.events).branches:
+    for one in branch_tree(story.events).branches:
         kept = stretches(story.view.moves, one.last)
-        assert [event.seq for event in story.events if on_branch(event.seq, one.path)] == [
-            event.seq for event in story.events if on_branch(event.seq, kept)
+        assert [event.seq for event in story.events if is_on_branch(event.seq, one.path)] == [
+            event.seq for event in story.events if is_on_branch(event.seq, kept)
         ]
 
 
@@ -44,29 +44,29 @@ def test_every_record_begins_with_one_branch_and_the_head_stands_at_the_end_of_o
     script: list[int | None],
 ) -> None:
     story = told(script)
-    view = tree(story.events)
+    view = branch_tree(story.events)
     for event in story.events:
-        assert sum(on_branch(event.seq, one.own) for one in view.branches) == 1
+        assert sum(is_on_branch(event.seq, one.own) for one in view.branches) == 1
     here = view.branches[view.current if view.current is not None else -1]
     assert here.last == len(story.events) - 1
     assert sum(one.current for one in view.branches) == 1
-    assert [event.seq for event in branch(story.events)] == [
-        event.seq for event in story.events if on_branch(event.seq, here.path)
+    assert [event.seq for event in current_branch(story.events)] == [
+        event.seq for event in story.events if is_on_branch(event.seq, here.path)
     ]
 
 
 @given(SCRIPTS)
 def test_a_branch_leaves_its_parent_where_it_says_and_is_drawn_below_it(script: list[int | None]) -> None:
     story = told(script)
-    view = tree(story.events)
-    drawn = view.drawn()
+    view = branch_tree(story.events)
+    drawn = view.drawing_order()
     assert len(set(drawn)) == len(drawn) and view.current in drawn
     for at, one in enumerate(view.branches):
         if one.parent is None or one.at_seq is None:
             assert at == 0 and one.depth == 0
             continue
         above = view.branches[one.parent]
-        assert on_branch(one.at_seq, above.own) and one.at_seq < one.first
+        assert is_on_branch(one.at_seq, above.own) and one.at_seq < one.first
         assert one.depth == above.depth + 1
         if at in drawn:
             assert drawn.index(one.parent) < drawn.index(at)
@@ -75,11 +75,11 @@ def test_a_branch_leaves_its_parent_where_it_says_and_is_drawn_below_it(script: 
 @given(SCRIPTS)
 def test_each_message_is_told_once_on_the_branch_on_which_it_was_said(script: list[int | None]) -> None:
     story = told(script)
-    view = tree(story.events)
+    view = branch_tree(story.events)
     messages = [event.seq for event in story.events if event.payload.kind == "user.message"]
-    assert sorted(said.seq for one in view.branches for said in one.said) == messages
+    assert sorted(said.seq for one in view.branches for said in one.turns) == messages
     for one in view.branches:
-        assert all(on_branch(said.seq, one.own) and said.last_seq <= one.last for said in one.said)
+        assert all(is_on_branch(said.seq, one.own) and said.last_seq <= one.last for said in one.turns)
 
 
 def turn(
@@ -122,7 +122,7 @@ def turn(
 
 
 def view_of(story: Story) -> TreeView:
-    return tree(story.events)
+    return branch_tree(story.events)
 
 
 def test_a_message_is_told_with_what_came_of_it() -> None:
@@ -130,11 +130,11 @@ def test_a_message_is_told_with_what_came_of_it() -> None:
     turn(story, "fix it", "Fixed.", failed=0)
     turn(story, "and this", "Well.", failed=2)
     turn(story, "stop", "half", reason="interrupted")
-    first, second, third = view_of(story).branches[0].said
-    assert (first.text, first.answer, first.outcome.words) == ("fix it", "Fixed.", "done, 4 tests pass")
+    first, second, third = view_of(story).branches[0].turns
+    assert (first.text, first.answer, first.outcome.label) == ("fix it", "Fixed.", "done, 4 tests pass")
     assert first.files == (("a.py", 3, 0),) and first.cost_usd == 0.25
-    assert (second.outcome.state, second.outcome.words) == ("failed", "2 tests fail, agent says done")
-    assert (third.outcome.state, third.outcome.words) == ("stopped", "stopped")
+    assert (second.outcome.state, second.outcome.label) == ("failed", "2 tests fail, agent says done")
+    assert (third.outcome.state, third.outcome.label) == ("stopped", "stopped")
     assert third.last_seq == len(story.events) - 1
 
 
@@ -143,12 +143,12 @@ def test_an_undo_that_was_taken_back_leaves_no_branch_to_show() -> None:
     turn(story, "one", "1")
     end = turn(story, "two", "2")
     story.move(end - 1, "undo")
-    assert view_of(story).drawn() == (0, 1), "the head stands there"
+    assert view_of(story).drawing_order() == (0, 1), "the head stands there"
     story.move(len(story.events) - 2, "redo")
     view = view_of(story)
-    assert view.drawn() == (0,) and view.current == 0
+    assert view.drawing_order() == (0,) and view.current == 0
     turn(story, "three", "3")
-    assert [one.text for one in view_of(story).branches[0].said] == ["one", "two", "three"]
+    assert [one.text for one in view_of(story).branches[0].turns] == ["one", "two", "three"]
 
 
 def test_a_turn_that_goes_on_without_a_message_is_told_too() -> None:
@@ -156,7 +156,7 @@ def test_a_turn_that_goes_on_without_a_message_is_told_too() -> None:
     first = turn(story, "one", "1")
     story.move(first, "revert")
     story.add(TurnStarted(turn=9))
-    (said,) = view_of(story).branches[1].said
+    (said,) = view_of(story).branches[1].turns
     assert (said.text, said.outcome.state) == ("", "open")
 
 
@@ -165,5 +165,5 @@ def test_what_a_fork_takes_over_is_not_told_again() -> None:
     turn(story, "one", "1")
     at = len(story.events) - 1
     turn(story, "two", "2")
-    (only,) = tree(story.events, after=at).branches
-    assert [one.text for one in only.said] == ["two"]
+    (only,) = branch_tree(story.events, after=at).branches
+    assert [one.text for one in only.turns] == ["two"]

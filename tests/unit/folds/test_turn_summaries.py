@@ -4,10 +4,10 @@ import pytest
 
 from tests.stubs.golden import golden
 from tests.stubs.story import Story, requested, responded
-from tui_agent.folds.base import branch, fold
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.turn_summaries import (
-    MOST_BYTES,
-    MOST_CHARS,
+    MAX_BYTES,
+    MAX_CHARS,
     TurnSummaries,
     TurnSummariesView,
     TurnSummary,
@@ -82,13 +82,13 @@ def test_a_turn_is_what_was_asked_done_changed_tested_and_what_went_wrong() -> N
     (turn,) = view.turns
     assert turn == TurnSummary(
         turn=1,
-        asked="Fix the night shift",
-        done="One test still fails.",
+        prompt="Fix the night shift",
+        answer="One test still fails.",
         files=(("a.py", 5, 1),),
         tests=("pytest -q: 31 passed, 1 failed (test_b)",),
         errors=("no connection", "The turn ended (model error): It does not answer."),
     )
-    assert [item.content for item in view.left] == ["Test"]
+    assert [item.content for item in view.open_tasks] == ["Test"]
     text = summary_text(view, "ses_1")
     for words in (
         "an earlier one of 1 turn: ses_1. Its turns:",
@@ -131,8 +131,8 @@ def turns(count: int, words: str) -> TurnSummariesView:
 @pytest.mark.parametrize("count", [1, 7, 400])
 def test_a_summary_is_bounded_whatever_was_said(count: int, words: str) -> None:
     text = summary_text(turns(count, words), "ses_0123456789abcdef")
-    assert len(text) <= MOST_CHARS
-    assert len(text.encode()) <= MOST_BYTES
+    assert len(text) <= MAX_CHARS
+    assert len(text.encode()) <= MAX_BYTES
     assert "## Left open" in text and "## Before that" in text
 
 
@@ -146,6 +146,6 @@ def test_the_newest_turn_is_told_in_most_detail_and_the_oldest_are_left_out_firs
 
 
 def test_the_golden_session_is_told_as_it_was() -> None:
-    text = summary_text(fold(TurnSummaries(), branch(golden("night_shift"))), "ses_1")
+    text = summary_text(fold(TurnSummaries(), current_branch(golden("night_shift"))), "ses_1")
     assert "How is the weekly report put together?" in text
     assert "src/timesheet/entry.py +" in text and "pytest" in text

@@ -7,7 +7,7 @@ import pytest
 from tests.stubs.clock import SequentialIds
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.faults import fault
-from tui_agent.ports.model import Finished, ReasoningChunk, TextChunk, ToolCallChunk
+from tui_agent.ports.model import FinishChunk, ReasoningChunk, TextChunk, ToolCallChunk
 from tui_agent.protocol.parts import ReasoningPart, TextPart, ToolCallPart
 
 TOOLS = ("read_file", "grep", "run_command")
@@ -23,8 +23,8 @@ def calls(
     assembler = Assembler(TOOLS)
     for chunk in chunks:
         assembler.feed(chunk)
-    assembler.feed(Finished(finish))  # type: ignore[arg-type]
-    assert assembler.settle() is None
+    assembler.feed(FinishChunk(finish))  # type: ignore[arg-type]
+    assert assembler.final_fault() is None
     return [
         (part.call_id, part.name, part.arguments if part.malformed is None else part.malformed)
         for part in assembler.parts(SequentialIds(), used)
@@ -158,7 +158,7 @@ def test_text_reasoning_and_calls_keep_their_order() -> None:
         ReasoningChunk("again", "sealed"),
         ReasoningChunk("third"),
         call(0, "x", "read_file", A),
-        Finished("tool_calls"),
+        FinishChunk("tool_calls"),
     ):
         assembler.feed(chunk)
     parts = assembler.parts(SequentialIds())
@@ -189,7 +189,7 @@ def test_deltas_count_blocks_and_carry_names() -> None:
 def test_a_stream_without_a_finish_signal_is_cut_and_its_calls_void() -> None:
     assembler = Assembler(TOOLS)
     assembler.feed(call(0, "x", "read_file", A))
-    settled = assembler.settle()
+    settled = assembler.final_fault()
     assert settled is not None
     assert settled.kind == "cut"
 
@@ -197,8 +197,8 @@ def test_a_stream_without_a_finish_signal_is_cut_and_its_calls_void() -> None:
 def test_thinking_alone_is_an_empty_answer() -> None:
     assembler = Assembler(TOOLS)
     assembler.feed(ReasoningChunk("only thoughts"))
-    assembler.feed(Finished("length"))
-    settled = assembler.settle()
+    assembler.feed(FinishChunk("length"))
+    settled = assembler.final_fault()
     assert settled is not None
     assert settled.kind == "empty"
     assert "reasoning" in settled.message
@@ -208,7 +208,7 @@ def test_a_providers_fault_is_the_outcome() -> None:
     assembler = Assembler(TOOLS)
     assembler.feed(TextChunk("a"))
     assembler.feed(fault("overloaded", "busy"))
-    settled = assembler.settle()
+    settled = assembler.final_fault()
     assert settled is not None
     assert settled.kind == "overloaded"
     assert assembler.partial == "a"
@@ -228,7 +228,7 @@ def test_a_providers_fault_is_the_outcome() -> None:
 def test_a_call_written_as_text_is_a_call(text: str) -> None:
     assembler = Assembler(TOOLS)
     assembler.feed(TextChunk(text))
-    assembler.feed(Finished("stop"))
+    assembler.feed(FinishChunk("stop"))
     found = [part for part in assembler.parts(SequentialIds()) if isinstance(part, ToolCallPart)]
     assert [(part.name, part.arguments) for part in found] == [("read_file", AA)]
 
@@ -247,7 +247,7 @@ def test_a_call_written_as_text_is_a_call(text: str) -> None:
 def test_what_is_not_clearly_a_call_stays_text(text: str) -> None:
     assembler = Assembler(TOOLS)
     assembler.feed(TextChunk(text))
-    assembler.feed(Finished("stop"))
+    assembler.feed(FinishChunk("stop"))
     assert assembler.parts(SequentialIds()) == (TextPart(text=text),)
 
 

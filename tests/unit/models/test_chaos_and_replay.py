@@ -6,7 +6,7 @@ from tests.stubs.model_contract import READ
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.replay import ReplayClient, recorded_answers
-from tui_agent.models.script_format import parse
+from tui_agent.models.script_format import parse_script
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.ports.model import ModelClient, ModelRequest
 from tui_agent.protocol.envelope import Envelope, Record
@@ -30,12 +30,14 @@ async def once(client: ModelClient, number: int, *messages: Message) -> Assemble
 
 
 def chaos(seed: int) -> ChaosClient:
-    script = parse("- text: let me look\n  calls: [{read_file: {path: a.py}}, {read_file: {path: b.py}}]\n")
+    script = parse_script(
+        "- text: let me look\n  calls: [{read_file: {path: a.py}}, {read_file: {path: b.py}}]\n"
+    )
     return ChaosClient(ScriptedClient(script, "s", FakeClock()), seed, FakeClock())
 
 
 def outcome(assembler: Assembler) -> str:
-    fault = assembler.settle()
+    fault = assembler.final_fault()
     if fault is not None:
         return fault.kind
     return str(
@@ -58,7 +60,7 @@ async def test_two_hundred_disturbed_answers_end_whole_or_with_one_fault_and_nev
     row = longest = 0
     for number in range(200):
         assembler = await once(client, number)
-        fault = assembler.settle()
+        fault = assembler.final_fault()
         row = row + 1 if fault is not None else 0
         longest = max(longest, row)
         if fault is not None:
@@ -88,7 +90,7 @@ async def test_a_recording_is_given_again_in_order_with_long_texts_whole() -> No
     long = "word " * 4_000
     answers = [
         responded("short", 1),
-        responded("", 2).model_copy(update={"parts": (TextPart(text=blobs.keep(long)),)}),
+        responded("", 2).model_copy(update={"parts": (TextPart(text=blobs.put_text(long)),)}),
     ]
     records: list[Record] = []
     for agent, answer in (
@@ -100,7 +102,7 @@ async def test_a_recording_is_given_again_in_order_with_long_texts_whole() -> No
             Envelope(
                 v=1,
                 seq=len(records),
-                at=0,
+                time=0,
                 session=SessionId("s"),
                 agent=agent,
                 parent=len(records) - 1 if records else None,
@@ -117,6 +119,6 @@ async def test_a_recording_is_given_again_in_order_with_long_texts_whole() -> No
         AssistantMessage(parts=answers[0].parts),
     ]
     assert (await once(client, 2, *history)).text == long
-    over = (await once(client, 3, *history, AssistantMessage(parts=()))).settle()
+    over = (await once(client, 3, *history, AssistantMessage(parts=()))).final_fault()
     assert over is not None
     assert over.kind == "script"

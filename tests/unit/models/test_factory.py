@@ -12,9 +12,9 @@ from tui_agent.config.settings import ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.chat_completions import ChatCompletionsClient
-from tui_agent.models.endpoint import normalised
+from tui_agent.models.endpoint import normalise_url
 from tui_agent.models.factory import ModelFactory
-from tui_agent.models.replay import Recording, ReplayClient
+from tui_agent.models.replay import RecordedAnswers, ReplayClient
 from tui_agent.models.responses import ResponsesClient
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.protocol.settings import ModelInfo
@@ -34,7 +34,7 @@ PROFILES = {
 
 def factory(tmp_path: Path = Path("/nonexistent"), **environ: str) -> ModelFactory:
     return ModelFactory(
-        PROFILES, environ, FakeClock(), replay_source=lambda session: Recording(), demo_scripts=tmp_path
+        PROFILES, environ, FakeClock(), replay_source=lambda session: RecordedAnswers(), demo_scripts=tmp_path
     )
 
 
@@ -65,15 +65,15 @@ def test_an_answer_leaves_room_in_a_small_window_unless_a_profile_says_how_long_
     ],
 )
 def test_every_spelling_of_an_address_is_one_address(url: str) -> None:
-    assert normalised(url) == "http://h:1/v1"
+    assert normalise_url(url) == "http://h:1/v1"
 
 
 def test_an_address_keeps_a_version_and_a_path_of_its_own() -> None:
-    assert normalised("https://api.z.ai/api/paas/v4/") == "https://api.z.ai/api/paas/v4"
-    assert normalised("https://h/openai/v1") == "https://h/openai/v1"
-    assert normalised("https://h/proxy") == "https://h/proxy/v1"
-    assert normalised("localhost:8080") == "http://localhost:8080/v1"
-    assert normalised("api.example.com") == "https://api.example.com/v1"
+    assert normalise_url("https://api.z.ai/api/paas/v4/") == "https://api.z.ai/api/paas/v4"
+    assert normalise_url("https://h/openai/v1") == "https://h/openai/v1"
+    assert normalise_url("https://h/proxy") == "https://h/proxy/v1"
+    assert normalise_url("localhost:8080") == "http://localhost:8080/v1"
+    assert normalise_url("api.example.com") == "https://api.example.com/v1"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_an_address_keeps_a_version_and_a_path_of_its_own() -> None:
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(ConfigError):
-        normalised(url)
+        normalise_url(url)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_demos_and_scripts_are_found_and_need_nothing(tmp_path: Path) -> None:
 
 def test_what_is_available_is_what_has_its_key(tmp_path: Path) -> None:
     (tmp_path / "todo-api.yaml").write_text("answers: [{text: hi}]\n")
-    names = {info.profile for info in factory(tmp_path, ANTHROPIC_API_KEY="k").available()}
+    names = {info.profile for info in factory(tmp_path, ANTHROPIC_API_KEY="k").usable_models()}
     assert {"fast", "claude", "codex", "demo:todo-api"} <= names
     assert any(name.startswith("anthropic/") for name in names)
     assert not names & {"deepseek", "own-key", "bad-effort"}

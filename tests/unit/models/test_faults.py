@@ -57,13 +57,13 @@ SAID = {
 @pytest.mark.parametrize("provider", OVERFLOWS)
 def test_what_a_model_holds_is_read_where_its_provider_says_it(provider: str) -> None:
     status, body = OVERFLOWS[provider]
-    assert faults.from_status(status, body, {}, now=0).window == SAID.get(provider, 0)
+    assert faults.from_status(status, body, {}, now=0).window_tokens == SAID.get(provider, 0)
 
 
 def test_numbers_of_another_failure_are_no_window() -> None:
     assert not faults.from_status(
         429, "tokens per min (TPM): maximum context length is 9000", {}, now=0
-    ).window
+    ).window_tokens
 
 
 @pytest.mark.parametrize(
@@ -103,24 +103,26 @@ def test_retry_after_is_read_in_all_its_forms() -> None:
 
 
 def test_a_wait_that_is_too_long_is_said() -> None:
-    assert "wait of 3600 s" in faults.from_status(429, "slow down", {"retry-after": "3600"}, now=0).message
+    assert (
+        "wait of 1 h 00 min" in faults.from_status(429, "slow down", {"retry-after": "3600"}, now=0).message
+    )
 
 
 def test_transient_faults_are_the_six() -> None:
     assert {"rate_limit", "overloaded", "transport", "timeout", "cut", "empty"} == faults.TRANSIENT
-    assert not faults.transient("overflow")
+    assert not faults.is_transient("overflow")
 
 
 def test_waits_double_within_a_quarter_and_respect_the_provider() -> None:
     for attempt, planned in enumerate((1, 2, 4, 8, 16), 1):
         for jitter in (0.0, 0.5, 0.999):
-            waited = faults.wait(attempt, None, jitter)
+            waited = faults.next_wait(attempt, None, jitter)
             assert waited is not None
             assert 0.75 * planned <= waited <= 1.25 * planned
-    assert faults.wait(1, 30.0, 0.5) == 30
-    assert faults.wait(4, 0.1, 0.5) == 8
-    assert faults.wait(1, 60.1, 0.5) is None
-    assert faults.wait(faults.ATTEMPTS, None, 0.5) is None
+    assert faults.next_wait(1, 30.0, 0.5) == 30
+    assert faults.next_wait(4, 0.1, 0.5) == 8
+    assert faults.next_wait(1, 60.1, 0.5) is None
+    assert faults.next_wait(faults.ATTEMPTS, None, 0.5) is None
 
 
 def test_events_come_out_whole_however_the_bytes_are_cut() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.stubs.model_contract import request
 from tui_agent.models import chat_messages, responses
-from tui_agent.models.chat_completions import body
+from tui_agent.models.chat_completions import build_body
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.ports.model import ModelRequest
 from tui_agent.protocol.ids import CallId
@@ -71,13 +71,13 @@ def test_chat_messages_keep_calls_and_results_together_and_put_their_images_behi
 
 def test_what_a_user_says_side_by_side_is_one_message_and_a_later_request_begins_the_same() -> None:
     asked = said(user(TEXT), user(TextContent(text="more")), user(PICTURE), CALLS)
-    found = chat_messages.in_turns(chat_messages.messages(asked))
+    found = chat_messages.merge_user_turns(chat_messages.messages(asked))
     assert [message["role"] for message in found] == ["system", "user", "assistant"]
     assert found[1]["content"] == [
         {"type": "text", "text": "found\n\n---\n\nmore"},
         {"type": "image_url", "image_url": {"url": URL}},
     ]
-    later = chat_messages.in_turns(
+    later = chat_messages.merge_user_turns(
         chat_messages.messages(said(*asked.messages, result("a", TEXT), result("b", TEXT)))
     )
     assert later[:3] == found
@@ -109,7 +109,7 @@ def test_responses_items_keep_order_and_send_reasoning_items_back_unchanged() ->
         update={"parts": (ReasoningPart(text="hm", opaque={"item": item}), *CALLS.parts[1:])}
     )
     asked = said(user(TEXT, PICTURE), first, result("a", TEXT, PICTURE), result("b", TEXT))
-    found = responses.body(asked, Endpoint("http://h/v1"))
+    found = responses.build_body(asked, Endpoint("http://h/v1"))
     sent = found["input"]
     assert isinstance(sent, list)
     kinds = [entry.get("type") or entry["role"] for entry in sent if isinstance(entry, dict)]
@@ -131,15 +131,18 @@ def test_responses_items_keep_order_and_send_reasoning_items_back_unchanged() ->
 
 def test_an_effort_is_sent_by_responses_only() -> None:
     asked = request(ModelInfo(profile="p", provider="x", model="m", effort="minimal", effective_effort="low"))
-    assert responses.body(asked, Endpoint("http://h/v1"))["reasoning"] == {"effort": "low", "summary": "auto"}
-    assert "low" not in str(body(asked, Endpoint("http://h/v1")))
+    assert responses.build_body(asked, Endpoint("http://h/v1"))["reasoning"] == {
+        "effort": "low",
+        "summary": "auto",
+    }
+    assert "low" not in str(build_body(asked, Endpoint("http://h/v1")))
 
 
 def test_chat_bodies_carry_the_token_limit_under_the_name_that_the_server_knows() -> None:
     asked = said(user(TEXT))
-    assert body(asked, Endpoint("http://h/v1"))["max_tokens"] == 1_000
-    assert body(asked, Endpoint("https://api.openai.com/v1"))["max_completion_tokens"] == 1_000
-    plain = body(asked, Endpoint("http://h/v1", stream=False))
+    assert build_body(asked, Endpoint("http://h/v1"))["max_tokens"] == 1_000
+    assert build_body(asked, Endpoint("https://api.openai.com/v1"))["max_completion_tokens"] == 1_000
+    plain = build_body(asked, Endpoint("http://h/v1", stream=False))
     assert plain["stream"] is False
     assert "stream_options" not in plain
 
@@ -149,19 +152,19 @@ def bare(*messages: Message, profile: str = "p") -> ModelRequest:
 
 
 def test_an_answer_that_no_request_holds_any_more_is_forgotten() -> None:
-    memo = chat_messages.Memo()
+    memo = chat_messages.MessageCache()
     gone = [CALLS.model_copy(update={"seq": number}) for number in range(20)]
     chat_messages.messages(bare(*gone), memo)
     assert len(memo) == len(gone)
-    for _ in range(2 * chat_messages.AGE):
+    for _ in range(2 * chat_messages.CACHE_AGE):
         chat_messages.messages(bare(user(TEXT)), memo)
     assert len(memo) == 0
 
 
 def test_an_answer_that_each_request_holds_is_written_once_for_each_profile() -> None:
-    memo = chat_messages.Memo()
+    memo = chat_messages.MessageCache()
     first = chat_messages.messages(bare(CALLS), memo)
-    for _ in range(3 * chat_messages.AGE):
+    for _ in range(3 * chat_messages.CACHE_AGE):
         again = chat_messages.messages(bare(CALLS), memo)
     assert again == first and again[1] is first[1]
     other = chat_messages.messages(bare(CALLS, profile="q"), memo)
@@ -170,7 +173,7 @@ def test_an_answer_that_each_request_holds_is_written_once_for_each_profile() ->
 
 @pytest.mark.parametrize("text", ["Done.", "", "grün – 🙂"])
 def test_an_answer_of_one_text_is_written_alike_and_held_once(text: str) -> None:
-    memo = chat_messages.Memo()
+    memo = chat_messages.MessageCache()
     answer = AssistantMessage(parts=(TextPart(text=text),), model="p", seq=1)
     for known in (memo, None):
         assert chat_messages.messages(bare(answer), known)[1:] == [{"role": "assistant", "content": text}]

@@ -9,10 +9,10 @@ import pytest
 
 from tests.stubs.clock import FakeClock
 from tui_agent.config.layers import FALLBACKS, VARIABLES
+from tui_agent.config.providers import CLIENTS, PROVIDERS
 from tui_agent.config.settings import Config, ModelProfile
-from tui_agent.config.vendors import CLIENTS, VENDORS
 from tui_agent.models.factory import ModelFactory
-from tui_agent.models.script_format import Expect, Script, ScriptedAnswer, ScriptedFault, parse
+from tui_agent.models.script_format import Expect, Script, ScriptedAnswer, ScriptedFault, parse_script
 from tui_agent.protocol.events.model import FaultKind
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -26,7 +26,7 @@ def examples(text: str, kind: str) -> list[str]:
 
 def test_every_example_profile_resolves_once_its_key_is_there() -> None:
     config = Config.model_validate(tomllib.loads(examples(MODELS, "toml")[0]))
-    keys = {key: "k" for vendor in VENDORS.values() for key in vendor.keys}
+    keys = {key: "k" for vendor in PROVIDERS.values() for key in vendor.key_variables}
     made = ModelFactory(config.models, {**keys, "MY_SERVER_KEY": "k", "GATEWAY_KEY": "k"}, FakeClock())
     for name in config.models:
         assert made.resolve(name).window > 0 or name == "router"
@@ -34,7 +34,7 @@ def test_every_example_profile_resolves_once_its_key_is_there() -> None:
 
 @pytest.mark.parametrize("text", examples(SCRIPTS, "yaml"))
 def test_every_example_script_can_be_read(text: str) -> None:
-    assert parse(text).answers
+    assert parse_script(text).answers
 
 
 def test_every_profile_field_client_variable_and_fault_is_described() -> None:

@@ -47,8 +47,8 @@ def test_a_name_is_read_in_the_map_as_it_stands_in_the_whole_of_it() -> None:
     whole = pricing.price_map()
     asked = [*list(whole)[::40], *list(whole)[-3:]]
     assert len(asked) > 50
-    assert not [name for name in asked if pricing.named(name) != whole[name]]
-    assert [pricing.named(name) for name in ("", "{", "no-such-model", 'a"b')] == [None] * 4
+    assert not [name for name in asked if pricing.map_entry(name) != whole[name]]
+    assert [pricing.map_entry(name) for name in ("", "{", "no-such-model", 'a"b')] == [None] * 4
 
 
 def test_what_one_model_costs_is_known_without_reading_the_map_of_all() -> None:

@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from tui_agent.models.http import ITEMS, PIECE, encoded
+from tui_agent.models.http import CHUNK_BYTES, JSON_BATCH, encode_body
 from tui_agent.protocol.base import JsonMap
 
 
@@ -19,24 +19,24 @@ def whole(body: JsonMap) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-@pytest.mark.parametrize("count", [0, 1, ITEMS - 1, ITEMS, ITEMS + 1, 3 * ITEMS, 2_000])
+@pytest.mark.parametrize("count", [0, 1, JSON_BATCH - 1, JSON_BATCH, JSON_BATCH + 1, 3 * JSON_BATCH, 2_000])
 def test_the_pieces_of_a_body_are_its_json(count: int) -> None:
     body: JsonMap = {"model": 'a"b', "messages": [*history(count)], "stream": True, "tools": [{"x": None}]}
-    pieces = list(encoded(body))
+    pieces = list(encode_body(body))
     assert b"".join(pieces) == whole(body)
-    assert all(len(piece) >= PIECE for piece in pieces[:-1])
+    assert all(len(piece) >= CHUNK_BYTES for piece in pieces[:-1])
     assert (len(pieces) > 1) is (count == 2_000)
 
 
 def test_an_empty_body_is_an_object() -> None:
-    assert list(encoded({})) == [b"{}"]
+    assert list(encode_body({})) == [b"{}"]
 
 
 def test_a_long_history_is_there_once_while_it_is_made_into_json() -> None:
     body: JsonMap = {"messages": [*history(4_000)]}
     tracemalloc.start()
-    size = sum(len(piece) for piece in list(encoded(body)))
+    size = sum(len(piece) for piece in list(encode_body(body)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert size > 4 * PIECE
-    assert peak < size * 1.2 + 4 * PIECE
+    assert size > 4 * CHUNK_BYTES
+    assert peak < size * 1.2 + 4 * CHUNK_BYTES

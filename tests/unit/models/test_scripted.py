@@ -8,16 +8,16 @@ from tests.stubs.clock import FakeClock, SequentialIds
 from tests.stubs.model_contract import READ
 from tui_agent.errors import ConfigError
 from tui_agent.models.assembler import Assembler
-from tui_agent.models.script_format import parse
+from tui_agent.models.script_format import parse_script
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.ports.model import ModelFault, ModelRequest
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
+    MessageOrigin,
     SummaryMessage,
     ToolMessage,
-    UserKind,
     UserMessage,
 )
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
@@ -38,8 +38,8 @@ def result(text: str, name: str = "read_file", *, ok: bool = True) -> ToolMessag
     return ToolMessage(call_id=CallId("c"), name=name, content=(TextContent(text=text),), ok=ok)
 
 
-def beside(text: str, kind: UserKind) -> UserMessage:
-    return UserMessage(content=(TextContent(text=text),), kind=kind)
+def beside(text: str, kind: MessageOrigin) -> UserMessage:
+    return UserMessage(content=(TextContent(text=text),), origin=kind)
 
 
 class Talk:
@@ -47,7 +47,7 @@ class Talk:
 
     def __init__(self, text: str) -> None:
         self.clock = FakeClock()
-        self.client = ScriptedClient(parse(text), "test.yaml", self.clock)
+        self.client = ScriptedClient(parse_script(text), "test.yaml", self.clock)
         self.count = 0
 
     async def ask(
@@ -68,8 +68,8 @@ class Talk:
             messages,
             offered,
             100,
-            answers=answers,
-            opening=opening,
+            answer_count=answers,
+            opening_text=opening,
         )
         assembler = Assembler(("read_file",))
         async with self.client.stream(request) as chunks:
@@ -86,11 +86,11 @@ class Talk:
         opening: str = "",
     ) -> str:
         assembler = await self.ask(*messages, system=system, again=again, answers=answers, opening=opening)
-        assert assembler.settle() is None
+        assert assembler.final_fault() is None
         return assembler.text
 
     async def fault(self, *messages: Message, again: bool = False) -> ModelFault:
-        fault = (await self.ask(*messages, again=again)).settle()
+        fault = (await self.ask(*messages, again=again)).final_fault()
         assert fault is not None
         return fault
 
@@ -254,11 +254,11 @@ async def test_an_entry_can_be_repeated() -> None:
 )
 def test_a_script_that_does_not_fit_the_format_names_the_place(text: str, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        parse(text, "test.yaml")
+        parse_script(text, "test.yaml")
     assert words in caught.value.message
 
 
-@pytest.mark.parametrize("kind", ["mentions", "map", "passing"])
-async def test_what_stands_beside_the_users_words_is_not_taken_for_them(kind: UserKind) -> None:
+@pytest.mark.parametrize("kind", ["mentions", "map", "transient"])
+async def test_what_stands_beside_the_users_words_is_not_taken_for_them(kind: MessageOrigin) -> None:
     talk = Talk("answers:\n  - expect: {last_user: [fix it]}\n    text: Fixed.\n")
     assert await talk.text(user("fix it"), beside('<file path="a.py">', kind)) == "Fixed."

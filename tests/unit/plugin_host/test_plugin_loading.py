@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.errors import PluginError
-from tui_agent.plugin_host.bundled import bundled
+from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.check import check_plugin
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
@@ -62,7 +62,7 @@ def test_a_strangers_plugin_registers_everything_under_its_name() -> None:
         plugin="hello",
         version="1.2.0",
         source="option",
-        offers=(
+        contributions=(
             "tool:greet",
             "middleware:politeness",
             "command:greet",
@@ -97,9 +97,9 @@ def test_a_folder_of_plugins_can_be_given_too() -> None:
 def test_names_are_listed_without_importing(tmp_path: Path) -> None:
     write(tmp_path, "loud", "raise RuntimeError('imported')\n", 'version = "3"\n')
     host = PluginHost(PluginPlaces(user=tmp_path, entry_points=False), disabled={"loud"})
-    [found] = host.names()
+    [found] = host.list_plugins()
     assert (found.name, found.version, found.source) == ("loud", "3", "user")
-    assert not host.enabled("loud")
+    assert not host.is_enabled("loud")
     assert host.load().events == []
 
 
@@ -243,12 +243,12 @@ def test_checking_names_what_is_wrong(tmp_path: Path) -> None:
 
 def test_the_bundled_folders_are_found_in_a_checkout() -> None:
     root = Path(__file__).parents[3]
-    assert bundled("plugins") == root / "plugins"
-    assert bundled("themes") == root / "themes"
+    assert bundled_folder("plugins") == root / "plugins"
+    assert bundled_folder("themes") == root / "themes"
 
 
 def test_the_bundled_plugins_load() -> None:
-    loaded = PluginHost(PluginPlaces(bundled=bundled("plugins"), only_bundled=True)).load()
+    loaded = PluginHost(PluginPlaces(bundled=bundled_folder("plugins"), only_bundled=True)).load()
     assert loaded.failed == []
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.errors import ToolError
 from tui_agent.ports.tool import Answer
-from tui_agent.protocol.effects import Internal
+from tui_agent.protocol.effects import InternalEffect
 
 
 @pytest.fixture
@@ -78,4 +78,4 @@ def test_questions_wait_without_a_limit_and_touch_only_the_session(bench):
     for name, arguments in (("ask_user", {"question": "q"}), ("present_plan", {"plan": "p"})):
         tool = bench.tools[name]
         assert tool.spec.timeout is None and tool.spec.needs == {"ask"}
-        assert isinstance(bench.effects(name, **arguments)[0], Internal)
+        assert isinstance(bench.effects(name, **arguments)[0], InternalEffect)

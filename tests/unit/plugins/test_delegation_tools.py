@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.stubs.tool_context import PLUGINS, Bench, tools_of
 from tui_agent.plugin_host.modules import import_from
-from tui_agent.ports.delegate import DelegateReport, Errand
+from tui_agent.ports.delegate import DelegateReport, DelegateTask
 from tui_agent.protocol.ids import AgentId
 
 TOOLS = tools_of("subagent")
@@ -85,7 +85,7 @@ def test_a_lines_number_that_nobody_can_count_to_is_read_too() -> None:
         json.dumps({"summary": "x", "evidence": [{"path": "a.py", "lines": endless}]}),
     ):
         [place] = EVIDENCE(text).evidence
-        assert place.last == 999_999_999
+        assert place.last_line == 999_999_999
 
 
 def test_one_that_did_not_end_well_is_never_sure() -> None:
@@ -119,7 +119,7 @@ class FakeDelegate:
     def __init__(self, said: dict[str, Any]) -> None:
         self.said = said
 
-    async def run(self, errand: Errand) -> DelegateReport:
+    async def run(self, errand: DelegateTask) -> DelegateReport:
         return DelegateReport(AgentId("agent_1"), True, json.dumps(self.said), "completed")
 
 

@@ -13,8 +13,8 @@ from tests.stubs.left_out import linux_only
 from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.ports.environment import ExecResult, ExecSpec, FileContent, OutputSink
+from tui_agent.workspace.local.containment import MAX_DEPTH
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.local.paths import MAX_DEPTH
 
 GIGABYTE = 1_000_000_000
 LINE = 10_000_000

@@ -9,9 +9,9 @@ import pytest
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
-from tui_agent.protocol.effects import Reads
+from tui_agent.protocol.effects import ReadEffect
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.local.granted_paths import reaching
+from tui_agent.workspace.local.granted_paths import grant_paths
 
 ENGINES = ["own", *(["ripgrep"] if shutil.which("rg") else [])]
 
@@ -151,7 +151,7 @@ async def test_a_pattern_that_never_ends_is_stopped(tmp_path):
     (tmp_path / "f").write_text("a" * 60 + "\n")
     query = module_of("search", "query").Query("(a|a)*b", "", False, "", False, 10)
     found = await module_of("search", "python_search").search(query, env, lambda path: True, seconds=0.5)
-    assert found.more and "the pattern takes too long" in found.notes[0]
+    assert found.incomplete and "the pattern takes too long" in found.notes[0]
 
 
 async def test_closing_the_search_process_ends_it_whatever_it_does():
@@ -183,7 +183,7 @@ async def test_a_search_over_many_files_stops_when_there_is_enough(tmp_path):
     found = await python_search.search(
         query.Query("hit", "", False, "", False, 20), Answering(tmp_path, ABSENT), lambda path: True
     )
-    assert found.more and len(found.lines) < 100
+    assert found.incomplete and len(found.lines) < 100
 
 
 # --- ripgrep ---------------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ async def test_places_that_ripgrep_names_are_read_through_the_environment(tmp_pa
 
 
 @pytest.mark.parametrize(
-    "result", [replace(ABSENT, ended="exited", exit_code=2), replace(ABSENT, ended="failed")]
+    "result", [replace(ABSENT, outcome="exited", exit_code=2), replace(ABSENT, outcome="failed")]
 )
 async def test_where_ripgrep_cannot_the_own_search_does(tmp_path, result):
     (tmp_path / "a").write_text("two\n")
@@ -227,8 +227,8 @@ async def test_the_query_is_no_option_of_ripgrep(tmp_path):
 
 def test_searching_declares_what_it_reads(tmp_path):
     bench = Bench(tmp_path, tools_of("search"))
-    assert bench.effects("grep", pattern="x") == (Reads(path=".", deep=True),)
-    assert bench.effects("grep", pattern="x", path="src") == (Reads(path="src", deep=True),)
+    assert bench.effects("grep", pattern="x") == (ReadEffect(path=".", recursive=True),)
+    assert bench.effects("grep", pattern="x", path="src") == (ReadEffect(path="src", recursive=True),)
 
 
 async def test_what_is_no_regular_file_is_refused_at_once(bench, tmp_path):
@@ -243,7 +243,9 @@ async def test_a_folder_outside_that_the_call_was_allowed_is_searched(bench, tmp
     (outside / "b.txt").write_text("hit\n")
     (outside / ".env").write_text("hit\n")
     allowed = Bench(
-        bench.folder, bench.tools, inner=reaching(bench.inner, (Reads(path=str(outside), deep=True),))
+        bench.folder,
+        bench.tools,
+        inner=grant_paths(bench.inner, (ReadEffect(path=str(outside), recursive=True),)),
     )
     assert await grep(allowed, "hit", path=str(outside)) == f"{outside}/a.py\n1:hit\n\n{outside}/b.txt\n1:hit"
     assert await grep(allowed, "hit", path=str(outside), glob="*.py") == f"{outside}/a.py\n1:hit"

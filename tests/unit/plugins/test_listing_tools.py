@@ -5,10 +5,10 @@ import pytest
 
 from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.errors import EnvironmentFault, ToolError
-from tui_agent.folds.text.glob import path_pattern
-from tui_agent.protocol.effects import Reads
+from tui_agent.folds.text.glob import compile_path_pattern
+from tui_agent.protocol.effects import ReadEffect
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.local.granted_paths import reaching
+from tui_agent.workspace.local.granted_paths import grant_paths
 
 
 @pytest.fixture
@@ -106,13 +106,13 @@ async def test_many_files_are_cut_with_a_note(bench):
     ],
 )
 def test_patterns(pattern, path, fits):
-    assert path_pattern(pattern)(path) is fits
+    assert compile_path_pattern(pattern)(path) is fits
 
 
 async def test_a_hostile_pattern_costs_little(bench):
-    matches = path_pattern("*a" * 100 + "b")
+    matches = compile_path_pattern("*a" * 100 + "b")
     assert not matches("a" * 250)
-    deep = path_pattern("**/a/" * 60 + "b")
+    deep = compile_path_pattern("**/a/" * 60 + "b")
     assert not deep("a/" * 2000 + "c")
     with pytest.raises(ToolError, match="too many"):
         await bench.run("glob", pattern="{a,b}" * 20)
@@ -121,8 +121,8 @@ async def test_a_hostile_pattern_costs_little(bench):
 
 
 def test_listing_declares_what_it_reads(bench):
-    assert bench.effects("list_directory") == (Reads(path="."),)
-    assert bench.effects("glob", pattern="*", path="src") == (Reads(path="src", deep=True),)
+    assert bench.effects("list_directory") == (ReadEffect(path="."),)
+    assert bench.effects("glob", pattern="*", path="src") == (ReadEffect(path="src", recursive=True),)
 
 
 async def test_files_of_an_allowed_folder_outside_are_found_by_pattern(tmp_path, tmp_path_factory):
@@ -130,7 +130,7 @@ async def test_files_of_an_allowed_folder_outside_are_found_by_pattern(tmp_path,
     (outside / "src").mkdir()
     (outside / "src" / "a.py").write_text("")
     (outside / "b.txt").write_text("")
-    inner = reaching(LocalEnvironment(tmp_path), (Reads(path=str(outside), deep=True),))
+    inner = grant_paths(LocalEnvironment(tmp_path), (ReadEffect(path=str(outside), recursive=True),))
     bench = Bench(tmp_path, tools_of("files"), inner=inner)
     assert text(await bench.run("glob", pattern="**/*.py", path=str(outside))) == f"{outside}/src/a.py"
     assert text(await bench.run("glob", pattern="src/*", path=str(outside))) == f"{outside}/src/a.py"

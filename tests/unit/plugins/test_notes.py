@@ -9,10 +9,10 @@ import pytest
 from tests.engine.harness import call, running, say
 from tests.stubs.tool_context import PLUGINS, Bench, Collecting, text
 from tui_agent.errors import ToolError
-from tui_agent.plugin_host.modules import forget, import_from
+from tui_agent.plugin_host.modules import import_from, unload_modules
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
-from tui_agent.protocol.effects import Internal, Writes
+from tui_agent.protocol.effects import InternalEffect, WriteEffect
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 
 KEY = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
@@ -37,7 +37,7 @@ class _Noting(Collecting):
 def _tools(folder: Path | None) -> dict[str, Any]:
     api = _Noting(folder)
     import_from("notes", PLUGINS / "notes").register(api)
-    forget("notes")
+    unload_modules("notes")
     return api.tools
 
 
@@ -84,9 +84,9 @@ async def test_the_same_title_replaces_the_note_and_the_diff_says_what_changes(
 )
 async def test_a_title_never_leads_out_of_the_folder(bench: Bench, notes: Path, title: str) -> None:
     [effect] = bench.effects("write_note", title=title, text="x")
-    assert isinstance(effect, Writes) and Path(effect.path).parent == notes
+    assert isinstance(effect, WriteEffect) and Path(effect.path).parent == notes
     assert "\0" not in effect.path and Path(effect.path).name.endswith(".md")
-    assert bench.effects("search_notes", query=title) == (Internal(what="notes"),)
+    assert bench.effects("search_notes", query=title) == (InternalEffect(subject="notes"),)
 
 
 async def test_links_huge_and_damaged_notes_harm_nothing(bench: Bench, notes: Path, tmp_path: Path) -> None:
@@ -175,10 +175,10 @@ async def test_of_very_many_notes_the_newest_are_searched_and_the_rest_is_told(
         os.utime(notes / f"n{number:02}.md", (1_000 + number, 1_000 + number))
     module = import_from("notes", PLUGINS / "notes")
     try:
-        found = module.note_ranking.search(notes, "ledger", 20, most_notes=20)
+        found = module.note_ranking.search(notes, "ledger", 20, max_notes=20)
     finally:
-        forget("notes")
-    assert found.left_out == 10 and found.notes == 30
+        unload_modules("notes")
+    assert found.skipped == 10 and found.notes == 30
     assert {one.file for one in found.snippets} == {f"n{number:02}.md" for number in range(10, 30)}
 
 

@@ -13,11 +13,11 @@ from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.folds.session.fold import ReadFile
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.local.nofollow import OpenFolder, kernel_can, one_by_one
+from tui_agent.workspace.local.nofollow_open import OpenFolder, has_openat2, open_folder_by_folder
 
 WAYS = [
-    pytest.param(one_by_one, id="folder by folder"),
-    *([pytest.param(None, id="at once")] if kernel_can() else []),
+    pytest.param(open_folder_by_folder, id="folder by folder"),
+    *([pytest.param(None, id="at once")] if has_openat2() else []),
 ]
 PARTS = 8
 """Of the tricks, each a test: one of its own for each trick cost more than the trick."""

@@ -19,9 +19,9 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def keep(bench: Bench, whole: str) -> Artifact:
-    stored = bench.blobs.keep(whole)
+    stored = bench.blobs.put_text(whole)
     assert isinstance(stored, BlobText)
-    artifact = Artifact.of("run_command", stored, lines=whole.count("\n"), preview_size=10)
+    artifact = Artifact.from_blob("run_command", stored, lines=whole.count("\n"), preview_size=10)
     bench.state = replace(bench.state, artifacts={artifact.id: artifact})
     return artifact
 
@@ -68,7 +68,7 @@ async def test_nothing_there_is_said(bench: Bench) -> None:
 
 async def test_only_artifacts_of_the_session_are_read(bench: Bench) -> None:
     keep(bench, "\n".join(LINES))
-    other = bench.blobs.put(b"of another session")
+    other = bench.blobs.put_bytes(b"of another session")
     for wanted in ("art_000000000000", other, f"art_{other[:12]}", "../../etc/passwd"):
         with pytest.raises(ToolError, match="no artifact"):
             await bench.run("read_artifact", artifact_id=wanted)

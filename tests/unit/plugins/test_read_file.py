@@ -6,7 +6,7 @@ import pytest
 from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.protocol.display import ImageBlock
-from tui_agent.protocol.effects import Reads
+from tui_agent.protocol.effects import ReadEffect
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import ImageContent
 
@@ -31,8 +31,8 @@ async def test_what_was_seen_is_recorded_with_the_whole_contents_digest(bench):
     await bench.run("read_file", path="sub/a.py")
     part, whole = bench.events
     assert isinstance(part, FileRead) and isinstance(whole, FileRead)
-    assert (part.path, part.first_line, part.last_line, part.whole) == ("sub/a.py", 3, 6, False)
-    assert (whole.first_line, whole.last_line, whole.whole) == (1, 10, True)
+    assert (part.path, part.first_line, part.last_line, part.complete) == ("sub/a.py", 3, 6, False)
+    assert (whole.first_line, whole.last_line, whole.complete) == (1, 10, True)
     assert part.digest == whole.digest
     assert part.call_id == "c1"
 
@@ -53,7 +53,7 @@ async def test_what_is_shown_is_bounded_in_characters_too(bench):
     wide = await bench.run("read_file", path="wide")
     assert len(text(wide)) < 3000
     assert "(+98000 characters)" in text(wide) and "2\ty" in text(wide)
-    assert not bench.events[0].whole
+    assert not bench.events[0].complete
     many = await bench.run("read_file", path="many")
     assert len(text(many)) < 51_000
     assert "of 200; read on with offset=" in text(many)
@@ -131,6 +131,6 @@ async def test_a_pipe_and_a_link_to_the_outside_are_refused(bench):
 
 
 async def test_reading_declares_exactly_its_path(bench):
-    assert bench.effects("read_file", path="../x") == (Reads(path="../x"),)
+    assert bench.effects("read_file", path="../x") == (ReadEffect(path="../x"),)
     assert bench.tools["read_file"].spec.parallel_safe
     assert (await bench.preview("read_file", path="x")).blocks == ()

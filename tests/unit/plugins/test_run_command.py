@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from tests.stubs.clock import FakeClock
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
-from tui_agent.engine.model.delta_merge import Merger
+from tui_agent.engine.model.delta_merge import DeltaMerger
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.display import TerminalBlock
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def bench(tmp_path: Path) -> Bench:
     ],
 )
 def test_plain_words_run_without_a_shell(bench, command, words):
-    assert bench.effects("run_command", command=command) == (Runs(argv=words),)
+    assert bench.effects("run_command", command=command) == (RunEffect(argv=words),)
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_plain_words_run_without_a_shell(bench, command, words):
     ],
 )
 def test_what_bash_would_read_differently_runs_under_bash(bench, command):
-    assert bench.effects("run_command", command=command) == (Runs(script=command),)
+    assert bench.effects("run_command", command=command) == (RunEffect(script=command),)
 
 
 def test_the_model_may_decide(bench):
-    assert bench.effects("run_command", command="ls -l", shell=True) == (Runs(script="ls -l"),)
+    assert bench.effects("run_command", command="ls -l", shell=True) == (RunEffect(script="ls -l"),)
     assert bench.effects("run_command", command="echo $HOME; rm -rf *", shell=False, cwd="sub") == (
-        Runs(argv=("echo", "$HOME;", "rm", "-rf", "*"), cwd="sub"),
+        RunEffect(argv=("echo", "$HOME;", "rm", "-rf", "*"), cwd="sub"),
     )
 
 
@@ -96,7 +96,7 @@ def test_the_model_may_decide(bench):
 async def test_without_a_shell_nothing_is_expanded(bench, command):
     bench.write("x", "kept")
     result = await bench.run("run_command", command=command, shell=False)
-    words = module_of("shell", "command_words").all_words(command)
+    words = module_of("shell", "command_words").split_words(command)
     assert text(result) == f"[exit 0]\n{' '.join(words[1:])}"
     assert bench.bytes("x") == b"kept"
 
@@ -106,7 +106,7 @@ async def test_quotes_that_do_not_match_are_told(bench):
         await bench.run("run_command", command="echo 'a", shell=False)
     with pytest.raises(ToolError, match="empty"):
         await bench.run("run_command", command="  ")
-    assert bench.effects("run_command", command=" ") == (Runs(),)
+    assert bench.effects("run_command", command=" ") == (RunEffect(),)
 
 
 ALPHABET = "ab -=_'\"\\$`;|&<>*?[]{}()~#!\n\tä./:%@+^,"
@@ -186,13 +186,13 @@ async def test_a_split_character_is_shown_whole(bench):
 def live_output() -> tuple[Any, list[str]]:
     """Live output, and what of it is recorded where nothing more comes."""
     recorded: list[str] = []
-    merger: Merger[str] = Merger(FakeClock(tick=1.0), lambda _key, piece: recorded.append(piece))
-    return module_of("shell", "output").Live(lambda piece: merger.add("output", piece)), recorded
+    merger: DeltaMerger[str] = DeltaMerger(FakeClock(tick=1.0), lambda _key, piece: recorded.append(piece))
+    return module_of("shell", "output").LiveOutput(lambda piece: merger.add("output", piece)), recorded
 
 
 async def test_of_one_endless_line_its_head_and_its_end_stand_around_the_note():
     live, recorded = live_output()
-    live.take(b"head" + b"x" * 70_000 + b"end")
+    live.add(b"head" + b"x" * 70_000 + b"end")
     said = "".join(recorded)
     live.close()
     assert said.startswith("headxxxx") and len(said) > 60_000
@@ -208,10 +208,10 @@ async def test_the_newest_of_a_flood_is_shown_when_it_pauses():
         if "ready" in piece:
             seen.set()
 
-    live = module_of("shell", "output").Live(progress)
+    live = module_of("shell", "output").LiveOutput(progress)
     for _ in range(20):
-        live.take(b"0123456789\n" * 6_000)
-    live.take(b"server ready\n")
+        live.add(b"0123456789\n" * 6_000)
+    live.add(b"server ready\n")
     assert "ready" not in "".join(recorded)
     with anyio.fail_after(30):
         await seen.wait()

@@ -5,7 +5,7 @@ import pytest
 
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
 from tui_agent.errors import ToolError
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.eval import TestFinished
 
 PASSES = (
@@ -205,7 +205,7 @@ async def test_a_project_without_tests_is_told(bench, package):
     ],
 )
 def test_test_programs_are_known(command, framework):
-    assert module_of("shell", "frameworks").framework_of(tuple(command.split())) == framework
+    assert module_of("shell", "frameworks").detect_framework(tuple(command.split())) == framework
 
 
 @pytest.mark.parametrize(
@@ -238,20 +238,22 @@ async def test_other_commands_are_refused(bench, command):
 
 
 def test_what_will_run_is_declared(bench):
-    assert bench.effects("run_tests", command="pytest -q", path="a") == (Runs(argv=("pytest", "-q", "a")),)
-    assert bench.effects("run_tests") == (Runs(),)
+    assert bench.effects("run_tests", command="pytest -q", path="a") == (
+        RunEffect(argv=("pytest", "-q", "a")),
+    )
+    assert bench.effects("run_tests") == (RunEffect(),)
 
 
 async def test_the_recognised_command_is_what_is_judged_shown_and_run(bench):
     bench.write("web/package.json", '{"scripts": {"test": "x"}}')
     bench.write("test_a.py", PASSES)
     tool = bench.tools["run_tests"]
-    args = await tool.settle(tool.spec.args(), bench.env)
-    assert tool.effects(args) == (Runs(argv=("python", "-m", "unittest", "discover", "-v")),)
+    args = await tool.settle_arguments(tool.spec.args(), bench.env)
+    assert tool.effects(args) == (RunEffect(argv=("python", "-m", "unittest", "discover", "-v")),)
     bench.write("conftest.py", "")  # what would now be recognised otherwise was settled before
     assert (await tool.preview(args, bench.env)).blocks[0].text == "python -m unittest discover -v"
-    web = await tool.settle(tool.spec.args(path="web"), bench.env)
-    assert tool.effects(web) == (Runs(argv=("npm", "test"), cwd="web"),)
+    web = await tool.settle_arguments(tool.spec.args(path="web"), bench.env)
+    assert tool.effects(web) == (RunEffect(argv=("npm", "test"), cwd="web"),)
 
 
 # --- what is read of the output --------------------------------------------------------------------------------------
@@ -305,7 +307,7 @@ OUTPUTS = {
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_counts_are_read_from_the_output(name):
     framework, output, expected = OUTPUTS[name]
-    counts = module_of("shell", "counts").read(framework, output)
+    counts = module_of("shell", "counts").read_counts(framework, output)
     assert (counts.passed, counts.failed, counts.skipped) == expected
 
 
@@ -323,7 +325,7 @@ def test_counts_are_read_from_the_output(name):
     ],
 )
 def test_the_failed_ones_are_named_once(framework, output, names):
-    assert module_of("shell", "counts").read(framework, output).failures == names
+    assert module_of("shell", "counts").read_counts(framework, output).failures == names
 
 
 # --- by another tool -------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import pytest
 
 from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.errors import ToolError
-from tui_agent.protocol.effects import Internal
+from tui_agent.protocol.effects import InternalEffect
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 
 
@@ -98,5 +98,5 @@ async def test_the_list_can_be_emptied(bench):
 
 
 def test_todos_touch_only_the_session(bench):
-    assert bench.effects("write_todos", todos=[]) == (Internal(what="todos"),)
-    assert bench.effects("read_todos") == (Internal(what="todos"),)
+    assert bench.effects("write_todos", todos=[]) == (InternalEffect(subject="todos"),)
+    assert bench.effects("read_todos") == (InternalEffect(subject="todos"),)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.protocol.display import DiffBlock
-from tui_agent.protocol.effects import Writes
+from tui_agent.protocol.effects import WriteEffect
 from tui_agent.protocol.events.files import FileChanged
 
 CODE = "def f(a):\n    x = 1\n    return a\n\n\ndef g(a):\n    x = 1\n    return a + x\n"
@@ -269,9 +269,9 @@ async def test_the_preview_is_the_diff_bound_to_the_bytes_before_and_after(bench
 
 
 async def test_changes_declare_exactly_their_path(bench):
-    assert bench.effects("edit_file", path="a", old_text="x", new_text="y") == (Writes(path="a"),)
-    assert bench.effects("write_file", path="a", content="x") == (Writes(path="a", creates=True),)
-    assert bench.effects("write_file", path="a", content="x", overwrite=True) == (Writes(path="a"),)
+    assert bench.effects("edit_file", path="a", old_text="x", new_text="y") == (WriteEffect(path="a"),)
+    assert bench.effects("write_file", path="a", content="x") == (WriteEffect(path="a", creates=True),)
+    assert bench.effects("write_file", path="a", content="x", overwrite=True) == (WriteEffect(path="a"),)
     assert not bench.tools["edit_file"].spec.parallel_safe
 
 
@@ -283,8 +283,8 @@ def test_an_edit_changes_nothing_but_its_place(data: bytes, new: str):
         return
     assert content.encode(decoded, decoded.text) == data
     middle = decoded.text[len(decoded.text) // 3 : len(decoded.text) // 2]
-    places = edit.find(decoded.text, middle) if middle else []
+    places = edit.find_matches(decoded.text, middle) if middle else []
     if len(places) == 1 and "\r" not in decoded.text:
         place = places[0]
-        edited = edit.replaced(decoded.text, places, new)
+        edited = edit.replace_matches(decoded.text, places, new)
         assert edited == decoded.text[: place.start] + new + decoded.text[place.end :]

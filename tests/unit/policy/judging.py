@@ -2,7 +2,7 @@
 
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.settings import PolicyName
 
 WORKSPACE = "/home/ada/timesheet"
@@ -11,7 +11,7 @@ WORKSPACE = "/home/ada/timesheet"
 def decide(script: str, policy: PolicyName = "ask") -> Decision:
     """The policy's decision about a command line."""
     facts = PolicyFacts(WORKSPACE, policy)
-    return RulePolicy().decide("run_command", (Runs(script=script),), facts)
+    return RulePolicy().decide("run_command", (RunEffect(script=script),), facts)
 
 
 def verdict(script: str) -> str:
@@ -26,5 +26,7 @@ def classes(script: str) -> tuple[str, ...]:
 
 def confined(script: str, policy: PolicyName = "accept-edits") -> Decision:
     """The policy's decision about a command line that a sandbox bounds."""
-    facts = PolicyFacts(WORKSPACE, policy, sandboxed=True, own_files=frozenset({"/tmp/out", "/tmp/out.log"}))
-    return RulePolicy().decide("run_command", (Runs(script=script),), facts)
+    facts = PolicyFacts(
+        WORKSPACE, policy, sandboxed=True, private_temp_paths=frozenset({"/tmp/out", "/tmp/out.log"})
+    )
+    return RulePolicy().decide("run_command", (RunEffect(script=script),), facts)

@@ -4,13 +4,15 @@ from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, decide
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.settings import PolicyName
 
 
 def decide_with(rule: str, script: str, policy: PolicyName = "ask") -> Decision:
     """The decision about a command line where the user has one rule."""
-    return RulePolicy([rule]).decide("run_command", (Runs(script=script),), PolicyFacts(WORKSPACE, policy))
+    return RulePolicy([rule]).decide(
+        "run_command", (RunEffect(script=script),), PolicyFacts(WORKSPACE, policy)
+    )
 
 
 @rows(

@@ -8,7 +8,7 @@ from tests.unit.policy.test_deny_rules_on_commands import verdict as verdict_wit
 from tests.unit.policy.test_deny_rules_on_commands import verdicts
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 
 @rows("script", ["if", "'", "ls (", "false && f() { ls; }; f", "ls\u202e", ""])
@@ -58,7 +58,7 @@ def test_the_class_of_a_command_inside_is_the_class_of_the_line(script: str, exp
 def test_the_folder_that_it_is_started_in_counts() -> None:
     def decide_in(script: str, cwd: str) -> str:
         facts = PolicyFacts(WORKSPACE, "ask")
-        return RulePolicy().decide("run_command", (Runs(script=script, cwd=cwd),), facts).verdict
+        return RulePolicy().decide("run_command", (RunEffect(script=script, cwd=cwd),), facts).verdict
 
     assert decide_in("cat ../a.py", "src") == "allow"
     assert decide_in("cat ../../a.py", "src") == "ask"
@@ -67,8 +67,8 @@ def test_the_folder_that_it_is_started_in_counts() -> None:
 
 
 def test_links_are_followed_for_files_on_a_command_line() -> None:
-    effects = (Runs(script="cat link/passwd && ls sub"),)
-    assert {"link/passwd", "sub"} <= set(RulePolicy().paths(effects, ()))
+    effects = (RunEffect(script="cat link/passwd && ls sub"),)
+    assert {"link/passwd", "sub"} <= set(RulePolicy().decision_paths(effects, ()))
     facts = PolicyFacts(WORKSPACE, "ask", {"link/passwd": "/etc/passwd"})
     assert RulePolicy().decide("run_command", effects, facts).verdict == "ask"
 
@@ -85,7 +85,7 @@ def test_links_are_followed_for_files_on_a_command_line() -> None:
 )
 def test_words_without_a_shell_are_taken_as_they_are(words: tuple[str, ...], expected: str) -> None:
     facts = PolicyFacts(WORKSPACE, "ask")
-    assert RulePolicy().decide("run_command", (Runs(argv=words),), facts).verdict == expected
+    assert RulePolicy().decide("run_command", (RunEffect(argv=words),), facts).verdict == expected
 
 
 @rows(
@@ -163,8 +163,8 @@ def test_no_character_ends_the_program(head: str, char: str) -> None:
 
 
 def test_words_outside_ascii_are_read_as_they_stand() -> None:
-    effects = (Runs(script="cat 'größe 😀.txt' naïve.md > ergebnis_ü"),)
-    assert {"größe 😀.txt", "naïve.md", "ergebnis_ü"} <= set(RulePolicy().paths(effects, ()))
+    effects = (RunEffect(script="cat 'größe 😀.txt' naïve.md > ergebnis_ü"),)
+    assert {"größe 😀.txt", "naïve.md", "ergebnis_ü"} <= set(RulePolicy().decision_paths(effects, ()))
     assert verdict("cat größe.txt") == "allow"
 
 

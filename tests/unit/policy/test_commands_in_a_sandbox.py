@@ -7,7 +7,7 @@ from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, confined, decide, verdict
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 DELETED_BY_OTHERS = [line.text for line in read_corpus("attacks") if line.class_name == "taking-by-others"]
 WORK = """
@@ -326,7 +326,7 @@ def test_rules_against_removing_and_writing_count_for_what_is_moved() -> None:
     policy = RulePolicy(["deny edit src/keep/**", "ask remove docs/**"])
     facts = PolicyFacts(WORKSPACE, "accept-edits", sandboxed=True)
     lines = ("mv src/keep/a b", "mv src old", "mv docs/a b", "mv a b")
-    verdicts = [policy.decide("run_command", (Runs(script=line),), facts).verdict for line in lines]
+    verdicts = [policy.decide("run_command", (RunEffect(script=line),), facts).verdict for line in lines]
     assert verdicts == ["deny", "deny", "ask", "allow"]
 
 
@@ -334,10 +334,10 @@ def test_rules_hold_for_scripts_that_the_line_writes_and_for_variables_in_front(
     script = "echo 'git push' > x.sh && sh x.sh"
     facts = PolicyFacts(WORKSPACE, "bypass")
     policy = RulePolicy(["deny run git push *"])
-    assert policy.decide("run_command", (Runs(script=script),), facts).verdict == "deny"
+    assert policy.decide("run_command", (RunEffect(script=script),), facts).verdict == "deny"
     facts = PolicyFacts(WORKSPACE, "ask")
     policy = RulePolicy(["allow run pytest *"])
-    assert policy.decide("run_command", (Runs(script="PYTHONPATH=x pytest"),), facts).verdict == "ask"
+    assert policy.decide("run_command", (RunEffect(script="PYTHONPATH=x pytest"),), facts).verdict == "ask"
 
 
 @pytest.mark.parametrize("line", ["cat /tmp/.env", "cat /tmp/id_rsa"])

@@ -8,7 +8,7 @@ from tests.corpora.lines import read_corpus
 from tests.corpora.workspaces import HARMLESS_CLASSES, HARMLESS_LINES, clean_facts, hostile_facts
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.settings import PolicyName
 
 PROFILES: tuple[PolicyName, ...] = ("plan", "ask", "accept-edits", "bypass")
@@ -34,7 +34,7 @@ def list_lines(corpus: str, verdict: str, facts: PolicyFacts) -> list[str]:
         f"{corpus}.txt:{line.number} {line.class_name} {'' if corpus.endswith('held_out') else line.text!r}"
         for line in read_corpus(corpus)
         if line.class_name not in HARMLESS_CLASSES and line.text not in HARMLESS_LINES
-        if policy.decide("run_command", (Runs(script=line.text),), facts).verdict == verdict
+        if policy.decide("run_command", (RunEffect(script=line.text),), facts).verdict == verdict
     ]
 
 
@@ -58,7 +58,9 @@ def test_no_misused_program_runs_unasked_inside_another_command(form: str) -> No
     whole = [form.format(line=line, quoted=shlex.quote(line)) for line in lines if line not in HARMLESS_LINES]
     assert len(whole) > 400
     assert [
-        line for line in whole if policy.decide("run_command", (Runs(script=line),), facts).verdict == "allow"
+        line
+        for line in whole
+        if policy.decide("run_command", (RunEffect(script=line),), facts).verdict == "allow"
     ] == []
 
 

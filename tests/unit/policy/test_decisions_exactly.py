@@ -7,7 +7,7 @@ from tui_agent.policy.decision.finding import Finding, strongest
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import WorkspaceLink
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
+from tui_agent.protocol.effects import Effect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.settings import PolicyName
 
 WORKSPACE = "/home/ada/timesheet"
@@ -106,7 +106,7 @@ RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
 def test_verdict_rule_reason_and_risk_of_a_command(
     script: str, policy: PolicyName, wanted: tuple[str, str, str, str, bool]
 ) -> None:
-    assert row_of(decide((Runs(script=script),), policy=policy)) == wanted
+    assert row_of(decide((RunEffect(script=script),), policy=policy)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -126,19 +126,19 @@ def test_verdict_rule_reason_and_risk_of_a_command(
 def test_rule_and_reason_where_a_rule_is_about_a_command(
     script: str, rule: str, rule_id: str, reason: str
 ) -> None:
-    found = decide((Runs(script=script),), rule)
+    found = decide((RunEffect(script=script),), rule)
     assert (found.rule_id, found.reason) == (rule_id, reason)
 
 
 def test_a_rule_allows_nothing_in_a_profile_that_hears_none() -> None:
     for rule in ("allow exact make a", "allow run make *", "allow tool some_tool"):
-        assert decide((Runs(script="make a"),), rule, policy="plan").rule_id == "plan.commands"
+        assert decide((RunEffect(script="make a"),), rule, policy="plan").rule_id == "plan.commands"
     assert decide((), "allow tool some_tool").verdict == "allow"
     assert decide((), "allow tool some_tool", policy="plan").verdict != "allow"
 
 
 def test_a_call_with_words_and_a_script_is_never_allowed() -> None:
-    both = (Runs(argv=("ls",), script="ls"),)
+    both = (RunEffect(argv=("ls",), script="ls"),)
     found = decide(both)
     assert (found.verdict, found.reason) == (
         "ask",
@@ -148,12 +148,12 @@ def test_a_call_with_words_and_a_script_is_never_allowed() -> None:
 
 
 def test_a_command_that_starts_outside_is_asked_about_as_a_read() -> None:
-    assert row_of(decide((Runs(script="ls", cwd="/opt"),)))[:3] == (
+    assert row_of(decide((RunEffect(script="ls", cwd="/opt"),)))[:3] == (
         "ask",
         "ask.reads-outside",
         "/opt is outside this workspace",
     )
-    assert decide((Runs(script="ls", cwd="sub"),)).verdict == "allow"
+    assert decide((RunEffect(script="ls", cwd="sub"),)).verdict == "allow"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_command_that_starts_outside_is_asked_about_as_a_read() -> None:
 def test_a_line_that_cannot_be_read_whole_is_denied_where_rules_deny(
     rules: tuple[str, ...], rule_id: str, offered: list[str]
 ) -> None:
-    found = decide((Runs(script="make " + "a" * 1_000_000),), *rules, policy="bypass")
+    found = decide((RunEffect(script="make " + "a" * 1_000_000),), *rules, policy="bypass")
     assert (found.rule_id, found.verdict) == (rule_id, "ask" if offered else "deny")
     assert [choice.reach for choice in found.choices if choice.offered] == offered
 
@@ -185,19 +185,19 @@ SANDBOXED = [
 
 @pytest.mark.parametrize(("script", "verdict"), SANDBOXED)
 def test_a_sandbox_lets_commands_run_that_it_bounds(script: str, verdict: str) -> None:
-    runs = (Runs(script=script),)
+    runs = (RunEffect(script=script),)
     assert decide(runs, policy="accept-edits", sandboxed=True).verdict == verdict
     assert decide(runs, policy="accept-edits").verdict == "ask"
 
 
 BY_PROFILE: list[tuple[tuple[Effect, ...], tuple[str, ...], bool]] = [
-    ((Writes(path="a"),), (), True),
-    ((Connects(host="e.org"),), (), True),
-    ((Runs(script="make a"),), (), True),
-    ((Writes(path="a"), Reads(path="b")), (), True),
-    ((Runs(script="make .env"),), (), False),
+    ((WriteEffect(path="a"),), (), True),
+    ((NetworkEffect(host="e.org"),), (), True),
+    ((RunEffect(script="make a"),), (), True),
+    ((WriteEffect(path="a"), ReadEffect(path="b")), (), True),
+    ((RunEffect(script="make .env"),), (), False),
     *(
-        ((Runs(script=script),), (), False)
+        ((RunEffect(script=script),), (), False)
         for script in (
             'eval "$X"',
             'bash -c "$(cat f)"',
@@ -214,9 +214,9 @@ BY_PROFILE: list[tuple[tuple[Effect, ...], tuple[str, ...], bool]] = [
             "docker run -v /:/h e",
         )
     ),
-    ((Writes(path="a"), Reads(path="/opt/x")), (), False),
-    ((Writes(path="a"),), ("ask edit a",), False),
-    ((Writes(path="a"), Reads(path="b")), ("ask read b",), False),
+    ((WriteEffect(path="a"), ReadEffect(path="/opt/x")), (), False),
+    ((WriteEffect(path="a"),), ("ask edit a",), False),
+    ((WriteEffect(path="a"), ReadEffect(path="b")), ("ask read b",), False),
     ((), (), False),
 ]
 
@@ -230,7 +230,7 @@ def test_a_decision_is_by_profile_where_nothing_else_is_against_it(
 
 
 def test_a_tool_that_is_not_among_those_allowed_is_denied_and_another_is_judged() -> None:
-    effects = (Reads(path="a"),)
+    effects = (ReadEffect(path="a"),)
     assert row_of(decide(effects, allowed_tools=frozenset({"other"}))) == (
         "deny",
         "tools.not-allowed",
@@ -242,7 +242,7 @@ def test_a_tool_that_is_not_among_those_allowed_is_denied_and_another_is_judged(
 
 
 def test_a_question_without_anyone_there_is_a_no_with_its_reason() -> None:
-    found = decide((Writes(path="a"),), interactive=False)
+    found = decide((WriteEffect(path="a"),), interactive=False)
     assert row_of(found) == (
         "deny",
         "ask.writes",
@@ -250,38 +250,42 @@ def test_a_question_without_anyone_there_is_a_no_with_its_reason() -> None:
         "",
         False,
     )
-    assert found.unanswered
-    assert decide((Reads(path="a"),), interactive=False).verdict == "allow"
-    never = decide((Reads(path="a"),), "ask read a", policy="read-only-delegate")
-    assert (never.verdict, never.unanswered) == ("deny", False)
+    assert found.nobody_to_ask
+    assert decide((ReadEffect(path="a"),), interactive=False).verdict == "allow"
+    never = decide((ReadEffect(path="a"),), "ask read a", policy="read-only-delegate")
+    assert (never.verdict, never.nobody_to_ask) == ("deny", False)
     assert never.reason == "the rule `ask read a` says so, and a delegate that only reads asks nothing"
 
 
 def test_network_is_asked_about_denied_or_not_understood() -> None:
-    assert row_of(decide((Connects(host="e.org"),)))[:3] == (
+    assert row_of(decide((NetworkEffect(host="e.org"),)))[:3] == (
         "ask",
         "ask.network",
         f"{WANTS} for network access",
     )
-    assert row_of(decide((Connects(host="e.org"),), policy="plan"))[:3] == (
+    assert row_of(decide((NetworkEffect(host="e.org"),), policy="plan"))[:3] == (
         "deny",
         "plan.network",
         "policy plan allows no network",
     )
     long = "e .org" + "x" * 100
-    assert row_of(decide((Connects(host=long),)))[1:3] == (
+    assert row_of(decide((NetworkEffect(host=long),)))[1:3] == (
         "guard.host",
         f"it is not certain which host {long[:80]!r} names",
     )
-    assert decide((Connects(host="e.org"),), "deny connect e.org").rule_id == "rule: deny connect e.org"
-    assert decide((Connects(host="e.org"),), "allow connect e.org").verdict == "allow"
+    assert decide((NetworkEffect(host="e.org"),), "deny connect e.org").rule_id == "rule: deny connect e.org"
+    assert decide((NetworkEffect(host="e.org"),), "allow connect e.org").verdict == "allow"
 
 
 def test_paths_of_rules_are_looked_up_only_where_there_is_an_effect() -> None:
     policy = RulePolicy(["deny read keys/x"])
-    assert policy.paths((), ()) == ()
-    assert set(policy.paths((Reads(path="a"),), ())) >= {"a", "keys/x"}
-    assert set(policy.paths((Reads(path="a"),), ("deny read other",))) >= {"a", "keys/x", "other"}
+    assert policy.decision_paths((), ()) == ()
+    assert set(policy.decision_paths((ReadEffect(path="a"),), ())) >= {"a", "keys/x"}
+    assert set(policy.decision_paths((ReadEffect(path="a"),), ("deny read other",))) >= {
+        "a",
+        "keys/x",
+        "other",
+    }
 
 
 def test_the_strongest_finding_is_the_one_that_denies_then_warns_then_is_somebodys_rule() -> None:
@@ -303,14 +307,16 @@ def test_the_strongest_finding_is_the_one_that_denies_then_warns_then_is_somebod
 
 
 def test_only_a_command_that_a_sandbox_bounds_is_sealed_and_only_a_doubtful_one_may_be_tried() -> None:
-    confined = decide((Runs(script="make a"),), policy="accept-edits", sandboxed=True)
-    assert (confined.verdict, confined.sealed) == ("allow", True)
-    assert not decide((Runs(script="make a"),), policy="bypass", sandboxed=True).sealed
+    confined = decide((RunEffect(script="make a"),), policy="accept-edits", sandboxed=True)
+    assert (confined.verdict, confined.repository_read_only) == ("allow", True)
+    assert not decide((RunEffect(script="make a"),), policy="bypass", sandboxed=True).repository_read_only
     own = frozenset({"ls"})
-    shadowed = decide((Runs(script="ls a"),), policy="accept-edits", sandboxed=True, own_programs=own)
-    assert (shadowed.verdict, shadowed.sealed) == ("allow", True)
+    shadowed = decide(
+        (RunEffect(script="ls a"),), policy="accept-edits", sandboxed=True, workspace_programs=own
+    )
+    assert (shadowed.verdict, shadowed.repository_read_only) == ("allow", True)
     doubtful = {
-        script: decide((Runs(script=script),), sandboxed=True).may_try
+        script: decide((RunEffect(script=script),), sandboxed=True).can_try_in_sandbox
         for script in ("ls \\\n a", "foo", "rm a")
     }
     assert doubtful == {"ls \\\n a": True, "foo": True, "rm a": False}
@@ -331,8 +337,8 @@ def test_only_a_command_that_a_sandbox_bounds_is_sealed_and_only_a_doubtful_one_
 def test_a_doubtful_command_may_also_be_tried_where_no_one_is_there_to_answer(
     script: str, rules: tuple[str, ...], facts: dict[str, object], may_try: bool
 ) -> None:
-    found = decide((Runs(script=script),), *rules, **{"sandboxed": True, "interactive": False, **facts})  # type: ignore[arg-type]
-    assert (found.verdict, found.may_try) == ("deny", may_try)
+    found = decide((RunEffect(script=script),), *rules, **{"sandboxed": True, "interactive": False, **facts})  # type: ignore[arg-type]
+    assert (found.verdict, found.can_try_in_sandbox) == ("deny", may_try)
 
 
 @rows(
@@ -352,36 +358,36 @@ def test_files_outside_and_guarded_files_are_judged_by_rule_and_profile(
     verdict: str,
     rule_id: str,
 ) -> None:
-    found = decide((Runs(script=script),), *rules, policy=policy, **facts)
+    found = decide((RunEffect(script=script),), *rules, policy=policy, **facts)
     assert (found.verdict, found.rule_id) == (verdict, rule_id)
 
 
 def test_programs_are_looked_for_in_path_but_for_those_of_the_shell() -> None:
-    assert RulePolicy().programs((Runs(script="cd x; ls; git-push; ./run"),)) == ("ls", "git")
+    assert RulePolicy().started_programs((RunEffect(script="cd x; ls; git-push; ./run"),)) == ("ls", "git")
 
 
 def test_the_facts_that_are_looked_up_are_named_before_a_decision() -> None:
     policy = RulePolicy()
-    runs = Runs(script="cd src && git log; make $X", cwd="web")
-    assert policy.git_folders((runs, Reads(path="a"))) == ("web/src",)
-    assert policy.programs((runs,)) == ("git", "make")
-    assert "" not in policy.paths((Runs(script="cat $X a"),), ())
-    assert policy.paths((Runs(script="mv a b"),), ())[-1] == "~"
+    runs = RunEffect(script="cd src && git log; make $X", cwd="web")
+    assert policy.git_folders((runs, ReadEffect(path="a"))) == ("web/src",)
+    assert policy.started_programs((runs,)) == ("git", "make")
+    assert "" not in policy.decision_paths((RunEffect(script="cat $X a"),), ())
+    assert policy.decision_paths((RunEffect(script="mv a b"),), ())[-1] == "~"
 
 
 def test_a_file_is_moved_from_outside_only_after_one_yes_to_all_of_it() -> None:
-    found = decide((Runs(script="mv /home/b/a c"),), "ask read /home/b/**", policy="accept-edits")
+    found = decide((RunEffect(script="mv /home/b/a c"),), "ask read /home/b/**", policy="accept-edits")
     assert (found.verdict, found.rule_id) == ("ask", "rule: ask read /home/b/**")
-    asked = decide((Runs(script="mv /home/b/a c"),), policy="accept-edits")
+    asked = decide((RunEffect(script="mv /home/b/a c"),), policy="accept-edits")
     assert (asked.verdict, asked.reason) == ("ask", "/home/b/a is outside this workspace")
 
 
 @rows(
     "effect, reason",
     [
-        (Runs(script="rm -rf ."), "it would delete all of ."),
-        (Runs(script="mv /home/ada /tmp/x"), "it would move all of /home/ada"),
-        (Runs(script="chmod -R 0 /home"), "it would change all of /home"),
+        (RunEffect(script="rm -rf ."), "it would delete all of ."),
+        (RunEffect(script="mv /home/ada /tmp/x"), "it would move all of /home/ada"),
+        (RunEffect(script="chmod -R 0 /home"), "it would change all of /home"),
     ],
 )
 def test_ruin_is_refused_in_the_words_of_what_would_happen(effect: Effect, reason: str) -> None:
@@ -397,7 +403,7 @@ def test_ruin_is_refused_in_the_words_of_what_would_happen(effect: Effect, reaso
     ],
 )
 def test_a_folder_that_nobody_looked_into_is_named(unscanned: tuple[str, ...], reason: str) -> None:
-    found = decide((Runs(script="grep -r x ."),), unscanned=unscanned)
+    found = decide((RunEffect(script="grep -r x ."),), unscanned=unscanned)
     assert (found.verdict, found.reason) == ("ask", reason)
 
 
@@ -408,16 +414,16 @@ def test_a_folder_that_nobody_looked_into_is_named(unscanned: tuple[str, ...], r
 def test_an_exact_rule_names_the_folder_of_the_call(cwd: str, rule: str) -> None:
     for other in ("", ".", "sub"):
         same = (other == "sub") == (cwd == "sub")
-        assert (decide((Runs(script="make a", cwd=other),), rule).verdict == "allow") is same
+        assert (decide((RunEffect(script="make a", cwd=other),), rule).verdict == "allow") is same
 
 
 def test_a_link_out_of_the_workspace_is_warned_of() -> None:
-    found = decide((Runs(script="cat docs/*"),), links=(WorkspaceLink("docs/out", "/opt/x"),))
+    found = decide((RunEffect(script="cat docs/*"),), links=(WorkspaceLink("docs/out", "/opt/x"),))
     why = "docs/out is a link to /opt/x, outside this workspace"
     assert row_of(found) == ("ask", "guard.link", why, "It may read files that it does not name.", True)
 
 
 def test_the_files_that_commands_write_and_touch_are_named() -> None:
-    runs = (Runs(script="cat a > b; ls c", cwd="sub"), Reads(path="d"))
-    assert RulePolicy().written(runs) == ("sub/b",)
-    assert set(RulePolicy().touched(runs)) == {"sub/a", "sub/b"}
+    runs = (RunEffect(script="cat a > b; ls c", cwd="sub"), ReadEffect(path="d"))
+    assert RulePolicy().written_paths(runs) == ("sub/b",)
+    assert set(RulePolicy().touched_paths(runs)) == {"sub/a", "sub/b"}

@@ -6,7 +6,7 @@ from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Connects, Effect, Runs, Writes
+from tui_agent.protocol.effects import Effect, NetworkEffect, RunEffect, WriteEffect
 from tui_agent.protocol.settings import PolicyName
 
 PROFILES: tuple[tuple[PolicyName, bool], ...] = (
@@ -23,7 +23,7 @@ def judge(effect: Effect, *rules: str, policy: PolicyName = "bypass", sandboxed:
 
 
 def verdict(script: str, *rules: str, policy: PolicyName = "bypass", sandboxed: bool = False) -> str:
-    return judge(Runs(script=script), *rules, policy=policy, sandboxed=sandboxed).verdict
+    return judge(RunEffect(script=script), *rules, policy=policy, sandboxed=sandboxed).verdict
 
 
 def verdicts(script: str, *rules: str) -> set[str]:
@@ -112,14 +112,14 @@ def test_a_word_that_is_not_known_may_be_none_or_several() -> None:
 
 
 def test_asking_wins_over_allowing_exactly_this_and_no_rule_is_offered_then() -> None:
-    found = judge(Runs(script="pytest"), "allow exact pytest", "ask run pytest *", policy="ask")
+    found = judge(RunEffect(script="pytest"), "allow exact pytest", "ask run pytest *", policy="ask")
     assert found.verdict == "ask"
     assert [choice.offered for choice in found.choices] == [True, False, False]
-    assert found.choices[2].why == "not offered: a rule asks about this each time"
+    assert found.choices[2].unavailable_reason == "not offered: a rule asks about this each time"
 
 
 def test_the_reason_names_the_rule() -> None:
-    found = judge(Runs(script="pytest"), "ask run pytest *", policy="ask")
+    found = judge(RunEffect(script="pytest"), "ask run pytest *", policy="ask")
     assert (found.rule_id, found.reason) == ("rule: ask run pytest *", "the rule `ask run pytest *` says so")
 
 
@@ -144,7 +144,7 @@ def test_a_rule_against_a_host_holds_wherever_it_stands_in_a_command(script: str
 def test_a_command_whose_host_is_not_certain_is_asked_about() -> None:
     rule = "deny connect evil.example"
     assert verdict("exec 3<>/dev/tcp/evil.example/80", rule) == "deny"
-    assert judge(Runs(script="git fetch"), rule).rule_id == "rules.host"
+    assert judge(RunEffect(script="git fetch"), rule).rule_id == "rules.host"
     assert verdict("curl $URL", rule) == "ask"
     assert verdict("git fetch", "deny connect *") == "deny"
     assert verdict("curl good.org", rule) == "allow"
@@ -154,25 +154,25 @@ def test_a_command_whose_host_is_not_certain_is_asked_about() -> None:
 
 
 def test_a_tool_that_connects_follows_rules_for_hosts() -> None:
-    host, rule = Connects(host="docs.example.org"), "allow connect *.example.org"
+    host, rule = NetworkEffect(host="docs.example.org"), "allow connect *.example.org"
     assert judge(host, rule, policy="ask").verdict == "allow"
     assert judge(host, rule, policy="plan").verdict == "deny"
-    assert judge(Connects(host="127.1"), "deny connect 127.0.0.0/8").verdict == "deny"
+    assert judge(NetworkEffect(host="127.1"), "deny connect 127.0.0.0/8").verdict == "deny"
     for name in ("user@example.org", "example.org\0.evil.example", "", "a b"):
-        found = judge(Connects(host=name), "allow connect example.org")
+        found = judge(NetworkEffect(host=name), "allow connect example.org")
         assert (found.verdict, found.rule_id) == ("deny", "guard.host"), name
 
 
 @pytest.mark.parametrize(
     ("effect", "policy", "expected"),
     [
-        (Connects(host="example.org"), "ask", "allow"),
-        (Writes(path="a"), "ask", "allow"),
-        (Writes(path="a"), "plan", "deny"),
-        (Writes(path="/srv/ada/a"), "ask", "deny"),
-        (Writes(path="/home/ada/b"), "ask", "ask"),
-        (Writes(path="a", removes=True), "ask", "ask"),
-        (Runs(script="make"), "ask", "ask"),
+        (NetworkEffect(host="example.org"), "ask", "allow"),
+        (WriteEffect(path="a"), "ask", "allow"),
+        (WriteEffect(path="a"), "plan", "deny"),
+        (WriteEffect(path="/srv/ada/a"), "ask", "deny"),
+        (WriteEffect(path="/home/ada/b"), "ask", "ask"),
+        (WriteEffect(path="a", removes=True), "ask", "ask"),
+        (RunEffect(script="make"), "ask", "ask"),
     ],
 )
 def test_a_rule_for_a_tool_allows_edits_and_connections_alone(
@@ -182,7 +182,7 @@ def test_a_rule_for_a_tool_allows_edits_and_connections_alone(
 
 
 def test_a_rule_for_a_tool_lifts_no_rule_that_denies_and_no_other_tool() -> None:
-    host = Connects(host="example.org")
+    host = NetworkEffect(host="example.org")
     assert judge(host, "allow tool fetch", "deny connect example.org", policy="ask").verdict == "deny"
     facts = PolicyFacts(WORKSPACE, "ask")
     assert RulePolicy(["allow tool fetch"]).decide("fetch", (), facts).verdict == "allow"

@@ -4,7 +4,7 @@ from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
+from tui_agent.protocol.effects import Effect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.settings import PolicyName
 
 PRIVATE = "deny read private/**"
@@ -26,7 +26,7 @@ def judge(
 ) -> Decision:
     """Decide about an effect or a command line. `links` are paths with the files that they really are."""
     facts = PolicyFacts(WORKSPACE, policy, links or {}, sandboxed=sandboxed)
-    call = Runs(script=effect, cwd=cwd) if isinstance(effect, str) else effect
+    call = RunEffect(script=effect, cwd=cwd) if isinstance(effect, str) else effect
     return RulePolicy(rules).decide("some_tool", (call,), facts)
 
 
@@ -49,33 +49,33 @@ def verdicts(script: str, *rules: str) -> set[str]:
 
 @rows("path", ["private/x", "PRIVATE/x", "Private/X", f"{WORKSPACE}/pRivate/x", "./a/../private/x"])
 def test_a_rule_against_a_file_holds_whatever_the_letter_case(path: str) -> None:
-    assert verdict(Reads(path=path), PRIVATE) == "deny"
-    assert verdict(Runs(argv=("cat", path)), PRIVATE) == "deny"
-    assert verdict(Writes(path=path), "deny edit private/**") == "deny"
+    assert verdict(ReadEffect(path=path), PRIVATE) == "deny"
+    assert verdict(RunEffect(argv=("cat", path)), PRIVATE) == "deny"
+    assert verdict(WriteEffect(path=path), "deny edit private/**") == "deny"
 
 
 def test_an_accent_may_be_written_in_two_ways() -> None:
-    assert verdict(Reads(path="re\u0301sume\u0301.txt"), "deny read r\u00e9sum\u00e9.txt") == "deny"
+    assert verdict(ReadEffect(path="re\u0301sume\u0301.txt"), "deny read r\u00e9sum\u00e9.txt") == "deny"
 
 
 def test_a_rule_that_allows_means_the_letters_as_they_are() -> None:
-    assert verdict(Writes(path="Src/a"), "allow edit src/**", policy="ask") == "ask"
-    assert verdict(Writes(path="src/a"), "allow edit src/**", policy="ask") == "allow"
+    assert verdict(WriteEffect(path="Src/a"), "allow edit src/**", policy="ask") == "ask"
+    assert verdict(WriteEffect(path="src/a"), "allow edit src/**", policy="ask") == "allow"
 
 
 def test_a_rule_holds_for_the_given_name_and_for_the_real_file() -> None:
-    assert verdict(Reads(path="notes"), PRIVATE, links={"notes": f"{WORKSPACE}/private/notes"}) == "deny"
-    assert verdict(Reads(path="private/notes"), PRIVATE, links={"private/notes": "/srv/notes"}) == "deny"
+    assert verdict(ReadEffect(path="notes"), PRIVATE, links={"notes": f"{WORKSPACE}/private/notes"}) == "deny"
+    assert verdict(ReadEffect(path="private/notes"), PRIVATE, links={"private/notes": "/srv/notes"}) == "deny"
     assert verdict("cat notes", PRIVATE, links={"notes": f"{WORKSPACE}/private/notes"}) == "deny"
 
 
 def test_a_rule_on_a_link_holds_for_where_it_leads() -> None:
-    assert verdict(Reads(path="real/x"), PRIVATE, links={"private": f"{WORKSPACE}/real"}) == "deny"
+    assert verdict(ReadEffect(path="real/x"), PRIVATE, links={"private": f"{WORKSPACE}/real"}) == "deny"
     assert verdict("cat rea*/a", PRIVATE, links={"private": f"{WORKSPACE}/real"}) == "deny"
-    assert verdict(Reads(path="/srv/x"), PRIVATE, links={"private": "/srv"}) == "deny"
-    assert verdict(Reads(path="real/x"), PRIVATE) == "allow"
+    assert verdict(ReadEffect(path="/srv/x"), PRIVATE, links={"private": "/srv"}) == "deny"
+    assert verdict(ReadEffect(path="real/x"), PRIVATE) == "allow"
     policy = RulePolicy([PRIVATE, "allow read /opt/x/**", "deny edit **/*.lock"])
-    assert policy.paths((Reads(path="a"),), ()) == ("a", "private")
+    assert policy.decision_paths((ReadEffect(path="a"),), ()) == ("a", "private")
 
 
 def test_a_pattern_behind_a_link_counts_as_where_it_leads() -> None:
@@ -228,8 +228,8 @@ def test_patterns_count_from_the_folder_of_the_call() -> None:
 def test_a_workspace_whose_name_reads_like_a_pattern_is_none() -> None:
     facts = PolicyFacts("/srv/[a]*", "bypass")
     policy = RulePolicy([PRIVATE, "deny read /srv/a/y"])
-    assert policy.decide("run_command", (Runs(script="cat priv*/a"),), facts).verdict == "deny"
-    assert policy.decide("run_command", (Runs(script="cat y*"),), facts).verdict == "allow"
+    assert policy.decide("run_command", (RunEffect(script="cat priv*/a"),), facts).verdict == "deny"
+    assert policy.decide("run_command", (RunEffect(script="cat y*"),), facts).verdict == "allow"
 
 
 def test_patterns_that_could_be_compared_without_end_are_given_up() -> None:

@@ -7,7 +7,7 @@ from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.settings import PolicyName
 
 READ, EDIT, ANYWHERE = "deny read priv/**", "deny edit keep/**", "deny read **/.env*"
@@ -21,7 +21,7 @@ PROFILES: tuple[tuple[PolicyName, bool], ...] = (
 
 def judge(line: str, *rules: str, policy: PolicyName = "bypass", sandboxed: bool = False) -> Decision:
     facts = PolicyFacts(WORKSPACE, policy, sandboxed=sandboxed)
-    return RulePolicy(rules).decide("run_command", (Runs(script=line),), facts)
+    return RulePolicy(rules).decide("run_command", (RunEffect(script=line),), facts)
 
 
 def verdict(line: str, *rules: str) -> str:

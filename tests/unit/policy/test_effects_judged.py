@@ -5,7 +5,15 @@ import pytest
 from tests.stubs.rows import rows
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes, digest
+from tui_agent.protocol.effects import (
+    Effect,
+    InternalEffect,
+    NetworkEffect,
+    ReadEffect,
+    RunEffect,
+    WriteEffect,
+    digest_effects,
+)
 from tui_agent.protocol.settings import POLICIES, PolicyName
 
 WORKSPACE = "/home/ada/timesheet"
@@ -27,26 +35,26 @@ def verdicts(effect: Effect) -> list[str]:
 @rows(
     "effect, expected",
     [
-        (Internal(what="todos"), "allow allow allow allow"),
-        (Reads(path="src/a.py"), "allow allow allow allow"),
-        (Reads(path=".", deep=True), "allow allow allow allow"),
-        (Reads(path=f"{WORKSPACE}/src/a.py"), "allow allow allow allow"),
-        (Reads(path="/etc/hosts"), "deny ask ask allow"),
-        (Reads(path="../other/a.py"), "deny ask ask allow"),
-        (Reads(path="/home/ada/timesheet-old/a.py"), "deny ask ask allow"),
-        (Writes(path="src/a.py"), "deny ask allow allow"),
-        (Writes(path="new.py", creates=True), "deny ask allow allow"),
-        (Writes(path="src/a.py", removes=True), "deny ask ask allow"),
-        (Writes(path="../other/a.py"), "deny ask ask allow"),
-        (Writes(path="/tmp/x"), "deny ask ask allow"),
-        (Writes(path="/etc/hosts"), "deny deny deny deny"),
-        (Writes(path="/usr/bin/ls"), "deny deny deny deny"),
-        (Writes(path="/home/ada/.bashrc"), "deny deny deny deny"),
-        (Connects(host="example.org"), "deny ask ask allow"),
-        (Runs(argv=("ls", "-la")), "allow allow allow allow"),
-        (Runs(script="git status"), "allow allow allow allow"),
-        (Runs(script="pytest -q"), "deny ask ask allow"),
-        (Runs(), "deny ask ask ask"),
+        (InternalEffect(subject="todos"), "allow allow allow allow"),
+        (ReadEffect(path="src/a.py"), "allow allow allow allow"),
+        (ReadEffect(path=".", recursive=True), "allow allow allow allow"),
+        (ReadEffect(path=f"{WORKSPACE}/src/a.py"), "allow allow allow allow"),
+        (ReadEffect(path="/etc/hosts"), "deny ask ask allow"),
+        (ReadEffect(path="../other/a.py"), "deny ask ask allow"),
+        (ReadEffect(path="/home/ada/timesheet-old/a.py"), "deny ask ask allow"),
+        (WriteEffect(path="src/a.py"), "deny ask allow allow"),
+        (WriteEffect(path="new.py", creates=True), "deny ask allow allow"),
+        (WriteEffect(path="src/a.py", removes=True), "deny ask ask allow"),
+        (WriteEffect(path="../other/a.py"), "deny ask ask allow"),
+        (WriteEffect(path="/tmp/x"), "deny ask ask allow"),
+        (WriteEffect(path="/etc/hosts"), "deny deny deny deny"),
+        (WriteEffect(path="/usr/bin/ls"), "deny deny deny deny"),
+        (WriteEffect(path="/home/ada/.bashrc"), "deny deny deny deny"),
+        (NetworkEffect(host="example.org"), "deny ask ask allow"),
+        (RunEffect(argv=("ls", "-la")), "allow allow allow allow"),
+        (RunEffect(script="git status"), "allow allow allow allow"),
+        (RunEffect(script="pytest -q"), "deny ask ask allow"),
+        (RunEffect(), "deny ask ask ask"),
     ],
 )
 def test_each_profile_says(effect: Effect, expected: str) -> None:
@@ -72,15 +80,15 @@ def test_each_profile_says(effect: Effect, expected: str) -> None:
     ],
 )
 def test_secrets_are_neither_read_nor_written_in_any_profile(path: str) -> None:
-    assert set(verdicts(Reads(path=path))) == {"deny"}
-    assert set(verdicts(Writes(path=path))) == {"deny"}
+    assert set(verdicts(ReadEffect(path=path))) == {"deny"}
+    assert set(verdicts(WriteEffect(path=path))) == {"deny"}
 
 
 @pytest.mark.parametrize(
     "path", [".env.example", "id_ed25519.pub", "src/environment.py", "credentials/model.py"]
 )
 def test_look_alikes_are_no_secrets(path: str) -> None:
-    assert decide(Reads(path=path)).verdict == "allow"
+    assert decide(ReadEffect(path=path)).verdict == "allow"
 
 
 @pytest.mark.parametrize(
@@ -99,49 +107,50 @@ def test_look_alikes_are_no_secrets(path: str) -> None:
 def test_what_decides_what_runs_is_never_written(path: str) -> None:
     policy = RulePolicy(["allow edit **", f"allow edit {path}"], own=["/home/ada/.config/tui-agent"])
     for profile in POLICIES:
-        assert policy.decide("write_file", (Writes(path=path),), facts(profile)).verdict == "deny"
+        assert policy.decide("write_file", (WriteEffect(path=path),), facts(profile)).verdict == "deny"
 
 
 def test_a_fork_may_write_in_its_own_folder_below_its_session_and_nowhere_else_there() -> None:
     data = "/home/ada/.local/share/tui-agent/sessions"
     policy = RulePolicy(own=[data])
     own = PolicyFacts(f"{data}/ses_1/workspace", "accept-edits")
-    assert policy.decide("write_file", (Writes(path="a.py"),), own).verdict == "allow"
+    assert policy.decide("write_file", (WriteEffect(path="a.py"),), own).verdict == "allow"
     for path in ("../events.jsonl", f"{data}/ses_2/workspace/a.py", f"{data}/ses_1/lock"):
-        assert policy.decide("write_file", (Writes(path=path),), own).verdict == "deny"
+        assert policy.decide("write_file", (WriteEffect(path=path),), own).verdict == "deny"
     elsewhere = PolicyFacts(f"{data}/ses_1", "bypass")
-    assert policy.decide("write_file", (Writes(path="events.jsonl"),), elsewhere).verdict == "deny"
+    assert policy.decide("write_file", (WriteEffect(path="events.jsonl"),), elsewhere).verdict == "deny"
     outside = PolicyFacts("/srv/app", "bypass")
     assert (
-        policy.decide("write_file", (Writes(path=f"{data}/ses_1/workspace/a.py"),), outside).verdict == "deny"
+        policy.decide("write_file", (WriteEffect(path=f"{data}/ses_1/workspace/a.py"),), outside).verdict
+        == "deny"
     )
 
 
 def test_files_of_the_version_control_may_be_read() -> None:
-    assert decide(Reads(path=".git/HEAD")).verdict == "allow"
-    assert decide(Writes(path=".gitignore"), "accept-edits").verdict == "allow"
+    assert decide(ReadEffect(path=".git/HEAD")).verdict == "allow"
+    assert decide(WriteEffect(path=".gitignore"), "accept-edits").verdict == "allow"
 
 
 def test_the_file_behind_a_link_decides() -> None:
     link = {"notes.txt": "/home/ada/.ssh/id_rsa", "out": "/etc"}
-    assert decide(Reads(path="notes.txt"), resolved=link).verdict == "deny"
-    assert decide(Reads(path="out"), resolved=link).verdict == "ask"
-    assert decide(Writes(path="out"), "accept-edits", resolved=link).verdict == "deny"
+    assert decide(ReadEffect(path="notes.txt"), resolved=link).verdict == "deny"
+    assert decide(ReadEffect(path="out"), resolved=link).verdict == "ask"
+    assert decide(WriteEffect(path="out"), "accept-edits", resolved=link).verdict == "deny"
 
 
 def test_the_given_name_counts_as_well_as_the_file_behind_it() -> None:
-    assert decide(Reads(path=".env"), resolved={".env": f"{WORKSPACE}/plain.txt"}).verdict == "deny"
+    assert decide(ReadEffect(path=".env"), resolved={".env": f"{WORKSPACE}/plain.txt"}).verdict == "deny"
 
 
 def test_a_workspace_below_a_system_folder_is_still_a_workspace() -> None:
     there = PolicyFacts("/usr/src/app", "accept-edits")
-    assert RulePolicy().decide("edit_file", (Writes(path="a.py"),), there).verdict == "allow"
+    assert RulePolicy().decide("edit_file", (WriteEffect(path="a.py"),), there).verdict == "allow"
 
 
 def test_the_strongest_effect_decides() -> None:
-    effects = (Reads(path="a"), Writes(path="a"))
+    effects = (ReadEffect(path="a"), WriteEffect(path="a"))
     assert RulePolicy().decide("edit_file", effects, facts("ask")).verdict == "ask"
-    assert RulePolicy().decide("edit_file", (*effects, Reads(path=".env")), facts()).verdict == "deny"
+    assert RulePolicy().decide("edit_file", (*effects, ReadEffect(path=".env")), facts()).verdict == "deny"
 
 
 def test_no_effects_at_all_are_asked_about() -> None:
@@ -149,31 +158,31 @@ def test_no_effects_at_all_are_asked_about() -> None:
 
 
 def test_a_tool_outside_the_allowed_ones_is_denied() -> None:
-    found = decide(Reads(path="a"), "bypass", allowed_tools=frozenset({"grep"}))
+    found = decide(ReadEffect(path="a"), "bypass", allowed_tools=frozenset({"grep"}))
     assert (found.verdict, found.rule_id) == ("deny", "tools.not-allowed")
-    assert decide(Reads(path="a"), allowed_tools=frozenset({"some_tool"})).verdict == "allow"
+    assert decide(ReadEffect(path="a"), allowed_tools=frozenset({"some_tool"})).verdict == "allow"
 
 
 def test_without_anyone_to_ask_a_question_is_a_no() -> None:
-    found = decide(Writes(path="a.py"), interactive=False)
+    found = decide(WriteEffect(path="a.py"), interactive=False)
     assert found.verdict == "deny"
     assert "no one is there to answer" in found.reason
 
 
 def test_reasons_say_policy_and_cause() -> None:
-    assert decide(Writes(path="a.py")).reason == "policy ask wants a yes before any write"
-    assert decide(Writes(path="a.py"), "plan").reason == "policy plan allows no writes"
-    outside = decide(Reads(path="/etc/hosts"))
+    assert decide(WriteEffect(path="a.py")).reason == "policy ask wants a yes before any write"
+    assert decide(WriteEffect(path="a.py"), "plan").reason == "policy plan allows no writes"
+    outside = decide(ReadEffect(path="/etc/hosts"))
     assert outside.default_no
     assert outside.risk == "It is outside this workspace."
 
 
 def test_a_changed_call_has_another_digest() -> None:
-    one = digest("run_command", (Runs(script="ls"),))
-    assert one == digest("run_command", (Runs(script="ls"),))
-    assert one != digest("run_command", (Runs(script="ls "),))
-    assert one != digest("run_command", (Runs(argv=("ls",)),))
-    assert one != digest("run_command", (Runs(script="ls", cwd="src"),))
+    one = digest_effects("run_command", (RunEffect(script="ls"),))
+    assert one == digest_effects("run_command", (RunEffect(script="ls"),))
+    assert one != digest_effects("run_command", (RunEffect(script="ls "),))
+    assert one != digest_effects("run_command", (RunEffect(argv=("ls",)),))
+    assert one != digest_effects("run_command", (RunEffect(script="ls", cwd="src"),))
 
 
 @pytest.mark.parametrize(
@@ -189,11 +198,13 @@ def test_a_changed_call_has_another_digest() -> None:
 def test_a_rule_about_a_host_is_heard_unless_the_profile_is_stricter(
     rule: str, policy: PolicyName, verdict: str, rule_id: str
 ) -> None:
-    found = decide(Connects(host="x.org"), policy, rule)
+    found = decide(NetworkEffect(host="x.org"), policy, rule)
     assert (found.verdict, found.rule_id) == (verdict, rule_id)
 
 
 def test_the_classes_of_a_call_are_those_of_its_effects() -> None:
-    assert decide(Reads(path="a")).classes == decide(Internal(what="a")).classes == ("read-only",)
-    assert decide(Writes(path="a")).classes == ("workspace",)
-    assert decide(Connects(host="x.org")).classes == ("network",)
+    assert (
+        decide(ReadEffect(path="a")).classes == decide(InternalEffect(subject="a")).classes == ("read-only",)
+    )
+    assert decide(WriteEffect(path="a")).classes == ("workspace",)
+    assert decide(NetworkEffect(host="x.org")).classes == ("network",)

@@ -3,7 +3,7 @@
 from tests.stubs.rows import rows
 from tests.unit.policy.judging import confined
 from tests.unit.policy.test_deny_rules_on_commands import judge, verdict, verdicts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 
 @rows(
@@ -44,7 +44,7 @@ def test_other_files_are_free(line: str) -> None:
 
 
 def test_the_index_counts_from_the_top_wherever_the_tool_runs() -> None:
-    show = Runs(script="git show :private/a", cwd="src")
+    show = RunEffect(script="git show :private/a", cwd="src")
     assert judge(show, "deny read private/**").verdict == "deny"
 
 

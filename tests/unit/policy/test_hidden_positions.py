@@ -12,7 +12,7 @@ from tests.stubs.left_out import leave_out
 from tests.unit.policy.judging import WORKSPACE, verdict
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 EXPANSIONS = [
     "x#§", "x##§", "x%§", "x%%§", "x#a§b", "x#*§", "x%.§", "x^§", "x^^§", "x,§", "x,,§", "x~§", "x~~§", "x/§", "x//§", "x/§/b",
@@ -75,7 +75,9 @@ def test_a_rule_against_what_stands_there_denies_the_line() -> None:
     facts = PolicyFacts(WORKSPACE, "bypass")
     policy = RulePolicy(["deny run touch *"])
     let = [
-        line for line in LINES if policy.decide("run_command", (Runs(script=line),), facts).verdict == "allow"
+        line
+        for line in LINES
+        if policy.decide("run_command", (RunEffect(script=line),), facts).verdict == "allow"
     ]
     assert let == []
 

@@ -6,7 +6,7 @@ from tui_agent.policy.catalog.catalog import PROGRAMS, built_in_catalog
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 SECRETS = (SecretFile(".env", f"{WORKSPACE}/.env", ignored=True),)
 NAMED = """
@@ -56,7 +56,7 @@ def decide(script: str, *, sandboxed: bool = False, secrets: tuple[SecretFile, .
     """With rules that allow the program, and edits."""
     policy = RulePolicy([f"allow run {script.split()[0]} *", "allow edit **"])
     facts = PolicyFacts(WORKSPACE, "accept-edits", sandboxed=sandboxed, secrets=secrets)
-    return policy.decide("run_command", (Runs(script=script),), facts).verdict
+    return policy.decide("run_command", (RunEffect(script=script),), facts).verdict
 
 
 @rows("script", NAMED)

@@ -4,7 +4,7 @@ from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, decide
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Reads, Runs
+from tui_agent.protocol.effects import ReadEffect, RunEffect
 from tui_agent.protocol.settings import PolicyName
 
 OWN = frozenset(
@@ -15,8 +15,8 @@ OWN = frozenset(
 
 
 def judged(script: str, policy: PolicyName = "accept-edits", rules: tuple[str, ...] = ()) -> Decision:
-    facts = PolicyFacts(WORKSPACE, policy, sandboxed=True, own_files=OWN)
-    return RulePolicy(rules).decide("run_command", (Runs(script=script),), facts)
+    facts = PolicyFacts(WORKSPACE, policy, sandboxed=True, private_temp_paths=OWN)
+    return RulePolicy(rules).decide("run_command", (RunEffect(script=script),), facts)
 
 
 OWN_LINES = """
@@ -39,7 +39,7 @@ ls -la /tmp/d
 def test_files_that_commands_of_the_sandbox_made_are_their_own(script: str) -> None:
     found = judged(script)
     assert found.verdict == "allow"
-    assert set(found.own) == OWN  # the sandbox shows it nothing else there
+    assert set(found.private_temp_paths) == OWN  # the sandbox shows it nothing else there
     assert decide(script).verdict == "ask"
 
 
@@ -89,10 +89,10 @@ def test_rules_count_there_too_and_file_tools_see_the_files_of_the_machine() -> 
     assert judged("cat /tmp/o.txt", rules=("deny read /tmp/**",)).verdict == "deny"
     assert judged("echo x > /tmp/o.txt", rules=("ask edit /tmp/**",)).verdict == "ask"
     assert judged("rm /tmp/o.txt", rules=("deny remove /tmp/**",)).verdict == "deny"
-    facts = PolicyFacts(WORKSPACE, "accept-edits", sandboxed=True, own_files=OWN)
-    assert RulePolicy().decide("read_file", (Reads(path="/tmp/o.txt"),), facts).verdict == "ask"
+    facts = PolicyFacts(WORKSPACE, "accept-edits", sandboxed=True, private_temp_paths=OWN)
+    assert RulePolicy().decide("read_file", (ReadEffect(path="/tmp/o.txt"),), facts).verdict == "ask"
 
 
 def test_without_a_sandbox_no_file_there_is_its_own() -> None:
-    facts = PolicyFacts(WORKSPACE, "accept-edits", own_files=OWN)
-    assert RulePolicy().decide("run_command", (Runs(script="cat /tmp/o.txt"),), facts).verdict == "ask"
+    facts = PolicyFacts(WORKSPACE, "accept-edits", private_temp_paths=OWN)
+    assert RulePolicy().decide("run_command", (RunEffect(script="cat /tmp/o.txt"),), facts).verdict == "ask"

@@ -4,7 +4,7 @@ from tests.stubs.rows import rows
 from tests.unit.policy.judging import confined, decide
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 FETCHING = """
 npx tsc
@@ -76,4 +76,4 @@ def test_scripts_and_tools_of_the_project_run_in_a_sandbox(line: str) -> None:
 )
 def test_rules_count_for_what_it_runs(line: str, rule: str) -> None:
     facts = PolicyFacts("/home/ada/timesheet", "accept-edits", sandboxed=True)
-    assert RulePolicy([rule]).decide("run_command", (Runs(script=line),), facts).verdict != "allow"
+    assert RulePolicy([rule]).decide("run_command", (RunEffect(script=line),), facts).verdict != "allow"

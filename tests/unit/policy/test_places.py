@@ -9,14 +9,16 @@ from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.places.paths import Guards, Place
 from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Reads, Writes
+from tui_agent.protocol.effects import ReadEffect, WriteEffect
 from tui_agent.protocol.settings import POLICIES, PolicyName
 
 HOME = "/home/ada"
 WORKSPACE = f"{HOME}/timesheet"
 
 
-def decide(effect: Reads | Writes, policy: PolicyName = "bypass", *rules: str, real: str = "") -> Decision:
+def decide(
+    effect: ReadEffect | WriteEffect, policy: PolicyName = "bypass", *rules: str, real: str = ""
+) -> Decision:
     found = {effect.path: real} if real else {}
     return RulePolicy(rules).decide("some_tool", (effect,), PolicyFacts(WORKSPACE, policy, found))
 
@@ -72,49 +74,49 @@ SPELLINGS = [
 ]
 
 
-def in_all_profiles(effect: Reads | Writes) -> set[str]:
+def in_all_profiles(effect: ReadEffect | WriteEffect) -> set[str]:
     return {decide(effect, policy, "allow edit **", "allow read **").verdict for policy in POLICIES}
 
 
 @rows("path", SECRETS)
 def test_a_file_with_secrets_is_neither_read_nor_written(path: str) -> None:
-    assert in_all_profiles(Reads(path=path)) == {"deny"}
-    assert in_all_profiles(Writes(path=path, creates=True)) == {"deny"}
+    assert in_all_profiles(ReadEffect(path=path)) == {"deny"}
+    assert in_all_profiles(WriteEffect(path=path, creates=True)) == {"deny"}
 
 
 @rows("path", PLAIN)
 def test_a_name_that_only_looks_like_it_is_read(path: str) -> None:
-    assert decide(Reads(path=path), "plan").verdict == "allow"
+    assert decide(ReadEffect(path=path), "plan").verdict == "allow"
 
 
 @rows("path", PROTECTED)
 def test_a_file_that_decides_what_runs_is_not_written_even_where_it_is_not_there_yet(path: str) -> None:
-    assert in_all_profiles(Writes(path=path, creates=True)) == {"deny"}
-    assert in_all_profiles(Writes(path=path, removes=True)) == {"deny"}
+    assert in_all_profiles(WriteEffect(path=path, creates=True)) == {"deny"}
+    assert in_all_profiles(WriteEffect(path=path, removes=True)) == {"deny"}
 
 
 @rows("path", BY_THEMSELVES)
 def test_a_file_that_other_programs_run_is_asked_about_where_other_writes_are_not(path: str) -> None:
-    assert decide(Writes(path="a.py"), "accept-edits").verdict == "allow"
-    found = decide(Writes(path=path), "accept-edits")
+    assert decide(WriteEffect(path="a.py"), "accept-edits").verdict == "allow"
+    found = decide(WriteEffect(path=path), "accept-edits")
     assert (found.verdict, "other programs run" in found.reason) == ("ask", True)
-    assert decide(Writes(path=path), "accept-edits", f"allow edit {path}").verdict == "allow"
-    assert decide(Writes(path=path), "bypass").verdict == "allow"
-    assert decide(Reads(path=path), "plan").verdict == "allow"
+    assert decide(WriteEffect(path=path), "accept-edits", f"allow edit {path}").verdict == "allow"
+    assert decide(WriteEffect(path=path), "bypass").verdict == "allow"
+    assert decide(ReadEffect(path=path), "plan").verdict == "allow"
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("name", [".env", ".git/config", ".tui_agent/x", ".mcp.json", "server.pem"])
 def test_another_spelling_of_a_name_is_that_name(name: str, spelling) -> None:
     for path in (spelling(name), f"sub/{spelling(name)}", f"x/../{spelling(name)}"):
-        assert in_all_profiles(Writes(path=path)) == {"deny"}, ascii(path)
+        assert in_all_profiles(WriteEffect(path=path)) == {"deny"}, ascii(path)
 
 
 @pytest.mark.parametrize("real", [".env", ".ssh/id_rsa", ".git/config", ".GIT/hooks/x"])
 def test_the_real_file_counts_under_any_name(real: str) -> None:
     there = f"{WORKSPACE}/{real}"
-    assert decide(Writes(path="notes.txt"), real=there).verdict == "deny"
-    assert decide(Writes(path=real), real=f"{WORKSPACE}/notes.txt").verdict == "deny"
+    assert decide(WriteEffect(path="notes.txt"), real=there).verdict == "deny"
+    assert decide(WriteEffect(path=real), real=f"{WORKSPACE}/notes.txt").verdict == "deny"
 
 
 @pytest.mark.parametrize("name", [".env~", "a/#.env#", ".id_rsa.swp", "tls.key.bak"])

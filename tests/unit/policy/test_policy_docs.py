@@ -16,7 +16,7 @@ from tui_agent.policy.decision.rule_file import load_rules
 from tui_agent.policy.decision.table_check import check_table_path
 from tui_agent.policy.rules.grammar import WHATS, parse_rule
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
+from tui_agent.protocol.effects import Effect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.settings import POLICIES, PolicyName
 
 FOLDER = Path(__file__).parents[3] / "docs"
@@ -24,20 +24,27 @@ DOCS = (FOLDER / "policy.md").read_text(encoding="utf-8")
 TABLES = (FOLDER / "program-tables.md").read_text(encoding="utf-8")
 VERDICTS = {"yes": "allow", "asks": "ask", "asks, no is the default": "ask", "no": "deny"}
 ROWS: dict[str, list[Effect]] = {
-    "reading in the workspace": [Reads(path="a")],
-    "commands that are proven to only read the workspace": [Runs(script="ls"), Runs(script="git log | head")],
-    "writing in the workspace by a tool for files": [Writes(path="a")],
-    "deleting a file in the workspace": [Writes(path="a", removes=True), Runs(script="rm a")],
-    "a command that writes or runs code, or is not known": [
-        Runs(script="touch a"),
-        Runs(script="make"),
-        Runs(script="unknown"),
+    "reading in the workspace": [ReadEffect(path="a")],
+    "commands that are proven to only read the workspace": [
+        RunEffect(script="ls"),
+        RunEffect(script="git log | head"),
     ],
-    "the network": [Connects(host="example.org"), Runs(script="curl example.org")],
-    "reading or writing outside the workspace": [Reads(path="/srv/a"), Writes(path="/home/b/a")],
-    "a line outside the subset of bash": [Runs(script="ls \\\n src"), Runs(script="echo $((1+1))")],
-    "a line that hides which program runs": [Runs(script="$CMD a"), Runs(script="cat a | sh")],
-    "what the guards refuse": [Reads(path=".env"), Writes(path=".git/config"), Runs(script="rm -rf ~")],
+    "writing in the workspace by a tool for files": [WriteEffect(path="a")],
+    "deleting a file in the workspace": [WriteEffect(path="a", removes=True), RunEffect(script="rm a")],
+    "a command that writes or runs code, or is not known": [
+        RunEffect(script="touch a"),
+        RunEffect(script="make"),
+        RunEffect(script="unknown"),
+    ],
+    "the network": [NetworkEffect(host="example.org"), RunEffect(script="curl example.org")],
+    "reading or writing outside the workspace": [ReadEffect(path="/srv/a"), WriteEffect(path="/home/b/a")],
+    "a line outside the subset of bash": [RunEffect(script="ls \\\n src"), RunEffect(script="echo $((1+1))")],
+    "a line that hides which program runs": [RunEffect(script="$CMD a"), RunEffect(script="cat a | sh")],
+    "what the guards refuse": [
+        ReadEffect(path=".env"),
+        WriteEffect(path=".git/config"),
+        RunEffect(script="rm -rf ~"),
+    ],
 }
 
 
@@ -73,7 +80,7 @@ def test_the_first_example_shows_what_the_command_prints() -> None:
     assert line is not None
     shown = DOCS.partition("```\n$")[2].partition("\n```")[0].splitlines()[5:]
     facts = PolicyFacts("/home/ada/ws", "ask")
-    found = RulePolicy().explain("run_command", (Runs(script=line[1]),), facts)
+    found = RulePolicy().explain("run_command", (RunEffect(script=line[1]),), facts)
     assert [f"  {reason}" for reason in found] == shown
 
 
@@ -90,7 +97,7 @@ OUTSIDE = [
 
 @rows("line, inside", [*((line, True) for line in INSIDE), *((line, False) for line in OUTSIDE)])
 def test_the_subset_of_bash_is_as_listed(line: str, inside: bool) -> None:
-    found = RulePolicy().explain("run_command", (Runs(script=line),), PolicyFacts("/home/ada/ws", "ask"))
+    found = RulePolicy().explain("run_command", (RunEffect(script=line),), PolicyFacts("/home/ada/ws", "ask"))
     outside = any(reason.startswith("outside the subset") for reason in found)
     assert outside is not inside
 
@@ -98,7 +105,7 @@ def test_the_subset_of_bash_is_as_listed(line: str, inside: bool) -> None:
 def test_every_class_has_an_example_of_it() -> None:
     for name in CLASSES:
         _, example = tables(3)[f"`{name}`"]
-        assert name in judged(Runs(script=example.strip("`"))).classes, name
+        assert name in judged(RunEffect(script=example.strip("`"))).classes, name
 
 
 def test_the_rules_that_are_shown_are_rules() -> None:
@@ -123,15 +130,15 @@ def test_the_table_of_a_new_program_is_valid_and_works(tmp_path: Path) -> None:
     path.write_text(blocks(TABLES)[0], encoding="utf-8")
     assert check_table_path(path) == []
     catalog = Catalog([Layer("user", "programs.toml", blocks(TABLES)[0])])
-    assert judged(Runs(script="showlog --utc a.log | head"), catalog=catalog).verdict == "allow"
-    assert judged(Runs(script="showlog .env"), catalog=catalog).verdict == "deny"
+    assert judged(RunEffect(script="showlog --utc a.log | head"), catalog=catalog).verdict == "allow"
+    assert judged(RunEffect(script="showlog .env"), catalog=catalog).verdict == "deny"
 
 
 def test_a_projects_table_only_adds_effects() -> None:
     catalog = Catalog([Layer("project", ".tui_agent/programs.toml", blocks(TABLES)[1])])
-    assert "network" in judged(Runs(script="make test"), catalog=catalog).classes
-    assert judged(Runs(script="git log"), catalog=catalog).verdict == "ask"
-    assert judged(Runs(script="git status"), catalog=catalog).verdict == "allow"
+    assert "network" in judged(RunEffect(script="make test"), catalog=catalog).classes
+    assert judged(RunEffect(script="git log"), catalog=catalog).verdict == "ask"
+    assert judged(RunEffect(script="git status"), catalog=catalog).verdict == "allow"
 
 
 def test_every_key_effect_and_meaning_of_a_table_is_listed() -> None:
@@ -146,11 +153,11 @@ def test_deny_rules_mean_what_their_table_lists() -> None:
     assert len(found) == 5
     for rule, others in found.items():
         for other in re.findall(r"`([^`]+)`", others):
-            effect: Effect = Runs(script=other)
+            effect: Effect = RunEffect(script=other)
             if "connect 127" in rule:
-                effect = Connects(host=other)
+                effect = NetworkEffect(host=other)
             elif "read" in rule and " " not in other:
-                effect = Reads(path=other)
+                effect = ReadEffect(path=other)
             assert judged(effect, rule, policy="bypass").verdict == "deny", (rule, other)
 
 
@@ -160,9 +167,9 @@ def test_less_sure_meanings_of_rules_are_asked_about() -> None:
     assert len(lines) == 9
     for line in lines:
         rules = ("deny read private/**", "deny edit keep/**", "deny run git push *")
-        assert judged(Runs(script=line), *rules, policy="bypass").verdict == "ask", line
+        assert judged(RunEffect(script=line), *rules, policy="bypass").verdict == "ask", line
 
 
 @pytest.mark.parametrize(("script", "rule"), re.findall(r"`([^`]+)` becomes\s+`([^`]+)`", DOCS))
 def test_the_rules_that_are_said_to_be_offered_are(script: str, rule: str) -> None:
-    assert judged(Runs(script=script)).choices[2].rule == f"allow {rule}"
+    assert judged(RunEffect(script=script)).choices[2].rule == f"allow {rule}"

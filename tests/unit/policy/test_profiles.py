@@ -5,7 +5,14 @@ import pytest
 from tests.stubs.rows import rows
 from tui_agent.policy.decision.policy import NEVER_ASKS, RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
+from tui_agent.protocol.effects import (
+    Effect,
+    InternalEffect,
+    NetworkEffect,
+    ReadEffect,
+    RunEffect,
+    WriteEffect,
+)
 from tui_agent.protocol.settings import PolicyName
 
 WORKSPACE = "/home/ada/timesheet"
@@ -14,34 +21,34 @@ SHORT = {"+": "allow", "?": "ask", "-": "deny"}
 
 SCRIPT: list[tuple[Effect, str, str]] = [
     # what the agent does, without a sandbox, in one
-    (Internal(what="todos"), "+++++", "+++++"),
-    (Reads(path="src/entry.py"), "+++++", "+++++"),
-    (Runs(script="git status && git log -3 | head"), "+++++", "+++++"),
-    (Runs(script="rg -n TODO src | wc -l"), "+++++", "+++++"),
-    (Reads(path="/srv/shared/notes.md"), "-??+-", "-??+-"),
-    (Writes(path="src/entry.py"), "-?++-", "-?++-"),
-    (Writes(path="src/old.py", removes=True), "-??+-", "-??+-"),
-    (Runs(script="pytest -q tests"), "-??+-", "-?++-"),
-    (Runs(script="make 2>&1 | tail -5"), "-??+-", "-?++-"),
-    (Runs(script="sed -i s/a/b/ src/entry.py"), "-??+-", "-?++-"),
-    (Runs(script="python tools/report.py > out.txt"), "-??+-", "-?++-"),
-    (Runs(script="cp src/entry.py /home/ada/entry.py"), "-??+-", "-??+-"),
-    (Runs(script="rm -r build"), "-??+-", "-??+-"),
-    (Runs(script="pytest; rm -r build"), "-??+-", "-??+-"),
-    (Runs(script="make $TARGET"), "-??+-", "-??+-"),
-    (Runs(script="pip install requests"), "-??+-", "-??+-"),
-    (Runs(script="curl https://example.org"), "-??+-", "-??+-"),
-    (Runs(script="sudo make"), "-??+-", "-??+-"),
-    (Connects(host="example.org"), "-??+-", "-??+-"),
-    (Runs(script="if then"), "-???-", "-???-"),
-    (Runs(script="eval $(cat script)"), "-???-", "-???-"),
-    (Reads(path=".env"), "-----", "-----"),
-    (Writes(path=".git/hooks/pre-commit"), "-----", "-----"),
-    (Runs(script="pytest > .git/config"), "-----", "-----"),
-    (Runs(script="rm -rf ~"), "-----", "-----"),
-    (Runs(script="rm -rf /"), "-----", "-----"),
-    (Runs(script="cd .. && rm -rf timesheet"), "-----", "-----"),
-    (Runs(script="make && rm -rf ."), "-----", "-----"),
+    (InternalEffect(subject="todos"), "+++++", "+++++"),
+    (ReadEffect(path="src/entry.py"), "+++++", "+++++"),
+    (RunEffect(script="git status && git log -3 | head"), "+++++", "+++++"),
+    (RunEffect(script="rg -n TODO src | wc -l"), "+++++", "+++++"),
+    (ReadEffect(path="/srv/shared/notes.md"), "-??+-", "-??+-"),
+    (WriteEffect(path="src/entry.py"), "-?++-", "-?++-"),
+    (WriteEffect(path="src/old.py", removes=True), "-??+-", "-??+-"),
+    (RunEffect(script="pytest -q tests"), "-??+-", "-?++-"),
+    (RunEffect(script="make 2>&1 | tail -5"), "-??+-", "-?++-"),
+    (RunEffect(script="sed -i s/a/b/ src/entry.py"), "-??+-", "-?++-"),
+    (RunEffect(script="python tools/report.py > out.txt"), "-??+-", "-?++-"),
+    (RunEffect(script="cp src/entry.py /home/ada/entry.py"), "-??+-", "-??+-"),
+    (RunEffect(script="rm -r build"), "-??+-", "-??+-"),
+    (RunEffect(script="pytest; rm -r build"), "-??+-", "-??+-"),
+    (RunEffect(script="make $TARGET"), "-??+-", "-??+-"),
+    (RunEffect(script="pip install requests"), "-??+-", "-??+-"),
+    (RunEffect(script="curl https://example.org"), "-??+-", "-??+-"),
+    (RunEffect(script="sudo make"), "-??+-", "-??+-"),
+    (NetworkEffect(host="example.org"), "-??+-", "-??+-"),
+    (RunEffect(script="if then"), "-???-", "-???-"),
+    (RunEffect(script="eval $(cat script)"), "-???-", "-???-"),
+    (ReadEffect(path=".env"), "-----", "-----"),
+    (WriteEffect(path=".git/hooks/pre-commit"), "-----", "-----"),
+    (RunEffect(script="pytest > .git/config"), "-----", "-----"),
+    (RunEffect(script="rm -rf ~"), "-----", "-----"),
+    (RunEffect(script="rm -rf /"), "-----", "-----"),
+    (RunEffect(script="cd .. && rm -rf timesheet"), "-----", "-----"),
+    (RunEffect(script="make && rm -rf ."), "-----", "-----"),
 ]
 
 
@@ -70,8 +77,8 @@ OWN = [
 @pytest.mark.parametrize(("line", "name", "marks"), OWN)
 def test_a_program_of_the_workspace_is_not_known_by_its_name(line: str, name: str, marks: str) -> None:
     for policy, mark in zip(ORDER, marks, strict=True):
-        facts = PolicyFacts(WORKSPACE, policy, sandboxed=True, own_programs=frozenset({name}))
-        found = RulePolicy().decide("some_tool", (Runs(script=line),), facts)
+        facts = PolicyFacts(WORKSPACE, policy, sandboxed=True, workspace_programs=frozenset({name}))
+        found = RulePolicy().decide("some_tool", (RunEffect(script=line),), facts)
         assert found.verdict == SHORT[mark], policy
         if found.verdict == "ask":
             assert found.reason == f"{name} is a program of this workspace here"
@@ -79,48 +86,52 @@ def test_a_program_of_the_workspace_is_not_known_by_its_name(line: str, name: st
 
 def test_programs_that_a_line_starts_by_name_are_told() -> None:
     lines = (
-        Runs(script="cd a; timeout 5 git log | ./head; xargs -r rg x; find . -exec wc {} +"),
-        Runs(argv=("ls",)),
+        RunEffect(script="cd a; timeout 5 git log | ./head; xargs -r rg x; find . -exec wc {} +"),
+        RunEffect(argv=("ls",)),
     )
-    assert set(RulePolicy().programs(lines)) == {"timeout", "git", "xargs", "rg", "find", "wc", "ls"}
+    assert set(RulePolicy().started_programs(lines)) == {"timeout", "git", "xargs", "rg", "find", "wc", "ls"}
 
 
 def test_a_delegate_that_only_reads_is_never_asked_about() -> None:
-    found = judged(Reads(path="src/entry.py"), "read-only-delegate", "ask read src/**")
+    found = judged(ReadEffect(path="src/entry.py"), "read-only-delegate", "ask read src/**")
     assert (found.verdict, found.choices) == ("deny", ())
     assert found.reason.endswith(NEVER_ASKS)
-    assert judged(Reads(path="src/entry.py"), "plan", "ask read src/**").verdict == "ask"
+    assert judged(ReadEffect(path="src/entry.py"), "plan", "ask read src/**").verdict == "ask"
 
 
 def test_no_rule_gives_a_delegate_that_only_reads_more() -> None:
     rules = ("allow edit **", "allow run pytest *", "allow exact pytest", "allow connect example.org")
-    for effect in (Writes(path="a"), Runs(script="pytest"), Connects(host="example.org")):
+    for effect in (WriteEffect(path="a"), RunEffect(script="pytest"), NetworkEffect(host="example.org")):
         assert judged(effect, "read-only-delegate", *rules).verdict == "deny"
 
 
 def test_the_sandbox_lifts_no_rule() -> None:
-    assert judged(Runs(script="pytest"), "accept-edits", "ask run pytest *", sandboxed=True).verdict == "ask"
     assert (
-        judged(Runs(script="pytest"), "accept-edits", "deny run pytest *", sandboxed=True).verdict == "deny"
+        judged(RunEffect(script="pytest"), "accept-edits", "ask run pytest *", sandboxed=True).verdict
+        == "ask"
     )
-    line = Runs(script="make > docs/out.md")
+    assert (
+        judged(RunEffect(script="pytest"), "accept-edits", "deny run pytest *", sandboxed=True).verdict
+        == "deny"
+    )
+    line = RunEffect(script="make > docs/out.md")
     assert judged(line, "accept-edits", sandboxed=True).verdict == "allow"
     assert judged(line, "accept-edits", "ask edit docs/**", sandboxed=True).verdict == "ask"
     assert judged(line, "bypass", "ask edit docs/**").verdict == "ask"
 
 
 def test_a_command_that_names_secrets_is_asked_about_in_a_sandbox_too() -> None:
-    assert judged(Runs(script="pytest --env-file .env"), "accept-edits", sandboxed=True).verdict == "ask"
+    assert judged(RunEffect(script="pytest --env-file .env"), "accept-edits", sandboxed=True).verdict == "ask"
 
 
 @pytest.mark.parametrize(
     ("rule", "effect"),
     [
-        ("ask edit src/**", Writes(path="src/entry.py")),
-        ("ask edit src/**", Writes(path="src/entry.py", removes=True)),
-        ("ask read /srv/**", Reads(path="/srv/a")),
-        ("ask connect example.org", Connects(host="example.org")),
-        ("ask run make *", Runs(script="make")),
+        ("ask edit src/**", WriteEffect(path="src/entry.py")),
+        ("ask edit src/**", WriteEffect(path="src/entry.py", removes=True)),
+        ("ask read /srv/**", ReadEffect(path="/srv/a")),
+        ("ask connect example.org", NetworkEffect(host="example.org")),
+        ("ask run make *", RunEffect(script="make")),
     ],
 )
 def test_a_rule_that_asks_lifts_nothing_that_plan_denies(rule: str, effect: Effect) -> None:

@@ -5,13 +5,17 @@ import pytest
 from tests.unit.policy.judging import WORKSPACE
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.settings import PolicyName
 
 
 def verdict(line: str, *rules: str, policy: PolicyName = "ask", **resolved: str) -> str:
     links = {key.replace("__", "/"): value for key, value in resolved.items()}
-    return RulePolicy(rules).decide("t", (Runs(script=line),), PolicyFacts(WORKSPACE, policy, links)).verdict
+    return (
+        RulePolicy(rules)
+        .decide("t", (RunEffect(script=line),), PolicyFacts(WORKSPACE, policy, links))
+        .verdict
+    )
 
 
 RULE = "allow remove build/**"

@@ -8,7 +8,7 @@ from tests.stubs.rows import rows
 from tests.unit.policy.judging import confined, decide
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.settings import POLICIES, PolicyName
 
 RUIN = [
@@ -140,8 +140,8 @@ HOME = "/data/people/ada"
 
 def verdict_beside(script: str) -> str:
     """The verdict of `bypass` in a workspace that does not lie in the home, with all paths led to where they are."""
-    policy, effects, workspace = RulePolicy(), (Runs(script=script),), "/work/timesheet"
-    paths = {path: path.replace("~", HOME, 1) for path in policy.paths(effects, ())}
+    policy, effects, workspace = RulePolicy(), (RunEffect(script=script),), "/work/timesheet"
+    paths = {path: path.replace("~", HOME, 1) for path in policy.decision_paths(effects, ())}
     resolved = {path: posixpath.normpath(posixpath.join(workspace, real)) for path, real in paths.items()}
     return policy.decide("run_command", effects, PolicyFacts(workspace, "bypass", resolved)).verdict
 
@@ -166,8 +166,8 @@ def test_a_folder_beside_or_below_a_home_is_no_ruin(script: str) -> None:
 def test_a_folder_that_a_tool_names_with_a_tilde_is_no_home() -> None:
     policy = RulePolicy()
     for cwd, path in (("~", "./~/a"), ("~/..", "./~/../a"), ("~root", "./~root/a")):
-        effect = Runs(script="rm a", cwd=cwd)
-        paths = policy.paths((effect,), ())
+        effect = RunEffect(script="rm a", cwd=cwd)
+        paths = policy.decision_paths((effect,), ())
         assert path in paths
         assert not [path for path in paths if path.startswith("~") and path != "~"]
         choices = policy.decide("t", (effect,), PolicyFacts("/work/timesheet", "ask")).choices

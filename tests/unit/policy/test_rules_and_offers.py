@@ -9,7 +9,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.rules.grammar import fits_host, fits_path, fits_words, parse_rule
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
+from tui_agent.protocol.effects import Effect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
 
 WORKSPACE = "/home/ada/timesheet"
 
@@ -17,19 +17,22 @@ WORKSPACE = "/home/ada/timesheet"
 def decide(
     effects: tuple[Effect, ...], *rules: str, granted: tuple[str, ...] = (), policy: str = "ask"
 ) -> Decision:
-    facts = PolicyFacts(WORKSPACE, policy, granted=granted)  # type: ignore[arg-type]
+    facts = PolicyFacts(WORKSPACE, policy, session_rules=granted)  # type: ignore[arg-type]
     return RulePolicy(rules).decide("some_tool", effects, facts)
 
 
 def run(script: str, *rules: str, **more: object) -> str:
-    return decide((Runs(script=script),), *rules, **more).verdict  # type: ignore[arg-type]
+    return decide((RunEffect(script=script),), *rules, **more).verdict  # type: ignore[arg-type]
 
 
 def offered(*effects: Effect) -> dict[str, tuple[str, str]]:
     found = decide(effects)
     assert found.verdict == "ask"
     assert [choice.reach for choice in found.choices] == ["once", "session", "always"]
-    return {choice.reach: (choice.rule if choice.offered else "", choice.why) for choice in found.choices}
+    return {
+        choice.reach: (choice.rule if choice.offered else "", choice.unavailable_reason)
+        for choice in found.choices
+    }
 
 
 @pytest.mark.parametrize(
@@ -131,16 +134,16 @@ def test_hosts_by_whole_labels(pattern: str, host: str, fits: bool) -> None:
 def test_an_edit_offers_its_folder() -> None:
     rule = "allow edit src/timesheet/**"
     words = "edits in src/timesheet/"
-    found = offered(Writes(path="src/timesheet/entry.py"))
+    found = offered(WriteEffect(path="src/timesheet/entry.py"))
     assert found == {"once": ("", ""), "session": (rule, words), "always": (rule, words)}
 
 
 def test_a_file_at_the_top_offers_only_itself() -> None:
-    assert offered(Writes(path="setup.py"))["always"] == ("allow edit setup.py", "edits of setup.py")
+    assert offered(WriteEffect(path="setup.py"))["always"] == ("allow edit setup.py", "edits of setup.py")
 
 
 def test_a_file_outside_is_never_offered_for_always() -> None:
-    found = offered(Writes(path="/tmp/x"))
+    found = offered(WriteEffect(path="/tmp/x"))
     assert found["session"][0] == "allow edit /tmp/x"
     assert found["always"] == ("", "not offered outside the workspace")
 
@@ -148,22 +151,22 @@ def test_a_file_outside_is_never_offered_for_always() -> None:
 @pytest.mark.parametrize(
     ("script", "facts", "why"),
     [
-        ("git status", {"git_steered": True}, "git may run programs or read files here that nobody named"),
-        ("ls src", {"own_programs": frozenset({"ls"})}, "ls is a program of this workspace here"),
+        ("git status", {"git_is_steered": True}, "git may run programs or read files here that nobody named"),
+        ("ls src", {"workspace_programs": frozenset({"ls"})}, "ls is a program of this workspace here"),
         ("ls /etc", {}, "/etc is outside this workspace"),
     ],
 )
 def test_a_command_that_only_reads_says_why_no_rule_is_offered(
     script: str, facts: dict[str, object], why: str
 ) -> None:
-    found = RulePolicy().decide("run", (Runs(script=script),), PolicyFacts(WORKSPACE, "ask", **facts))  # type: ignore[arg-type]
+    found = RulePolicy().decide("run", (RunEffect(script=script),), PolicyFacts(WORKSPACE, "ask", **facts))  # type: ignore[arg-type]
     always = found.choices[-1]
-    assert (found.verdict, always.offered, always.why) == ("ask", False, f"not offered: {why}")
+    assert (found.verdict, always.offered, always.unavailable_reason) == ("ask", False, f"not offered: {why}")
 
 
 def test_a_known_program_offers_its_calls() -> None:
-    assert offered(Runs(script="pytest -q tests"))["always"] == ("allow run pytest *", "any pytest")
-    assert offered(Runs(argv=("npm", "run", "build")))["session"][0] == "allow run npm run build *"
+    assert offered(RunEffect(script="pytest -q tests"))["always"] == ("allow run pytest *", "any pytest")
+    assert offered(RunEffect(argv=("npm", "run", "build")))["session"][0] == "allow run npm run build *"
 
 
 @rows(
@@ -188,7 +191,7 @@ def test_a_known_program_offers_its_calls() -> None:
     ],
 )
 def test_a_rule_for_a_started_program_keeps_the_words_in_front(script: str, shape: str) -> None:
-    found = offered(Runs(script=script))
+    found = offered(RunEffect(script=script))
     assert found["always"] == found["session"] == (f"allow run {shape} *", f"any {shape}")
     assert run(f"{script} && {script}", granted=(found["always"][0],)) == "allow"
 
@@ -237,7 +240,7 @@ def test_a_rule_for_a_started_program_allows_no_other_program() -> None:
     ],
 )
 def test_no_general_rule_is_offered_for_code_and_scripts(script: str) -> None:
-    assert not offered(Runs(script=script))["always"][0].endswith("*")
+    assert not offered(RunEffect(script=script))["always"][0].endswith("*")
 
 
 @pytest.mark.parametrize(
@@ -257,42 +260,42 @@ def test_no_general_rule_is_offered_for_code_and_scripts(script: str) -> None:
     ],
 )
 def test_always_is_refused_with_the_reason(script: str, why: str) -> None:
-    found = offered(Runs(script=script))
+    found = offered(RunEffect(script=script))
     assert found["always"] == ("", why)
     assert found["session"] == (f"allow exact {script}", "this exact command only")
 
 
 def test_the_reason_names_what_every_command_of_a_line_is_asked_for() -> None:
     line = "pip install x && pytest > report.txt"
-    assert decide((Runs(script=line),)).reason == (
+    assert decide((RunEffect(script=line),)).reason == (
         "policy ask wants a yes for writes by commands and before programs that run code and for network access"
     )
 
 
 def test_downloading_and_running_code_is_named_as_a_risk() -> None:
-    found = decide((Runs(script="pip install x"),))
+    found = decide((RunEffect(script="pip install x"),))
     assert found.risk == "It downloads a package and runs it. Packages can run any code while they install."
     assert found.default_no
 
 
 OFFERS = [
-    (Writes(path="src/a.py"),),
-    (Writes(path="a.py"),),
-    (Writes(path="x/a.py"), Writes(path="x/y/b.py")),
-    (Writes(path="a.py"), Writes(path="y/b.py")),
-    (Writes(path="src/a.py", removes=True),),
-    (Writes(path="/tmp/x y"),),
-    (Reads(path="/etc/hosts"),),
-    (Reads(path="/srv/data", deep=True),),
-    (Reads(path="src/a.py"), Writes(path="src/a.py")),
-    (Connects(host="example.org"),),
-    (Runs(script="pytest -q"),),
-    (Runs(argv=("pytest", "-k", "a b*")),),
-    (Runs(script="cd x; frobnicate *.py | sh"),),
-    (Runs(script="make", cwd="sub dir"),),
-    (Runs(script="echo 'line\none' > out.txt"),),
-    (Runs(argv=("./tool", "--x=*")),),
-    (Runs(script="foo() { make; }; foo $X"),),
+    (WriteEffect(path="src/a.py"),),
+    (WriteEffect(path="a.py"),),
+    (WriteEffect(path="x/a.py"), WriteEffect(path="x/y/b.py")),
+    (WriteEffect(path="a.py"), WriteEffect(path="y/b.py")),
+    (WriteEffect(path="src/a.py", removes=True),),
+    (WriteEffect(path="/tmp/x y"),),
+    (ReadEffect(path="/etc/hosts"),),
+    (ReadEffect(path="/srv/data", recursive=True),),
+    (ReadEffect(path="src/a.py"), WriteEffect(path="src/a.py")),
+    (NetworkEffect(host="example.org"),),
+    (RunEffect(script="pytest -q"),),
+    (RunEffect(argv=("pytest", "-k", "a b*")),),
+    (RunEffect(script="cd x; frobnicate *.py | sh"),),
+    (RunEffect(script="make", cwd="sub dir"),),
+    (RunEffect(script="echo 'line\none' > out.txt"),),
+    (RunEffect(argv=("./tool", "--x=*")),),
+    (RunEffect(script="foo() { make; }; foo $X"),),
 ]
 
 
@@ -308,9 +311,9 @@ def test_an_offered_rule_allows_the_call_it_was_offered_for(effects: tuple[Effec
 
 def test_a_granted_rule_reaches_no_further() -> None:
     granted = ("allow edit src/**", "allow run pytest *")
-    assert decide((Writes(path="src/a.py"),), granted=granted).verdict == "allow"
-    assert decide((Writes(path="docs/a.md"),), granted=granted).verdict == "ask"
-    assert decide((Writes(path="src/../a.py"),), granted=granted).verdict == "ask"
+    assert decide((WriteEffect(path="src/a.py"),), granted=granted).verdict == "allow"
+    assert decide((WriteEffect(path="docs/a.md"),), granted=granted).verdict == "ask"
+    assert decide((WriteEffect(path="src/../a.py"),), granted=granted).verdict == "ask"
     assert run("pytest -q && curl evil", granted=granted) == "ask"
     assert run("pytest -q $(curl evil)", granted=granted) == "ask"
     assert run("pytest -q > /etc/x", granted=granted) == "deny"
@@ -323,11 +326,11 @@ def test_a_granted_rule_reaches_no_further() -> None:
 
 def test_a_link_out_of_an_allowed_folder_is_not_allowed() -> None:
     facts = PolicyFacts(WORKSPACE, "ask", {"src/a": "/srv/a"}, ("allow edit src/**",))
-    assert RulePolicy().decide("edit_file", (Writes(path="src/a"),), facts).verdict in ("ask", "deny")
+    assert RulePolicy().decide("edit_file", (WriteEffect(path="src/a"),), facts).verdict in ("ask", "deny")
 
 
 def test_a_rule_that_cannot_be_read_allows_nothing() -> None:
-    assert decide((Writes(path="a"),), granted=("allow everything",)).verdict == "ask"
+    assert decide((WriteEffect(path="a"),), granted=("allow everything",)).verdict == "ask"
 
 
 @pytest.mark.parametrize(
@@ -356,12 +359,12 @@ def test_a_denied_command_is_found_wherever_it_stands(script: str) -> None:
 
 def test_ask_rules_beat_allow_rules() -> None:
     assert run("pytest", "allow run pytest *", "ask run pytest *") == "ask"
-    assert decide((Writes(path="a"),), "ask edit a", policy="bypass").verdict == "ask"
+    assert decide((WriteEffect(path="a"),), "ask edit a", policy="bypass").verdict == "ask"
 
 
 def test_a_rule_against_reading_counts_for_folders_above() -> None:
-    assert decide((Reads(path="private/x"),), "deny read private/**").verdict == "deny"
-    assert decide((Reads(path=".", deep=True),), "deny read private/**").verdict == "ask"
+    assert decide((ReadEffect(path="private/x"),), "deny read private/**").verdict == "deny"
+    assert decide((ReadEffect(path=".", recursive=True),), "deny read private/**").verdict == "ask"
     assert run("cat private/x", "deny read private/**") == "deny"
 
 
@@ -370,13 +373,15 @@ RULES = ["allow edit **", "deny edit src/**", "ask edit src/a.py", "allow edit s
 
 @given(st.permutations(RULES), st.sampled_from(["ask", "accept-edits", "bypass"]))
 def test_deny_wins_in_any_order(rules: list[str], policy: str) -> None:
-    found = decide((Writes(path="src/a.py"),), *rules[:3], granted=tuple(rules[3:]), policy=policy)
+    found = decide((WriteEffect(path="src/a.py"),), *rules[:3], granted=tuple(rules[3:]), policy=policy)
     assert found.verdict == "deny"
     assert found.rule_id == "rule: deny edit src/**"
 
 
-@pytest.mark.parametrize("effect", [Runs(script=""), Runs(script=" \n"), Runs(script="ls", argv=("ls",))])
-def test_no_rule_is_offered_without_exactly_one_command(effect: Runs) -> None:
+@pytest.mark.parametrize(
+    "effect", [RunEffect(script=""), RunEffect(script=" \n"), RunEffect(script="ls", argv=("ls",))]
+)
+def test_no_rule_is_offered_without_exactly_one_command(effect: RunEffect) -> None:
     found = RulePolicy().decide("t", (effect,), PolicyFacts("/home/ada/ws", "ask"))
     assert found.verdict == "ask"
     assert found.reason in ("it holds no command", "it names two commands, one as words and one as a script")
@@ -392,6 +397,6 @@ def test_no_rule_is_offered_without_exactly_one_command(effect: Runs) -> None:
     ],
 )
 def test_no_rule_is_offered_for_a_command_that_writes_named_files(script: str, why: str) -> None:
-    found = RulePolicy().decide("t", (Runs(script=script),), PolicyFacts("/home/ada/ws", "ask"))
+    found = RulePolicy().decide("t", (RunEffect(script=script),), PolicyFacts("/home/ada/ws", "ask"))
     [always] = [choice for choice in found.choices if choice.reach == "always"]
-    assert (always.offered, always.why) == (False, f"not offered: {why}")
+    assert (always.offered, always.unavailable_reason) == (False, f"not offered: {why}")

@@ -6,12 +6,12 @@ from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, decide
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 
 def verdict_with(line: str, *rules: str) -> str:
     facts = PolicyFacts(WORKSPACE, "bypass")
-    return RulePolicy(rules).decide("run_command", (Runs(script=line),), facts).verdict
+    return RulePolicy(rules).decide("run_command", (RunEffect(script=line),), facts).verdict
 
 
 @rows("line", ["tar -cf x.tar -T list", "tar -cf x.tar --files-from=list", "rsync -a --files-from=list . out", "tar xf a.tar -C keep",

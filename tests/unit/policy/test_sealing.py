@@ -4,13 +4,13 @@ import pytest
 
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.settings import PolicyName
 
 
 def decide(command: str, policy: PolicyName = "accept-edits", *rules: str) -> Decision:
     facts = PolicyFacts("/work", policy, sandboxed=True)
-    return RulePolicy(rules).decide("run_command", (Runs(script=command),), facts)
+    return RulePolicy(rules).decide("run_command", (RunEffect(script=command),), facts)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def decide(command: str, policy: PolicyName = "accept-edits", *rules: str) -> De
 )  # fmt: skip
 def test_code_that_runs_unasked_only_reads_the_repository(command: str) -> None:
     found = decide(command)
-    assert (found.verdict, found.sealed) == ("allow", True)
+    assert (found.verdict, found.repository_read_only) == ("allow", True)
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def test_settings_of_git_are_asked_about_for_some_hold_tokens_and_some_name_prog
 )  # fmt: skip
 def test_commands_of_git_write_it_beside_what_names_its_files(command: str) -> None:
     found = decide(command)
-    assert (found.verdict, found.sealed) == ("allow", False)
+    assert (found.verdict, found.repository_read_only) == ("allow", False)
 
 
 def test_what_the_user_allowed_is_not_kept_from_it() -> None:
-    assert decide("python3 x.py", "bypass").sealed is False
-    assert decide("python3 x.py", "accept-edits", "allow run python3 x.py").sealed is False
-    assert decide("git status; python3 x.py", "accept-edits", "allow run git *").sealed is True
+    assert decide("python3 x.py", "bypass").repository_read_only is False
+    assert decide("python3 x.py", "accept-edits", "allow run python3 x.py").repository_read_only is False
+    assert decide("git status; python3 x.py", "accept-edits", "allow run git *").repository_read_only is True

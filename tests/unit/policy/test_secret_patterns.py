@@ -8,7 +8,7 @@ from tests.unit.policy.judging import WORKSPACE, confined, decide, verdict
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.settings import PolicyName
 
 EVERYDAY = [
@@ -44,13 +44,13 @@ def test_a_pattern_that_is_made_to_find_a_secret_is_one(line: str) -> None:
 def with_secrets(line: str, policy: PolicyName, *names: str, sandboxed: bool = False) -> Decision:
     found = tuple(SecretFile(name, f"{WORKSPACE}/{name}") for name in names)
     facts = PolicyFacts(WORKSPACE, policy, sandboxed=sandboxed, secrets=found)
-    return RulePolicy().decide("run_command", (Runs(script=line),), facts)
+    return RulePolicy().decide("run_command", (RunEffect(script=line),), facts)
 
 
 @pytest.mark.parametrize("line", ["cat c*", "cat *", "head [a-m]*", "cat *s", "cat cre*"])
 def test_a_pattern_that_finds_a_secret_is_asked_about_where_no_sandbox_hides_it(line: str) -> None:
     assert with_secrets(line, "bypass", "credentials").verdict == "ask"
-    assert with_secrets(line, "bypass", "credentials", sandboxed=True).below == ("credentials",)
+    assert with_secrets(line, "bypass", "credentials", sandboxed=True).unnamed_secrets == ("credentials",)
     assert with_secrets(line, "bypass", "src/credentials").verdict == "allow"
 
 

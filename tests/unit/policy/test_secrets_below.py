@@ -7,7 +7,7 @@ from tests.unit.policy.judging import WORKSPACE
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.settings import PolicyName
 
 
@@ -28,7 +28,7 @@ def decide(
     script: str, policy: PolicyName = "ask", *rules: str, sandboxed: bool = False, cwd: str = ""
 ) -> Decision:
     facts = PolicyFacts(WORKSPACE, policy, secrets=SECRETS, sandboxed=sandboxed)
-    return RulePolicy(rules).decide("run_command", (Runs(script=script, cwd=cwd),), facts)
+    return RulePolicy(rules).decide("run_command", (RunEffect(script=script, cwd=cwd),), facts)
 
 
 READS = [
@@ -103,7 +103,7 @@ def test_a_command_that_reads_none_of_them_is_not_asked_about(script: str) -> No
 
 def test_in_a_sandbox_it_runs_and_the_hidden_files_are_named() -> None:
     found = decide("grep -rn X config open", sandboxed=True)
-    assert (found.verdict, found.below) == (
+    assert (found.verdict, found.unnamed_secrets) == (
         "allow",
         ("config/credentials.json", "open/secrets.yml", "open/.aws/"),
     )
@@ -113,7 +113,7 @@ def test_a_folder_of_the_call_counts_and_a_line_allowed_word_for_word_runs() -> 
     assert decide("grep -r X", cwd="config").verdict == "ask"
     assert decide("grep -r X", cwd="src").verdict == "allow"
     exact = decide("grep -r X .", "ask", "allow exact grep -r X .")
-    assert (exact.verdict, exact.named) == ("allow", True)
+    assert (exact.verdict, exact.allowed_by_exact_rule) == ("allow", True)
 
 
 def test_a_delegate_that_only_looks_is_refused_it() -> None:

@@ -12,7 +12,7 @@ from tui_agent.policy.bash.tree_check import parse_tree
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.ruin import starts_without_end
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 LONG = {
     "parts": "; ".join(["true"] * 5000),
@@ -65,7 +65,7 @@ def test_a_rule_that_denies_is_heard_in_any_of_them(name: str) -> None:
     facts = PolicyFacts(WORKSPACE, "bypass")
     script = f"git push; {LONG[name]}"
     policy = RulePolicy(["deny run git push *"])
-    assert policy.decide("run_command", (Runs(script=script),), facts).verdict == "deny"
+    assert policy.decide("run_command", (RunEffect(script=script),), facts).verdict == "deny"
 
 
 READ = {
@@ -145,7 +145,7 @@ RULES = ["deny run git push *", "deny edit vendor/**", "ask read private/**", "a
 def test_no_line_is_much_work_to_judge(line: str) -> None:
     """Calls of Python functions; what one call of a parser or a pattern does is bounded by the text that it is given."""
     policy = RulePolicy(RULES)
-    facts, runs = PolicyFacts(WORKSPACE, "ask"), (Runs(script=line),)
+    facts, runs = PolicyFacts(WORKSPACE, "ask"), (RunEffect(script=line),)
     verdict("ls | head")
     assert calls_of(lambda: policy.decide("run_command", runs, facts)) < MOST_OF_A_LINE
 
@@ -161,13 +161,13 @@ def test_many_patterns_against_many_rules_are_little_work(name: str) -> None:
     rules = [f"deny read *{n}/a*{n}/*.key{n}" for n in range(10)]
     policy = RulePolicy([*rules, *(f"deny edit **/*x{n}*.lock" for n in range(10))])
     verdict("ls | head")
-    facts, runs = PolicyFacts(WORKSPACE, "bypass"), (Runs(script=STARS[name]),)
+    facts, runs = PolicyFacts(WORKSPACE, "bypass"), (RunEffect(script=STARS[name]),)
     assert calls_of(lambda: policy.decide("run_command", runs, facts)) < MOST_CALLS
 
 
 def test_a_call_of_many_characters_is_never_allowed() -> None:
     facts = PolicyFacts("/workspace", "plan")
-    for effect in (Runs(argv=("ls", "a" * 1_000_000)), Runs(script="ls " + "a" * 1_000_000)):
+    for effect in (RunEffect(argv=("ls", "a" * 1_000_000)), RunEffect(script="ls " + "a" * 1_000_000)):
         found = RulePolicy().decide("run_command", (effect,), facts)
         assert (found.verdict, found.reason.partition(":")[2]) == (
             "deny",

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tui_agent.protocol.unicode_text import concealed, disguised, revealed, unpiled, unseen
+from tui_agent.protocol.unicode_text import (
+    describe_invisible,
+    describe_lookalike,
+    is_invisible,
+    limit_combining_marks,
+    reveal_invisible,
+)
 
 HOSTILE = st.text(
     st.sampled_from(
@@ -26,11 +32,11 @@ def read_back(shown: str) -> str:
 @example("<U+003C>tab>")
 @example("a" + "\u0301" * 9 + "<tab>\t")
 def test_what_is_shown_can_be_read_back_and_holds_nothing_unseen(text: str) -> None:
-    shown = revealed(text, tabs=True)
+    shown = reveal_invisible(text, tabs=True)
     # A sign that the text itself holds has its own first letter as a sign, which is read back last.
     parts = shown.split("<U+003C>")
     assert "<".join(read_back(part) for part in parts) == text
-    assert not [one for one in shown if unseen(one)]
+    assert not [one for one in shown if is_invisible(one)]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +56,7 @@ def test_what_is_shown_can_be_read_back_and_holds_nothing_unseen(text: str) -> N
     ],
 )
 def test_what_cannot_be_seen_is_named(text: str, named: str) -> None:
-    assert named in concealed(text)
+    assert named in describe_invisible(text)
 
 
 @pytest.mark.parametrize(
@@ -66,21 +72,25 @@ def test_what_cannot_be_seen_is_named(text: str, named: str) -> None:
     ],
 )
 def test_letters_of_every_script_and_emoji_conceal_nothing(text: str) -> None:
-    assert concealed(text) == ""
+    assert describe_invisible(text) == ""
 
 
 @pytest.mark.parametrize("text", ["cat раypal.txt", "ｃurl x", "git pu\u0455h", "𝐫m x"])
 def test_words_of_letters_that_read_like_others_are_found(text: str) -> None:
-    assert "mixes alphabets" in disguised(text)
-    assert "<U+" in revealed(text)
+    assert "mixes alphabets" in describe_lookalike(text)
+    assert "<U+" in reveal_invisible(text)
 
 
 @pytest.mark.parametrize("text", ["echo привет мир", "echo Δx µs αx", "grep 漢字kanji", "echo café", "ls"])
 def test_words_of_one_script_are_what_they_read(text: str) -> None:
-    assert disguised(text) == "" and revealed(text) == text
+    assert describe_lookalike(text) == "" and reveal_invisible(text) == text
 
 
 @pytest.mark.parametrize("one", ["x", "\u202e", "\u0301", "→", "é", " \n", " ", "\n", "<", "Ж"])
 def test_megabytes_are_judged_before_the_time_limit(one: str) -> None:
     text = one * (2_000_000 // max(1, len(one.encode())))
-    assert concealed(text) is not None and disguised(text) is not None and unpiled(text) is not None
+    assert (
+        describe_invisible(text) is not None
+        and describe_lookalike(text) is not None
+        and limit_combining_marks(text) is not None
+    )

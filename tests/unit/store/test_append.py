@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.store import said, store
-from tui_agent.errors import BlobMissing, SessionNotFound, StoreError
+from tui_agent.errors import BlobNotFound, SessionNotFound, StoreError
 from tui_agent.protocol.base import BlobText
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.files import CheckpointTaken
@@ -21,7 +21,7 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgres
 from tui_agent.protocol.ids import AgentId, CallId, CommandId, RequestId
 from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart, Usage
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.line import LINE_LIMIT
+from tui_agent.store.log_line import MAX_LINE_BYTES
 
 
 def called(**arguments: object) -> ToolCalled:
@@ -40,7 +40,7 @@ def test_a_line_is_the_envelope_in_order_and_its_checksum(tmp_path: Path) -> Non
     log.append(said("hello"), agent=AgentId("main"), cause=CommandId("cmd_1"))
     line = (log.folder / "events.jsonl").read_bytes()
     fields = json.loads(line)
-    assert list(fields) == ["v", "seq", "at", "session", "agent", "parent", "cause", "payload", "crc"]
+    assert list(fields) == ["v", "seq", "time", "session", "agent", "parent", "cause", "payload", "crc"]
     assert fields["session"] == "s1"
     assert fields["cause"] == "cmd_1"
     body = line[: line.rindex(b',"crc"')]
@@ -96,7 +96,7 @@ def test_a_long_text_becomes_a_blob_with_a_preview(tmp_path: Path) -> None:
     assert isinstance(kept, BlobText)
     assert kept.size == 10_000
     assert kept.preview == "ä" * 1_024
-    assert log.blobs.text(kept) == text
+    assert log.blobs.read_text(kept) == text
 
 
 def test_long_strings_in_arguments_come_back_by_resolve(tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ def test_no_line_is_longer_than_the_limit_and_nothing_is_lost(tmp_path: Path, pa
     log.close()
     lines = (log.folder / "events.jsonl").read_bytes().splitlines(keepends=True)
     assert len(lines) == 1
-    assert len(lines[0]) <= LINE_LIMIT
-    assert [LINE_LIMIT] == [65_536]  # as docs/events.md says
+    assert len(lines[0]) <= MAX_LINE_BYTES
+    assert [MAX_LINE_BYTES] == [65_536]  # as docs/events.md says
     assert sessions.read("s1") == [event]
     if isinstance(payload, ToolCalled):
         assert isinstance(event.payload, ToolCalled)
@@ -201,19 +201,19 @@ def test_everything_is_private_to_the_user(tmp_path: Path) -> None:
 
 def test_a_damaged_blob_is_reported_not_delivered(tmp_path: Path) -> None:
     log = store(tmp_path).create("s1")
-    kept = log.blobs.keep("x" * 9_000)
+    kept = log.blobs.put_text("x" * 9_000)
     assert isinstance(kept, BlobText)
     (log.folder / "blobs" / kept.blob_sha256).write_bytes(b"y" * 9_000)
-    with pytest.raises(BlobMissing):
-        log.blobs.text(kept)
-    again = BlobStore(log.folder / "blobs").keep("x" * 9_000)
-    assert log.blobs.text(again) == "x" * 9_000
+    with pytest.raises(BlobNotFound):
+        log.blobs.read_text(kept)
+    again = BlobStore(log.folder / "blobs").put_text("x" * 9_000)
+    assert log.blobs.read_text(again) == "x" * 9_000
 
 
 def test_a_blob_name_cannot_leave_the_folder(tmp_path: Path) -> None:
     blobs = BlobStore(tmp_path / "blobs")
     (tmp_path / "secret").write_text("s")
-    with pytest.raises(BlobMissing):
+    with pytest.raises(BlobNotFound):
         blobs.read("../secret")
 
 
@@ -258,11 +258,11 @@ def test_events_of_other_agents_share_the_order(tmp_path: Path) -> None:
 def test_texts_in_tuples_of_json_are_made_fit_for_a_line_and_redacted(tmp_path: Path) -> None:
     log = store(tmp_path).create("s1")
     token = "ghp_" + "a1B2c3D4e5" * 4
-    noted = MemoryUpdated(newest={"explored_files": ("n\udcff.py", f"key {token[:40]}")})
+    noted = MemoryUpdated(appended={"explored_files": ("n\udcff.py", f"key {token[:40]}")})
     log.append(noted, agent=AgentId("main"))
     (record,) = log.read()
     assert isinstance(record, Envelope) and isinstance(record.payload, MemoryUpdated)
-    first, second = record.payload.newest["explored_files"]
+    first, second = record.payload.appended["explored_files"]
     assert first == "n\ufffd.py" and token[:40] not in second
 
 
@@ -271,8 +271,8 @@ def test_words_of_a_command_are_redacted_by_the_words_in_front_of_them(tmp_path:
     argv = ("curl", "-u", "bob:hunter2xyzPW9", "https://example.org")
     log.append(
         PermissionDecided(
-            call_id=CallId("c"), request_id=None, decision="allow", by="user", policy="ask",
-            rule_id="", reason="", digest="", effects=(Runs(argv=argv), Runs(argv=("ls", "-l"))),
+            call_id=CallId("c"), request_id=None, decision="allow", decided_by="user", policy="ask",
+            rule_id="", reason="", digest="", effects=(RunEffect(argv=argv), RunEffect(argv=("ls", "-l"))),
         )
     )  # fmt: skip
     log.close()

@@ -12,9 +12,9 @@ from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.damage_report import flaws
-from tui_agent.store.line import seal
-from tui_agent.store.scan import records, survey
+from tui_agent.store.damage_report import describe_damage
+from tui_agent.store.log_line import seal_line
+from tui_agent.store.log_scan import read_records_from, survey_bytes
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
 NO_BLOBS = BlobStore(Path("/nonexistent"))
@@ -35,7 +35,7 @@ def every_cut_keeps_the_events_before_it(data: bytes) -> None:
     for cut in range(len(data) + 1):
         if whole < len(ends) and ends[whole] == cut:
             whole += 1
-        found = survey(data[:cut])
+        found = survey_bytes(data[:cut])
         assert found.good_end == (ends[whole - 1] if whole else 0), cut
         assert found.last_seq == whole - 1, cut
         assert found.bad_lines == (), cut
@@ -64,14 +64,14 @@ def test_a_cut_log_opens_goes_on_and_keeps_the_torn_bytes(tmp_path: Path) -> Non
         log = sessions.open(f"s{number}")
         torn = data[good:cut]
         if torn:
-            assert log.repaired is not None
-            assert log.repaired.moved_bytes == len(torn)
-            assert (log.folder / log.repaired.side_file).read_bytes() == torn
+            assert log.repair is not None
+            assert log.repair.moved_bytes == len(torn)
+            assert (log.folder / log.repair.side_file).read_bytes() == torn
         else:
-            assert log.repaired is None
+            assert log.repair is None
         event = log.append(said("next"))
         log.close()
-        assert list(records(data[:good], NO_BLOBS)) == sessions.read(f"s{number}")[:-1]
+        assert list(read_records_from(data[:good], NO_BLOBS)) == sessions.read(f"s{number}")[:-1]
         assert sessions.read(f"s{number}")[-1] == event
 
 
@@ -90,12 +90,12 @@ def windows(tmp_path: Path) -> Iterator[tuple[bytes, bytes, bytes]]:
 @pytest.mark.slow
 def test_no_changed_byte_is_missed_and_reading_goes_on_behind_it(tmp_path: Path) -> None:
     for before, line, after in windows(tmp_path):
-        first, own, last = records(before + line + after, NO_BLOBS)
+        first, own, last = read_records_from(before + line + after, NO_BLOBS)
         content = bytearray(line)
         for at, byte in enumerate(line):
             for value in changes(byte):
                 content[at] = value
-                read = list(records(before + bytes(content) + after, NO_BLOBS))
+                read = list(read_records_from(before + bytes(content) + after, NO_BLOBS))
                 # an overwritten newline damages no event: both are found in the joined line
                 wanted = [first, own, last] if byte == 0x0A else [first, last]
                 assert read == wanted, (at, value)
@@ -118,12 +118,12 @@ def test_a_bad_line_in_the_middle_is_stepped_over_and_reported_once(tmp_path: Pa
     sessions = store(tmp_path)
     assert seqs(sessions.read("s1")) == [0, 1, 3, 4, 5]
     log = sessions.open("s1")
-    assert log.repaired is not None
-    assert log.repaired.bad_lines == (3,)
-    assert log.repaired.moved_bytes == 0
-    assert log.append(log.repaired).seq == 6
+    assert log.repair is not None
+    assert log.repair.bad_lines == (3,)
+    assert log.repair.moved_bytes == 0
+    assert log.append(log.repair).seq == 6
     log.close()
-    assert sessions.open("s1").repaired is None
+    assert sessions.open("s1").repair is None
 
 
 def test_a_run_of_nul_bytes_costs_only_what_it_covers(tmp_path: Path) -> None:
@@ -135,17 +135,17 @@ def test_a_run_of_nul_bytes_costs_only_what_it_covers(tmp_path: Path) -> None:
     path.write_bytes(b"".join(lines[:2]) + b"\x00" * 4_096)
     log = store(tmp_path).open("s1")
     assert log.last_seq == 1
-    assert log.repaired is not None
-    assert log.repaired.moved_bytes == 4_096
+    assert log.repair is not None
+    assert log.repair.moved_bytes == 4_096
 
 
 def foreign(body: bytes) -> bytes:
-    return seal(body[:-1])
+    return seal_line(body[:-1])
 
 
 def test_a_log_from_the_future_still_loads(tmp_path: Path) -> None:
     path = write_log(tmp_path, "s1", ["message 0"])
-    head = b'{"v":%d,"seq":%d,"at":1.0,"session":"s1","agent":"main","parent":0,"cause":null,"payload":%b}'
+    head = b'{"v":%d,"seq":%d,"time":1.0,"session":"s1","agent":"main","parent":0,"cause":null,"payload":%b}'
     path.write_bytes(
         path.read_bytes()
         + foreign(head % (1, 1, b'{"kind":"dream.dreamt","depth":3}'))
@@ -170,10 +170,10 @@ def test_a_log_from_the_future_still_loads(tmp_path: Path) -> None:
 
 def test_events_of_unknown_kinds_keep_nothing_from_being_written_behind_them(tmp_path: Path) -> None:
     path = write_log(tmp_path, "s1", ["message 0"])
-    head = b'{"v":1,"seq":%d,"at":1.0,"session":"s1","agent":"main","parent":0,"cause":null,"payload":%b}'
+    head = b'{"v":1,"seq":%d,"time":1.0,"session":"s1","agent":"main","parent":0,"cause":null,"payload":%b}'
     new = [foreign(head % (seq, b'{"kind":"dream.dreamt","depth":3}')) for seq in (1, 2, 3)]
     path.write_bytes(path.read_bytes() + b"".join(new))
-    assert flaws(path.parent, store(tmp_path).read("s1")) == [
+    assert describe_damage(path.parent, store(tmp_path).read("s1")) == [
         "The log holds 3 events of a kind that this version does not know."
     ]
     assert store(tmp_path).open("s1").append(said("on")).seq == 4
@@ -183,7 +183,7 @@ def of_version_99(path: Path) -> bytes:
     """Write a log as a version to come would: every line its own, with the right checksum."""
     lines = path.read_bytes().splitlines()
     data = b"".join(
-        seal(line[: -len(b',"crc":"00000000"}')].replace(b'{"v":1', b'{"v":99')) for line in lines
+        seal_line(line[: -len(b',"crc":"00000000"}')].replace(b'{"v":1', b'{"v":99')) for line in lines
     )
     path.write_bytes(data)
     return data
@@ -200,8 +200,8 @@ def test_a_log_of_a_newer_version_is_listed_and_read_and_never_written(tmp_path:
     torn = before + b'{"v":99,'
     path.write_bytes(torn)
     (found,) = sessions.list("/work/x")
-    assert (found.newer, found.damaged, found.title, found.events) == (True, False, "later", 2)
-    assert flaws(log.folder, sessions.read("s1")) == [
+    assert (found.is_newer, found.is_damaged, found.title, found.events) == (True, False, "later", 2)
+    assert describe_damage(log.folder, sessions.read("s1")) == [
         "s1 was written by a newer version of tui-agent (log version 99, this one reads up to 1): 2 events cannot be read."
     ]
     for change in (lambda: sessions.open("s1"), lambda: sessions.fork("s1", 1, "s2")):
@@ -227,11 +227,13 @@ def test_what_was_stepped_over_is_counted_and_placed(tmp_path: Path) -> None:
     path = write_log(tmp_path, "s1", [f"message {number}" for number in range(20)])
     flip(path, 3)
     sessions = store(tmp_path)
-    assert flaws(path.parent, sessions.read("s1")) == ["1 damaged line was skipped in the log: line 3."]
+    assert describe_damage(path.parent, sessions.read("s1")) == [
+        "1 damaged line was skipped in the log: line 3."
+    ]
     sessions.fork("s1", 18, "s2")
     for number in range(5, 17):
         flip(path, number)
-    assert flaws(sessions.folder("s2"), sessions.read("s2")) == [
+    assert describe_damage(sessions.folder("s2"), sessions.read("s2")) == [
         "13 damaged lines were skipped in the log of s1: lines 3, 5, 6, 7, 8, 9, 10, 11, 12, 13 and 3 more."
     ]
 
@@ -241,11 +243,11 @@ def test_a_torn_end_that_nobody_could_report_is_reported_by_the_next_opening(tmp
     path.write_bytes(path.read_bytes() + b'{"v":1,"se')
     store(tmp_path).open("s1").close()  # which failed before it could say so
     log = store(tmp_path).open("s1")
-    assert log.repaired is not None
-    assert (log.repaired.moved_bytes, log.repaired.side_file) == (10, "events.torn-1")
-    log.append(log.repaired)
+    assert log.repair is not None
+    assert (log.repair.moved_bytes, log.repair.side_file) == (10, "events.torn-1")
+    log.append(log.repair)
     log.close()
-    assert store(tmp_path).open("s1").repaired is None
+    assert store(tmp_path).open("s1").repair is None
 
 
 def test_an_end_that_was_copied_and_not_yet_cut_off_is_reported_once(tmp_path: Path) -> None:
@@ -253,11 +255,11 @@ def test_an_end_that_was_copied_and_not_yet_cut_off_is_reported_once(tmp_path: P
     path.write_bytes(path.read_bytes() + b'{"v":1,"se')
     path.with_name("events.torn-1").write_bytes(b'{"v":1')
     log = store(tmp_path).open("s1")
-    assert log.repaired is not None
-    assert (log.repaired.moved_bytes, log.repaired.side_file) == (10, "events.torn-1, events.torn-2")
-    log.append(log.repaired)
+    assert log.repair is not None
+    assert (log.repair.moved_bytes, log.repair.side_file) == (10, "events.torn-1, events.torn-2")
+    log.append(log.repair)
     log.close()
-    assert store(tmp_path).open("s1").repaired is None
+    assert store(tmp_path).open("s1").repair is None
 
 
 @pytest.mark.parametrize(
@@ -266,7 +268,7 @@ def test_an_end_that_was_copied_and_not_yet_cut_off_is_reported_once(tmp_path: P
 def test_junk_with_a_right_checksum_is_no_event_and_no_end(tmp_path: Path, junk: bytes) -> None:
     path = write_log(tmp_path, "s1", ["message 0", "message 1"])
     first, second = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(first + seal(junk) + junk + b"\n" + second)
+    path.write_bytes(first + seal_line(junk) + junk + b"\n" + second)
     assert seqs(store(tmp_path).read("s1")) == [0, 1]
 
 

@@ -7,9 +7,9 @@ import pytest
 from tests.stubs.store import said, store
 from tui_agent.errors import StoreError
 from tui_agent.protocol.envelope import Record
-from tui_agent.store.reader import iterate_records, read_marks, read_records, read_tail
-from tui_agent.store.sessions import SessionStore
-from tui_agent.store.verify import verify
+from tui_agent.store.log_reader import iterate_records, read_marks, read_records, read_tail
+from tui_agent.store.session_store import SessionStore
+from tui_agent.store.verification import verify_session
 
 AT = 2
 STRIDE = 3
@@ -40,7 +40,7 @@ def seqs(records: list[Record]) -> list[int]:
 def test_every_changed_byte_is_told_and_the_rest_is_read(tmp_path: Path, name: str) -> None:
     sessions = forked(tmp_path)
     whole = sessions.read("child")
-    assert seqs(whole) == [0, 1, 2, 3, 4, 5] and verify(sessions.folder("child")) == []
+    assert seqs(whole) == [0, 1, 2, 3, 4, 5] and verify_session(sessions.folder("child")) == []
     path = sessions.folder(name) / "events.jsonl"
     content = path.read_bytes()
     shared = content if name == "child" else b"".join(content.splitlines(keepends=True)[: AT + 1])
@@ -55,7 +55,7 @@ def test_every_changed_byte_is_told_and_the_rest_is_read(tmp_path: Path, name: s
 
 def check(sessions: SessionStore, whole: list[Record], name: str, lines: set[int], place: int) -> None:
     folder = sessions.folder("child")
-    told, found = verify(folder), sessions.read("child")
+    told, found = verify_session(folder), sessions.read("child")
     assert told or found == whole, (name, place)  # two lines that ran into one are told apart again
     assert set(seqs(found)) <= set(seqs(whole)) and seqs(found) == sorted(set(seqs(found))), (name, place)
     assert all(record in whole for record in found), (name, place)
@@ -65,10 +65,10 @@ def check(sessions: SessionStore, whole: list[Record], name: str, lines: set[int
     else:
         first = 0 if name == "parent" else AT + 1
         assert lost <= {first + line for line in lines}, (place, lost)
-    list(iterate_records(folder, branch=True))
+    list(iterate_records(folder, current_branch_only=True))
     read_tail(folder, 3)
     read_marks(folder)
-    read_records(folder, branch=True, skip_deltas=True)
+    read_records(folder, current_branch_only=True, skip_deltas=True)
     sessions.list()
     try:
         log = sessions.open("child", wait_s=0.0)

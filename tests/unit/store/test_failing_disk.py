@@ -14,7 +14,7 @@ from tests.stubs.store import said, store
 from tui_agent.errors import StoreError, StoreFull
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
-from tui_agent.store.log import SessionLog
+from tui_agent.store.session_log import SessionLog
 
 SCRIPT: tuple[Payload | None, ...] = (
     said("one"),
@@ -76,7 +76,7 @@ def after(root: Path) -> list[Record]:
     assert event.seq == (found[-1].seq + 1 if found else 0)
     for record in found:
         text = record.payload.text  # type: ignore[union-attr]
-        log.blobs.text(text)
+        log.blobs.read_text(text)
     log.close()
     return found
 
@@ -276,7 +276,7 @@ stored.append(log.append(said("y" * 20_000)))
 anyio.run(log.commit)
 log.close()
 assert store(root).read("s1") == stored
-assert store(root).open("s1").repaired is None
+assert store(root).open("s1").repair is None
 print("whole")
 """
 

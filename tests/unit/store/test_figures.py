@@ -20,13 +20,13 @@ from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.store.index_rows import SCHEMA, take_in
-from tui_agent.store.index_search import Found
-from tui_agent.store.preview import glimpse
-from tui_agent.store.reader import read_records
-from tui_agent.store.session_stats import MOST
-from tui_agent.store.sessions import SessionStore
-from tui_agent.store.summary import SessionSummary, summarise
+from tui_agent.store.log_reader import read_records
+from tui_agent.store.preview import read_preview
+from tui_agent.store.session_index_rows import SCHEMA, index_log
+from tui_agent.store.session_search import SearchHit
+from tui_agent.store.session_stats import MAX_BYTES
+from tui_agent.store.session_store import SessionStore
+from tui_agent.store.session_summary import SessionSummary, summarise_session
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
 STARTED = SessionStarted(workspace="/work", product="p", settings=SETTINGS)
@@ -54,7 +54,7 @@ def asked() -> PermissionRequested:
 
 def decided() -> PermissionDecided:
     return PermissionDecided(
-        call_id=CallId("c"), request_id=None, decision="allow", by="user", policy="ask",
+        call_id=CallId("c"), request_id=None, decision="allow", decided_by="user", policy="ask",
         rule_id="", reason="", digest="", effects=(),
     )  # fmt: skip
 
@@ -78,14 +78,14 @@ def shown(sessions: SessionStore, name: str = "ses_1") -> SessionSummary:
     return sessions.index.summary(sessions.folder(name))
 
 
-def searched(sessions: SessionStore, text: str, workspace: str | None = None) -> list[Found]:
-    return sessions.index.sessions_with(sessions.stands(), text, workspace)
+def searched(sessions: SessionStore, text: str, workspace: str | None = None) -> list[SearchHit]:
+    return sessions.index.search_sessions(sessions.log_states(), text, workspace)
 
 
 def of(sessions: SessionStore, name: str = "ses_1") -> tuple[int, float | None, str]:
     found = shown(sessions, name)
-    assert found.figures is not None
-    return found.figures.turns, found.figures.cost_usd, found.state
+    assert found.stats is not None
+    return found.stats.turns, found.stats.cost_usd, found.state
 
 
 STOPPED = TurnFinished(turn=2, reason="interrupted")
@@ -150,10 +150,10 @@ def test_turns_and_costs_are_those_of_the_fold(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "events.jsonl").write_bytes((GOLDEN / "night_shift.jsonl").read_bytes())
     metrics = fold(Metrics(), read_records(folder))
-    found = summarise(folder)
-    assert found is not None and found.figures is not None and metrics.cost_usd is not None
-    assert found.figures.turns == metrics.turns
-    assert found.figures.cost_usd == pytest.approx(metrics.cost_usd)
+    found = summarise_session(folder)
+    assert found is not None and found.stats is not None and metrics.cost_usd is not None
+    assert found.stats.turns == metrics.turns
+    assert found.stats.cost_usd == pytest.approx(metrics.cost_usd)
     assert (found.outcome, found.model) == ("done", "claude-sonnet-4-5")
 
 
@@ -165,14 +165,14 @@ def test_words_of_a_model_are_not_taken_for_a_cost_nor_a_turn(tmp_path: Path) ->
 
 
 def test_the_index_counts_on_where_it_stopped_and_says_what_the_log_says(tmp_path: Path) -> None:
-    sessions = made(tmp_path, STARTED, SessionTitled(title="one", by="auto"), *ended("finished")[1:])
-    sessions.index.refresh(sessions.stands())
+    sessions = made(tmp_path, STARTED, SessionTitled(title="one", titled_by="auto"), *ended("finished")[1:])
+    sessions.index.refresh(sessions.log_states())
     log = sessions.open("ses_1")
-    for payload in (answer(0.5), SessionTitled(title="two", by="user"), *ended("interrupted")[1:]):
+    for payload in (answer(0.5), SessionTitled(title="two", titled_by="user"), *ended("interrupted")[1:]):
         log.append(payload)
     log.close()
     (listed,) = sessions.list()
-    assert listed == summarise(sessions.folder("ses_1"))
+    assert listed == summarise_session(sessions.folder("ses_1"))
     assert (of(sessions), listed.title) == ((2, 0.5, "stopped"), "two")
 
 
@@ -193,12 +193,14 @@ def test_a_fork_counts_what_it_did_itself_also_when_it_was_made_whole(tmp_path: 
 
 
 def long_log(root: Path) -> SessionStore:
-    early = (STARTED, SessionTitled(title="long", by="auto"), *ended("finished")[1:], answer(0.5))
+    early = (STARTED, SessionTitled(title="long", titled_by="auto"), *ended("finished")[1:], answer(0.5))
     sessions = made(root, *early, *ended("rejected")[1:], answer(0.5))
     path = sessions.folder("ses_1") / "events.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(
-        b"".join((*lines[: len(early)], (b"x" * 4_095 + b"\n") * (MOST // 4_096 + 1), *lines[len(early) :]))
+        b"".join(
+            (*lines[: len(early)], (b"x" * 4_095 + b"\n") * (MAX_BYTES // 4_096 + 1), *lines[len(early) :])
+        )
     )
     return sessions
 
@@ -208,8 +210,8 @@ def test_a_long_log_is_listed_without_being_counted_and_counted_when_the_index_r
 ) -> None:
     sessions = long_log(tmp_path)
     found = shown(sessions, "ses_1")
-    assert (found.figures, found.title, found.state, found.model) == (None, "long", "failed", "m")
-    sessions.index.search(sessions.stands(), "go")
+    assert (found.stats, found.title, found.state, found.model) == (None, "long", "failed", "m")
+    sessions.index.search(sessions.log_states(), "go")
     assert of(sessions) == (2, 1.0, "failed")
     assert shown(sessions, "ses_1").title == "long"
 
@@ -217,18 +219,18 @@ def test_a_long_log_is_listed_without_being_counted_and_counted_when_the_index_r
 def test_a_glimpse_of_a_long_log_is_its_end_and_its_first_message(tmp_path: Path) -> None:
     sessions = long_log(tmp_path)
     folder = sessions.folder("ses_1")
-    seen = glimpse(folder, (folder / "events.jsonl").stat().st_size, most=4096)
-    assert not seen.whole and seen.first_message == "go"
+    seen = read_preview(folder, (folder / "events.jsonl").stat().st_size, max_bytes=4096)
+    assert not seen.is_complete and seen.first_message == "go"
     assert seen.records[-1].seq == shown(sessions, "ses_1").events - 1
     short = made(tmp_path / "b", *ended("finished"))
-    assert glimpse(short.folder("ses_1"), 2_000).whole
+    assert read_preview(short.folder("ses_1"), 2_000).is_complete
 
 
 def test_a_search_for_sessions_gives_each_once_with_its_newest_place(tmp_path: Path) -> None:
     sessions = made(tmp_path, STARTED, said("the night shift"), said("a shift more"))
     made(tmp_path, STARTED, said("nothing here"), name="ses_2")
     (found,) = searched(sessions, "shif")
-    assert (found.session, found.seq, found.places, found.snippet) == ("ses_1", 2, 2, "a shift more")
+    assert (found.session, found.seq, found.hit_count, found.snippet) == ("ses_1", 2, 2, "a shift more")
     sessions.index.path.write_bytes(b"not a database at all" * 500)
     assert searched(sessions, "shif") == [found]
     assert searched(sessions, "shif", "/elsewhere") == []
@@ -238,11 +240,11 @@ def test_a_long_log_is_taken_in_bit_by_bit(tmp_path: Path) -> None:
     sessions = made(
         tmp_path, *ended("finished"), *(said(f"word{number} " + "x" * 300) for number in range(40))
     )
-    (stand,) = sessions.stands()
+    (stand,) = sessions.log_states()
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(SCHEMA)
         rounds = 1
-        while take_in(db, stand, most=2_000):
+        while index_log(db, stand, max_bytes=2_000):
             rounds += 1
             assert db.execute("SELECT read_to FROM sessions").fetchone() < (stand.size,)
         assert rounds > 5

@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.memory_blobs import MemoryBlobs
-from tui_agent.engine.checkpoints.attribution import file_changed
-from tui_agent.folds.comparison.files import file_ends
+from tui_agent.engine.checkpoints.attribution import file_changed_event
+from tui_agent.folds.comparison.files import net_file_changes
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.ports.checkpoint import FileStand
+from tui_agent.ports.checkpoint import FileDifference
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.ids import CallId
 from tui_agent.session.clock import SystemClock
-from tui_agent.store.log import SessionLog
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_log import SessionLog
+from tui_agent.store.session_store import SessionStore
 from tui_agent.workspace.local.change_recorder import RecordingEnvironment
 from tui_agent.workspace.local.environment import LocalEnvironment
 
@@ -36,9 +36,9 @@ def sha(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def stand(before: bytes | None, after: bytes | None) -> FileStand:
+def stand(before: bytes | None, after: bytes | None) -> FileDifference:
     sizes = (len(before or b""), len(after or b""))
-    return FileStand(
+    return FileDifference(
         path="a", before=before, after=after, before_size=sizes[0], after_size=sizes[1], mode=None
     )
 
@@ -46,30 +46,32 @@ def stand(before: bytes | None, after: bytes | None) -> FileStand:
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("secret", [VALUE, ISSUED, f"_{ISSUED}"])
 def test_a_text_is_kept_without_its_secrets_in_any_encoding(codec: str, secret: str) -> None:
-    kept = REDACTOR.content(f"one\n{secret}\ntwo\n".encode(codec)).decode(codec)
+    kept = REDACTOR.redact_content(f"one\n{secret}\ntwo\n".encode(codec)).decode(codec)
     assert secret.strip("_") not in kept
     assert kept.startswith("one\n") and kept.endswith("\ntwo\n") and "[redacted: " in kept
 
 
 def test_bytes_that_are_no_utf_8_stay_what_they_are() -> None:
-    assert REDACTOR.content(b"\xff\xfa " + ISSUED.encode() + b" \xe4\n").startswith(b"\xff\xfa [redacted: ")
-    assert REDACTOR.content(b"\xff\xfa " + ISSUED.encode() + b" \xe4\n").endswith(b"] \xe4\n")
+    assert REDACTOR.redact_content(b"\xff\xfa " + ISSUED.encode() + b" \xe4\n").startswith(
+        b"\xff\xfa [redacted: "
+    )
+    assert REDACTOR.redact_content(b"\xff\xfa " + ISSUED.encode() + b" \xe4\n").endswith(b"] \xe4\n")
     plain = b"\xff\xfa a key, a token and a secret\n"
-    assert REDACTOR.content(plain) is plain
+    assert REDACTOR.redact_content(plain) is plain
 
 
 def test_of_a_binary_content_the_given_secrets_are_taken_out() -> None:
-    assert REDACTOR.content(b"\0\1" + VALUE.encode() + b"\0") == b"\0\1[redacted: MY_LOGIN]\0"
+    assert REDACTOR.redact_content(b"\0\1" + VALUE.encode() + b"\0") == b"\0\1[redacted: MY_LOGIN]\0"
 
 
 def test_the_event_names_what_is_kept_and_tells_the_files_own_digests(log: SessionLog) -> None:
     old, new = f"token {VALUE}\n".encode(), b"nothing\n"
-    event = file_changed(log.blobs, stand(old, new), "command", None)
+    event = file_changed_event(log.blobs, stand(old, new), "command", None)
     assert event.before is not None and log.blobs.read(event.before) == b"token [redacted: MY_LOGIN]\n"
-    assert (event.before_sha256, event.held) == (sha(old), sha(old))
-    assert (event.after, event.after_sha256, event.holds) == (sha(new), None, sha(new))
-    gone = file_changed(log.blobs, stand(old, None), "command", None)
-    assert (gone.after, gone.holds, gone.held) == (None, None, sha(old))
+    assert (event.before_sha256, event.disk_sha256_before) == (sha(old), sha(old))
+    assert (event.after, event.after_sha256, event.disk_sha256_after) == (sha(new), None, sha(new))
+    gone = file_changed_event(log.blobs, stand(old, None), "command", None)
+    assert (gone.after, gone.disk_sha256_after, gone.disk_sha256_before) == (None, None, sha(old))
 
 
 async def test_a_write_that_only_changes_a_secret_is_a_change_and_the_agent_knows_the_file(
@@ -86,14 +88,14 @@ async def test_a_write_that_only_changes_a_secret_is_a_change_and_the_agent_know
     assert len(emitted) == 2
     events: list[Envelope] = [log.append(one, agent="main") for one in emitted]  # type: ignore[arg-type]
     written = [one.payload for one in events if isinstance(one.payload, FileChanged)]
-    assert written[0].after == written[1].after != written[1].holds == sha(second)
+    assert written[0].after == written[1].after != written[1].disk_sha256_after == sha(second)
     state, files = SessionState(), FilesChanged()
     for event in events[1:]:
         state.apply(event)
         files.apply(event)
     assert state.view().read_files[".env.local"].digest == sha(second)
     assert [one.path for one in files.view().files] == [".env.local"]
-    (end,) = file_ends(events[1:], log.blobs.find)
+    (end,) = net_file_changes(events[1:], log.blobs.find)
     assert (end.before, end.after, end.hunks) == (sha(first), sha(second), "")
     assert end.note == "the stored content is the same"
     held = b"".join(path.read_bytes() for path in log.folder.rglob("*") if path.is_file())
@@ -103,5 +105,5 @@ async def test_a_write_that_only_changes_a_secret_is_a_change_and_the_agent_know
 def test_what_holds_no_secret_is_stored_as_it_is_under_its_own_digest(log: SessionLog) -> None:
     data = b"def key(token): return token\n" * 100
     stored = log.blobs.put_file(data)
-    assert (stored.blob, stored.sha256, stored.other_sha256) == (sha(data), sha(data), None)
+    assert (stored.blob, stored.sha256, stored.original_sha256) == (sha(data), sha(data), None)
     assert MemoryBlobs().put_file(data) == stored

@@ -7,7 +7,7 @@ import pytest
 
 from tests.stubs.store import said, store, write_log
 from tui_agent.errors import SessionLocked, SessionNotFound, StoreError
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import (
@@ -20,10 +20,10 @@ from tui_agent.protocol.events.session import (
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import SessionId
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.store.lineage import blobs_of, lineage
-from tui_agent.store.log import SessionLog
-from tui_agent.store.reader import LogTail, iterate_records, read_records, read_tail, stored_lines
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.lineage import load_lineage, open_blobs
+from tui_agent.store.log_reader import LogTail, iterate_records, read_records, read_stored_lines, read_tail
+from tui_agent.store.session_log import SessionLog
+from tui_agent.store.session_store import SessionStore
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
 LONG = "x" * 9_000
@@ -38,13 +38,13 @@ def family(root: Path) -> SessionStore:
     sessions = store(root)
     log = sessions.create("a")
     log.append(SessionStarted(workspace="/work", product="p", settings=SETTINGS))
-    log.append(SessionTitled(title="the first", by="auto"))
+    log.append(SessionTitled(title="the first", titled_by="auto"))
     log.append(said(LONG))
     log.append(said("off the branch " + LONG))
     back(log, 2)
     log.append(said("after it"))
     log.append(said("not taken over"))
-    log.append(SessionTitled(title="too late", by="user"))
+    log.append(SessionTitled(title="too late", titled_by="user"))
     log.close()
     sessions.fork("a", 5, "b")
     log = sessions.open("b")
@@ -67,13 +67,13 @@ def same(folder: Path, expected: list[Record]) -> None:
     assert read_tail(folder, 100) == expected
     assert read_tail(folder, 3) == expected[-3:]
     assert LogTail(folder).poll() == expected
-    assert [seq for seq, _ in stored_lines(folder)] == seqs(expected)
+    assert [seq for seq, _ in read_stored_lines(folder)] == seqs(expected)
     for after in range(-1, 11):
         later = [record for record in expected if record.seq > after]
         assert read_records(folder, after) == later
         assert LogTail(folder, after).poll() == later
-    assert read_records(folder, branch=True) == branch(expected)
-    assert blobs_of(folder).text(message(expected[2])) == LONG
+    assert read_records(folder, current_branch_only=True) == current_branch(expected)
+    assert open_blobs(folder).read_text(message(expected[2])) == LONG
 
 
 def message(record: Record) -> LongText:
@@ -122,7 +122,7 @@ def test_the_writer_of_a_fork_holds_the_whole_history_and_goes_on(tmp_path: Path
     log = sessions.open("c")
     assert list(log.read()) == sessions.read("c")
     assert log.last_seq == 10
-    assert log.blobs.text(message(log.read()[2])) == LONG
+    assert log.blobs.read_text(message(log.read()[2])) == LONG
     tail = LogTail(log.folder)
     tail.poll()
     new = log.append(said("more"))
@@ -130,7 +130,7 @@ def test_the_writer_of_a_fork_holds_the_whole_history_and_goes_on(tmp_path: Path
     assert tail.poll() == [new]
     log.close()
     again = sessions.open("c")
-    assert again.repaired is None
+    assert again.repair is None
     assert list(again.read(8)) == sessions.read("c")[5:]
     again.close()
 
@@ -200,10 +200,10 @@ def test_a_parent_that_is_another_one_is_not_taken_for_it(tmp_path: Path) -> Non
     path = sessions.folder("a") / "events.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:5]))
-    assert "event 5 is missing" in str(lineage(sessions.folder("b")).fault)
+    assert "event 5 is missing" in str(load_lineage(sessions.folder("b")).fault)
     shutil.rmtree(sessions.folder("a"))
     write_log(tmp_path, "a", [f"quite different {number}" for number in range(9)])
-    assert "not the one" in str(lineage(sessions.folder("b")).fault)
+    assert "not the one" in str(load_lineage(sessions.folder("b")).fault)
     assert seqs(sessions.read("b")) == [6, 7, 8, 9]
 
 
@@ -215,7 +215,7 @@ def test_a_parents_name_never_leads_out_of_the_sessions_folder_nor_round(tmp_pat
     log.append(SessionForked(parent_session=SessionId(parent), at_seq=0, parent_crc="00000000"))
     log.close()
     assert len(sessions.read("s1")) == 1
-    assert lineage(sessions.folder("s1")).fault is not None
+    assert load_lineage(sessions.folder("s1")).fault is not None
 
 
 def test_a_parent_that_goes_on_does_not_change_its_forks(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextContent, TextPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.store.index import FILE, SessionIndex
-from tui_agent.store.sessions import SessionStore
-from tui_agent.store.summary import SessionSummary, summarise
+from tui_agent.store.session_index import INDEX_FILE, SessionIndex
+from tui_agent.store.session_store import SessionStore
+from tui_agent.store.session_summary import SessionSummary, summarise_session
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
 
@@ -30,7 +30,7 @@ def talked(root: Path, count: int = 4) -> SessionStore:
     for number in range(count):
         log = sessions.create(f"ses_{number:03}")
         log.append(started(f"/work/{number % 2}"))
-        log.append(SessionTitled(title=f"title {number}", by="auto"))
+        log.append(SessionTitled(title=f"title {number}", titled_by="auto"))
         log.append(said(f"Warum fällt test_login_{number} durch? " + "x " * 6_000 + f"needle{number}"))
         log.append(
             ToolCalled(
@@ -55,11 +55,13 @@ def talked(root: Path, count: int = 4) -> SessionStore:
 
 
 def hits(sessions: SessionStore, text: str, workspace: str | None = None) -> list[tuple[str, int]]:
-    return [(found.session, found.seq) for found in sessions.index.search(sessions.stands(), text, workspace)]
+    return [
+        (found.session, found.seq) for found in sessions.index.search(sessions.log_states(), text, workspace)
+    ]
 
 
 def plain(sessions: SessionStore) -> list[SessionSummary]:
-    found = [summarise(folder) for folder in sessions.folders()]
+    found = [summarise_session(folder) for folder in sessions.folders()]
     return sorted((one for one in found if one), key=lambda one: (-one.updated, one.id))
 
 
@@ -73,7 +75,7 @@ def test_messages_answers_calls_and_results_are_found_newest_session_first(tmp_p
     assert hits(sessions, "FALLT login_1") == [("ses_001", 2)]
     assert hits(sessions, "needle2") == [("ses_002", 2)]
     assert hits(sessions, "title 3") == [("ses_003", 1)]
-    (found,) = sessions.index.search(sessions.stands(), "keyerror 2")
+    (found,) = sessions.index.search(sessions.log_states(), "keyerror 2")
     assert (found.title, found.workspace, found.kind) == ("title 2", "/work/0", "tool.finished")
     assert "KeyError 2" in found.snippet
 
@@ -186,9 +188,9 @@ def test_a_search_tells_where_another_process_keeps_the_index_from_what_is_new(t
     told: list[str] = []
 
     def found(text: str) -> list[str]:
-        stands, behind = sessions.stands(), lambda: told.append(text)
-        both = sessions.index.search(stands, text, behind=behind)
-        assert len(sessions.index.sessions_with(stands, text, behind=behind)) == len(both)
+        stands, behind = sessions.log_states(), lambda: told.append(text)
+        both = sessions.index.search(stands, text, on_stale=behind)
+        assert len(sessions.index.search_sessions(stands, text, on_stale=behind)) == len(both)
         return [one.session for one in both]
 
     assert found("needle2") == ["ses_002"] and told == []
@@ -207,7 +209,7 @@ def test_a_search_tells_where_another_process_keeps_the_index_from_what_is_new(t
 
 def test_a_folder_without_place_for_an_index_is_read_through(tmp_path: Path) -> None:
     sessions = talked(tmp_path)
-    (sessions.root / FILE).mkdir()
+    (sessions.root / INDEX_FILE).mkdir()
     assert sessions.list() == plain(sessions)
     assert hits(sessions, "keyerror 2") == [("ses_002", 4)]
     assert hits(sessions, "mended", "/work/1") == [("ses_003", 5), ("ses_001", 5)]

@@ -18,7 +18,7 @@ from tui_agent.protocol.events.session import RunFinished
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.ids import CallId, RequestId, RunId
 from tui_agent.protocol.parts import TextPart, Usage
-from tui_agent.store.reader import LogTail, read_end, read_records, read_tail
+from tui_agent.store.log_reader import LogTail, read_end, read_records, read_tail
 
 
 def test_of_twenty_processes_one_writes_and_nineteen_are_told_clearly(tmp_path: Path) -> None:
@@ -38,11 +38,11 @@ def test_of_twenty_processes_one_writes_and_nineteen_are_told_clearly(tmp_path: 
     refusals = [answer for answer in answers if answer != "writer"]
     assert len(refusals) == 19
     assert all(str(writers[0].pid) in answer and "sessions show" in answer for answer in refusals)
-    assert store(tmp_path).list()[0].locked
+    assert store(tmp_path).list()[0].is_locked
     os.kill(writers[0].pid or 0, signal.SIGKILL)
     for child, _, _ in children:
         child.join()
-    assert not store(tmp_path).list()[0].locked
+    assert not store(tmp_path).list()[0].is_locked
     store(tmp_path).open("s1", wait_s=0.0).close()
 
 
@@ -111,7 +111,7 @@ def test_the_end_of_a_log_holds_what_was_said_however_often_it_was_opened_since(
 
 
 def delta(request: str, text: str) -> ModelDelta:
-    return ModelDelta(request_id=RequestId(request), part="text", block=0, text=text)
+    return ModelDelta(request_id=RequestId(request), part_kind="text", part_index=0, text=text)
 
 
 def test_deltas_of_ended_requests_can_be_left_out(tmp_path: Path) -> None:
@@ -150,11 +150,11 @@ async def test_a_follower_gets_history_then_what_comes(tmp_path: Path) -> None:
     write_log(tmp_path, "s1", ["one", "two"])
     log = store(tmp_path).open("s1")
     follower, late = log.follow(), log.follow(after=1)
-    assert [record.seq for record in await follower.next()] == [0, 1]
+    assert [record.seq for record in await follower.next_batch()] == [0, 1]
     got: list[list[int]] = []
 
     async def listen() -> None:
-        while batch := await follower.next():
+        while batch := await follower.next_batch():
             got.append([record.seq for record in batch])
 
     async with anyio.create_task_group() as group:
@@ -167,8 +167,8 @@ async def test_a_follower_gets_history_then_what_comes(tmp_path: Path) -> None:
         await anyio.wait_all_tasks_blocked()
         log.close()
     assert got == [[2, 3], [4]]
-    assert [record.seq for record in await late.next()] == [2, 3, 4]
-    assert await late.next() == ()
+    assert [record.seq for record in await late.next_batch()] == [2, 3, 4]
+    assert await late.next_batch() == ()
 
 
 async def test_a_follower_that_is_closed_or_cancelled_ends_alone(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ async def test_a_follower_that_is_closed_or_cancelled_ends_alone(tmp_path: Path)
     ended: list[object] = []
 
     async def listen() -> None:
-        ended.append(await closing.next())
+        ended.append(await closing.next_batch())
 
     async with anyio.create_task_group() as group:
         group.start_soon(listen)
@@ -185,9 +185,9 @@ async def test_a_follower_that_is_closed_or_cancelled_ends_alone(tmp_path: Path)
         closing.close()
     assert ended == [()]
     with anyio.move_on_after(0):
-        await cancelled.next()
+        await cancelled.next_batch()
     log.append(said("one"))
-    assert [record.seq for record in await cancelled.next()] == [0]
+    assert [record.seq for record in await cancelled.next_batch()] == [0]
 
 
 async def test_long_history_comes_in_batches(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ async def test_long_history_comes_in_batches(tmp_path: Path) -> None:
         log.append(said(str(number)))
     follower, seqs = log.follow(), list[int]()
     while len(seqs) < 4_500:
-        batch = await follower.next()
+        batch = await follower.next_batch()
         assert len(batch) <= 2_000
         seqs += [record.seq for record in batch]
     assert seqs == list(range(4_500))

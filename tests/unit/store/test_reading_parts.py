@@ -8,7 +8,7 @@ import pytest
 from tests.stubs.store import said, store, write_log
 from tests.unit.store.test_forks import family, seqs
 from tui_agent.errors import SessionNotFound
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.folds.session.branches import Stretch
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed
@@ -16,18 +16,18 @@ from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.session import RunFinished, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.protocol.ids import RequestId, RunId
-from tui_agent.store.chunks import offset_before
-from tui_agent.store.reader import (
+from tui_agent.store.log_chunks import find_offset_before
+from tui_agent.store.log_reader import (
     TAIL_BYTES,
     LogTail,
-    history_lines,
+    iterate_history,
     iterate_records,
     read_end,
     read_marks,
     read_records,
+    read_stored_lines,
     read_tail,
-    stored_lines,
-    tail_bytes,
+    read_tail_bytes,
 )
 
 QUIT = RunFinished(run_id=RunId("run_0123456789ab"), reason="quit")
@@ -38,7 +38,7 @@ def folder_of(root: Path, *texts: str) -> Path:
 
 
 def delta(request: str) -> ModelDelta:
-    return ModelDelta(request_id=RequestId(request), part="text", block=0, text="x")
+    return ModelDelta(request_id=RequestId(request), part_kind="text", part_index=0, text="x")
 
 
 def test_no_more_than_the_limit_is_read_and_nothing_without_one(tmp_path: Path) -> None:
@@ -71,8 +71,8 @@ def test_only_so_many_bytes_of_a_log_are_read(tmp_path: Path) -> None:
         lambda folder: read_records(folder),
         lambda folder: list(iterate_records(folder)),
         lambda folder: read_marks(folder),
-        lambda folder: list(stored_lines(folder)),
-        lambda folder: list(history_lines(folder)),
+        lambda folder: list(read_stored_lines(folder)),
+        lambda folder: list(iterate_history(folder)),
     ],
 )
 def test_a_session_that_is_not_there_is_told_by_its_name(tmp_path: Path, read) -> None:  # type: ignore[no-untyped-def]
@@ -106,17 +106,17 @@ def test_a_branch_is_what_the_moves_leave_and_another_one_can_be_named(tmp_path:
     sessions = family(tmp_path)
     for name in ("a", "b", "c"):
         folder, all_of_it = sessions.folder(name), sessions.read(name)
-        assert read_records(folder, branch=True) == branch(all_of_it)
-        assert list(iterate_records(folder, branch=True)) == branch(all_of_it)
+        assert read_records(folder, current_branch_only=True) == current_branch(all_of_it)
+        assert list(iterate_records(folder, current_branch_only=True)) == current_branch(all_of_it)
         assert list(iterate_records(folder)) == all_of_it
         for after in (-1, 1, 4, 8):
-            left = [one for one in branch(all_of_it) if one.seq > after]
-            assert read_records(folder, after, branch=True) == left
-            assert list(iterate_records(folder, after, branch=True)) == left
+            left = [one for one in current_branch(all_of_it) if one.seq > after]
+            assert read_records(folder, after, current_branch_only=True) == left
+            assert list(iterate_records(folder, after, current_branch_only=True)) == left
     on = (Stretch(0, 1), Stretch(4, 4), Stretch(8, 9))
-    assert seqs(list(iterate_records(sessions.folder("b"), on=on))) == [0, 1, 4, 8, 9]
-    assert seqs(list(iterate_records(sessions.folder("a"), on=(Stretch(2, 3),)))) == [2, 3]
-    assert seqs(list(iterate_records(sessions.folder("a"), 2, on=(Stretch(2, 3),)))) == [3]
+    assert seqs(list(iterate_records(sessions.folder("b"), stretches=on))) == [0, 1, 4, 8, 9]
+    assert seqs(list(iterate_records(sessions.folder("a"), stretches=(Stretch(2, 3),)))) == [2, 3]
+    assert seqs(list(iterate_records(sessions.folder("a"), 2, stretches=(Stretch(2, 3),)))) == [3]
 
 
 def test_marks_are_found_in_order_on_and_off_the_branch_and_in_forks(tmp_path: Path) -> None:
@@ -128,10 +128,10 @@ def test_marks_are_found_in_order_on_and_off_the_branch_and_in_forks(tmp_path: P
         CheckpointTaken(part=0, commit="c1", author="agent"),
         SessionHeadMoved(to_seq=1, from_seq=2, reason="undo"),
         CheckpointRestored(source="c0", commit="c2", paths=()),
-        said('"payload":{"kind":"checkpoint.taken" "goes_on":true'),
+        said('"payload":{"kind":"checkpoint.taken" "is_continuation":true'),
         TurnStarted(turn=1),
-        TurnStarted(turn=1, goes_on=True),
-        PluginEvent(plugin="p", name="n", version=1, data={"goes_on": True}),
+        TurnStarted(turn=1, is_continuation=True),
+        PluginEvent(plugin="p", name="n", version=1, data={"is_continuation": True}),
         QUIT,
     ):
         log.append(payload)
@@ -148,15 +148,15 @@ def test_marks_are_found_in_order_on_and_off_the_branch_and_in_forks(tmp_path: P
 def test_lines_are_given_as_they_stand_with_their_records(tmp_path: Path) -> None:
     sessions = family(tmp_path)
     folder = sessions.folder("b")
-    found = list(history_lines(folder))
+    found = list(iterate_history(folder))
     assert [record for _, record in found] == sessions.read("b")
     whole = [
         *(sessions.folder("a") / "events.jsonl").read_bytes().split(b"\n"),
         *(folder / "events.jsonl").read_bytes().split(b"\n"),
     ]
     assert all(line in whole for line, _ in found)
-    assert [record.seq for _, record in history_lines(folder, 4)] == [5, 6, 7, 8, 9]
-    assert [(seq, line.encode()) for seq, line in stored_lines(folder, 7)] == [
+    assert [record.seq for _, record in iterate_history(folder, 4)] == [5, 6, 7, 8, 9]
+    assert [(seq, line.encode()) for seq, line in read_stored_lines(folder, 7)] == [
         (record.seq, line) for line, record in found if record.seq > 7
     ]
 
@@ -261,11 +261,11 @@ def test_a_tail_misses_nothing_of_a_log_that_was_written_anew(
 def test_the_last_bytes_begin_with_a_line(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"one\ntwo\nthree\n")
-    assert tail_bytes(path, 99) == tail_bytes(path, 14) == b"one\ntwo\nthree\n"
-    assert tail_bytes(path, 13) == tail_bytes(path, 11) == b"two\nthree\n"
-    assert tail_bytes(path, 9) == b"three\n"
-    assert tail_bytes(path, 6) == b""
-    assert tail_bytes(path, 0) == b""
+    assert read_tail_bytes(path, 99) == read_tail_bytes(path, 14) == b"one\ntwo\nthree\n"
+    assert read_tail_bytes(path, 13) == read_tail_bytes(path, 11) == b"two\nthree\n"
+    assert read_tail_bytes(path, 9) == b"three\n"
+    assert read_tail_bytes(path, 6) == b""
+    assert read_tail_bytes(path, 0) == b""
 
 
 def test_a_fork_of_a_long_log_is_read_whole_and_its_end_alone(tmp_path: Path) -> None:
@@ -281,8 +281,8 @@ def test_a_fork_of_a_long_log_is_read_whole_and_its_end_alone(tmp_path: Path) ->
     assert seqs(read_records(folder)) == list(range(302))
     assert seqs(read_records(folder, 299)) == [300, 301]
     assert seqs(read_records(folder, 300)) == [301]
-    assert seqs(list(iterate_records(folder, 250, branch=True))) == list(range(251, 302))
-    assert [record.seq for _, record in history_lines(folder, 290)] == list(range(291, 302))
+    assert seqs(list(iterate_records(folder, 250, current_branch_only=True))) == list(range(251, 302))
+    assert [record.seq for _, record in iterate_history(folder, 290)] == list(range(291, 302))
     assert seqs(read_tail(folder, 5)) == [297, 298, 299, 300, 301]
     few = seqs(read_tail(folder, 1_000))
     assert few == list(range(few[0], 302)) and 20 < len(few) < 200
@@ -304,7 +304,7 @@ def test_the_tail_of_a_fork_has_every_whole_line_of_its_parents_last_bytes(tmp_p
     path = sessions.folder("a") / "events.jsonl"
     begins = list(accumulate(map(len, path.read_bytes().splitlines(keepends=True)), initial=0))
     with path.open("rb") as parent:
-        end = offset_before(parent, begins[-1], 389)
+        end = find_offset_before(parent, begins[-1], 389)
     for size in (5_000, end - begins[150] - 1, end - begins[150], end - begins[150] + 1):
         whole = [seq for seq in range(390) if begins[seq] > end - size]
         found = seqs(read_tail(sessions.folder("b"), 1_000, max_bytes=size))

@@ -67,20 +67,20 @@ INNOCENT = [
 
 
 def test_a_key_is_named_after_its_own_issuer() -> None:
-    assert Redactor().text(SECRETS["anthropic key"]) == "[redacted: anthropic key]"
-    assert Redactor().text(SECRETS["openai project key"]) == "[redacted: openai key]"
+    assert Redactor().redact_text(SECRETS["anthropic key"]) == "[redacted: anthropic key]"
+    assert Redactor().redact_text(SECRETS["openai project key"]) == "[redacted: openai key]"
 
 
 @pytest.mark.parametrize("value", ["hunter2", "Xk39fja2"])
 def test_a_password_is_known_by_half_its_name_in_capitals(value: str) -> None:
-    assert Redactor().text(f"DB_PASS={value}") == "DB_PASS=[redacted: secret]"
-    assert Redactor().text(f"PASS={value}") == "PASS=[redacted: secret]"
-    assert Redactor().text(f"PASS={value[:2]} FAIL=0") == f"PASS={value[:2]} FAIL=0"
+    assert Redactor().redact_text(f"DB_PASS={value}") == "DB_PASS=[redacted: secret]"
+    assert Redactor().redact_text(f"PASS={value}") == "PASS=[redacted: secret]"
+    assert Redactor().redact_text(f"PASS={value[:2]} FAIL=0") == f"PASS={value[:2]} FAIL=0"
 
 
 @rows("name", SECRETS)
 def test_a_well_known_secret_is_replaced_by_its_kind(name: str) -> None:
-    text = Redactor().text(f"before {SECRETS[name]} after")
+    text = Redactor().redact_text(f"before {SECRETS[name]} after")
     assert "[redacted: " in text
     assert text.startswith("before ")
     assert text.endswith(" after")
@@ -90,7 +90,7 @@ def test_a_well_known_secret_is_replaced_by_its_kind(name: str) -> None:
 
 @pytest.mark.parametrize("text", INNOCENT)
 def test_identifiers_hashes_and_words_are_untouched(text: str) -> None:
-    assert Redactor().text(text) == text
+    assert Redactor().redact_text(text) == text
 
 
 def test_the_value_of_a_secret_variable_is_found_anywhere() -> None:
@@ -98,10 +98,10 @@ def test_the_value_of_a_secret_variable_is_found_anywhere() -> None:
         secrets={"DEPLOY_PASS": "correct horse", "SHORT": "abc", "LONGER": "correct horse battery"}
     )
     assert (
-        redactor.text("x=correct horse battery;correct horse!")
+        redactor.redact_text("x=correct horse battery;correct horse!")
         == "x=[redacted: LONGER];[redacted: DEPLOY_PASS]!"
     )
-    assert redactor.text("abc") == "abc"
+    assert redactor.redact_text("abc") == "abc"
 
 
 def test_values_under_secret_names_go_whole_in_json() -> None:
@@ -131,7 +131,7 @@ def test_nothing_secret_reaches_any_file_of_the_session(tmp_path: Path) -> None:
             target=f"echo {canary}",
         )
     )
-    log.blobs.keep(f"{long} {canary} {quoted}")
+    log.blobs.put_text(f"{long} {canary} {quoted}")
     log.close()
     files = [path for path in log.folder.rglob("*") if path.is_file()]
     assert len(files) == 4  # the log, its lock, two blobs
@@ -155,23 +155,23 @@ def test_redaction_is_linear_in_hostile_text() -> None:
         "xox",
     ):
         text = piece * (200_000 // len(piece))
-        redactor.text(text)  # a quadratic pattern would run into the test's time limit
+        redactor.redact_text(text)  # a quadratic pattern would run into the test's time limit
 
 
 def test_a_text_that_was_clean_is_told_apart_from_one_that_holds_a_secret_by_a_character() -> None:
     redactor = Redactor(secrets={"TOKEN": "correct-horse-battery"})
     for _ in range(2):
-        assert redactor.text("correct-horse-batter") == "correct-horse-batter"
-        assert redactor.text("correct-horse-battery") == "[redacted: TOKEN]"
-        assert redactor.text("password=short") == "password=short"
-        assert "hunter2hunter2" not in redactor.text("password=hunter2hunter2")
+        assert redactor.redact_text("correct-horse-batter") == "correct-horse-batter"
+        assert redactor.redact_text("correct-horse-battery") == "[redacted: TOKEN]"
+        assert redactor.redact_text("password=short") == "password=short"
+        assert "hunter2hunter2" not in redactor.redact_text("password=hunter2hunter2")
 
 
 def test_what_is_remembered_of_clean_texts_is_bounded_and_holds_no_secret() -> None:
     redactor = Redactor(secrets={"TOKEN": "correct-horse-battery"})
     for at in range(3 * MAX_REMEMBERED):
-        redactor.text(f"src/module_{at}.py")
-        redactor.text(f"{at} correct-horse-battery")
+        redactor.redact_text(f"src/module_{at}.py")
+        redactor.redact_text(f"{at} correct-horse-battery")
     kept = redactor._clean
     assert 0 < len(kept) <= MAX_REMEMBERED
     assert not [text for text in kept if "correct-horse" in text]

@@ -9,10 +9,17 @@ import pytest
 from tests.stubs.store import said, store, write_log
 from tui_agent.errors import SessionNotFound, SessionTooNew
 from tui_agent.protocol.envelope import SCHEMA_VERSION
-from tui_agent.store.files import SystemFiles
-from tui_agent.store.line import seal
-from tui_agent.store.repair import MAX_REPORTED, create_log, open_log, rescue, rewrite, version_of_log
-from tui_agent.store.scan import survey
+from tui_agent.store.file_ops import SystemFiles
+from tui_agent.store.log_line import seal_line
+from tui_agent.store.log_repair import (
+    MAX_REPORTED,
+    copy_to_new_file,
+    create_log,
+    open_log,
+    read_log_version,
+    rewrite_log,
+)
+from tui_agent.store.log_scan import survey_bytes
 
 
 class Noting(SystemFiles):
@@ -65,7 +72,7 @@ def test_a_new_log_is_empty_and_durable_with_its_name(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     made = create_log(folder, ops)
     os.close(made.fd)
-    assert (made.end, made.last_seq, made.repaired, made.lines) == (0, -1, None, 0)
+    assert (made.end, made.last_seq, made.repair, made.lines) == (0, -1, None, 0)
     assert [name for what, name in ops.did if what == "sync"] == ["events.jsonl", "s1", "sessions"]
 
 
@@ -82,9 +89,9 @@ def test_a_whole_log_opens_as_it_is(tmp_path: Path) -> None:
     found = open_log(folder, ops)
     os.close(found.fd)
     size = (folder / "events.jsonl").stat().st_size
-    assert (found.end, found.last_seq, found.repaired, found.lines) == (size, 1, None, 2)
+    assert (found.end, found.last_seq, found.repair, found.lines) == (size, 1, None, 2)
     assert ops.did == [("open", "events.jsonl")]
-    assert version_of_log(folder) == 1
+    assert read_log_version(folder) == 1
 
 
 def test_a_torn_end_is_durable_beside_the_log_before_it_is_cut_off(tmp_path: Path) -> None:
@@ -93,9 +100,9 @@ def test_a_torn_end_is_durable_beside_the_log_before_it_is_cut_off(tmp_path: Pat
     add(folder, b"torn")
     found = open_log(folder, ops)
     os.close(found.fd)
-    assert found.repaired is not None
-    assert (found.repaired.moved_bytes, found.repaired.side_file) == (4, "events.torn-1")
-    assert found.repaired.bad_lines == ()
+    assert found.repair is not None
+    assert (found.repair.moved_bytes, found.repair.side_file) == (4, "events.torn-1")
+    assert found.repair.bad_lines == ()
     assert (folder / "events.torn-1").read_bytes() == b"torn"
     assert (folder / "events.jsonl").stat().st_size == found.end == size
     assert ops.did == [
@@ -127,23 +134,23 @@ def test_side_files_are_numbered_told_until_they_are_recorded_and_then_no_more(t
         add(folder, torn)
         found = open_log(folder, SystemFiles())
         os.close(found.fd)
-        assert found.repaired is not None
-        assert found.repaired.side_file == ", ".join(f"events.torn-{each}" for each in range(1, number + 1))
-        assert found.repaired.moved_bytes == (3, 8)[number - 1]
+        assert found.repair is not None
+        assert found.repair.side_file == ", ".join(f"events.torn-{each}" for each in range(1, number + 1))
+        assert found.repair.moved_bytes == (3, 8)[number - 1]
     log = store(tmp_path).open("s1")
-    assert log.repaired is not None
-    assert log.repaired.moved_bytes == 8
-    log.append(log.repaired)
+    assert log.repair is not None
+    assert log.repair.moved_bytes == 8
+    log.append(log.repair)
     log.append(said("more"))
     log.close()
     again = open_log(folder, SystemFiles())
     os.close(again.fd)
-    assert again.repaired is None
+    assert again.repair is None
     add(folder, b"x")
     third = open_log(folder, SystemFiles())
     os.close(third.fd)
-    assert third.repaired is not None
-    assert (third.repaired.side_file, third.repaired.moved_bytes) == ("events.torn-3", 1)
+    assert third.repair is not None
+    assert (third.repair.side_file, third.repair.moved_bytes) == ("events.torn-3", 1)
 
 
 def test_bad_lines_are_named_once_and_no_more_than_the_limit(tmp_path: Path) -> None:
@@ -152,50 +159,50 @@ def test_bad_lines_are_named_once_and_no_more_than_the_limit(tmp_path: Path) -> 
     first, second = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(first + b"junk\n" * (MAX_REPORTED + 1) + second)
     log = store(tmp_path).open("s1")
-    assert log.repaired is not None
-    assert log.repaired.bad_lines == tuple(range(2, MAX_REPORTED + 2))
-    assert (log.repaired.side_file, log.repaired.moved_bytes) == ("", 0)
-    log.append(log.repaired)
+    assert log.repair is not None
+    assert log.repair.bad_lines == tuple(range(2, MAX_REPORTED + 2))
+    assert (log.repair.side_file, log.repair.moved_bytes) == ("", 0)
+    log.append(log.repair)
     log.close()
     again = open_log(folder, SystemFiles())
     os.close(again.fd)
-    assert again.repaired is not None
-    assert again.repaired.bad_lines == (MAX_REPORTED + 2,)
+    assert again.repair is not None
+    assert again.repair.bad_lines == (MAX_REPORTED + 2,)
 
 
 def test_what_is_known_is_not_read_again_and_the_rest_is_counted_on(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, "a", "b", "c")
     path = folder / "events.jsonl"
     first, *rest = path.read_bytes().splitlines(keepends=True)
-    known = survey(first)
+    known = survey_bytes(first)
     path.write_bytes(b"x" * (len(first) - 1) + b"\n" + b"".join(rest))
     found = open_log(folder, SystemFiles(), known)
     os.close(found.fd)
     assert (found.end, found.last_seq, found.lines) == (path.stat().st_size, 2, 3)
-    assert found.repaired is None
+    assert found.repair is None
 
 
 def test_a_message_that_reads_like_a_report_is_none(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, "a", "log.repaired")
     path = folder / "events.jsonl"
     first, second = path.read_bytes().splitlines(keepends=True)
-    other = seal(b'{"v":1,"seq":2,"payload":{"kind":"log.repaired","bad_lines":[2]}')
+    other = seal_line(b'{"v":1,"seq":2,"payload":{"kind":"log.repaired","bad_lines":[2]}')
     path.write_bytes(first + b"junk\n" + second + other)
     found = open_log(folder, SystemFiles())
     os.close(found.fd)
-    assert found.repaired is not None
-    assert found.repaired.bad_lines == (2,)
+    assert found.repair is not None
+    assert found.repair.bad_lines == (2,)
 
 
 def test_a_log_of_a_newer_version_is_not_opened_and_stays_as_it_is(tmp_path: Path) -> None:
     folder, ops = folder_of(tmp_path, "a"), Noting()
-    add(folder, seal(b'{"v":%d,"seq":1' % (SCHEMA_VERSION + 1)) + b"torn")
+    add(folder, seal_line(b'{"v":%d,"seq":1' % (SCHEMA_VERSION + 1)) + b"torn")
     before = (folder / "events.jsonl").read_bytes()
     with pytest.raises(SessionTooNew, match="written by a newer version"):
         open_log(folder, ops)
     assert ops.did == []
     assert (folder / "events.jsonl").read_bytes() == before
-    assert version_of_log(folder) == SCHEMA_VERSION + 1
+    assert read_log_version(folder) == SCHEMA_VERSION + 1
 
 
 def test_a_session_that_is_not_there_is_told(tmp_path: Path) -> None:
@@ -209,12 +216,12 @@ def test_a_rescued_log_is_written_anew_where_it_can_be_read_back_whole(tmp_path:
     data = path.read_bytes()
     before = path.stat().st_ino
     add(folder, b"more")
-    os.close(rescue(folder, len(data), SystemFiles()))
+    os.close(copy_to_new_file(folder, len(data), SystemFiles()))
     assert path.read_bytes() == data
     assert path.stat().st_ino != before
     for end in (len(data) - 1, len(data) + 1):
         with pytest.raises(OSError, match="cannot be read back completely"):
-            rescue(folder, end, SystemFiles())
+            copy_to_new_file(folder, end, SystemFiles())
 
 
 @pytest.mark.parametrize("replaced", [True, False])
@@ -227,7 +234,7 @@ def test_a_lost_log_is_written_anew_and_what_took_its_place_is_kept(tmp_path: Pa
     if replaced:
         path.write_bytes(b"another")
     ops = Noting()
-    fd, side = rewrite(folder, held, len(data), ops)
+    fd, side = rewrite_log(folder, held, len(data), ops)
     assert path.read_bytes() == data
     assert os.path.samestat(os.fstat(fd), path.stat())
     assert side == ("events.replaced-1" if replaced else "")
@@ -235,7 +242,7 @@ def test_a_lost_log_is_written_anew_and_what_took_its_place_is_kept(tmp_path: Pa
     if replaced:
         assert (folder / side).read_bytes() == b"another"
     with pytest.raises(OSError, match="cannot be read back completely"):
-        rewrite(folder, held, len(data) + 1, SystemFiles())
+        rewrite_log(folder, held, len(data) + 1, SystemFiles())
     for each in (fd, held):
         os.close(each)
 
@@ -247,7 +254,7 @@ def test_a_lost_log_of_any_length_is_written_anew_up_to_its_end(tmp_path: Path, 
     path.write_bytes(data + b"behind its end" * 1_000)
     held = os.open(path, os.O_RDONLY)
     path.unlink()
-    fd, side = rewrite(path.parent, held, size, SystemFiles())
+    fd, side = rewrite_log(path.parent, held, size, SystemFiles())
     assert (path.read_bytes() == data, side) == (True, "")
     for each in (fd, held):
         os.close(each)
@@ -260,18 +267,18 @@ def test_an_end_that_was_kept_by_an_opening_that_failed_is_counted_once(tmp_path
         open_log(folder, ops)
     found = open_log(folder, SystemFiles())
     os.close(found.fd)
-    assert found.repaired is not None
-    assert (found.repaired.moved_bytes, found.repaired.side_file) == (4, "events.torn-1, events.torn-2")
+    assert found.repair is not None
+    assert (found.repair.moved_bytes, found.repair.side_file) == (4, "events.torn-1, events.torn-2")
 
 
 def test_a_log_that_is_rescued_is_durable_before_it_takes_the_place(tmp_path: Path) -> None:
     folder, ops = folder_of(tmp_path, "a", "b"), Noting()
-    os.close(rescue(folder, (folder / "events.jsonl").stat().st_size, ops))
+    os.close(copy_to_new_file(folder, (folder / "events.jsonl").stat().st_size, ops))
     assert "sync" in [what for what, _ in ops.did]
 
 
 def test_a_first_line_alone_tells_the_version_of_its_log(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "events.jsonl").write_bytes(seal(b'{"v":7,"seq":0'))
-    assert version_of_log(folder) == 7
+    (folder / "events.jsonl").write_bytes(seal_line(b'{"v":7,"seq":0'))
+    assert read_log_version(folder) == 7

@@ -8,20 +8,27 @@ import pytest
 from tui_agent.folds.session.branches import Stretch
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, UnknownEvent
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.line import body, decode, intact, salvage, seal, version_of
-from tui_agent.store.scan import (
-    NOTHING_YET,
-    Sieve,
+from tui_agent.store.log_line import (
+    decode_line,
+    encode_body,
+    is_intact,
+    line_version,
+    salvage_lines,
+    seal_line,
+)
+from tui_agent.store.log_scan import (
+    EMPTY_SURVEY,
+    RecordFilter,
     Survey,
-    end_of,
-    ended_requests,
-    lines,
-    order_of,
-    records,
-    seq_of,
-    sifted,
-    sifted_lines,
-    survey,
+    filter_lines,
+    filter_records,
+    find_end_offset,
+    find_ended_requests,
+    intact_seq,
+    read_records_from,
+    read_seq,
+    split_lines,
+    survey_bytes,
     survey_lines,
 )
 
@@ -30,7 +37,9 @@ NO_BLOBS = BlobStore(Path("/nonexistent"))
 
 def line(seq: int, payload: str = '{"kind":"test.thing"}') -> bytes:
     """A whole line without its newline."""
-    return seal(body(seq, float(seq), b'"ses_1"', b'"main"', None, b"null", payload.encode()))[:-1]
+    return seal_line(encode_body(seq, float(seq), b'"ses_1"', b'"main"', None, b"null", payload.encode()))[
+        :-1
+    ]
 
 
 def said(seq: int, text: str = "hello") -> bytes:
@@ -50,23 +59,25 @@ def joined(*each: bytes) -> bytes:
 
 
 def newer(seq: int, version: int = 7) -> bytes:
-    return seal(b'{"v":%d,"seq":%d' % (version, seq))[:-1]
+    return seal_line(b'{"v":%d,"seq":%d' % (version, seq))[:-1]
 
 
 def test_nothing_and_nothing_whole_end_at_the_beginning() -> None:
-    assert survey(b"") == NOTHING_YET == Survey(0, -1, (), SCHEMA_VERSION, 0)
-    assert survey(b"junk\nmore junk\n") == NOTHING_YET
+    assert survey_bytes(b"") == EMPTY_SURVEY == Survey(0, -1, (), SCHEMA_VERSION, 0)
+    assert survey_bytes(b"junk\nmore junk\n") == EMPTY_SURVEY
 
 
 def test_a_survey_counts_lines_ends_and_the_bad_ones_between() -> None:
     data = joined(said(0), b"junk", said(1))
-    assert survey(data) == Survey(len(data), 1, (2,), SCHEMA_VERSION, 3)
-    assert survey(data + b"torn\nmore torn\n") == Survey(len(data), 1, (2,), SCHEMA_VERSION, 3)
-    assert survey(data + said(2)) == Survey(len(data), 1, (2,), SCHEMA_VERSION, 3), "a line ends in a newline"
+    assert survey_bytes(data) == Survey(len(data), 1, (2,), SCHEMA_VERSION, 3)
+    assert survey_bytes(data + b"torn\nmore torn\n") == Survey(len(data), 1, (2,), SCHEMA_VERSION, 3)
+    assert survey_bytes(data + said(2)) == Survey(len(data), 1, (2,), SCHEMA_VERSION, 3), (
+        "a line ends in a newline"
+    )
 
 
 def test_a_survey_goes_on_behind_what_is_known() -> None:
-    known = survey(joined(said(0), said(1)))
+    known = survey_bytes(joined(said(0), said(1)))
     more = [b"junk", said(2)]
     found = survey_lines(more, known)
     assert found == Survey(known.good_end + len(joined(*more)), 2, (3,), SCHEMA_VERSION, 4)
@@ -74,41 +85,43 @@ def test_a_survey_goes_on_behind_what_is_known() -> None:
 
 def test_a_line_that_repeats_a_seq_is_no_end() -> None:
     data = joined(said(0), said(1))
-    assert survey(data + joined(said(1), said(0))) == survey(data)
+    assert survey_bytes(data + joined(said(1), said(0))) == survey_bytes(data)
 
 
 def test_the_highest_version_is_told() -> None:
-    assert survey(joined(newer(0, 7), newer(1, 3), said(2))).version == 7
-    assert survey(joined(newer(0, 7)[:-3] + b'0"}')).version == SCHEMA_VERSION, "a damaged line tells none"
+    assert survey_bytes(joined(newer(0, 7), newer(1, 3), said(2))).version == 7
+    assert survey_bytes(joined(newer(0, 7)[:-3] + b'0"}')).version == SCHEMA_VERSION, (
+        "a damaged line tells none"
+    )
 
 
 def test_a_damaged_line_that_holds_a_whole_event_counts_as_bad_and_its_event_counts() -> None:
     data = joined(said(0), b"\0\0" + said(1))
-    assert survey(data) == Survey(len(data), 1, (2,), SCHEMA_VERSION, 2)
+    assert survey_bytes(data) == Survey(len(data), 1, (2,), SCHEMA_VERSION, 2)
 
 
 def test_lines_come_with_the_offset_behind_them() -> None:
-    assert list(lines(b"a\n\nbc\ntorn")) == [(2, b"a"), (3, b""), (6, b"bc")]
-    assert list(lines(b"\na\n")) == [(1, b""), (3, b"a")]
+    assert list(split_lines(b"a\n\nbc\ntorn")) == [(2, b"a"), (3, b""), (6, b"bc")]
+    assert list(split_lines(b"\na\n")) == [(1, b""), (3, b"a")]
 
 
 def test_the_seq_of_a_line_is_told_where_it_is_ours_and_of_a_whole_one_in_any_layout() -> None:
-    other = seal(b'{"seq": 5, "v": 9, "parent": null')[:-1]
-    assert (seq_of(said(12)), seq_of(other), seq_of(b"junk")) == (12, None, None)
-    assert (order_of(said(12)), order_of(other), order_of(said(12) + b" ")) == (12, 5, None)
+    other = seal_line(b'{"seq": 5, "v": 9, "parent": null')[:-1]
+    assert (read_seq(said(12)), read_seq(other), read_seq(b"junk")) == (12, None, None)
+    assert (intact_seq(said(12)), intact_seq(other), intact_seq(said(12) + b" ")) == (12, 5, None)
 
 
 @pytest.mark.timeout(10)
 def test_the_end_of_an_event_is_found_wherever_it_stands(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"")
-    assert end_of(path, 3) == 0
+    assert find_end_offset(path, 3) == 0
     each = [said(seq, "x" * (seq * 7 % 50)) for seq in range(2, 40)]
     path.write_bytes(joined(*each))
     for count in range(len(each) + 1):
-        assert end_of(path, count + 1) == len(joined(*each[:count]))
-    assert end_of(path, 0) == 0
-    assert end_of(path, 99) == len(joined(*each))
+        assert find_end_offset(path, count + 1) == len(joined(*each[:count]))
+    assert find_end_offset(path, 0) == 0
+    assert find_end_offset(path, 99) == len(joined(*each))
 
 
 @pytest.mark.timeout(10)
@@ -120,39 +133,44 @@ def test_the_end_of_an_event_is_found_between_damaged_lines_and_gaps(tmp_path: P
         joined(said(6), said(8)),
     )
     path.write_bytes(first + between + last)
-    assert end_of(path, 0) == len(joined(said(0)))
-    assert len(first) <= end_of(path, 1) == end_of(path, 5) <= len(first + between)
-    assert end_of(path, 6) == end_of(path, 7) == len(first + between + joined(said(6)))
-    assert end_of(path, 8) == len(first + between + last)
+    assert find_end_offset(path, 0) == len(joined(said(0)))
+    assert len(first) <= find_end_offset(path, 1) == find_end_offset(path, 5) <= len(first + between)
+    assert find_end_offset(path, 6) == find_end_offset(path, 7) == len(first + between + joined(said(6)))
+    assert find_end_offset(path, 8) == len(first + between + last)
     path.write_bytes(joined(said(0)) + said(1))
-    assert end_of(path, 0) == len(joined(said(0)))
+    assert find_end_offset(path, 0) == len(joined(said(0)))
     path.write_bytes(b"\n" + joined(said(0), said(1)))
-    assert [end_of(path, seq) for seq in (0, 1)] == [1 + len(joined(said(0))), path.stat().st_size]
+    assert [find_end_offset(path, seq) for seq in (0, 1)] == [1 + len(joined(said(0))), path.stat().st_size]
     path.write_bytes(joined(said(0), b"", said(1), b"", said(2), b"junk", b"more junk"))
     ends = [len(joined(*each)) for each in ([said(0)], [said(0), b"", said(1)])]
-    assert ends[0] <= end_of(path, 0) <= ends[0] + 1 and ends[1] <= end_of(path, 1) <= ends[1] + 1
+    assert (
+        ends[0] <= find_end_offset(path, 0) <= ends[0] + 1
+        and ends[1] <= find_end_offset(path, 1) <= ends[1] + 1
+    )
     whole = len(joined(said(0), b"", said(1), b"", said(2)))
-    assert end_of(path, 2) == end_of(path, 99) == whole, "what cannot be read behind it is not its own"
+    assert find_end_offset(path, 2) == find_end_offset(path, 99) == whole, (
+        "what cannot be read behind it is not its own"
+    )
 
 
 def test_a_sieve_without_anything_lets_all_through() -> None:
-    assert not Sieve().skips(said(0), -1)
-    assert not Sieve().skips(b"junk", -1)
-    assert Sieve().keeps(7)
+    assert not RecordFilter().skips(said(0), -1)
+    assert not RecordFilter().skips(b"junk", -1)
+    assert RecordFilter().includes(7)
 
 
 def test_a_sieve_leaves_out_what_came_before_and_what_is_beside_the_branch() -> None:
-    assert [Sieve().skips(said(seq), 1) for seq in range(3)] == [True, True, False]
-    assert [Sieve().skips(said(seq), 0) for seq in range(2)] == [True, False]
-    kept = Sieve(kept=(Stretch(0, 1), Stretch(4, 5)))
+    assert [RecordFilter().skips(said(seq), 1) for seq in range(3)] == [True, True, False]
+    assert [RecordFilter().skips(said(seq), 0) for seq in range(2)] == [True, False]
+    kept = RecordFilter(stretches=(Stretch(0, 1), Stretch(4, 5)))
     assert [kept.skips(said(seq), -1) for seq in range(6)] == [False, False, True, True, False, False]
-    assert [kept.keeps(seq) for seq in range(6)] == [True, True, False, False, True, True]
+    assert [kept.includes(seq) for seq in range(6)] == [True, True, False, False, True, True]
     assert [kept.skips(said(seq), 0) for seq in range(3)] == [True, False, True]
     assert not kept.skips(b"junk", -1), "what cannot be told is read"
 
 
 def test_a_sieve_leaves_out_deltas_of_requests_that_ended_and_nothing_else() -> None:
-    sieve = Sieve(frozenset({b"req_1"}))
+    sieve = RecordFilter(frozenset({b"req_1"}))
     assert sieve.skips(delta(0, "req_1"), -1)
     assert not sieve.skips(delta(0, "req_2"), -1)
     assert not sieve.skips(ended(0, "req_1"), -1)
@@ -161,80 +179,83 @@ def test_a_sieve_leaves_out_deltas_of_requests_that_ended_and_nothing_else() -> 
 
 def test_requests_with_an_answer_or_a_failure_have_ended_wherever_their_line_stands() -> None:
     data = joined(ended(0, "a"), delta(1, "b"), ended(2, "c", "model.failed"), ended(3, "d"))
-    assert ended_requests(data) == {b"a", b"c", b"d"}
-    assert ended_requests(data[:-1]) == {b"a", b"c"}, "a torn line is none"
-    assert ended_requests(b"") == frozenset()
+    assert find_ended_requests(data) == {b"a", b"c", b"d"}
+    assert find_ended_requests(data[:-1]) == {b"a", b"c"}, "a torn line is none"
+    assert find_ended_requests(b"") == frozenset()
 
 
 def test_a_request_that_ended_beside_the_branch_has_not_ended_on_it() -> None:
     data = joined(ended(0, "a"), ended(1, "b"), ended(2, "c"))
-    assert ended_requests(data, Sieve(kept=(Stretch(0, 0), Stretch(2, 2)))) == {b"a", b"c"}
+    assert find_ended_requests(data, RecordFilter(stretches=(Stretch(0, 0), Stretch(2, 2)))) == {b"a", b"c"}
 
 
 def test_words_of_a_message_end_no_request() -> None:
     text = '"payload":{"kind":"model.responded","request_id":"a"}'
-    assert ended_requests(joined(said(0, text))) == frozenset()
+    assert find_ended_requests(joined(said(0, text))) == frozenset()
 
 
 def test_a_request_in_the_arguments_of_a_call_has_not_ended() -> None:
     inner = '{"kind":"model.responded","request_id":"a"}'
     call = line(1, f'{{"kind":"tool.called","arguments":{{"payload":{inner}}},"request_id":"b"}}')
     data = joined(delta(0, "a"), call)
-    assert ended_requests(data) == frozenset()
-    assert [one.seq for one in records(data, NO_BLOBS, skip_deltas=True)] == [0, 1]
+    assert find_ended_requests(data) == frozenset()
+    assert [one.seq for one in read_records_from(data, NO_BLOBS, skip_deltas=True)] == [0, 1]
 
 
 def test_deltas_stay_where_the_answer_is_damaged() -> None:
     data = joined(delta(0, "a"), ended(1, "a")[:-4] + b'zz"}', said(2), delta(3, "b"), ended(4, "b"))
-    assert ended_requests(data) == {b"b"}
-    assert [one.seq for one in records(data, NO_BLOBS, skip_deltas=True)] == [0, 2, 4]
+    assert find_ended_requests(data) == {b"b"}
+    assert [one.seq for one in read_records_from(data, NO_BLOBS, skip_deltas=True)] == [0, 2, 4]
 
 
 def test_records_come_in_order_once_and_behind_a_seq() -> None:
     data = joined(said(0), said(2), said(1), b"junk", said(2), b"\0" + said(3) + b"\0" + said(4), said(5))
-    assert [one.seq for one in records(data, NO_BLOBS)] == [0, 2, 3, 4, 5]
-    assert [one.seq for one in records(data, NO_BLOBS, after=3)] == [4, 5]
-    assert [one.seq for one in sifted(data, NO_BLOBS, Sieve(kept=(Stretch(3, 3), Stretch(5, 9))))] == [3, 5]
+    assert [one.seq for one in read_records_from(data, NO_BLOBS)] == [0, 2, 3, 4, 5]
+    assert [one.seq for one in read_records_from(data, NO_BLOBS, after=3)] == [4, 5]
+    assert [
+        one.seq
+        for one in filter_records(data, NO_BLOBS, RecordFilter(stretches=(Stretch(3, 3), Stretch(5, 9))))
+    ] == [3, 5]
 
 
 def test_records_come_with_their_lines() -> None:
     data = joined(said(0), b"\0\0" + said(1))
-    assert [raw for raw, _ in sifted_lines(data, None, Sieve())] == [said(0), said(1)]
+    assert [raw for raw, _ in filter_lines(data, None, RecordFilter())] == [said(0), said(1)]
 
 
 def test_deltas_are_left_out_only_where_that_is_asked_for() -> None:
     data = joined(delta(0, "a"), ended(1, "a"), delta(2, "b"))
-    assert [one.seq for one in records(data, NO_BLOBS, skip_deltas=True)] == [1, 2]
-    assert [one.seq for one in records(data, NO_BLOBS)] == [0, 1, 2]
+    assert [one.seq for one in read_records_from(data, NO_BLOBS, skip_deltas=True)] == [1, 2]
+    assert [one.seq for one in read_records_from(data, NO_BLOBS)] == [0, 1, 2]
 
 
 def test_a_line_is_decoded_where_its_checksum_fits() -> None:
-    event = decode(said(3, "ü"))
+    event = decode_line(said(3, "ü"))
     assert isinstance(event, Envelope)
-    assert (event.v, event.seq, event.at, event.parent, event.cause) == (SCHEMA_VERSION, 3, 3.0, None, None)
-    assert decode(said(3)[:-1]) is None
-    assert not intact(b"") and intact(said(0))
-    assert b'"parent":7,' in body(8, 0, b'"s"', b'"a"', 7, b"null", b"{}")
+    assert (event.v, event.seq, event.time, event.parent, event.cause) == (SCHEMA_VERSION, 3, 3.0, None, None)
+    assert decode_line(said(3)[:-1]) is None
+    assert not is_intact(b"") and is_intact(said(0))
+    assert b'"parent":7,' in encode_body(8, 0, b'"s"', b'"a"', 7, b"null", b"{}")
 
 
 def test_a_line_of_a_newer_version_is_unknown_though_its_shape_is_known() -> None:
-    found = decode(seal(said(3).replace(b'"v":1', b'"v":2', 1)[: -len(b',"crc":"00000000"}')])[:-1])
+    found = decode_line(seal_line(said(3).replace(b'"v":1', b'"v":2', 1)[: -len(b',"crc":"00000000"}')])[:-1])
     assert isinstance(found, UnknownEvent)
-    assert (found.seq, found.kind, found.agent, found.newer) == (3, "user.message", "main", True)
+    assert (found.seq, found.kind, found.agent, found.is_newer_version) == (3, "user.message", "main", True)
 
 
 UNKNOWN = [
-    (b'{"v":1,"seq":4,"at":2,"agent":"a","parent":3,"payload":{"kind":"x.y"}', (4, 2.0, "a", 3, "x.y")),
-    (b'{"v":1,"seq":4,"at":2.5,"parent":null', (4, 2.5, "", None, "")),
-    (b'{"v":1,"seq":4,"at":"noon","payload":{}', (4, 0.0, "", None, "")),
+    (b'{"v":1,"seq":4,"time":2,"agent":"a","parent":3,"payload":{"kind":"x.y"}', (4, 2.0, "a", 3, "x.y")),
+    (b'{"v":1,"seq":4,"time":2.5,"parent":null', (4, 2.5, "", None, "")),
+    (b'{"v":1,"seq":4,"time":"noon","payload":{}', (4, 0.0, "", None, "")),
 ]
 
 
 @pytest.mark.parametrize(("unsealed", "wanted"), UNKNOWN)
 def test_what_is_not_known_is_told_as_far_as_it_can_be(unsealed: bytes, wanted: tuple[object, ...]) -> None:
-    found = decode(seal(unsealed)[:-1])
+    found = decode_line(seal_line(unsealed)[:-1])
     assert isinstance(found, UnknownEvent)
-    assert (found.seq, found.at, found.agent, found.parent, found.kind) == wanted
+    assert (found.seq, found.time, found.agent, found.parent, found.kind) == wanted
     assert found.raw["seq"] == 4
 
 
@@ -242,54 +263,54 @@ def test_what_is_not_known_is_told_as_far_as_it_can_be(unsealed: bytes, wanted: 
     "unsealed", [b'{"v":1,"seq":"4"', b'{"v":1,"seq":4,"parent":"3"', b"[1,2", b'{"v":1', b'"text"']
 )
 def test_what_has_no_place_in_a_log_is_no_event(unsealed: bytes) -> None:
-    assert decode(seal(unsealed)[:-1]) is None
+    assert decode_line(seal_line(unsealed)[:-1]) is None
 
 
 def test_the_version_of_a_line_is_told_in_any_layout() -> None:
-    assert (version_of(said(0)), version_of(newer(0, 12))) == (SCHEMA_VERSION, 12)
-    assert version_of(seal(b'{"seq": 1, "v": 9')[:-1]) == 9
-    assert version_of(seal(b'{"seq": 1, "v": "9"')[:-1]) == SCHEMA_VERSION
-    assert version_of(b"junk") == version_of(seal(b"[1")[:-1]) == SCHEMA_VERSION
+    assert (line_version(said(0)), line_version(newer(0, 12))) == (SCHEMA_VERSION, 12)
+    assert line_version(seal_line(b'{"seq": 1, "v": 9')[:-1]) == 9
+    assert line_version(seal_line(b'{"seq": 1, "v": "9"')[:-1]) == SCHEMA_VERSION
+    assert line_version(b"junk") == line_version(seal_line(b"[1")[:-1]) == SCHEMA_VERSION
 
 
 def test_a_payload_that_is_a_blob_is_read_from_there(tmp_path: Path) -> None:
     blobs = BlobStore(tmp_path)
     payload = b'{"kind":"user.message","text":"long"}'
-    digest = blobs.put(payload)
+    digest = blobs.put_bytes(payload)
     pointed = line(1, f'{{"kind":"user.message","payload_blob":"{digest}"}}')
-    assert decode(pointed, blobs) == decode(said(1, "long"))
-    assert isinstance(decode(pointed), UnknownEvent)
-    assert isinstance(decode(pointed, NO_BLOBS), UnknownEvent)
-    odd = line(1, f'{{"kind":"no.such","payload_blob":"{blobs.put(b"no JSON")}"}}')
-    assert isinstance(decode(odd, blobs), UnknownEvent)
-    assert isinstance(decode(line(1, '{"kind":"x.y","payload_blob":4}'), blobs), UnknownEvent)
-    assert isinstance(decode(line(1, '"x"'), blobs), UnknownEvent)
+    assert decode_line(pointed, blobs) == decode_line(said(1, "long"))
+    assert isinstance(decode_line(pointed), UnknownEvent)
+    assert isinstance(decode_line(pointed, NO_BLOBS), UnknownEvent)
+    odd = line(1, f'{{"kind":"no.such","payload_blob":"{blobs.put_bytes(b"no JSON")}"}}')
+    assert isinstance(decode_line(odd, blobs), UnknownEvent)
+    assert isinstance(decode_line(line(1, '{"kind":"x.y","payload_blob":4}'), blobs), UnknownEvent)
+    assert isinstance(decode_line(line(1, '"x"'), blobs), UnknownEvent)
 
 
 def test_whole_events_are_found_inside_a_damaged_line() -> None:
     first, second = said(1), said(2, 'a {"v":1, "seq" inside')
-    assert list(salvage(first)) == [first]
-    assert list(salvage(b"\0\0" + first + b"x" + second + b"\0")) == [first, second]
-    assert list(salvage(b'{"v":1,"seq":0,"at"' + first)) == [first]
+    assert list(salvage_lines(first)) == [first]
+    assert list(salvage_lines(b"\0\0" + first + b"x" + second + b"\0")) == [first, second]
+    assert list(salvage_lines(b'{"v":1,"seq":0,"at"' + first)) == [first]
     quoted = line(3, '{"kind":"x.y","text":"{\\"v\\":","raw":{"v":1}}')
-    assert list(salvage(b"\0" + quoted)) == [quoted]
-    assert list(salvage(first[:-4] + b'0"}' + second)) == [second]
-    assert list(salvage(b"nothing")) == []
+    assert list(salvage_lines(b"\0" + quoted)) == [quoted]
+    assert list(salvage_lines(first[:-4] + b'0"}' + second)) == [second]
+    assert list(salvage_lines(b"nothing")) == []
 
 
 def test_a_hostile_line_is_tried_a_bounded_number_of_times() -> None:
     wrong = b'{"v":1,"crc":"00000000"}'
-    assert list(salvage(wrong * 63 + said(1))) == [said(1)]
-    assert list(salvage(wrong * 64 + said(1))) == []
+    assert list(salvage_lines(wrong * 63 + said(1))) == [said(1)]
+    assert list(salvage_lines(wrong * 64 + said(1))) == []
     starts = b'{"v":' * 80
-    assert list(salvage(starts + b',"crc":"00000000"}' + said(1))) == []
+    assert list(salvage_lines(starts + b',"crc":"00000000"}' + said(1))) == []
 
 
 def test_a_line_without_its_newline_is_not_read_though_it_is_whole() -> None:
     data = joined(said(0)) + said(1)
-    assert [one.seq for one in records(data, NO_BLOBS)] == [0]
-    assert [one.seq for one in records(data + b"\n", NO_BLOBS)] == [0, 1]
+    assert [one.seq for one in read_records_from(data, NO_BLOBS)] == [0]
+    assert [one.seq for one in read_records_from(data + b"\n", NO_BLOBS)] == [0, 1]
 
 
 def test_an_answer_behind_an_empty_line_ends_its_request() -> None:
-    assert ended_requests(b"\n" + joined(ended(0, "r1"))) == frozenset({b"r1"})
+    assert find_ended_requests(b"\n" + joined(ended(0, "r1"))) == frozenset({b"r1"})

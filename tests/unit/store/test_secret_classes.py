@@ -42,18 +42,18 @@ PLAIN = (
 @pytest.mark.parametrize("place", ["{}=@@", "export {}=@@", '{} = "@@"'])
 def test_a_name_that_ends_in_pass_without_a_border_is_known(name: str, place: str) -> None:
     value = made(12)
-    assert value not in REDACTOR.text(place.format(name).replace("@@", value))
+    assert value not in REDACTOR.redact_text(place.format(name).replace("@@", value))
 
 
 @pytest.mark.parametrize("text", ["compass=north4711east", "bypass=ab9Kd82hs", "userpassage = ab9Kd82hs"])
 def test_other_words_with_these_letters_stay(text: str) -> None:
-    assert REDACTOR.text(text) == text
+    assert REDACTOR.redact_text(text) == text
 
 
 @pytest.mark.parametrize("place", PLAIN)
 @pytest.mark.parametrize("word", ["sunflower", "rosebush"])
 def test_a_plain_word_is_a_password_where_programs_are_configured(place: str, word: str) -> None:
-    assert word not in REDACTOR.text(place.replace("@@", word))
+    assert word not in REDACTOR.redact_text(place.replace("@@", word))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_plain_word_is_a_password_where_programs_are_configured(place: str, wo
     ],
 )
 def test_in_code_and_of_states_it_is_a_name(text: str) -> None:
-    assert REDACTOR.text(text) == text
+    assert REDACTOR.redact_text(text) == text
 
 
 @pytest.mark.parametrize("quote", ["'", '"'])
@@ -85,7 +85,7 @@ def test_in_code_and_of_states_it_is_a_name(text: str) -> None:
 )
 def test_a_phrase_in_quotes_is_a_password(quote: str, phrase: str) -> None:
     for place in ("password = {0}{1}{0}", "DB_PASSWORD={0}{1}{0}", "  passphrase: {0}{1}{0}"):
-        assert phrase not in REDACTOR.text(place.format(quote, phrase))
+        assert phrase not in REDACTOR.redact_text(place.format(quote, phrase))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_phrase_in_quotes_is_a_password(quote: str, phrase: str) -> None:
     ],
 )
 def test_a_label_or_a_message_is_none(text: str) -> None:
-    assert REDACTOR.text(text) == text
+    assert REDACTOR.redact_text(text) == text
 
 
 ISSUED = {
@@ -129,7 +129,7 @@ ISSUED = {
     ],
 )
 def test_a_key_is_named_after_its_issuer_wherever_it_stands(kind: str, place: str) -> None:
-    assert REDACTOR.text(place.format(ISSUED[kind])) == place.format(f"[redacted: {kind}]")
+    assert REDACTOR.redact_text(place.format(ISSUED[kind])) == place.format(f"[redacted: {kind}]")
     assert REDACTOR.json({"token": ISSUED[kind]}) == {"token": f"[redacted: {kind}]"}
 
 
@@ -139,7 +139,7 @@ def test_a_secret_is_found_however_often_its_json_is_quoted(depth: int) -> None:
     text = json.dumps({"password": value, "log": f"one\n{key}"})
     for _ in range(depth):
         text = json.dumps({"body": text})
-    redacted = REDACTOR.text(text)
+    redacted = REDACTOR.redact_text(text)
     assert value not in redacted
     assert key not in redacted
 
@@ -152,4 +152,4 @@ def test_a_secret_is_found_however_often_its_json_is_quoted(depth: int) -> None:
     ],
 )
 def test_an_option_at_the_end_of_a_line_takes_nothing_of_the_next_one(text: str) -> None:
-    assert REDACTOR.text(text) == text
+    assert REDACTOR.redact_text(text) == text

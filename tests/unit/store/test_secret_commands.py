@@ -73,9 +73,9 @@ def test_a_secret_is_found_wherever_its_command_continues_on_the_next_line(comma
     for continuation in CONTINUATIONS.values():
         for at in range(1, len(words)):
             text = f"{' '.join(words[:at])} {continuation}{' '.join(words[at:])}".replace("@@", SECRET)
-            assert SECRET not in REDACTOR.text(f"one\n{text}\ntwo"), text
+            assert SECRET not in REDACTOR.redact_text(f"one\n{text}\ntwo"), text
             everywhere = f" {continuation}".join(words).replace("@@", SECRET)
-            assert SECRET not in REDACTOR.text(everywhere), everywhere
+            assert SECRET not in REDACTOR.redact_text(everywhere), everywhere
 
 
 @rows("command", [*COMMANDS, *PIPES, *ONE_LINE_ONLY])
@@ -99,8 +99,10 @@ def test_a_quoted_secret_with_blanks_is_covered_whole(command: str, quote: str) 
             option, equals, login = login.rpartition("=")
             behind = command.partition("@@")[2]
             text = f"{before} {option}{equals}{quote}{login}{secret}{quote}{behind}"
-        assert not set(secret.split()) & set(shlex.split(REDACTOR.text(text).replace('\\"', '"'))), text
-        assert REDACTOR.text(text).count("[redacted: ") == 1, text
+        assert not set(secret.split()) & set(shlex.split(REDACTOR.redact_text(text).replace('\\"', '"'))), (
+            text
+        )
+        assert REDACTOR.redact_text(text).count("[redacted: ") == 1, text
 
 
 OTHER_QUOTES = [
@@ -122,7 +124,7 @@ OTHER_QUOTES = [
 
 @rows("command", OTHER_QUOTES)
 def test_a_secret_with_blanks_is_covered_whole_in_every_way_to_quote_it(command: str) -> None:
-    text = REDACTOR.text(command)
+    text = REDACTOR.redact_text(command)
     assert "two" not in text and "words" not in text
 
 
@@ -165,4 +167,4 @@ LOOK_ALIKES = [
 
 @rows("text", LOOK_ALIKES)
 def test_what_only_looks_alike_stays(text: str) -> None:
-    assert REDACTOR.text(text) == text
+    assert REDACTOR.redact_text(text) == text

@@ -35,20 +35,22 @@ def values() -> list[str]:
 @rows("place", texts("places.txt"))
 def test_a_password_is_found_in_every_place(place: str) -> None:
     missed = [
-        value for value in values() if value in REDACTOR.text(f"one\n{place.replace('@@', value)}\ntwo")
+        value
+        for value in values()
+        if value in REDACTOR.redact_text(f"one\n{place.replace('@@', value)}\ntwo")
     ]
     assert not missed
 
 
 def test_look_alikes_stay_as_they_are() -> None:
-    assert not [text for text in texts("look_alikes.txt") if REDACTOR.text(text) != text]
+    assert not [text for text in texts("look_alikes.txt") if REDACTOR.redact_text(text) != text]
 
 
 def test_our_own_code_and_pages_stay_as_they_are() -> None:
     root = Path(__file__).resolve().parents[3]
     files = sorted((root / "tui_agent").rglob("*.py"))
     files = [path for path in files if "redaction" not in path.parts]  # these hold what is looked for
-    touched = [path.name for path in files if REDACTOR.text(path.read_text()) != path.read_text()]
+    touched = [path.name for path in files if REDACTOR.redact_text(path.read_text()) != path.read_text()]
     assert touched == []
 
 
@@ -61,11 +63,11 @@ def test_a_megabyte_of_hostile_text_takes_no_longer_than_some_plain_one_does() -
         "|token|" * 6_000,
     )
     began = time.perf_counter()
-    REDACTOR.text(plain)
+    REDACTOR.redact_text(plain)
     base = max(time.perf_counter() - began, 0.01)
     for text in hostile:
         began = time.perf_counter()
-        REDACTOR.text(text)
+        REDACTOR.redact_text(text)
         assert time.perf_counter() - began < 400 * base
 
 
@@ -85,7 +87,7 @@ def test_a_line_of_megabytes_costs_no_more_for_each_character_than_a_short_one(n
     piece = LONG_LINES[name]
     line = piece * (LINE // len(piece))
     began = time.process_time()
-    assert REDACTOR.text(line) is line
+    assert REDACTOR.redact_text(line) is line
     assert time.process_time() - began < 2.0
 
 
@@ -97,9 +99,9 @@ def test_secrets_of_many_kinds_cost_a_long_text_little_more_than_none() -> None:
     took = []
     for text in (plain, plain + held):
         began = time.process_time()
-        REDACTOR.text(text)
+        REDACTOR.redact_text(text)
         took.append(time.process_time() - began)
-    assert "Tr0ub4dor&3x" not in REDACTOR.text(held)
+    assert "Tr0ub4dor&3x" not in REDACTOR.redact_text(held)
     assert took[1] < 1.5 * took[0] + 0.3
 
 
@@ -108,5 +110,5 @@ def test_what_files_hold_is_read_at_three_megabytes_a_second() -> None:
     contents = [path.read_bytes() for path in sorted(root.rglob("*.py"))]
     began = time.process_time()
     for content in contents:
-        REDACTOR.content(content)
+        REDACTOR.redact_content(content)
     assert time.process_time() - began < sum(map(len, contents)) / 3e6 + 0.5

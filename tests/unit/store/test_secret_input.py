@@ -30,19 +30,21 @@ PIECES = {
 @pytest.mark.parametrize("name", PIECES)
 def test_a_long_hostile_text_is_redacted(name: str) -> None:
     text = PIECES[name] * (SIZE // len(PIECES[name]))
-    assert isinstance(REDACTOR.text(text), str)  # a quadratic pattern would run into the test's time limit
+    assert isinstance(
+        REDACTOR.redact_text(text), str
+    )  # a quadratic pattern would run into the test's time limit
 
 
 @pytest.mark.parametrize(
     "around", ["\0", "\r", "\ud800", "\udcff", "é", "\u3000", "\u2028", "\x1b[32m", "\ufeff"]
 )
 def test_a_secret_beside_an_odd_character_is_covered_and_the_character_stays(around: str) -> None:
-    assert REDACTOR.text(f"a{around}{KEY}{around}b") == f"a{around}[redacted: github token]{around}b"
+    assert REDACTOR.redact_text(f"a{around}{KEY}{around}b") == f"a{around}[redacted: github token]{around}b"
 
 
 def test_a_character_of_several_bytes_is_covered_whole_or_not_at_all() -> None:
     text = "password='" + "é" * 5_000 + "1' and more"
-    assert REDACTOR.text(text) == "password='[redacted: secret]' and more"
+    assert REDACTOR.redact_text(text) == "password='[redacted: secret]' and more"
 
 
 def test_redacted_text_stays_as_it_is() -> None:
@@ -52,8 +54,8 @@ def test_redacted_text_stays_as_it_is() -> None:
         "password: |\n  correct horse battery",
         f"a {KEY} b",
     ):
-        once = REDACTOR.text(text)
-        assert once != text and REDACTOR.text(once) == once
+        once = REDACTOR.redact_text(text)
+        assert once != text and REDACTOR.redact_text(once) == once
 
 
 COVERED = {
@@ -92,22 +94,22 @@ STAYING = [
 @rows("name", COVERED)
 def test_what_was_missed_is_covered(name: str) -> None:
     before, secret, behind = f"{COVERED[name]}@@".split("@@")[:3]
-    text = REDACTOR.text(before + secret + behind)
+    text = REDACTOR.redact_text(before + secret + behind)
     assert text.startswith(f"{before}[redacted: ") and text.endswith(f"]{behind}")
     assert text.count("[redacted: ") == 1
 
 
 @rows("text", STAYING)
 def test_what_looks_alike_stays(text: str) -> None:
-    assert REDACTOR.text(text) == text
+    assert REDACTOR.redact_text(text) == text
 
 
 def test_a_text_that_holds_every_keyword_many_times_is_redacted() -> None:
     words = sorted({word.removeprefix("^") for rule in bundled_rules() for word in rule.keywords})
     text = " ".join(words * 3)
-    assert isinstance(REDACTOR.text(f"{text} {KEY}"), str)
-    assert KEY not in REDACTOR.text(f"{text} {KEY}")
+    assert isinstance(REDACTOR.redact_text(f"{text} {KEY}"), str)
+    assert KEY not in REDACTOR.redact_text(f"{text} {KEY}")
 
 
 def test_a_password_that_is_told_in_a_text_in_json_is_covered() -> None:
-    assert "Tr0ub4dor" not in REDACTOR.text('{"text": "the password is Tr0ub4dor\\nand more"}')
+    assert "Tr0ub4dor" not in REDACTOR.redact_text('{"text": "the password is Tr0ub4dor\\nand more"}')

@@ -69,7 +69,7 @@ PLACES = {
 @rows("place", PLACES)
 def test_a_generated_value_is_found_wherever_secrets_stand(place: str) -> None:
     value = made(26)
-    redacted = REDACTOR.text(f"one\n{PLACES[place].format(value, value)}\ntwo")
+    redacted = REDACTOR.redact_text(f"one\n{PLACES[place].format(value, value)}\ntwo")
     assert value not in redacted
     assert "[redacted: " in redacted
     assert redacted.startswith("one\n")
@@ -87,10 +87,10 @@ ISSUED = {
 def test_an_issued_key_is_found_bare_in_prose_and_in_json(name: str) -> None:
     for value in ISSUED[name]:
         for text in (f"we used {value} for it", f'{{"note": "{value}"}}', f"({value})", value):
-            assert value not in REDACTOR.text(text), text
+            assert value not in REDACTOR.redact_text(text), text
             assert REDACTOR.suspects(text.encode())
         for before in ("one\n", "\t", "\x1b[32m", "\x1b[0;1m", "é", "\x1b"):
-            assert value not in REDACTOR.text(before + value)
+            assert value not in REDACTOR.redact_text(before + value)
             assert REDACTOR.suspects(json.dumps({"text": before + value}, ensure_ascii=False).encode())
 
 
@@ -127,7 +127,7 @@ OTHERS = {
 
 @rows("name", OTHERS)
 def test_other_shapes_are_found(name: str) -> None:
-    redacted = REDACTOR.text(f"x {OTHERS[name]} y")
+    redacted = REDACTOR.redact_text(f"x {OTHERS[name]} y")
     assert "[redacted: " in redacted
     assert OTHERS[name][-24:] not in redacted
 
@@ -217,4 +217,4 @@ INNOCENT = [
 
 @rows("text", INNOCENT)
 def test_what_only_looks_like_a_secret_stays(text: str) -> None:
-    assert REDACTOR.text(text) == text
+    assert REDACTOR.redact_text(text) == text

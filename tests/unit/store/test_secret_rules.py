@@ -58,7 +58,7 @@ def test_a_rule_s_keywords_find_its_examples_and_none_is_left_whole(name: str) -
     for example in BY_ID[name].examples:
         text = example_text(example, name).replace("[[", "").replace("]]", "")
         assert redactor.suspects(text.encode()), text
-        assert "[redacted: " in redactor.text(text), text
+        assert "[redacted: " in redactor.redact_text(text), text
 
 
 def test_ids_are_unique_and_sorted_and_every_file_is_loaded() -> None:
@@ -102,36 +102,36 @@ def test_the_tables_and_the_checks_of_the_documentation_are_accepted() -> None:
     (rule,), words = tables[0]["redaction"]["rules"], tables[1]["redaction"]
     redactor = configured(rule, allow=tuple(words["allow"]), disable=tuple(words["disable"]))
     key = re.search(r'echo "(.*?)"', page)
-    assert key and redactor.text(key[1]) == "[redacted: acme key]"
+    assert key and redactor.redact_text(key[1]) == "[redacted: acme key]"
     checks = re.findall(r"(?m)^\| `([a-z-]+)` \|", page.partition("| check |")[2].partition("\n\n")[0])
     assert "issued" in checks and set(checks) <= set(CHECKS)
 
 
 def test_a_rule_of_the_user_covers_and_names_its_secret() -> None:
     redactor = configured(ACME)
-    assert redactor.text("token=acme_abcdefghij0123456789") == "token=[redacted: acme key]"
-    assert Redactor().text("x acme_abcdefghij0123456789") == "x acme_abcdefghij0123456789"
+    assert redactor.redact_text("token=acme_abcdefghij0123456789") == "token=[redacted: acme key]"
+    assert Redactor().redact_text("x acme_abcdefghij0123456789") == "x acme_abcdefghij0123456789"
 
 
 @pytest.mark.parametrize("name", ["password", "db_password", "API_KEY"])
 def test_the_group_name_takes_the_whole_name_of_a_secret(name: str) -> None:
     pattern = r"(?P<name>\w+) is (?P<secret>[a-z]{8})\."
     rule = {**ACME, "pattern": pattern, "keywords": [" is "], "examples": [f"{name} is [[{{{{a-z 8}}}}]]."]}
-    assert configured(rule).text(f"the {name} is aabbccdd.") == f"the {name} is [redacted: acme key]."
-    assert configured(rule).text("the country is zimbabwe.") == "the country is zimbabwe."
+    assert configured(rule).redact_text(f"the {name} is aabbccdd.") == f"the {name} is [redacted: acme key]."
+    assert configured(rule).redact_text("the country is zimbabwe.") == "the country is zimbabwe."
 
 
 def test_allowed_texts_and_disabled_rules_cover_nothing() -> None:
     key = "gh" + "p_" + "a1B2" * 9
-    assert configured(allow=(key,)).text(f"use {key}") == f"use {key}"
-    assert configured(allow=("/ghp_.*/",)).text(f"use {key}") == f"use {key}"
-    assert configured(allow=("/ghp_/",)).text(f"use {key}") == "use [redacted: github token]"
-    assert configured(disable=("github-token",)).text(f"use {key}") == f"use {key}"
+    assert configured(allow=(key,)).redact_text(f"use {key}") == f"use {key}"
+    assert configured(allow=("/ghp_.*/",)).redact_text(f"use {key}") == f"use {key}"
+    assert configured(allow=("/ghp_/",)).redact_text(f"use {key}") == "use [redacted: github token]"
+    assert configured(disable=("github-token",)).redact_text(f"use {key}") == f"use {key}"
 
 
 def test_a_value_of_a_variable_is_covered_though_a_pattern_allows_it() -> None:
     redactor = configured_redactor(RedactionOptions({"MY_KEY": "correct-horse"}, allow=("/.*/",)))
-    assert redactor.text("it is correct-horse") == "it is [redacted: MY_KEY]"
+    assert redactor.redact_text("it is correct-horse") == "it is [redacted: MY_KEY]"
 
 
 REFUSED: dict[str, tuple[dict[str, object], str]] = {

@@ -15,7 +15,7 @@ from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 VALUE = "correct horse/batt+ery=ä1"
 REDACTOR = Redactor(secrets={"MY_LOGIN": VALUE})
@@ -26,7 +26,7 @@ REDACTOR = Redactor(secrets={"MY_LOGIN": VALUE})
 @pytest.mark.parametrize("code", [base64.b64encode, base64.urlsafe_b64encode])
 def test_it_is_found_within_base64_wherever_it_begins(before, after, code):
     text = f"x {code(f'{before}{VALUE}{after}'.encode()).decode()} y"
-    assert "[redacted: MY_LOGIN]" in REDACTOR.text(text)
+    assert "[redacted: MY_LOGIN]" in REDACTOR.redact_text(text)
     assert REDACTOR.suspects(text.encode())
 
 
@@ -36,7 +36,7 @@ def test_it_is_found_within_base64_wherever_it_begins(before, after, code):
 )
 def test_it_is_found_in_addresses_and_in_digits(spelled):
     assert (
-        REDACTOR.text(f"https://x.example/?q={spelled}&r=1")
+        REDACTOR.redact_text(f"https://x.example/?q={spelled}&r=1")
         == "https://x.example/?q=[redacted: MY_LOGIN]&r=1"
     )
 
@@ -46,7 +46,7 @@ def test_only_the_model_is_shown_it_and_only_where_that_is_wished(tmp_path: Path
     store = SessionStore(tmp_path / "sessions", SystemClock(), REDACTOR)
     log = store.create("ses_1")
     heard: list[Envelope] = []
-    recorder = Recorder(log, (), (heard.append,), plain=plain)
+    recorder = Recorder(log, (), (heard.append,), model_sees_secrets=plain)
     recorder.append(UserMessageReceived(text=f"The login is {VALUE}."))
     recorder.append(
         ToolFinished(
@@ -61,7 +61,7 @@ def test_only_the_model_is_shown_it_and_only_where_that_is_wished(tmp_path: Path
     first = recorder.messages()[0]
     assert isinstance(first, UserMessage) and isinstance(first.content[0], TextContent)
     assert (VALUE in str(first.content[0].text)) is plain
-    assert recorder.standing() is None or not plain
+    assert recorder.snapshot() is None or not plain
     assert not [event for event in heard if VALUE in event.model_dump_json()]
     log.close()
     assert not [

@@ -9,7 +9,7 @@ from tui_agent.errors import SessionNotFound, UsageError
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
 
@@ -23,11 +23,11 @@ def many(root: Path, count: int) -> SessionStore:
     for number in range(count):
         log = sessions.create(f"ses_{number:04d}")
         log.append(started(f"/work/{number % 3}"))
-        log.append(SessionTitled(title=f"first title {number}", by="auto"))
+        log.append(SessionTitled(title=f"first title {number}", titled_by="auto"))
         for at in range(20):
             log.append(said(f"message {at} " + "x" * 1_500))
         if number % 2:
-            log.append(SessionTitled(title=f"title {number}", by="user"))
+            log.append(SessionTitled(title=f"title {number}", titled_by="user"))
             for _ in range(20):
                 log.append(said("y" * 1_500))
         log.close()
@@ -43,7 +43,7 @@ def test_two_hundred_sessions_are_listed_by_last_use_without_reading_them_whole(
     assert (even.title, even.events) == ("first title 198", 22)
     assert odd.workspace == "/work/1"
     assert odd.started < odd.updated
-    assert not odd.locked
+    assert not odd.is_locked
     assert odd.size_bytes == (odd.path / "events.jsonl").stat().st_size
     assert len(sessions.list("/work/2")) == 66
     assert sessions.latest("/work/0") == "ses_0198"
@@ -101,7 +101,7 @@ def test_the_latest_session_is_one_in_which_something_was_said(tmp_path: Path) -
         log = sessions.create(name)
         log.append(started("/work/0"))
         if title:
-            log.append(SessionTitled(title=title, by="auto"))
+            log.append(SessionTitled(title=title, titled_by="auto"))
         log.close()
     assert sessions.latest("/work/0") == "ses_a"
 
@@ -115,7 +115,7 @@ def test_a_session_with_a_damaged_beginning_is_still_of_its_workspace(tmp_path: 
     log.close()
     damage_first_line(log.folder / "events.jsonl")
     (found,) = sessions.list("/work/x")
-    assert (found.workspace, found.damaged, found.events) == ("/work/x", True, 3)
+    assert (found.workspace, found.is_damaged, found.events) == ("/work/x", True, 3)
     assert found.started > 0
     assert sessions.latest("/work/x") == "ses_1"
     assert sessions.list("/work/y") == []

@@ -10,9 +10,9 @@ import pytest
 from tests.stubs.faulty_files import FaultyFiles
 from tests.stubs.store import said, store
 from tui_agent.errors import SessionLocked, StoreFull, StoreUnusable
-from tui_agent.store.files import unusable
-from tui_agent.store.lock import WriterLock
-from tui_agent.store.log import SessionLog
+from tui_agent.store.file_ops import storage_error
+from tui_agent.store.session_log import SessionLog
+from tui_agent.store.writer_lock import WriterLock
 
 
 def open_log(root: Path) -> SessionLog:
@@ -23,9 +23,9 @@ def open_log(root: Path) -> SessionLog:
 
 async def goes_on_whole(root: Path, log: SessionLog, side: str = "") -> None:
     """After the fault: it is mended once, and everything before and after it is read back."""
-    repaired = log.mend()
+    repaired = log.repair_file()
     assert repaired is not None and repaired.rewritten and repaired.side_file == side
-    assert log.mend() is None
+    assert log.repair_file() is None
     log.append(repaired)
     log.append(said("long " * 4_000))
     await log.commit()
@@ -45,7 +45,7 @@ async def test_a_removed_data_folder_is_made_anew_with_its_lock(tmp_path: Path) 
     log = open_log(tmp_path)
     log.append(said("text " * 4_000))
     shutil.rmtree(tmp_path / "sessions")
-    repaired = log.mend()
+    repaired = log.repair_file()
     assert repaired is not None
     log.append(said("text " * 4_000))  # the same text: its blob is stored again
     await log.commit()
@@ -53,7 +53,7 @@ async def test_a_removed_data_folder_is_made_anew_with_its_lock(tmp_path: Path) 
         store(tmp_path).open("s1", wait_s=0.0)
     log.close()
     last = store(tmp_path).read("s1")[-1]
-    assert log.blobs.text(last.payload.text).startswith("text ")  # type: ignore[union-attr]
+    assert log.blobs.read_text(last.payload.text).startswith("text ")  # type: ignore[union-attr]
 
 
 async def test_what_was_put_in_the_place_of_a_log_is_kept_beside_it(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_a_log_that_cannot_be_written_anew_is_tried_again(tmp_path: Path) -> Non
     (log.folder / "events.jsonl").unlink()
     ops.at = ops.calls + 1
     with pytest.raises(StoreFull, match="removed while it was open"):
-        log.mend()
-    assert log.mend() is not None
+        log.repair_file()
+    assert log.repair_file() is not None
     log.append(said("after"))
     log.close()
     assert len(store(tmp_path).read("s1")) == 2
@@ -85,7 +85,7 @@ def test_a_session_that_another_process_made_anew_is_left_to_it(tmp_path: Path) 
     log.folder.mkdir()
     other = WriterLock(log.folder / "lock", wait_s=0.0)
     with pytest.raises(SessionLocked):
-        log.mend()
+        log.repair_file()
     assert not (log.folder / "events.jsonl").exists()
     other.release()
 
@@ -111,7 +111,7 @@ def test_texts_that_were_removed_before_their_sync_are_told_once(tmp_path: Path)
     ],
 )
 def test_the_advice_fits_the_fault(number: int, kind: type[Exception], words: str) -> None:
-    error = unusable(OSError(number, os.strerror(number)), "It failed")
+    error = storage_error(OSError(number, os.strerror(number)), "It failed")
     assert type(error) is kind and words in error.hint
 
 

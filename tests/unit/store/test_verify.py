@@ -1,4 +1,4 @@
-"""What `verify` says of logs that another version wrote."""
+"""What `verify_session` says of logs that another version wrote."""
 
 import json
 from pathlib import Path
@@ -9,8 +9,8 @@ from tests.stubs.processes import processes, write_many
 from tests.stubs.store import store, write_log
 from tui_agent.errors import SessionTooNew
 from tui_agent.protocol.envelope import SCHEMA_VERSION
-from tui_agent.store.line import seal
-from tui_agent.store.verify import verify
+from tui_agent.store.log_line import seal_line
+from tui_agent.store.verification import verify_session
 
 
 def of_a_newer_version(path: Path, line: int) -> None:
@@ -18,15 +18,17 @@ def of_a_newer_version(path: Path, line: int) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     event = json.loads(lines[line])
     del event["crc"]
-    lines[line] = seal(json.dumps({**event, "v": SCHEMA_VERSION + 1}, separators=(",", ":")).encode()[:-1])
+    lines[line] = seal_line(
+        json.dumps({**event, "v": SCHEMA_VERSION + 1}, separators=(",", ":")).encode()[:-1]
+    )
     path.write_bytes(b"".join(lines))
 
 
 def test_events_of_a_newer_version_are_told(tmp_path: Path) -> None:
     path = write_log(tmp_path, "s1", ["one", "two", "three"])
-    assert verify(path.parent) == []
+    assert verify_session(path.parent) == []
     of_a_newer_version(path, 1)
-    (told,) = verify(path.parent)
+    (told,) = verify_session(path.parent)
     assert "1 event was written by a newer version" in told and f"version {SCHEMA_VERSION + 1}" in told
 
 
@@ -38,7 +40,7 @@ def test_a_fork_tells_of_those_that_it_took_over_and_of_no_others(
     sessions = store(tmp_path)
     sessions.fork("s1", 1, "child")
     of_a_newer_version(path, line)
-    told = verify(sessions.folder("child"))
+    told = verify_session(sessions.folder("child"))
     assert len([each for each in told if "newer version" in each]) == count, told
     with pytest.raises(SessionTooNew):
         sessions.fork("s1", 1, "another")
@@ -50,7 +52,7 @@ def test_a_log_that_is_written_meanwhile_is_whole(tmp_path: Path) -> None:
     writer.start()
     looked = 0
     while writer.is_alive():
-        assert verify(path.parent) == []
+        assert verify_session(path.parent) == []
         looked += 1
     writer.join()
-    assert looked and verify(path.parent) == []
+    assert looked and verify_session(path.parent) == []

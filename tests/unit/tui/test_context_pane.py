@@ -41,7 +41,9 @@ def test_a_section_of_which_nothing_is_left_has_no_row() -> None:
 def test_the_ticks_of_the_limits_stand_on_the_filled_part_too(
     symbols: Symbols, share: float, passed: int
 ) -> None:
-    view = ContextMeterView(used=round(200_000 * share), window=200_000, fraction=share, compacts=0.85)
+    view = ContextMeterView(
+        used=round(200_000 * share), window=200_000, fraction=share, compaction_fraction=0.85
+    )
     for cells in (10, 40):
         full, rest = (text for text, _ in bar(LOOKS.palette, symbols, view, cells, "s1"))
         assert (full.count(symbols.meter_passed), rest.count(symbols.meter_limit)) == (passed, 3 - passed)

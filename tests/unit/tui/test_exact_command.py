@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from textual.strip import Strip
 
 from tests.unit.tui.test_context_pane import LOOKS
-from tui_agent.protocol.effects import Runs
-from tui_agent.protocol.unicode_text import unseen
+from tui_agent.protocol.effects import RunEffect
+from tui_agent.protocol.unicode_text import is_invisible
 from tui_agent.tui.modals.exact_command import command_rows, pieces, says
 from tui_agent.tui.text import width
 
@@ -60,7 +60,7 @@ def test_the_command_can_be_read_back_from_its_rows(script: str, cells: int) -> 
     strips = command_rows(script, LOOKS, cells, edges=False)
     assert read_back(strips) == script
     for strip in strips:
-        assert not [one for one in strip.text if unseen(one)]
+        assert not [one for one in strip.text if is_invisible(one)]
         assert strip.cell_length == cells == width(strip.text)
 
 
@@ -92,14 +92,14 @@ def test_ten_megabytes_are_drawn_before_the_time_limit() -> None:
 @pytest.mark.parametrize(
     ("text", "runs", "same"),
     [
-        ("ls -l", Runs(script="ls -l"), True),
-        ("ls -l", Runs(script="ls -l; rm x"), False),
-        ("ls 'a b'", Runs(argv=("ls", "a b")), True),
-        ("ls a b", Runs(argv=("ls", "a b")), False),
-        ("ls '", Runs(argv=("ls",)), False),
-        ("x" * 9000, Runs(script="x" * 8000 + " … [cut: 9000 characters in total]"), True),
-        ("y" * 9000, Runs(script="x" * 8000 + " … [cut: 9000 characters in total]"), False),
+        ("ls -l", RunEffect(script="ls -l"), True),
+        ("ls -l", RunEffect(script="ls -l; rm x"), False),
+        ("ls 'a b'", RunEffect(argv=("ls", "a b")), True),
+        ("ls a b", RunEffect(argv=("ls", "a b")), False),
+        ("ls '", RunEffect(argv=("ls",)), False),
+        ("x" * 9000, RunEffect(script="x" * 8000 + " … [cut: 9000 characters in total]"), True),
+        ("y" * 9000, RunEffect(script="x" * 8000 + " … [cut: 9000 characters in total]"), False),
     ],
 )
-def test_a_text_that_is_not_the_command_is_known(text: str, runs: Runs, same: bool) -> None:
+def test_a_text_that_is_not_the_command_is_known(text: str, runs: RunEffect, same: bool) -> None:
     assert says(text, runs) is same

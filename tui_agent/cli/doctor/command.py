@@ -20,15 +20,15 @@ from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
-from tui_agent.plugin_host.bundled import bundled
+from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.loader import PluginHost
-from tui_agent.ports.environment import ExecSpec, Holding, SecretFile
+from tui_agent.ports.environment import ExecSpec, ProcessControl, SecretFile
 from tui_agent.units import format_bytes
 from tui_agent.wiring import sandbox as confining
-from tui_agent.wiring.base import Ground, ground
-from tui_agent.wiring.models import model_factory
+from tui_agent.wiring.models import build_model_factory
 from tui_agent.wiring.plugins import plugin_places
-from tui_agent.workspace.checkpoints.limits import git_program, why_unavailable
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+from tui_agent.workspace.checkpoints.checkpoint_limits import find_git, unavailable_reason
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 EXAMPLES = """\
@@ -40,18 +40,18 @@ examples:
 
 
 class Finding(NamedTuple):
-    """The result of one check. `do` suggests a fix."""
+    """The result of one check. `advice` suggests a fix."""
 
-    what: str
+    check: str
     state: Literal["ok", "note", "bad"]
-    found: str
-    do: str = ""
+    message: str
+    advice: str = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `doctor`."""
     parser.add_argument("--json", action="store_true", help="JSON lines")
-    parser.add_argument("--only", choices=sorted(LOOKS), metavar="WHAT", help=f"only: {', '.join(LOOKS)}")
+    parser.add_argument("--only", choices=sorted(CHECKS), metavar="WHAT", help=f"only: {', '.join(CHECKS)}")
     for group in ("place", "model", "extensions"):
         GROUPS[group](parser)
 
@@ -59,35 +59,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings; return 1 if any of them is bad."""
     options, only = session_options(arguments, client="headless", interactive=True), arguments.only
-    findings = [attempt(only, LOOKS[only], ground(options))] if only else list(examine(options))
+    findings = (
+        [run_check(only, CHECKS[only], load_startup_context(options))] if only else list(run_checks(options))
+    )
     for finding in findings:
         if arguments.json:
             say_json(finding._asdict())
         else:
             mark = {"ok": "ok  ", "note": "note", "bad": "BAD "}[finding.state]
-            say(f"{mark}  {finding.what:<14} {finding.found}{f' {finding.do}' if finding.do else ''}")
+            say(
+                f"{mark}  {finding.check:<14} {finding.message}{f' {finding.advice}' if finding.advice else ''}"
+            )
     return 1 if any(finding.state == "bad" for finding in findings) else 0
 
 
-def examine(options: SessionOptions) -> Iterator[Finding]:
+def run_checks(options: SessionOptions) -> Iterator[Finding]:
     """Run all checks; a check that fails becomes a finding and does not stop the others."""
-    yield from (version(), terminal(), words(), programs("git"), programs("rg"))
-    yield shipped()
-    yield startup(doctor_startup.folders())
+    yield from (version(), terminal(), check_locale(), check_programs("git"), check_programs("rg"))
+    yield check_installation()
+    yield startup(doctor_startup.package_folders())
     try:
-        base = ground(options)
+        base = load_startup_context(options)
     except TuiAgentError as error:
         yield Finding("configuration", "bad", error.message, error.hint)
         return
     path = base.config.paths.user_config
     yield Finding("configuration", "ok", str(path) if path.exists() else f"no file (defaults): {path}")
-    for path in base.config.ignored:
+    for path in base.config.ignored_files:
         yield Finding("trust", "note", f"{path} is not used.", "Decide with: tui-agent trust")
-    for what, look in LOOKS.items():
-        yield attempt(what, look, base)
+    for what, look in CHECKS.items():
+        yield run_check(what, look, base)
 
 
-def attempt(what: str, look: Callable[[Ground], Finding], base: Ground) -> Finding:
+def run_check(what: str, look: Callable[[StartupContext], Finding], base: StartupContext) -> Finding:
     """Run one check; turn a `TuiAgentError` into a finding."""
     try:
         return look(base)
@@ -119,7 +123,7 @@ def terminal() -> Finding:
     return Finding("terminal", "ok", f"{columns}×{lines}, {colours}")
 
 
-def words() -> Finding:
+def check_locale() -> Finding:
     """Check that the locale can show the app's characters."""
     encoding = locale.getpreferredencoding(False)
     if encoding.lower().replace("-", "") != "utf8":
@@ -129,16 +133,16 @@ def words() -> Finding:
     return Finding("locale", "ok", encoding)
 
 
-def programs(name: str) -> Finding:
+def check_programs(name: str) -> Finding:
     """Check for a program that is optional but useful."""
     reason = {"git": "Checkpoints and git tools need it.", "rg": "Searching is slower without ripgrep."}[name]
     path = shutil.which(name)
     return Finding(name, "ok", path) if path else Finding(name, "note", "not found.", reason)
 
 
-def shipped() -> Finding:
+def check_installation() -> Finding:
     """Check that the installation is complete."""
-    missing = [kind for kind in ("plugins", "themes", "demos") if bundled(kind) is None]
+    missing = [kind for kind in ("plugins", "themes", "demos") if bundled_folder(kind) is None]
     if missing:
         return Finding(
             "installation", "bad", f"{', '.join(missing)} are missing.", "Install tui-agent again."
@@ -149,11 +153,13 @@ def shipped() -> Finding:
 
 def startup(folders: Iterable[Path]) -> Finding:
     """Check for start-up code in these folders that no installed package brought."""
-    files = doctor_startup.foreign(folders)
+    files = doctor_startup.find_foreign_files(folders)
     if not files:
         return Finding("startup", "ok", "only installed packages run code at the interpreter's start.")
     return Finding(
-        "startup", "bad" if any(file.runs for file in files) else "note", *doctor_startup.told(files)
+        "startup",
+        "bad" if any(file.runs for file in files) else "note",
+        *doctor_startup.describe_foreign_files(files),
     )
 
 
@@ -164,7 +170,7 @@ def _versions(name: str) -> Iterator[str]:
         return
 
 
-def sessions(base: Ground) -> Finding:
+def sessions(base: StartupContext) -> Finding:
     """Check that sessions can be written, and by whom they can be read."""
     folder = base.config.data_dir
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
@@ -195,15 +201,17 @@ def sessions(base: Ground) -> Finding:
     )
 
 
-def model(base: Ground) -> Finding:
+def model(base: StartupContext) -> Finding:
     """Check that the chosen model can be used, or list usable ones."""
     config = base.config
     if config.model or config.base_url:
-        info = model_factory(base).resolve(config.model, config.base_url, config.reasoning_effort)
+        info = build_model_factory(base).resolve(config.model, config.base_url, config.reasoning_effort)
         return Finding(
             "model", "ok", f"{info.profile} ({info.provider})", "To test it: tui-agent models check"
         )
-    usable = [info.profile for info in model_factory(base).available() if info.provider != "scripted"]
+    usable = [
+        info.profile for info in build_model_factory(base).usable_models() if info.provider != "scripted"
+    ]
     if usable:
         return Finding(
             "model",
@@ -216,7 +224,7 @@ def model(base: Ground) -> Finding:
     )
 
 
-def plugins(base: Ground) -> Finding:
+def plugins(base: StartupContext) -> Finding:
     """Check that every plugin loads."""
     loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
     if loaded.failed:
@@ -225,7 +233,7 @@ def plugins(base: Ground) -> Finding:
     return Finding("plugins", "ok", ", ".join(loaded.loaded))
 
 
-def hooks(base: Ground) -> Finding:
+def hooks(base: StartupContext) -> Finding:
     """List the configured hooks and their origin."""
     descriptions = [
         f"{hook.event} {hook.command}{' (from the project)' * (origin == 'project')}"
@@ -234,7 +242,7 @@ def hooks(base: Ground) -> Finding:
     return Finding("hooks", "ok", "; ".join(descriptions) or "none")
 
 
-def workspace(base: Ground) -> Finding:
+def workspace(base: StartupContext) -> Finding:
     """Check the agent's access to the workspace."""
     folder: Path = base.options.cwd
     if not os.access(folder, os.R_OK | os.X_OK):
@@ -244,10 +252,10 @@ def workspace(base: Ground) -> Finding:
     return Finding("workspace", "ok", str(folder))
 
 
-def checkpoints(base: Ground) -> Finding:
+def checkpoints(base: StartupContext) -> Finding:
     """Check that files can be restored here, and show the space limits."""
     workspace = base.options.cwd.resolve()
-    reason = why_unavailable(workspace, git_program(workspace), base.store.root)
+    reason = unavailable_reason(workspace, find_git(workspace), base.store.root)
     if reason:
         return Finding("checkpoints", "note", reason)
     limits = base.config.checkpoints
@@ -258,9 +266,9 @@ def checkpoints(base: Ground) -> Finding:
     )
 
 
-def processes(base: Ground) -> Finding:
+def processes(base: StartupContext) -> Finding:
     """Check how leftover processes are stopped and how their number is limited."""
-    limits = holding()
+    limits = probe_limits()
     if limits is None:
         return Finding(
             "processes",
@@ -268,33 +276,33 @@ def processes(base: Ground) -> Finding:
             "Commands cannot be started.",
             "Check the temporary folder and the Python that runs tui-agent.",
         )
-    bound = bounded_by(limits)
+    bound = describe_process_limit(limits)
     if not bound:
-        message = f"Leftover processes are stopped {ended_by(limits)}. Their number is not limited."
-        return Finding("processes", "note", message, why_unbounded())
+        message = f"Leftover processes are stopped {describe_cleanup(limits)}. Their number is not limited."
+        return Finding("processes", "note", message, process_limit_advice())
     return Finding(
         "processes",
         "ok" if limits.reaper else "note",
-        f"leftover processes are stopped {ended_by(limits)}; {bound}",
+        f"leftover processes are stopped {describe_cleanup(limits)}; {bound}",
     )
 
 
-def sandbox(base: Ground) -> Finding:
+def sandbox(base: StartupContext) -> Finding:
     """Describe the sandbox for commands, or why there is none."""
-    status = confining.confinement(base, base.options.cwd).sandbox
+    status = confining.build_confinement(base, base.options.cwd).sandbox
     if status.kind:
         return Finding("sandbox", "ok", f"{status.kind}. {' '.join(status.lines)}")
     return Finding(
         "sandbox",
         "note",
-        status.why_not,
+        status.unavailable_reason,
         "Commands run without a sandbox; accept-edits asks before each command that does more than read.",
     )
 
 
-def secrets(base: Ground) -> Finding:
+def secrets(base: StartupContext) -> Finding:
     """List secret files that are hidden from commands, and limits of the search for them."""
-    confined = confining.confinement(base, base.options.cwd)
+    confined = confining.build_confinement(base, base.options.cwd)
     files = confined.secret_files()
     if not confined.sandbox.kind:
         consequence = "Commands that would read them need your approval." if files else ""
@@ -309,14 +317,14 @@ def secrets(base: Ground) -> Finding:
     readable = base.config.sandbox.readable
     message += f" Commands may read {', '.join(readable)} ([sandbox] readable)." if readable else ""
     message += _describe_variables(base)
-    if confined.secrets_cut:
+    if confined.secrets_incomplete:
         return Finding(
-            "secrets", "note", message, f"{confined.secrets_cut} Files further down are not hidden."
+            "secrets", "note", message, f"{confined.secrets_incomplete} Files further down are not hidden."
         )
     return Finding("secrets", "ok", message)
 
 
-def _describe_variables(base: Ground) -> str:
+def _describe_variables(base: StartupContext) -> str:
     """Return a sentence with the secret variables that commands get; empty if there are none."""
     shown = base.config.sandbox.variables
     return f" Commands get {', '.join(shown)} ([sandbox] variables)." if shown else ""
@@ -330,7 +338,7 @@ def _describe_files(files: Sequence[SecretFile]) -> str:
     return f"{len(files)} {'file' if len(files) == 1 else 'files'} that may contain secrets ({names}{more})"
 
 
-LOOKS: dict[str, Callable[[Ground], Finding]] = {
+CHECKS: dict[str, Callable[[StartupContext], Finding]] = {
     "workspace": workspace,
     "sessions": sessions,
     "checkpoints": checkpoints,
@@ -343,22 +351,22 @@ LOOKS: dict[str, Callable[[Ground], Finding]] = {
 }
 
 
-def holding() -> Holding | None:
+def probe_limits() -> ProcessControl | None:
     """Return the limits that apply to commands here; None if no command can be started."""
     return anyio.run(_run_probe)
 
 
-async def _run_probe() -> Holding | None:
+async def _run_probe() -> ProcessControl | None:
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
         env = LocalEnvironment(Path(folder))
         try:
             result = await env.exec(ExecSpec(argv=(sys.executable, "-I", "-S", "-c", "")), lambda data: None)
         finally:
             await env.aclose()
-    return env.holding if result.ended == "exited" else None
+    return env.limits_in_force if result.outcome == "exited" else None
 
 
-def ended_by(held: Holding) -> str:
+def describe_cleanup(held: ProcessControl) -> str:
     """Describe how processes that a command leaves behind are stopped."""
     if not held.reaper:
         return "by their process group; one that leaves the group is found by an environment variable, if /proc exists"
@@ -366,18 +374,18 @@ def ended_by(held: Holding) -> str:
     return f"reliably, by a parent process (subreaper){kernel}"
 
 
-def bounded_by(held: Holding) -> str:
+def describe_process_limit(held: ProcessControl) -> str:
     """Describe the limit on the number of processes; empty if there is none."""
-    match held.by:
+    match held.limited_by:
         case "cgroup":
-            return f"at most {held.processes:,} per command (pids.max of a control group)"
+            return f"at most {held.max_processes:,} per command (pids.max of a control group)"
         case "uid":
-            return f"at most {held.processes:,} of this user in total (RLIMIT_NPROC)"
+            return f"at most {held.max_processes:,} of this user in total (RLIMIT_NPROC)"
         case _:
             return ""
 
 
-def why_unbounded() -> str:
+def process_limit_advice() -> str:
     """Return advice on how to get a limit on the number of processes."""
     if os.getuid() == 0:
         return "Run it as a user other than root, or where it may create control groups."

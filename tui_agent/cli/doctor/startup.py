@@ -13,15 +13,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-AT_START = ("sitecustomize", "usercustomize")
+STARTUP_MODULES = ("sitecustomize", "usercustomize")
 """Modules that an interpreter imports at its start if they exist."""
-MOST_BYTES = 1_000_000
+MAX_READ_BYTES = 1_000_000
 _RUNS = re.compile(rb"^import[ \t]", re.MULTILINE)
 _OF_VENV = {"_virtualenv.pth": b"import _virtualenv"}
 """Files that virtual environment tools write without listing them in a package."""
 
 
-class Foreign(NamedTuple):
+class ForeignFile(NamedTuple):
     """A file that no package installed, or that was changed since. `runs`: it runs code, not only adds folders."""
 
     path: Path
@@ -29,15 +29,15 @@ class Foreign(NamedTuple):
     runs: bool
 
 
-def folders() -> list[Path]:
+def package_folders() -> list[Path]:
     """Return the package folders of this interpreter."""
     user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     return [path for name in dict.fromkeys((*site.getsitepackages(), *user)) if (path := Path(name)).is_dir()]
 
 
-def foreign(places: Iterable[Path]) -> list[Foreign]:
+def find_foreign_files(places: Iterable[Path]) -> list[ForeignFile]:
     """Return start-up files in these folders that no package installed in this form."""
-    files: list[Foreign] = []
+    files: list[ForeignFile] = []
     for folder in places:
         package_hashes = _package_hashes(folder)
         for path in _startup_files(folder):
@@ -47,13 +47,16 @@ def foreign(places: Iterable[Path]) -> list[Foreign]:
             digest = package_hashes.get(path.resolve())
             if digest is None or (digest and digest != _digest(content)):
                 runs = path.suffix != ".pth" or _RUNS.search(content) is not None
-                files.append(Foreign(path, digest is not None, runs))
+                files.append(ForeignFile(path, digest is not None, runs))
     return files
 
 
 def _startup_files(folder: Path) -> Sequence[Path]:
     modules = [
-        path for name in AT_START for path in folder.glob(f"{name}*") if path.stem.split(".")[0] == name
+        path
+        for name in STARTUP_MODULES
+        for path in folder.glob(f"{name}*")
+        if path.stem.split(".")[0] == name
     ]
     return sorted([*folder.glob("*.pth"), *(path for path in modules if path.suffix != ".dist-info")])
 
@@ -63,7 +66,7 @@ def _package_hashes(folder: Path) -> dict[Path, str]:
     hashes: dict[Path, str] = {}
     for package in metadata.distributions(path=[str(folder)]):
         for file in package.files or ():
-            if file.suffix == ".pth" or file.parts[0].partition(".")[0] in AT_START:
+            if file.suffix == ".pth" or file.parts[0].partition(".")[0] in STARTUP_MODULES:
                 digest = file.hash.value if file.hash is not None and file.hash.mode == "sha256" else ""
                 hashes[Path(str(file.locate())).resolve()] = digest
     return hashes
@@ -72,7 +75,7 @@ def _package_hashes(folder: Path) -> dict[Path, str]:
 def _read_start(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(MOST_BYTES)
+            return file.read(MAX_READ_BYTES)
     except OSError:
         return b""
 
@@ -81,7 +84,7 @@ def _digest(content: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
-def told(found: Sequence[Foreign]) -> tuple[str, str]:
+def describe_foreign_files(found: Sequence[ForeignFile]) -> tuple[str, str]:
     """Describe the files and suggest what to do."""
     names = ", ".join(
         f"{file.path}{' (changed since it was installed)' if file.changed else ''}" for file in found[:3]

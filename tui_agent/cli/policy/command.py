@@ -10,22 +10,22 @@ from pathlib import Path
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
-from tui_agent.cli.output import printable, say, say_json, warn
+from tui_agent.cli.output import escape_control, say, say_json, warn
 from tui_agent.cli.policy import rules as policy_rules
 from tui_agent.cli.policy import what_if as policy_try
-from tui_agent.cli.policy.rules import PLACE
+from tui_agent.cli.policy.rules import OPTION_GROUPS
 from tui_agent.errors import EnvironmentFault, UsageError
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.table_check import check_table_path
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.wiring import policy as judging
 from tui_agent.wiring import sandbox as confining
-from tui_agent.wiring.base import Ground, ground
-from tui_agent.wiring.plugins import outside_plugins
+from tui_agent.wiring.plugins import load_external_plugins
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.local.secret_files import public_certificates
+from tui_agent.workspace.local.secret_files import find_public_certificates
 
 EXAMPLES = """\
 examples:
@@ -42,7 +42,7 @@ TOOL = "run_command"
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs below `policy`."""
+    """Add the verbs below `build_policy`."""
     verbs = parser.add_subparsers(required=True, metavar="check|check-table|try|rules")
     check = add_verb(
         verbs,
@@ -50,7 +50,7 @@ def configure(parser: Parser) -> None:
         check_command,
         help="show what a command line does and how it is judged",
         examples=EXAMPLES,
-        groups=PLACE,
+        groups=OPTION_GROUPS,
     )
     check.add_argument(
         "--policy", choices=POLICIES, default="ask", help="the policy profile to judge with (default: ask)"
@@ -76,11 +76,11 @@ def configure(parser: Parser) -> None:
 
 def check_command(arguments: argparse.Namespace) -> int:
     """Judge one command line, or each line of standard input."""
-    base = ground(session_options(arguments, client="headless", interactive=False))
-    policy, refused = judging.policy(base, outside_plugins(base).policy_tables)
+    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
+    policy, refused = judging.build_policy(base, load_external_plugins(base).policy_tables)
     for fault in refused:
         warn(f"The plugin {fault.plugin} is not used: {fault.message}")
-    bench = Bench.of(base, policy)
+    bench = PolicyBench.from_ground(base, policy)
     if arguments.stdin:
         return answer_lines(bench, explain=arguments.explain)
     command = " ".join(arguments.command)
@@ -90,16 +90,16 @@ def check_command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(as_json(command, decision, reasons, explain=arguments.explain))
         return 0
-    say(f"{decision.verdict}: {printable(command)}")
+    say(f"{decision.verdict}: {escape_control(command)}")
     say(f"  does    {', '.join(decision.classes) or '-'}")
     say(f"  rule    {decision.rule_id}")
     say(f"  because {decision.reason}")
     if decision.risk:
         say(f"  risk    {decision.risk}")
-    if decision.sealed:
+    if decision.repository_read_only:
         say(f"  sandbox {bench.env.sandbox.kind} limits what it can change")
     for reason in reasons if arguments.explain else ():
-        say(f"  {printable(reason)}")
+        say(f"  {escape_control(reason)}")
     return 0
 
 
@@ -112,13 +112,13 @@ def check_table_file(arguments: argparse.Namespace) -> int:
             say_json({"place": fault.place, "reason": fault.reason})
     else:
         for fault in faults:
-            say(f"{printable(fault.place)}: {printable(fault.reason)}")
+            say(f"{escape_control(fault.place)}: {escape_control(fault.reason)}")
         if not faults:
-            say(f"{printable(str(path))} is valid.")
+            say(f"{escape_control(str(path))} is valid.")
     return Exit.FAILED if faults else Exit.DONE
 
 
-def answer_lines(bench: "Bench", *, explain: bool) -> Exit:
+def answer_lines(bench: "PolicyBench", *, explain: bool) -> Exit:
     """Judge the JSON lines of standard input, one answer per line; answer an invalid line with its number and error."""
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     status = Exit.DONE
@@ -153,7 +153,7 @@ def read_line(line: str) -> str:
 
 
 @dataclass(frozen=True)
-class Bench:
+class PolicyBench:
     """A policy with the facts about the workspace that it judges for."""
 
     policy: RulePolicy
@@ -161,9 +161,11 @@ class Bench:
     env: LocalEnvironment
 
     @classmethod
-    def of(cls, base: Ground, policy: RulePolicy) -> "Bench":
+    def from_ground(cls, base: StartupContext, policy: RulePolicy) -> "PolicyBench":
         """Collect the facts about this start's folder and sandbox, as a session would."""
-        env = LocalEnvironment(base.options.cwd, confinement=confining.confinement(base, base.options.cwd))
+        env = LocalEnvironment(
+            base.options.cwd, confinement=confining.build_confinement(base, base.options.cwd)
+        )
         scan = env.scan()
         facts = PolicyFacts(
             workspace=env.root,
@@ -184,23 +186,23 @@ class Bench:
 
         A path that cannot be resolved is denied, as in a session.
         """
-        effects = (Runs(script=command),)
+        effects = (RunEffect(script=command),)
         policy, env = self.policy, self.env
         try:
-            paths = policy.paths(effects, self.facts.granted)
+            paths = policy.decision_paths(effects, self.facts.session_rules)
             expanded = {path: os.path.expanduser(path) for path in paths}  # noqa: PTH111 - as a shell does
             real_paths = env.resolve_all(expanded.values())
         except EnvironmentFault as fault:
             return Decision("deny", "guard.path", fault.message), ()
-        programs = policy.programs(effects)
+        programs = policy.started_programs(effects)
         resolved = {path: real_paths[target] for path, target in expanded.items()}
         facts = replace(
             self.facts,
             resolved=resolved,
-            own_files=env.only_confined(resolved.values()),
-            public_files=public_certificates(resolved.values()),
-            own_programs=env.own_programs(programs),
-            git_steered=GIT in programs and env.git_is_steered(policy.git_folders(effects)),
+            private_temp_paths=env.find_private_temp_paths(resolved.values()),
+            public_files=find_public_certificates(resolved.values()),
+            workspace_programs=env.find_workspace_programs(programs),
+            git_is_steered=GIT in programs and env.git_is_steered(policy.git_folders(effects)),
         )
         return policy.decide(TOOL, effects, facts), policy.explain(TOOL, effects, facts)
 
@@ -213,7 +215,7 @@ def as_json(
         "command": command,
         "decision": decision.verdict,
         "classes": list(decision.classes),
-        "effects": [Runs(script=command).model_dump(mode="json")],
+        "effects": [RunEffect(script=command).model_dump(mode="json")],
         "rule": decision.rule_id,
         "reason": decision.reason,
         **({"explanation": list(reasons)} if explain else {}),

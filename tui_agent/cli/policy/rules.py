@@ -3,13 +3,13 @@
 import argparse
 
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import faint, printable, say, say_json_lines, warn
+from tui_agent.cli.output import dim, escape_control, say, say_json_lines, warn
 from tui_agent.policy.rules.grammar import Rule
 from tui_agent.wiring import policy as judging
-from tui_agent.wiring.base import ground
-from tui_agent.wiring.plugins import outside_plugins
+from tui_agent.wiring.plugins import load_external_plugins
+from tui_agent.wiring.startup_context import load_startup_context
 
-PLACE = ("place", "extensions", "project")
+OPTION_GROUPS = ("place", "extensions", "project")
 EXAMPLES = """\
 examples:
   tui-agent policy rules
@@ -18,30 +18,30 @@ examples:
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the verb `rules`."""
+    """Add the verb `load_rules`."""
     add_verb(
         verbs,
         "rules",
         list_rules,
         help="list the rules in force and their sources",
         examples=EXAMPLES,
-        groups=PLACE,
+        groups=OPTION_GROUPS,
     )
 
 
 def list_rules(arguments: argparse.Namespace) -> int:
     """Print a line for each rule of the user and of trusted project files."""
-    base = ground(session_options(arguments, client="headless", interactive=False))
-    rules = judging.rules(base)
-    for fault in judging.load_catalog(base, outside_plugins(base).policy_tables)[1]:
+    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
+    rules = judging.load_rules(base)
+    for fault in judging.load_catalog(base, load_external_plugins(base).policy_tables)[1]:
         warn(f"The plugin {fault.plugin} is not used: {fault.message}")
     if arguments.json:
         say_json_lines(as_json(rule) for rule in rules)
         return 0
     for rule in rules:
-        say(f"{printable(rule.text)}  {faint(printable(rule.source))}")
+        say(f"{escape_control(rule.text)}  {dim(escape_control(rule.source))}")
     if not rules:
-        say(f"No rules. Add some in {base.config.paths.config_dir / judging.RULES}.")
+        say(f"No rules. Add some in {base.config.paths.config_dir / judging.RULES_FILE}.")
     return 0
 
 

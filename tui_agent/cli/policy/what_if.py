@@ -13,19 +13,26 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
-from tui_agent.cli.output import faint, printable, say, say_json, warn, width
-from tui_agent.cli.policy.rules import PLACE
+from tui_agent.cli.output import dim, escape_control, say, say_json, terminal_width, warn
+from tui_agent.cli.policy.rules import OPTION_GROUPS
 from tui_agent.errors import UsageError
 from tui_agent.policy.decision.rule_file import load_rules
 from tui_agent.policy.rules.grammar import Rule
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
-from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
+from tui_agent.protocol.effects import (
+    Effect,
+    InternalEffect,
+    NetworkEffect,
+    ReadEffect,
+    RunEffect,
+    WriteEffect,
+)
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.settings import PolicyName
-from tui_agent.store.decision_scan import decided_in
+from tui_agent.store.decision_scan import find_decisions
 from tui_agent.wiring import policy as judging
-from tui_agent.wiring.base import Ground, ground
-from tui_agent.wiring.plugins import outside_plugins
+from tui_agent.wiring.plugins import load_external_plugins
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 Change: TypeAlias = Literal["saved", "passes", "opened", "stopped", "asked", "same"]
 CHANGES: tuple[Change, ...] = get_args(Change)
@@ -44,17 +51,17 @@ SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class JudgedDecision:
     """A recorded decision, and the decision that would be made now."""
 
     change: Change
-    said: PermissionDecided
+    recorded: PermissionDecided
     now: Decision
 
     @property
-    def what(self) -> str:
+    def description(self) -> str:
         """A short description of the judged effects."""
-        return "; ".join(_describe_effect(effect) for effect in self.said.effects) or "unknown effects"
+        return "; ".join(_describe_effect(effect) for effect in self.recorded.effects) or "unknown effects"
 
 
 @dataclass(slots=True)
@@ -66,16 +73,16 @@ class Tally:
     changes: Counter[Change] = field(default_factory=Counter)
     by_rule: dict[str, Counter[Change]] = field(default_factory=dict)
 
-    def add(self, tried: Tried) -> None:
+    def add(self, tried: JudgedDecision) -> None:
         """Count one decision."""
         self.decisions += 1
-        self.questions += was_asked(tried.said)
+        self.questions += was_asked(tried.recorded)
         self.changes[tried.change] += 1
         if tried.change != "same":
             self.by_rule.setdefault(tried.now.rule_id, Counter())[tried.change] += 1
 
 
-class Trial:
+class DecisionJudge:
     """Judges recorded decisions by `policy`; `profile` replaces the recorded profile."""
 
     def __init__(self, policy: Policy, profile: PolicyName | None = None) -> None:
@@ -85,27 +92,27 @@ class Trial:
 
     def judge(
         self, said: PermissionDecided, tool: str, workspace: str, sandboxed: bool, granted: Sequence[str]
-    ) -> Tried:
+    ) -> JudgedDecision:
         """Return the recorded decision with the one that would be made now."""
         profile = self._profile or said.policy
         key = (tool, said.effects, workspace, profile, sandboxed, tuple(granted))
         now = self._decisions.get(key)
         if now is None:
             facts = PolicyFacts(
-                workspace=workspace or "/", policy=profile, granted=tuple(granted), sandboxed=sandboxed
+                workspace=workspace or "/", policy=profile, session_rules=tuple(granted), sandboxed=sandboxed
             )
             now = self._decisions[key] = self._policy.decide(tool, said.effects, facts)
-        return Tried(_classify_change(said, _apply_unruled_decisions(said, now)), said, now)
+        return JudgedDecision(_classify_change(said, _apply_unruled_decisions(said, now)), said, now)
 
 
 def was_asked(said: PermissionDecided) -> bool:
     """Return True if a person was asked, or would have been if one had been there."""
-    return said.request_id is not None or unanswered(said)
+    return said.request_id is not None or was_unanswered(said)
 
 
-def unanswered(said: PermissionDecided) -> bool:
+def was_unanswered(said: PermissionDecided) -> bool:
     """Return True for a denial because nobody could be asked."""
-    return said.by == "engine"
+    return said.decided_by == "engine"
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
@@ -133,7 +140,7 @@ def _classify_change(recorded: PermissionDecided, now: Decision) -> Change:
         case "allow", "ask":
             return "same" if asked else "asked"
         case "deny", "allow":
-            return "opened" if not asked else "saved" if unanswered(recorded) else "passes"
+            return "opened" if not asked else "saved" if was_unanswered(recorded) else "passes"
         case "deny", "ask":
             return "same" if asked else "opened"
         case _:
@@ -142,15 +149,15 @@ def _classify_change(recorded: PermissionDecided, now: Decision) -> Change:
 
 def _describe_effect(effect: Effect) -> str:
     match effect:
-        case Reads(path=path):
+        case ReadEffect(path=path):
             return f"read {path}"
-        case Writes(path=path, removes=removes):
+        case WriteEffect(path=path, removes=removes):
             return f"{'remove' if removes else 'edit'} {path}"
-        case Connects(host=host):
+        case NetworkEffect(host=host):
             return f"connect {host}"
-        case Runs(script=script, argv=argv):
+        case RunEffect(script=script, argv=argv):
             return " ".join(script.split()) or shlex.join(argv)
-        case Internal(what=what):
+        case InternalEffect(subject=what):
             return what
 
 
@@ -160,8 +167,8 @@ examples:
   tui-agent policy try new-rules.toml --all --instead
   tui-agent policy try new-rules.toml --session latest --json
 """
-SHOWN = 5
-HEADS: dict[Change, str] = {
+MAX_EXAMPLES = 5
+HEADINGS: dict[Change, str] = {
     "saved": "questions saved",
     "passes": "would run, though you said no",
     "opened": "would run or be asked about, but were refused",
@@ -169,7 +176,7 @@ HEADS: dict[Change, str] = {
     "asked": "would be asked about, but ran without a question",
     "same": "unchanged",
 }
-ALONE = "would run, though nobody was there to say yes"
+UNANSWERED_HEADING = "would run, though nobody was there to say yes"
 """The heading for saved questions that nobody ever answered."""
 
 
@@ -181,7 +188,7 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
         try_rules,
         help="judge the decisions of past sessions by other rules",
         examples=EXAMPLES,
-        groups=PLACE,
+        groups=OPTION_GROUPS,
     )
     parser.add_argument("file", metavar="FILE", type=Path, help="rules as in policy.toml")
     parser.add_argument(
@@ -202,20 +209,20 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
 class _Case:
     session: str
     seq: int
-    tried: Tried
+    tried: JudgedDecision
 
 
 def try_rules(arguments: argparse.Namespace) -> int:
     """Judge recorded decisions by other rules and print the differences."""
-    base = ground(session_options(arguments, client="headless", interactive=False))
+    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
     if not arguments.file.is_file():
         raise UsageError(f"File not found: {arguments.file}.", hint="It has the form of policy.toml.")
     new = load_rules(arguments.file)
-    present = () if arguments.instead else judging.rules(base)
-    catalog, refused = judging.load_catalog(base, outside_plugins(base).policy_tables)
+    present = () if arguments.instead else judging.load_rules(base)
+    catalog, refused = judging.load_catalog(base, load_external_plugins(base).policy_tables)
     for fault in refused:
         warn(f"The plugin {fault.plugin} is not used: {fault.message}")
-    trial = Trial(judging.make_policy((*present, *new), base, catalog), arguments.policy)
+    trial = DecisionJudge(judging.make_policy((*present, *new), base, catalog), arguments.policy)
     folders = _session_folders(arguments, base)
     tally, cases, sessions = Tally(), list[_Case](), set[str]()
     for case in _judge_sessions(folders, trial):
@@ -230,7 +237,7 @@ def try_rules(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _session_folders(arguments: argparse.Namespace, base: Ground) -> Sequence[Path]:
+def _session_folders(arguments: argparse.Namespace, base: StartupContext) -> Sequence[Path]:
     if arguments.session:
         return [base.store.find(arguments.session)]
     if arguments.all:
@@ -239,12 +246,12 @@ def _session_folders(arguments: argparse.Namespace, base: Ground) -> Sequence[Pa
     return [summary.path for summary in base.store.list(str(workspace.resolve()))]
 
 
-def _judge_sessions(folders: Sequence[Path], trial: Trial) -> Iterator[_Case]:
+def _judge_sessions(folders: Sequence[Path], trial: DecisionJudge) -> Iterator[_Case]:
     for folder in folders:
         try:
-            for decision in decided_in(folder):
+            for decision in find_decisions(folder):
                 tried = trial.judge(
-                    decision.said, decision.tool, decision.workspace, decision.sandboxed, decision.granted
+                    decision.event, decision.tool, decision.workspace, decision.sandboxed, decision.granted
                 )
                 yield _Case(folder.name, decision.seq, tried)
         except OSError as error:
@@ -268,9 +275,9 @@ def as_json(tally: Tally, cases: Sequence[_Case], sessions: int, *, instead: boo
                 "session": case.session,
                 "seq": case.seq,
                 "change": case.tried.change,
-                "what": case.tried.what,
-                "was": case.tried.said.decision,
-                "by": case.tried.said.by,
+                "what": case.tried.description,
+                "was": case.tried.recorded.decision,
+                "by": case.tried.recorded.decided_by,
                 "now": case.tried.now.verdict,
                 "rule": case.tried.now.rule_id,
                 "reason": case.tried.now.reason,
@@ -292,31 +299,31 @@ def _print_tally(
     say(f"{_count(tally.decisions, 'decision')} of {_count(sessions, 'session')}, judged by {judged_by}\n")
     for change in CHANGES:
         total = f" of {_count(tally.questions, 'question')}" if change == "saved" else ""
-        say(f"{tally.changes[change]:>7}  {HEADS[change]}{total}")
+        say(f"{tally.changes[change]:>7}  {HEADINGS[change]}{total}")
     if tally.by_rule:
         say("\n  saved  would run  stopped  asked  by")
         for rule, counts in _sort_rules(tally):
             passes = counts["passes"] + counts["opened"]
             numbers = f"{counts['saved']:>7}  {passes:>9}  {counts['stopped']:>7}  {counts['asked']:>5}"
-            say(f"{numbers}  {printable(rule.removeprefix('rule: '))}")
+            say(f"{numbers}  {escape_control(rule.removeprefix('rule: '))}")
     unanswered_cases = [
-        case for case in cases if case.tried.change == "saved" and unanswered(case.tried.said)
+        case for case in cases if case.tried.change == "saved" and was_unanswered(case.tried.recorded)
     ]
-    _print_examples(ALONE, unanswered_cases)
+    _print_examples(UNANSWERED_HEADING, unanswered_cases)
     for change in ("passes", "opened", "stopped", "asked"):
-        _print_examples(HEADS[change], [case for case in cases if case.tried.change == change])
+        _print_examples(HEADINGS[change], [case for case in cases if case.tried.change == change])
 
 
 def _print_examples(head: str, cases: Sequence[_Case]) -> None:
     if not cases:
         return
     say(f"\n{head[0].upper()}{head[1:]}:")
-    for case in cases[:SHOWN]:
+    for case in cases[:MAX_EXAMPLES]:
         prefix = f"  {case.session} {case.seq:>6}  "
-        what, room = printable(case.tried.what), max(20, width() - len(prefix))
-        say(f"{faint(prefix)}{what if len(what) <= room else what[: room - 1] + '…'}")
-    if len(cases) > SHOWN:
-        say(f"  {len(cases) - SHOWN} more; to list all, add --json")
+        what, room = escape_control(case.tried.description), max(20, terminal_width() - len(prefix))
+        say(f"{dim(prefix)}{what if len(what) <= room else what[: room - 1] + '…'}")
+    if len(cases) > MAX_EXAMPLES:
+        say(f"  {len(cases) - MAX_EXAMPLES} more; to list all, add --json")
 
 
 def _count(number: int, word: str) -> str:

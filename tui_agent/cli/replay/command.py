@@ -12,18 +12,18 @@ from pathlib import Path
 
 from pydantic_core import to_jsonable_python
 
-from tui_agent.cli.app import need_terminal
+from tui_agent.cli.app import require_terminal
 from tui_agent.cli.options import GROUPS, amount, session_options
 from tui_agent.cli.output import say_json
 from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
-from tui_agent.folds.moments import moment
+from tui_agent.folds.replay_cursor import views_at
 from tui_agent.folds.session.state_json import state_to_json
 from tui_agent.folds.views import Views
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Record
-from tui_agent.store.reader import read_records
-from tui_agent.wiring.base import ground
+from tui_agent.store.log_reader import read_records
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not (arguments.headless or arguments.rerun):
         _require_terminal()
     options = session_options(arguments, client="headless", interactive=False)
-    base = ground(options)
+    base = load_startup_context(options)
     folder = base.store.find(arguments.id)
     records = read_records(folder)
     if arguments.rerun:
@@ -76,12 +76,12 @@ def run(arguments: argparse.Namespace) -> int:
             base, folder, records, as_json=arguments.json
         )
         return rerun_status
-    seq = place(records, arguments.to)
+    seq = resolve_seq(records, arguments.to)
     if arguments.headless:
         return headless(folder, records, seq)
     gc.freeze()  # the records live until the end: collecting them repeatedly would only cost time
     # Imported by name: only the app needs Textual.
-    recording = import_module("tui_agent.session.recorded").RecordedSession(folder)
+    recording = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
     status: int = import_module("tui_agent.tui.screens.replay.app").run_replay(
         options, recording, to_seq=seq, speed=arguments.speed
     )
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _require_terminal() -> None:
     try:
-        need_terminal()
+        require_terminal()
     except UsageError as fault:
         hint = "To print the panes as JSON instead: tui-agent replay ID --headless"
         raise UsageError(fault.message, hint=hint) from None
@@ -98,12 +98,12 @@ def _require_terminal() -> None:
 
 def headless(folder: Path, records: Sequence[Record], seq: int) -> int:
     """Print the panes' content at an event."""
-    views = views_to_json(moment(records, seq))
+    views = views_to_json(views_at(records, seq))
     say_json({"session": folder.name, "path": str(folder), "events": len(records), **views})
     return 0
 
 
-def place(records: Sequence[Record], wanted: int | None) -> int:
+def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
     """Return the event number to show. Raises `UsageError` if the log has no such event."""
     last = records[-1].seq if records else -1
     if wanted is None:
@@ -124,7 +124,7 @@ def views_to_json(views: Views) -> JsonMap:
     ]
     return {
         "seq": views.seq,
-        "at": views.last_at,
+        "at": views.last_event_time,
         "kind": views.last_kind,
         "state": state_to_json(views.state.view()),
         "transcript": transcript,

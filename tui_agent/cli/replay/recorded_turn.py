@@ -16,7 +16,7 @@ from tui_agent.engine.tools.arguments import parse_arguments
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.engine.tools.schema import json_schema
 from tui_agent.errors import EnvironmentFault, ToolError
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.models.faults import fault
 from tui_agent.models.replay import chunks_of, recorded_answers
 from tui_agent.plugin_host.offers import OfferedTool
@@ -31,8 +31,8 @@ from tui_agent.ports.environment import (
 )
 from tui_agent.ports.log import BlobReader
 from tui_agent.ports.model import ModelChunk, ModelRequest
-from tui_agent.ports.repomap import MapShown, MapWish
-from tui_agent.ports.tool import Preview, Settling, Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.ports.repomap import MapRequest, RenderedMap
+from tui_agent.ports.tool import ArgumentSettler, Preview, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
@@ -67,7 +67,7 @@ _Edge: TypeAlias = tuple[str, CallId]
 class RecordedResults:
     """Recorded results of calls with their events, returned in the recorded order.
 
-    `hear` must be called with every event of the new log, so that parallel calls start and end in the recorded order.
+    `note_event` must be called with every event of the new log, so that parallel calls start and end in the recorded order.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
@@ -80,7 +80,7 @@ class RecordedResults:
         self._effects: dict[CallId, tuple[Effect, ...]] = {}
         running: dict[CallId, set[_Edge]] = {}
         loose: list[Payload] = []
-        for record in branch(records):
+        for record in current_branch(records):
             if not isinstance(record, Envelope):
                 continue
             payload = record.payload
@@ -103,7 +103,7 @@ class RecordedResults:
             elif running and not payload.kind.startswith(_ENGINES):
                 loose.append(payload)
 
-    def hear(self, event: Envelope) -> None:
+    def note_event(self, event: Envelope) -> None:
         """Note an event of the new log."""
         edge = _edge(event.payload)
         if edge is not None:
@@ -120,7 +120,7 @@ class RecordedResults:
                     return self._effects[call.call_id]
         return None
 
-    async def of(self, call_id: CallId) -> ToolResult:
+    async def result_of_call(self, call_id: CallId) -> ToolResult:
         """Return a call's result after the recorded earlier events have happened. Raises `ToolError` if there is none."""
         with anyio.move_on_after(WAIT_S):  # after the logs diverge, the awaited event may never come
             while not self._before.get(call_id, set()) <= self._heard:
@@ -170,7 +170,7 @@ class RecordedTool:
 
     async def run(self, args: BaseModel, ctx: ToolContext) -> ToolResult:
         """Return the recorded result of the call."""
-        return await self._results.of(ctx.call_id)
+        return await self._results.result_of_call(ctx.call_id)
 
 
 class RecordedSettlingTool(RecordedTool):
@@ -180,14 +180,14 @@ class RecordedSettlingTool(RecordedTool):
         super().__init__(tool, results)
         self._settled: list[tuple[BaseModel, tuple[Effect, ...]]] = []
 
-    async def settle(self, args: Any, env: Environment) -> BaseModel:
+    async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
         """Return the arguments unchanged: the recorded effects contain what was resolved."""
         known = self._results.effects_of(self.spec, args)
         if known is not None:
             self._settled.append((args, known))
             return args  # type: ignore[no-any-return]
-        assert isinstance(self._tool, Settling)
-        return await self._tool.settle(args, env)
+        assert isinstance(self._tool, ArgumentSettler)
+        return await self._tool.settle_arguments(args, env)
 
     def effects(self, args: BaseModel) -> tuple[Effect, ...]:
         known = next((effects for settled, effects in self._settled if settled is args), None)
@@ -198,7 +198,7 @@ def recorded_tools(offered: Sequence[OfferedTool], results: RecordedResults) -> 
     """Return a registry of the same tools in the same order that only return recorded results."""
     registry = ToolRegistry()
     for entry in offered:
-        recorded_class = RecordedSettlingTool if isinstance(entry.tool, Settling) else RecordedTool
+        recorded_class = RecordedSettlingTool if isinstance(entry.tool, ArgumentSettler) else RecordedTool
         registry.add(entry.owner, recorded_class(entry.tool, results))
     return registry
 
@@ -230,11 +230,11 @@ class ReadOnlyEnvironment:
         """Read from the inner environment."""
         return await self._inner.read(path, max_bytes)
 
-    async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
+    async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
         """Raise an `EnvironmentFault`."""
         _refuse()
 
-    async def remove(self, path: str, expect: str) -> None:
+    async def remove(self, path: str, expected_digest: str) -> None:
         """Raise an `EnvironmentFault`."""
         _refuse()
 
@@ -246,9 +246,9 @@ class ReadOnlyEnvironment:
         """Read from the inner environment."""
         return await self._inner.listdir(path)
 
-    def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
+    def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
         """Read from the inner environment."""
-        return self._inner.walk(path, ignored=ignored)
+        return self._inner.walk(path, include_ignored=include_ignored)
 
     def resolve(self, path: str) -> str:
         """Resolve with the inner environment."""
@@ -298,7 +298,7 @@ class RecordedTurn:
         for chunk in chunks_of(self._answers[self._requests - 1]):
             yield chunk
 
-    async def shown(self, wish: MapWish) -> MapShown:
+    async def render(self, wish: MapRequest) -> RenderedMap:
         """Return the map that the turn began with, or an empty one. Raises the recorded `EnvironmentFault`."""
         built = used = None
         for event in self._events:
@@ -312,17 +312,17 @@ class RecordedTurn:
                 case _:
                     pass
         if built is None or used is None:
-            return MapShown("", 0, (), 0, 0, False, 0.0)
-        text = self._blobs.text(used.text)
-        return MapShown(text, used.tokens, used.files, built.files, built.skipped, built.partial, 0.0)
+            return RenderedMap("", 0, (), 0, 0, False, 0.0)
+        text = self._blobs.read_text(used.text)
+        return RenderedMap(text, used.tokens, used.files, built.files, built.skipped, built.partial, 0.0)
 
-    async def soon(self, wish: MapWish, seconds: float) -> MapShown | None:
+    async def render_within(self, wish: MapRequest, seconds: float) -> RenderedMap | None:
         """Return the map that the turn began with; None if its first request was sent before the map was ready."""
         maps = (event.payload for event in self._events if isinstance(event.payload, RepomapBuilt))
         first = next(maps, None)
-        return None if first is not None and first.late else await self.shown(wish)
+        return None if first is not None and first.delay_reason else await self.render(wish)
 
-    def late(self) -> MapShown | None:
+    def take_late_map(self) -> RenderedMap | None:
         """Return None: the time of a late map is not recorded."""
         return None
 

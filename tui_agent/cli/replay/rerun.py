@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.output import printable, say, say_json
+from tui_agent.cli.output import escape_control, say, say_json
 from tui_agent.cli.replay.recorded_turn import (
     ReadOnlyEnvironment,
     RecordedResults,
@@ -32,23 +32,36 @@ from tui_agent.engine.model.agent import ModelAgent
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import TuiAgentError, UsageError
-from tui_agent.folds.comparison.divergence import Divergence, Turn, compared, first_difference, turns
+from tui_agent.folds.comparison.divergence import (
+    Divergence,
+    Turn,
+    count_compared,
+    first_difference,
+    split_turns,
+)
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.commands import AnswerQuestion, Close, Command, DecidePermission, GoOn, SubmitPrompt
+from tui_agent.protocol.commands import (
+    AnswerQuestion,
+    Close,
+    Command,
+    ContinueTurn,
+    DecidePermission,
+    SubmitPrompt,
+)
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import RunStarted, SessionStarted
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished
-from tui_agent.session.resume import begin
-from tui_agent.store.lineage import blobs_of, lineage
-from tui_agent.store.sessions import SessionStore
+from tui_agent.session.resume import record_new_session
+from tui_agent.store.lineage import load_lineage, open_blobs
+from tui_agent.store.session_store import SessionStore
 from tui_agent.wiring import policy as judging
-from tui_agent.wiring.base import Ground
 from tui_agent.wiring.plugins import plugin_places
+from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 PATIENCE_S = 60.0
@@ -56,14 +69,14 @@ PATIENCE_S = 60.0
 _OURS = ("run.", "env.", "session.started", "session.head_moved", "log.", "plugin.loaded")
 
 
-def rerun(base: Ground, folder: Path, records: Sequence[Record], *, as_json: bool) -> int:
+def rerun(base: StartupContext, folder: Path, records: Sequence[Record], *, as_json: bool) -> int:
     """Rerun the session and print the first event that differs; return 0 if there is none, else 1."""
     with tempfile.TemporaryDirectory(prefix="tui-agent-rerun-") as temporary:
         result = anyio.run(partial(_rerun, base, folder, records, Path(temporary)))
-    return result.tell(folder.name, as_json=as_json)
+    return result.print_result(folder.name, as_json=as_json)
 
 
-class Result:
+class RerunResult:
     """Result of a rerun: compared and copied turns, and the first difference."""
 
     def __init__(self) -> None:
@@ -73,7 +86,7 @@ class Result:
         self.divergence: Divergence | None = None
         self.turn = 0
 
-    def tell(self, session: str, *, as_json: bool) -> int:
+    def print_result(self, session: str, *, as_json: bool) -> int:
         """Print the result and return the exit status."""
         divergence = self.divergence
         if as_json:
@@ -96,56 +109,66 @@ class Result:
             say(f"{session}: no differences in {turn_count} with {self.events} events.")
             return Exit.DONE
         say(f"{session}: differs in turn {self.turn} at event {divergence.seq}:")
-        say(f"  recorded  {divergence.recorded}\n  rerun     {divergence.again}")
-        if divergence.where != "kind":
+        say(f"  recorded  {divergence.recorded}\n  rerun     {divergence.replayed}")
+        if divergence.field != "kind":
             say(
-                f"  {divergence.where}\n    was {_shorten(divergence.was)}\n    now {_shorten(divergence.now)}"
+                f"  {divergence.field}\n    was {_shorten(divergence.old_value)}\n    now {_shorten(divergence.new_value)}"
             )
         return Exit.FAILED
 
 
 def _fields(divergence: Divergence) -> dict[str, object]:
-    return {name: getattr(divergence, name) for name in ("seq", "recorded", "again", "where", "was", "now")}
+    return {
+        name: getattr(divergence, name)
+        for name in ("seq", "recorded", "replayed", "field", "old_value", "new_value")
+    }
 
 
 def _shorten(value: object) -> str:
-    text = printable(repr(value))
+    text = escape_control(repr(value))
     return text if len(text) <= 300 else text[:299] + "…"
 
 
-async def _rerun(base: Ground, folder: Path, records: Sequence[Record], temporary: Path) -> Result:
-    recorded_turns, _ = turns(records)
+async def _rerun(
+    base: StartupContext, folder: Path, records: Sequence[Record], temporary: Path
+) -> RerunResult:
+    recorded_turns, _ = split_turns(records)
     started = next((payload for payload in payloads(records) if isinstance(payload, SessionStarted)), None)
     if started is None:
         raise UsageError(
             f"The log of {folder.name} does not contain its beginning.", hint="It cannot be run again."
         )
-    bench = Bench(base, folder, records, temporary, started)
-    result = Result()
+    bench = RerunBench(base, folder, records, temporary, started)
+    result = RerunResult()
     async with anyio.create_task_group() as group:
         group.start_soon(bench.engine.serve)
         for number, turn in enumerate(recorded_turns, 1):
-            bench.take_over(turn.before)
-            if turn.why_not:
-                bench.take_over(turn.events)
-                result.skipped.append((number, turn.why_not))
+            bench.copy_events(turn.before)
+            if turn.no_replay_reason:
+                bench.copy_events(turn.events)
+                result.skipped.append((number, turn.no_replay_reason))
                 continue
             result.turn = number
-            result.divergence = first_difference(turn.events, await bench.play(turn))
+            result.divergence = first_difference(turn.events, await bench.replay_turn(turn))
             if result.divergence is not None:
                 break
             result.turns += 1
-            result.events += compared(turn.events)
+            result.events += count_compared(turn.events)
         bench.submit(Close(reason="done"))
     bench.close()
     return result
 
 
-class Bench:
+class RerunBench:
     """An engine with its own log that gets its input from another log."""
 
     def __init__(
-        self, base: Ground, folder: Path, records: Sequence[Record], temporary: Path, started: SessionStarted
+        self,
+        base: StartupContext,
+        folder: Path,
+        records: Sequence[Record],
+        temporary: Path,
+        started: SessionStarted,
     ) -> None:
         loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
         store = SessionStore(temporary / "sessions", base.clock, base.redactor)
@@ -160,14 +183,14 @@ class Bench:
         self._decisions = {
             payload.call_id: payload
             for payload in recorded
-            if isinstance(payload, PermissionDecided) and payload.by == "user"
+            if isinstance(payload, PermissionDecided) and payload.decided_by == "user"
         }
         self._answers = [payload for payload in recorded if isinstance(payload, QuestionAnswered)]
         # If nothing was ever asked, it does not matter if somebody was there, so none is assumed.
         alone = not any(isinstance(payload, PermissionRequested | QuestionAsked) for payload in recorded)
         self._failures: list[TuiAgentError] = []
         settings = started.settings
-        begin(
+        record_new_session(
             self._recorder,
             RunStarted(
                 run_id=base.ids.run(),
@@ -183,13 +206,13 @@ class Bench:
         self._sandbox = Sandbox(
             next((payload.sandbox for payload in recorded if isinstance(payload, EnvStarted)), "")
         )
-        self._recorded_turn = RecordedTurn(folder.name, blobs_of(folder))
+        self._recorded_turn = RecordedTurn(folder.name, open_blobs(folder))
         self.engine = Engine(self._build_parts(loaded, alone), self._fail)
 
     def _build_parts(self, loaded: LoadedPlugins, alone: bool) -> EngineParts:
         base, recorder = self._base, self._recorder
         texts = PromptTexts((base.config.paths.config_dir / "prompts",))
-        memory = WorkingMemory(lambda: recorder.state, base.redactor.text)
+        memory = WorkingMemory(lambda: recorder.state, base.redactor.redact_text)
         tools = recorded_tools(loaded.tools, self._results)
         own_middlewares = [
             *prompt_sections(texts, "", "bash", tools.names()),
@@ -203,10 +226,10 @@ class Bench:
             blobs=self._log.blobs,
             env=ReadOnlyEnvironment(self._env, self._sandbox),
             tools=tools,
-            policy=judging.policy(base, loaded.policy_tables)[0],
+            policy=judging.build_policy(base, loaded.policy_tables)[0],
             middlewares=[*own_middlewares, *(registered.middleware for registered in loaded.middlewares)],
             agents=agents,
-            client=lambda _: self._recorded_turn,
+            client_for=lambda _: self._recorded_turn,
             resolve_model=lambda name, url, effort: recorder.state.settings.model,  # type: ignore[union-attr]
             tokens=Tokens(calibration=recorder.calibration),
             repomap=self._recorded_turn,
@@ -221,14 +244,14 @@ class Bench:
         """Send a command to the engine."""
         self.engine.submit(command.model_copy(update={"id": self._base.ids.command()}))
 
-    def take_over(self, events: Sequence[Envelope]) -> None:
+    def copy_events(self, events: Sequence[Envelope]) -> None:
         """Copy recorded events into the new log."""
         for event in events:
             if not event.payload.kind.startswith(_OURS):
                 self._recorder.append(event.payload, agent=event.agent)
         self._events.clear()
 
-    async def play(self, turn: Turn) -> list[Envelope]:
+    async def replay_turn(self, turn: Turn) -> list[Envelope]:
         """Send the turn's message and the user's answers again; return the turn's new events."""
         self._events.clear()
         self._recorded_turn.begin(turn.events)
@@ -249,9 +272,9 @@ class Bench:
 
     def _start_command(self, turn: Turn) -> Command:
         if turn.message is None:
-            return GoOn()
+            return ContinueTurn()
         text = turn.message.text
-        return SubmitPrompt(text=text if isinstance(text, str) else self._log.blobs.text(text))
+        return SubmitPrompt(text=text if isinstance(text, str) else self._log.blobs.read_text(text))
 
     def _answer(self, event: Envelope) -> None:
         payload = event.payload
@@ -274,7 +297,7 @@ class Bench:
 
     def _hear(self, event: Envelope) -> None:
         self._events.append(event)
-        self._results.hear(event)
+        self._results.note_event(event)
         self._news.set()
 
     def _fail(self, fault: TuiAgentError) -> None:
@@ -293,7 +316,7 @@ def payloads(records: Sequence[Record]) -> list[Payload]:
 
 def _copy_blobs(folder: Path, target: Path) -> None:
     """Copy the blobs that the recording's events refer to."""
-    for strand in lineage(folder).strands:
+    for strand in load_lineage(folder).parts:
         blobs = strand.folder / "blobs"
         if blobs.is_dir():
             shutil.copytree(blobs, target / "blobs", dirs_exist_ok=True)

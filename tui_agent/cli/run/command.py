@@ -16,28 +16,43 @@ import anyio
 
 from tui_agent.cli.options import EVERYTHING, GROUPS, count, session_options
 from tui_agent.cli.output import plain_json, say
-from tui_agent.cli.run.headless import Begin, Coda, Outcome, Show, result_lines, run_supervised, trouble
+from tui_agent.cli.run.headless import (
+    AfterTurn,
+    Outcome,
+    Show,
+    TurnStart,
+    failure_line,
+    result_lines,
+    run_supervised,
+)
 from tui_agent.cli.run.parts import PartStream
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
-from tui_agent.folds.text.labels import LATER, learnt, not_whole, too_long, unmapped, unpriced
+from tui_agent.folds.text.labels import (
+    MAP_COMES_LATER,
+    inferred_window_notice,
+    missing_map_notice,
+    shortened_summary_notice,
+    truncation_notice,
+    unknown_price_warning,
+)
 from tui_agent.ports.environment import Sandbox
-from tui_agent.protocol.commands import GoOn
+from tui_agent.protocol.commands import ContinueTurn
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import (
     ContextCompacted,
-    ContextCut,
-    ContextLearnt,
     ContextStuck,
-    Cut,
+    ContextTruncated,
+    ContextWindowInferred,
     RepomapBuilt,
+    Truncation,
 )
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
-from tui_agent.wiring.base import ground, require_decision
-from tui_agent.wiring.session import session as opened
+from tui_agent.wiring.session import open_session as opened
+from tui_agent.wiring.startup_context import load_startup_context, require_trust_decision
 
 EXAMPLES = """\
 examples:
@@ -90,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         return run_once(options, begin)
     print_end = partial(finish, as_json=arguments.json)
     # Imported by name: only this option needs it.
-    run_with_restarts = import_module("tui_agent.cli.run.supervisor").kept_running
+    run_with_restarts = import_module("tui_agent.cli.run.supervisor").run_with_restarts
     status: int = run_with_restarts(
         options, begin, arguments.retry_crashed, run_once, print_end, by_line=arguments.json
     )
@@ -106,44 +121,55 @@ def _read_prompt(argument: str | None) -> str:
     return prompt
 
 
-def _go_on_command(arguments: argparse.Namespace) -> GoOn:
+def _go_on_command(arguments: argparse.Namespace) -> ContinueTurn:
     if arguments.prompt is not None:
         raise UsageError("--go-on takes no prompt.", hint="Remove one of them.")
     if not (arguments.session or arguments.continue_latest):
         raise UsageError("--go-on needs a session.", hint="Name it with --session, or add --continue.")
-    return GoOn()
+    return ContinueTurn()
 
 
 def one_turn(
-    options: SessionOptions, begin: Begin, *, as_json: bool, stream: bool = False, coda: Coda | None = None
+    options: SessionOptions,
+    begin: TurnStart,
+    *,
+    as_json: bool,
+    stream: bool = False,
+    coda: AfterTurn | None = None,
 ) -> int:
     """Run and print one turn, and return its exit status."""
     out = sys.stdout
     show: Show = (
-        PartStream(out, as_json=as_json) if stream else partial(print_record, out) if as_json else ignore
+        PartStream(out, as_json=as_json)
+        if stream
+        else partial(print_record, out)
+        if as_json
+        else ignore_record
     )
     with redirect_stdout(sys.stderr):  # standard output is for the result; plugins may print too
-        outcome = anyio.run(turn, options, begin, show, coda)
+        outcome = anyio.run(run_one_turn, options, begin, show, coda)
     return finish(outcome, as_json=as_json)
 
 
-def go_on(options: SessionOptions) -> int:
+def continue_session(options: SessionOptions) -> int:
     """Continue a session, print only the reason if it did not finish, and return the exit status."""
     with redirect_stdout(sys.stderr):
-        outcome = anyio.run(turn, options, GoOn(), ignore)
+        outcome = anyio.run(run_one_turn, options, ContinueTurn(), ignore_record)
     if outcome.exit:
-        say(f"tui-agent: {trouble(outcome)}", file=sys.stderr)
+        say(f"tui-agent: {failure_line(outcome)}", file=sys.stderr)
     return outcome.exit
 
 
-async def turn(options: SessionOptions, begin: Begin, show: Show, coda: Coda | None = None) -> Outcome:
+async def run_one_turn(
+    options: SessionOptions, begin: TurnStart, show: Show, coda: AfterTurn | None = None
+) -> Outcome:
     """Open the session, run one turn and close it.
 
     Raises `ConfigError` if no model is set or project files are undecided, `StoreError` if the log cannot be written.
     """
-    base = ground(options)
+    base = load_startup_context(options)
     if not options.interactive:
-        require_decision(base)
+        require_trust_decision(base)
     known = options.session or options.continue_latest
     if not (known or base.config.model or base.config.base_url):
         raise ConfigError(
@@ -161,7 +187,9 @@ async def turn(options: SessionOptions, begin: Begin, show: Show, coda: Coda | N
         warn_of_cost(session.settings)
         warn_unconfined(session.settings, session.sandbox)
         with scope:
-            return await run_supervised(session, begin, Telling(show), session.log.before, coda)
+            return await run_supervised(
+                session, begin, WarningPrinter(show), session.log.previous_last_seq, coda
+            )
     raise errors[0]
 
 
@@ -174,7 +202,9 @@ def warn_of_cost(settings: SessionSettings | None) -> None:
     """Warn on standard error if `--max-cost` has no effect because the price is unknown."""
     if settings is None:
         return
-    words = unpriced(settings.model.model, settings.model.input_price, settings.budgets.max_cost_usd)
+    words = unknown_price_warning(
+        settings.model.model, settings.model.input_price, settings.budgets.max_cost_usd
+    )
     if words:
         say(
             f"tui-agent: {words} To set the price, add input_price and output_price to its profile.",
@@ -185,11 +215,11 @@ def warn_of_cost(settings: SessionSettings | None) -> None:
 def warn_unconfined(settings: SessionSettings | None, sandbox: Sandbox) -> None:
     """Warn on standard error if the policy relies on a sandbox that is not available."""
     if settings is not None and settings.policy == "accept-edits" and not sandbox.kind:
-        words = f"accept-edits asks about commands here, because there is no sandbox. {sandbox.why_not}"
+        words = f"accept-edits asks about commands here, because there is no sandbox. {sandbox.unavailable_reason}"
         say(f"tui-agent: {words}", file=sys.stderr)
 
 
-def ignore(record: Record) -> None:
+def ignore_record(record: Record) -> None:
     """Do nothing: a plain run prints only the answer."""
 
 
@@ -200,7 +230,7 @@ def finish(outcome: Outcome, *, as_json: bool) -> int:
             say(outcome.answer)
         say(result_lines(outcome))
     if outcome.exit:
-        say(f"tui-agent: {trouble(outcome)}", file=sys.stderr)
+        say(f"tui-agent: {failure_line(outcome)}", file=sys.stderr)
     return outcome.exit
 
 
@@ -211,7 +241,7 @@ def record_json(record: Record) -> str:
     return plain_json(json.dumps(record.raw, ensure_ascii=False))
 
 
-class Telling:
+class WarningPrinter:
     """Passes each record on and prints the warnings it causes."""
 
     def __init__(self, show: Show) -> None:
@@ -229,21 +259,21 @@ class Telling:
                 self._warn(f"The plugin {failed.plugin} is off. {detail}")
             case ErrorRaised(where="agents", message=message, hint=hint):
                 self._warn(f"{message} {hint}")
-            case ContextLearnt() as event:
-                self._warn(" ".join(learnt(event)))
-            case ContextCut(cuts=cuts) as cut if record.agent == MAIN_AGENT:
-                self._warn(too_long(cut), cuts)
-            case ContextCompacted(cuts=cuts) if cuts and record.agent == MAIN_AGENT:
-                self._warn(not_whole(cuts), cuts)
+            case ContextWindowInferred() as event:
+                self._warn(" ".join(inferred_window_notice(event)))
+            case ContextTruncated(truncations=cuts) as cut if record.agent == MAIN_AGENT:
+                self._warn(truncation_notice(cut), cuts)
+            case ContextCompacted(truncations=cuts) if cuts and record.agent == MAIN_AGENT:
+                self._warn(shortened_summary_notice(cuts), cuts)
             case ContextStuck(message=message, hint=hint) if record.agent == MAIN_AGENT:
                 self._warn(f"{message} {hint}".rstrip())
-            case RepomapBuilt(late=late, duration_ms=waited) if late and record.agent == MAIN_AGENT:
-                self._warn(f"{unmapped(waited)} {LATER}")
+            case RepomapBuilt(delay_reason=late, duration_ms=waited) if late and record.agent == MAIN_AGENT:
+                self._warn(f"{missing_map_notice(waited)} {MAP_COMES_LATER}")
             case _:
                 pass
 
-    def _warn(self, line: str, cuts: tuple[Cut, ...] = ()) -> None:
-        names = {cut.what for cut in cuts} or {line}
+    def _warn(self, line: str, cuts: tuple[Truncation, ...] = ()) -> None:
+        names = {cut.label for cut in cuts} or {line}
         if not names <= self._printed:
             self._printed |= names
             say(f"tui-agent: {line}", file=sys.stderr)

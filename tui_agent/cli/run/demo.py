@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
-from tui_agent.cli.app import need_terminal, open_app
+from tui_agent.cli.app import open_app, require_terminal
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, UsageError
-from tui_agent.plugin_host.bundled import bundled
+from tui_agent.plugin_host.bundled import bundled_folder
 
 EXAMPLES = """\
 examples:
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             "--json needs --headless.", hint=f"Run: tui-agent demo {demo.name} --headless --json"
         )
     if not arguments.headless:
-        need_terminal()
+        require_terminal()
     workspace, is_permanent = make_workspace(demo, arguments.cwd)
     try:
         arguments.cwd = workspace
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 def headless(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
     """Run the scenario like `run`, then undo and redo its turn."""
     # Imported by name: the app's process must not load the engine.
-    coda = import_module("tui_agent.cli.run.demo_end").there_and_back
+    coda = import_module("tui_agent.cli.run.demo_end").undo_and_redo
     status: int = import_module("tui_agent.cli.run.command").one_turn(
         options, prompt, as_json=as_json, coda=coda
     )
@@ -90,7 +90,7 @@ def headless(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
 
 def bundled_demos() -> dict[str, Demo]:
     """Return the bundled scenarios by name. Raises `ConfigError` if there are none."""
-    folder = bundled("demos")
+    folder = bundled_folder("demos")
     names = sorted(path.parent.name for path in folder.glob("*/demo.toml")) if folder is not None else []
     if folder is None or not names:
         raise ConfigError("This copy of tui-agent has no demos.", hint="Install it again.")

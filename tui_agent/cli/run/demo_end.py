@@ -19,7 +19,7 @@ from tui_agent.protocol.ids import CommandId
 from tui_agent.protocol.settings import AgentState
 
 
-async def there_and_back(session: Session) -> None:
+async def undo_and_redo(session: Session) -> None:
     """Undo the turn that has just ended and redo it; do nothing if it changed no file.
 
     Raises `TuiAgentError` if the engine rejects a command.
@@ -60,7 +60,7 @@ async def _wait_done(follower: Follower, command: CommandId) -> None:
 
 
 async def _next_records(follower: Follower) -> Sequence[Record]:
-    batch = await follower.next()
+    batch = await follower.next_batch()
     if not batch:
         raise TuiAgentError("The session ended before the demo finished.")
     return batch

@@ -11,10 +11,10 @@ from typing import TypeAlias
 import anyio
 
 from tui_agent.cli.exit_codes import Exit, of_turn_end
-from tui_agent.errors import BudgetReached, TuiAgentError, UsageError
+from tui_agent.errors import BudgetExceeded, TuiAgentError, UsageError
 from tui_agent.ports.session import Session
 from tui_agent.protocol.base import LongText
-from tui_agent.protocol.commands import GoOn, Interrupt, SubmitPrompt
+from tui_agent.protocol.commands import ContinueTurn, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
@@ -24,9 +24,9 @@ from tui_agent.protocol.ids import MAIN_AGENT, CommandId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 
 Show = Callable[[Record], None]
-Begin: TypeAlias = str | GoOn
+TurnStart: TypeAlias = str | ContinueTurn
 """The start of a turn: a prompt, or a command to continue without one."""
-Coda: TypeAlias = Callable[[Session], Awaitable[None]]
+AfterTurn: TypeAlias = Callable[[Session], Awaitable[None]]
 """A function to run in the session after the turn has finished and before the session is closed."""
 
 
@@ -52,14 +52,14 @@ class Outcome:
 
 
 async def run_turn(
-    session: Session, begin: Begin, show: Show, after: int = -1, coda: Coda | None = None
+    session: Session, begin: TurnStart, show: Show, after: int = -1, coda: AfterTurn | None = None
 ) -> Outcome:
     """Start a turn, follow the session to the end of that turn, and close it.
 
     `after`: the last event of earlier runs if known, so that the history need not be read. `show` is called with every
     record of this run in order, including those of closing.
 
-    Raises `BudgetReached` if the session's turn limit is reached, `UsageError` if the command is rejected for another
+    Raises `BudgetExceeded` if the session's turn limit is reached, `UsageError` if the command is rejected for another
     reason, `TuiAgentError` if the session ends before the turn.
     """
     command = session.submit(SubmitPrompt(text=begin) if isinstance(begin, str) else begin)
@@ -67,18 +67,18 @@ async def run_turn(
     follower = session.follow(after)
     try:
         while turn.ended is None:
-            batch = await follower.next()
+            batch = await follower.next_batch()
             if not batch:
                 raise TuiAgentError(
                     "The session ended before the turn did.",
                     hint=f"To see its events: tui-agent trace {session.id}",
                 )
             turn.take(batch)
-        answer = await whole(session, turn.words)
+        answer = await join_texts(session, turn.words)
         if coda is not None and turn.ended.reason == "finished":
             await coda(session)
         await session.aclose()
-        while batch := await follower.next():
+        while batch := await follower.next_batch():
             turn.take(batch)
     finally:
         follower.close()
@@ -140,10 +140,10 @@ class _Turn:
             case TurnFinished() as finished:
                 self.ended = finished
             case CommandRejected(reason=reason, hint=hint, limit=limit) if record.cause == self._command:
-                raise BudgetReached(reason, hint=hint) if limit else UsageError(reason, hint=hint)
+                raise BudgetExceeded(reason, hint=hint) if limit else UsageError(reason, hint=hint)
 
 
-async def whole(session: Session, texts: Sequence[LongText]) -> str:
+async def join_texts(session: Session, texts: Sequence[LongText]) -> str:
     """Join texts of the log, loading those stored as blobs."""
     pieces = [
         text
@@ -166,7 +166,7 @@ async def interrupt_on_signal(session: Session) -> None:
 
 
 async def run_supervised(
-    session: Session, begin: Begin, show: Show, after: int = -1, coda: Coda | None = None
+    session: Session, begin: TurnStart, show: Show, after: int = -1, coda: AfterTurn | None = None
 ) -> Outcome:
     """Call `run_turn`; Ctrl+C interrupts the turn."""
     async with anyio.create_task_group() as group:
@@ -182,6 +182,6 @@ def result_lines(outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
-def trouble(outcome: Outcome) -> str:
+def failure_line(outcome: Outcome) -> str:
     """Return one line on why the turn did not finish."""
     return " ".join(outcome.detail.split()) or f"The turn ended: {outcome.reason}."

@@ -17,25 +17,25 @@ from pathlib import Path
 from types import FrameType
 
 from tui_agent.cli.output import say
-from tui_agent.cli.run.headless import Begin, Outcome
+from tui_agent.cli.run.headless import Outcome, TurnStart
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import LongText
-from tui_agent.protocol.commands import GoOn
+from tui_agent.protocol.commands import ContinueTurn
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
-from tui_agent.store.lineage import blobs_of
-from tui_agent.store.reader import iterate_records, read_tail
-from tui_agent.wiring.base import ground
+from tui_agent.store.lineage import open_blobs
+from tui_agent.store.log_reader import iterate_records, read_tail
+from tui_agent.wiring.startup_context import load_startup_context
 
 PIECE = 65_536
 
 
-class WholeLines:
-    """Create before the fork; then call `in_child` in the child and `hand_on` in the parent."""
+class LineRelay:
+    """Create before the fork; then call `in_child` in the child and `relay_lines` in the parent."""
 
     def __init__(self) -> None:
         self._source, self._sink = os.pipe()
@@ -49,7 +49,7 @@ class WholeLines:
         os.dup2(self._sink, sys.stdout.fileno())
         os.close(self._sink)
 
-    def hand_on(self) -> None:
+    def relay_lines(self) -> None:
         """In the parent: print every whole line of the child until it ends.
 
         If nobody reads our output, the child gets the same error as without a parent.
@@ -87,13 +87,13 @@ def _write(data: bytes) -> None:
 
 
 STOPS = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE))
-RunOnce = Callable[[SessionOptions, Begin], int]
+RunOnce = Callable[[SessionOptions, TurnStart], int]
 Finish = Callable[[Outcome], int]
 
 
-def kept_running(
+def run_with_restarts(
     options: SessionOptions,
-    begin: Begin,
+    begin: TurnStart,
     retries: int,
     run_once: RunOnce,
     finish: Finish,
@@ -105,18 +105,18 @@ def kept_running(
     Call it before any thread or event loop starts. `finish` prints the result of a turn whose process was killed after
     the turn's end. `by_line`: output consists of lines, and a line cut by a crash is dropped.
     """
-    base = ground(options)
+    base = load_startup_context(options)
     latest = base.store.latest(str(options.cwd)) if options.continue_latest else None
     session = options.session or latest or base.ids.session()
     folder = base.store.folder(session)
     before = _last_seq(folder)
     options = replace(options, session=session, continue_latest=False)
     while True:
-        status = _run_in_child(partial(run_once, options, begin), WholeLines() if by_line else None)
+        status = _run_in_child(partial(run_once, options, begin), LineRelay() if by_line else None)
         if status >= 0 or signal.Signals(-status) in STOPS:
             return _exit_status(status)
         has_events = _last_seq(folder) >= 0
-        new = list(iterate_records(folder, before, branch=True)) if has_events else []
+        new = list(iterate_records(folder, before, current_branch_only=True)) if has_events else []
         outcome = _turn_outcome(new, folder)
         if outcome is not None:
             return finish(outcome)
@@ -125,7 +125,7 @@ def kept_running(
             return _exit_status(status)
         retries -= 1
         options = replace(options, carry_from=None if has_events else options.carry_from)
-        begin = GoOn() if any(map(_is_message, new)) else begin
+        begin = ContinueTurn() if any(map(_is_message, new)) else begin
 
 
 def _report_crash(killed_by: str, session: str, retries: int) -> None:
@@ -138,7 +138,7 @@ class _Child(SystemExit):
     """Carries the child's exit status up to the interpreter."""
 
 
-def _run_in_child(run: Callable[[], int], lines: WholeLines | None) -> int:
+def _run_in_child(run: Callable[[], int], lines: LineRelay | None) -> int:
     """Run in a child process; return its exit status, or the negative number of the signal that killed it."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -156,7 +156,7 @@ def _run_in_child(run: Callable[[], int], lines: WholeLines | None) -> int:
 
     signal.signal(signal.SIGTERM, forward_signal)
     if lines is not None:
-        lines.hand_on()
+        lines.relay_lines()
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
@@ -200,5 +200,5 @@ def _turn_outcome(new: list[Record], folder: Path) -> Outcome | None:
     texts: list[LongText] = [
         entry.text for entry in transcript.view().entries if isinstance(entry, AnswerEntry)
     ]
-    answer = blobs_of(folder).text(texts[-1]).strip() if texts else ""
+    answer = open_blobs(folder).read_text(texts[-1]).strip() if texts else ""
     return Outcome(ended.reason, ended.detail, run_id, folder.name, answer)

@@ -7,10 +7,10 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.cli.sessions.tree import WHICH
-from tui_agent.folds.session.checkpoints import Checkpoint, checkpoints
-from tui_agent.store.reader import iterate_records
+from tui_agent.folds.session.checkpoints import Checkpoint, list_checkpoints
+from tui_agent.store.log_reader import iterate_records
 from tui_agent.units import format_time
-from tui_agent.wiring.base import ground
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -21,7 +21,7 @@ HEADS = ("event", "time", "part", "author", "lines", "files")
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the verb `checkpoints`."""
+    """Add the verb `list_checkpoints`."""
     parser = add_verb(
         verbs, "checkpoints", show_checkpoints, help="list file states you can restore", examples=EXAMPLES
     )
@@ -30,8 +30,8 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 def show_checkpoints(arguments: argparse.Namespace) -> int:
     """Print a line per checkpoint, the oldest first."""
-    store = ground(session_options(arguments, client="headless", interactive=False)).store
-    taken = checkpoints(iterate_records(store.find(arguments.id)))
+    store = load_startup_context(session_options(arguments, client="headless", interactive=False)).store
+    taken = list_checkpoints(iterate_records(store.find(arguments.id)))
     if arguments.json:
         for checkpoint in taken:
             say_json(asdict(checkpoint))
@@ -46,7 +46,7 @@ def _row(checkpoint: Checkpoint) -> list[str]:
     added = sum(file.added for file in checkpoint.files)
     removed = sum(file.removed for file in checkpoint.files)
     paths = [file.path for file in checkpoint.files] + (
-        [f"and {checkpoint.more} more"] if checkpoint.more else []
+        [f"and {checkpoint.unlisted_count} more"] if checkpoint.unlisted_count else []
     )
     notes = [
         *(["restored"] if checkpoint.restored else []),
@@ -58,7 +58,7 @@ def _row(checkpoint: Checkpoint) -> list[str]:
     has_counts = added or removed or not checkpoint.restored  # the log has no line counts of a restore
     return [
         str(checkpoint.seq),
-        format_time(checkpoint.at),
+        format_time(checkpoint.time),
         part,
         checkpoint.author,
         f"+{added} -{removed}" if has_counts else "",

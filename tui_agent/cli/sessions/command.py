@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from tui_agent.cli import export
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import (
-    faint,
+    dim,
+    escape_control,
     plain_json,
-    printable,
     say,
     say_json,
     say_json_lines,
     table,
+    terminal_width,
     warn,
-    width,
 )
 from tui_agent.cli.sessions import checkpoints as session_checkpoints
 from tui_agent.cli.sessions import fork as session_fork
@@ -26,16 +26,16 @@ from tui_agent.cli.sessions import search as session_search
 from tui_agent.cli.sessions import tree as session_tree
 from tui_agent.cli.sessions import what_if as session_what_if
 from tui_agent.cli.trace import WHICH
-from tui_agent.folds.actions import Entry, history
-from tui_agent.folds.base import branch, fold
+from tui_agent.folds.actions import HistoryEntry, list_history
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state_json import state_to_json
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.store.damage_report import flaws
-from tui_agent.store.reader import read_records, stored_lines
-from tui_agent.store.summary import SessionSummary
+from tui_agent.store.damage_report import describe_damage
+from tui_agent.store.log_reader import read_records, read_stored_lines
+from tui_agent.store.session_summary import SessionSummary
 from tui_agent.units import format_bytes, format_time
-from tui_agent.wiring.base import ground
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -96,7 +96,7 @@ def configure(parser: Parser) -> None:
 def list_sessions(arguments: argparse.Namespace) -> int:
     """Print a line for each session."""
     options = session_options(arguments, client="headless", interactive=False)
-    store = ground(options).store
+    store = load_startup_context(options).store
     summaries = store.list(None if arguments.all else str(options.cwd))
     if arguments.id == "latest":
         summaries = summaries[:1]
@@ -127,16 +127,16 @@ def as_json(summary: SessionSummary) -> dict[str, object]:
         "updated": summary.updated,
         "title": summary.title,
         "events": summary.events,
-        "turns": summary.figures.turns if summary.figures else None,
-        "cost_usd": summary.figures.cost_usd if summary.figures else None,
+        "turns": summary.stats.turns if summary.stats else None,
+        "cost_usd": summary.stats.cost_usd if summary.stats else None,
         "outcome": summary.state,
         "model": summary.model,
         "parent": summary.parent or None,
         "forked_at": summary.forked_at,
         "size_bytes": summary.size_bytes,
-        "open": summary.locked,
-        "damaged": summary.damaged,
-        "newer": summary.newer,
+        "open": summary.is_locked,
+        "damaged": summary.is_damaged,
+        "newer": summary.is_newer,
     }
 
 
@@ -148,7 +148,7 @@ def heads(*, everywhere: bool) -> Sequence[str]:
 def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
     """Return the table cells of one session."""
     place = [summary.workspace] if everywhere else []
-    notes = {"open": summary.locked, "damaged": summary.damaged, "newer version": summary.newer}
+    notes = {"open": summary.is_locked, "damaged": summary.is_damaged, "newer version": summary.is_newer}
     title = (summary.title or "(untitled)") + "".join(
         f" ({note})" for note, applies in notes.items() if applies
     )
@@ -164,26 +164,26 @@ def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
 
 def show_session(arguments: argparse.Namespace) -> int:
     """Print a session's events."""
-    store = ground(session_options(arguments, client="headless", interactive=False)).store
+    store = load_startup_context(session_options(arguments, client="headless", interactive=False)).store
     folder = store.find(arguments.id)
     records: Sequence[Record] = read_records(folder)
-    for flaw in flaws(folder, records):
+    for flaw in describe_damage(folder, records):
         warn(flaw)
     first, last = arguments.first, arguments.last
     if last is not None:
         records = [record for record in records if record.seq <= last]
     if arguments.branch or arguments.state:
-        records = branch(records)
+        records = current_branch(records)
     if arguments.state:
         say_json(state_to_json(fold(SessionState(), records)))
         return 0
     if arguments.actions:
-        for entry in history(records, first):
+        for entry in list_history(records, first):
             show_entry(entry, as_object=arguments.json)
         return 0
     if arguments.json:
         wanted = {record.seq for record in records if record.seq >= first}
-        for seq, stored in stored_lines(folder, first - 1):
+        for seq, stored in read_stored_lines(folder, first - 1):
             if seq in wanted:
                 print(plain_json(stored))
         return 0
@@ -193,18 +193,18 @@ def show_session(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def show_entry(entry: Entry, *, as_object: bool) -> None:
+def show_entry(entry: HistoryEntry, *, as_object: bool) -> None:
     """Print one action or observation with its event and the event that it answers."""
     plain = entry.item.to_dict()
     if as_object:
-        say_json({"seq": entry.seq, "agent": entry.agent, "answers": entry.answers, **plain})
+        say_json({"seq": entry.seq, "agent": entry.agent, "answers": entry.action_seq, **plain})
         return
     kind = plain.get("action") or plain.get("observation")
-    answers = "" if entry.answers is None else f"of {entry.answers}"
+    answers = "" if entry.action_seq is None else f"of {entry.action_seq}"
     error = plain.get("content", "") if kind == "error" else ""
     message = f"{plain['message']} {error.get('preview', '') if isinstance(error, dict) else error}"
-    words = printable(" ".join(message.split()))
-    room = max(20, width() - 32)
+    words = escape_control(" ".join(message.split()))
+    room = max(20, terminal_width() - 32)
     say(f"{entry.seq:>6}  {answers:<9} {kind:<12} {words if len(words) <= room else words[: room - 1] + '…'}")
 
 
@@ -215,7 +215,7 @@ def line(record: Record) -> str:
         content = record.payload.model_dump_json(exclude={"kind"}, exclude_defaults=True)
     else:
         content = "(unknown to this version)"
-    room = max(20, width() - 60)
-    text = printable(content if len(content) <= room else content[: room - 1] + "…")
+    room = max(20, terminal_width() - 60)
+    text = escape_control(content if len(content) <= room else content[: room - 1] + "…")
     agent = "" if record.agent == "main" else f"{record.agent} "
-    return f"{record.seq:>6}  {format_time(record.at)}  {printable(agent)}{kind:<24} {faint(text)}"
+    return f"{record.seq:>6}  {format_time(record.time)}  {escape_control(agent)}{kind:<24} {dim(text)}"

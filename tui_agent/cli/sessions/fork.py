@@ -19,11 +19,11 @@ from tui_agent.folds.text.labels import fork_changes
 from tui_agent.policy.places.paths import OWN_WORKSPACE
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.ids import SessionId
-from tui_agent.session.fork_files import add_folder, files_then, records_until
-from tui_agent.session.fork_request import beginning
-from tui_agent.session.fork_workspace import add_worktree, fork_checkpoints, state_of
-from tui_agent.store.forks import fork_point
-from tui_agent.wiring.base import Ground, ground
+from tui_agent.session.fork_files import find_files_at, read_records_until, write_files
+from tui_agent.session.fork_request import find_fork_start
+from tui_agent.session.fork_workspace import add_worktree, fork_checkpoints, load_state
+from tui_agent.store.forks import find_fork_point
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -38,7 +38,7 @@ Changes take effect when the fork is first opened. To continue it: tui-agent run
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CreatedFork:
     """A created fork. `note` tells where its files come from, if not from the event's checkpoint."""
 
     id: SessionId
@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def fork_session(arguments: argparse.Namespace) -> int:
     """Create a fork and print how to open it."""
-    base = ground(session_options(arguments, client="headless", interactive=False))
+    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
     fork = make_fork(base, arguments, arguments.worktree, arguments.folder)
     if arguments.json:
         say_json(as_json(fork))
@@ -113,7 +113,7 @@ def fork_session(arguments: argparse.Namespace) -> int:
     return Exit.DONE
 
 
-def as_json(made: Made) -> dict[str, object]:
+def as_json(made: CreatedFork) -> dict[str, object]:
     """Return a fork as a JSON object; `changed` contains only actual changes."""
     return {
         "id": made.id,
@@ -125,7 +125,7 @@ def as_json(made: Made) -> dict[str, object]:
     }
 
 
-def wished(arguments: argparse.Namespace) -> ForkChange:
+def requested_change(arguments: argparse.Namespace) -> ForkChange:
     """Return the changes given by the options."""
     return ForkChange(
         model=arguments.model or "",
@@ -137,13 +137,13 @@ def wished(arguments: argparse.Namespace) -> ForkChange:
 
 
 def make_fork(
-    base: Ground,
+    base: StartupContext,
     arguments: argparse.Namespace,
     worktree: Path | None,
     folder: Path | None,
     *,
     own: bool = False,
-) -> Made:
+) -> CreatedFork:
     """Create the fork given by the options. `own`: in a folder below the fork's own, unless another is given.
 
     Raises `SessionNotFound`, `UsageError`, `ConfigError`, `CheckpointError`, `StoreError`; then nothing is left behind.
@@ -151,8 +151,10 @@ def make_fork(
     store, child = base.store, base.ids.session()
     parent = store.resolve(arguments.id)
     home = store.folder(parent)
-    fork_point(home, arguments.at)
-    request = beginning(records_until(home, arguments.at), arguments.at, wished(arguments))
+    find_fork_point(home, arguments.at)
+    request = find_fork_start(
+        read_records_until(home, arguments.at), arguments.at, requested_change(arguments)
+    )
     if request.change.model or request.change.reasoning_effort:
         import_module("tui_agent.cli.sessions.fork_model").check(base, home, request)
     own_folder = store.folder(child) / OWN_WORKSPACE if own and not (worktree or folder) else None
@@ -166,10 +168,10 @@ def make_fork(
         if own_folder is not None:
             shutil.rmtree(store.folder(child), ignore_errors=True)
         raise
-    owner = fork_point(home, request.at_seq).parent_session
+    owner = find_fork_point(home, request.at_seq).parent_session
     fork_checkpoints(store.folder(owner), store.folder(child))
-    workspace = state_of(store.folder(child)).workspace
-    return Made(child, store.folder(child), parent, request.at_seq, workspace, changed, note)
+    workspace = load_state(store.folder(child)).workspace
+    return CreatedFork(child, store.folder(child), parent, request.at_seq, workspace, changed, note)
 
 
 def _absolute(path: Path | None) -> Path | None:
@@ -182,12 +184,12 @@ async def _make_folder(
     """Create the fork's folder; return it (None for the parent's folder) and a note for the user."""
     if worktree is None and folder is None:
         return None, ""
-    files = files_then(home, at_seq)
+    files = find_files_at(home, at_seq)
     if worktree is not None:
         workdir = await add_worktree(files.workspace, worktree, files.store, files.commit)
         if files.commit:
             return workdir, files.note
         return workdir, "There was no checkpoint then: the files are those of the repository's newest commit."
     assert folder is not None
-    await add_folder(files, folder)
+    await write_files(files, folder)
     return folder, files.note

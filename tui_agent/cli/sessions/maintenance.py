@@ -16,16 +16,16 @@ from tui_agent.session.fork_workspace import (
     detach_checkpoints,
     verify_checkpoints,
 )
-from tui_agent.store.prune import Waste, clear, sizes, waste
-from tui_agent.store.reader import read_records
-from tui_agent.store.sessions import SessionStore
-from tui_agent.store.verify import verify
+from tui_agent.store.log_reader import read_records
+from tui_agent.store.session_store import SessionStore
+from tui_agent.store.store_cleanup import Waste, find_waste, measure_session, remove_waste
+from tui_agent.store.verification import verify_session
 from tui_agent.units import format_bytes
-from tui_agent.wiring.base import Ground, ground
-from tui_agent.workspace.checkpoints.limits import Limits
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
 
-Ask = Callable[[str], str]
-DAY = 86_400.0
+AskUser = Callable[[str], str]
+DAY_S = 86_400.0
 EXAMPLES = """\
 examples:
   tui-agent sessions verify --all
@@ -43,7 +43,7 @@ WASTE = {
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the verbs `rm`, `verify` and `prune`."""
+    """Add the verbs `rm`, `verify_session` and `prune`."""
     remove = add_verb(verbs, "rm", remove_sessions, help="delete a session permanently", examples=EXAMPLES)
     remove.add_argument("id", metavar="ID", nargs="+", help=WHICH)
     remove.add_argument("--yes", action="store_true", help="without asking")
@@ -68,16 +68,16 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
     prune.add_argument("--yes", action="store_true", help="remove it")
 
 
-def _open_ground(arguments: argparse.Namespace) -> Ground:
-    return ground(session_options(arguments, client="headless", interactive=False))
+def _open_ground(arguments: argparse.Namespace) -> StartupContext:
+    return load_startup_context(session_options(arguments, client="headless", interactive=False))
 
 
-def remove_sessions(arguments: argparse.Namespace, ask: Ask = input) -> int:
+def remove_sessions(arguments: argparse.Namespace, ask: AskUser = input) -> int:
     """Delete sessions, asking before each."""
     store = _open_ground(arguments).store
     for name in dict.fromkeys(store.resolve(name) for name in arguments.id):
         folder = store.folder(name)
-        total = sum(sizes(folder).values())
+        total = sum(measure_session(folder).values())
         if not arguments.yes:
             _require_terminal()
             forks = store.forks(name)
@@ -109,7 +109,7 @@ def verify_sessions(arguments: argparse.Namespace) -> int:
     folders = sorted(store.folders()) if arguments.all else [store.find(arguments.id)]
     worst = Exit.DONE
     for folder in folders:
-        problems = verify(folder, _verify_checkpoints)
+        problems = verify_session(folder, _verify_checkpoints)
         worst = Exit.FAILED if problems else worst
         if arguments.json:
             notes = _notes(base, folder)
@@ -133,7 +133,7 @@ def _verify_checkpoints(folder: Path) -> list[str]:
         return [error.message]
 
 
-def _notes(base: Ground, folder: Path) -> list[str]:
+def _notes(base: StartupContext, folder: Path) -> list[str]:
     try:
         return anyio.run(checkpoint_notes, folder, base.config.checkpoints)
     except CheckpointError:
@@ -144,8 +144,8 @@ def prune_sessions(arguments: argparse.Namespace) -> int:
     """List data that can be removed, or remove it."""
     base = _open_ground(arguments)
     days = arguments.older_than
-    since = None if days is None else base.clock.now() - days * DAY
-    entries = list(waste(base.store, unused_since=since))
+    since = None if days is None else base.clock.now() - days * DAY_S
+    entries = list(find_waste(base.store, unused_since=since))
     for entry in entries:
         if arguments.json:
             say_json(_as_json(entry, removed=arguments.yes))
@@ -169,7 +169,7 @@ def _remove_waste(store: SessionStore, entries: Sequence[Waste]) -> Exit:
     status = Exit.DONE
     for entry in entries:
         try:
-            clear(store, entry, detach_checkpoints)
+            remove_waste(store, entry, detach_checkpoints)
         except (TuiAgentError, OSError) as error:
             status = Exit.FAILED
             warn(f"{entry.session}: {error}")
@@ -189,7 +189,7 @@ def _print_waste(store: SessionStore, entries: Sequence[Waste], *, removed: bool
         say(f"Removed {total}.")
     else:
         say(f"{total} can be removed." + (" To remove it, add --yes." if entries else ""))
-    remaining = [sizes(folder) for folder in store.folders()]
+    remaining = [measure_session(folder) for folder in store.folders()]
     totals = ", ".join(
         f"{what} {format_bytes(sum(session_sizes[what] for session_sizes in remaining))}"
         for what in ("log", "texts", "checkpoints", "workspace")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json
-from tui_agent.folds.base import branch, fold
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
@@ -19,21 +19,21 @@ from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
-from tui_agent.store.damage_report import flaws
-from tui_agent.store.preview import Glimpse, glimpse
-from tui_agent.store.sessions import SessionStore
-from tui_agent.store.summary import SessionSummary
+from tui_agent.store.damage_report import describe_damage
+from tui_agent.store.preview import SessionPreview, read_preview
+from tui_agent.store.session_store import SessionStore
+from tui_agent.store.session_summary import SessionSummary
 from tui_agent.units import format_time
-from tui_agent.wiring.base import Ground, ground
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 EXAMPLES = """\
 examples:
   tui-agent sessions preview latest
   tui-agent sessions preview ses_01 --json | jq .files
 """
-WORDS = 2_000
+MAX_TEXT_CHARS = 2_000
 """Maximum characters of a message or answer."""
-MOST_FORKS = 8
+MAX_FORKS = 8
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
@@ -50,7 +50,9 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 def preview_session(arguments: argparse.Namespace) -> int:
     """Print the preview."""
-    base: Ground = ground(session_options(arguments, client="headless", interactive=False))
+    base: StartupContext = load_startup_context(
+        session_options(arguments, client="headless", interactive=False)
+    )
     data = preview(base.store, base.store.resolve(arguments.id))
     if arguments.json:
         say_json(data)
@@ -62,11 +64,11 @@ def preview_session(arguments: argparse.Namespace) -> int:
 def preview(store: SessionStore, name: str) -> dict[str, object]:
     """Return a session as a JSON object. Times are seconds since the epoch; unknown values are null.
 
-    `whole`: the log was read completely; if not, the data comes from its end. Raises `SessionNotFound`.
+    `is_complete`: the log was read completely; if not, the data comes from its end. Raises `SessionNotFound`.
     """
     summary = store.index.summary(store.folder(name))
-    log_part = glimpse(summary.path, summary.size_bytes)
-    records = branch(log_part.records)
+    log_part = read_preview(summary.path, summary.size_bytes)
+    records = current_branch(log_part.records)
     state = fold(SessionState(), records)
     return {
         "session": summary.id,
@@ -77,16 +79,16 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
         "updated": summary.updated,
         "events": summary.events,
         "size_bytes": summary.size_bytes,
-        "turns": summary.figures.turns if summary.figures else None,
-        "cost_usd": summary.figures.cost_usd if summary.figures else None,
+        "turns": summary.stats.turns if summary.stats else None,
+        "cost_usd": summary.stats.cost_usd if summary.stats else None,
         "outcome": summary.state,
-        "open": summary.locked,
-        "newer": summary.newer,
+        "open": summary.is_locked,
+        "newer": summary.is_newer,
         "parent": summary.parent or None,
         "forked_at": summary.forked_at,
-        "whole": log_part.whole,
+        "whole": log_part.is_complete,
         "first_seq": log_part.records[0].seq if log_part.records else None,
-        "flaws": flaws(summary.path, log_part.records) if log_part.whole else None,
+        "flaws": describe_damage(summary.path, log_part.records) if log_part.is_complete else None,
         **_conversation(records, log_part),
         **_work(records),
         "waiting": _pending_input(state, summary.path),
@@ -94,30 +96,30 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
     }
 
 
-def _conversation(records: list[Record], log_part: Glimpse) -> dict[str, object]:
+def _conversation(records: list[Record], log_part: SessionPreview) -> dict[str, object]:
     """Return the first and last message, the last answer and the test counts."""
     messages = [
-        (record.seq, record.at, text_preview(record.payload.text))
+        (record.seq, record.time, text_preview(record.payload.text))
         for record in records
         if isinstance(record, Envelope)
         and record.agent == MAIN_AGENT
         and isinstance(record.payload, UserMessageReceived)
     ]
-    first = messages[0] if log_part.whole and messages else None
+    first = messages[0] if log_part.is_complete and messages else None
     if log_part.first is not None:
-        first = (log_part.first.seq, log_part.first.at, text_preview(log_part.first_message))
+        first = (log_part.first.seq, log_part.first.time, text_preview(log_part.first_message))
     last = messages[-1] if messages and (first is None or messages[-1][0] != first[0]) else None
     metrics = fold(Metrics(), records)
     return {
         "first": _message(first),
         "last": _message(last),
-        "answer": metrics.final_answer[:WORDS] or None,
+        "answer": metrics.final_answer[:MAX_TEXT_CHARS] or None,
         "tests": _newest_tests(records),
     }
 
 
 def _message(entry: tuple[int, float, str] | None) -> dict[str, object] | None:
-    return None if entry is None else {"seq": entry[0], "at": entry[1], "text": entry[2][:WORDS]}
+    return None if entry is None else {"seq": entry[0], "at": entry[1], "text": entry[2][:MAX_TEXT_CHARS]}
 
 
 def _newest_tests(records: list[Record]) -> dict[str, int] | None:
@@ -156,7 +158,7 @@ def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
     }
 
 
-def _abandoned_branches(log_part: Glimpse, here: Sequence[Record]) -> list[dict[str, object]]:
+def _abandoned_branches(log_part: SessionPreview, here: Sequence[Record]) -> list[dict[str, object]]:
     """Return branches of the session itself that were left and not returned to."""
     on_branch = {record.seq for record in here}
     moves = [
@@ -167,16 +169,16 @@ def _abandoned_branches(log_part: Glimpse, here: Sequence[Record]) -> list[dict[
         and record.payload.from_seq not in on_branch
     ]
     return [
-        {"kind": "branch", "at_seq": move.payload.to_seq, "started": move.at, "outcome": "left"}
-        for move in moves[-MOST_FORKS:]
+        {"kind": "branch", "at_seq": move.payload.to_seq, "started": move.time, "outcome": "left"}
+        for move in moves[-MAX_FORKS:]
         if isinstance(move.payload, SessionHeadMoved)
     ]
 
 
 def _forks(store: SessionStore, summary: SessionSummary) -> list[dict[str, object]]:
     forks: list[dict[str, object]] = []
-    names = store.index.forks(summary.id)
-    for name in (store.forks(summary.id) if names is None else names)[:MOST_FORKS]:
+    names = store.index.find_forks(summary.id)
+    for name in (store.forks(summary.id) if names is None else names)[:MAX_FORKS]:
         if not (store.folder(name) / "events.jsonl").is_file():
             continue
         fork = store.index.summary(store.folder(name))
@@ -189,7 +191,7 @@ def _forks(store: SessionStore, summary: SessionSummary) -> list[dict[str, objec
                 "started": fork.started,
                 "outcome": fork.state,
                 "tests": _newest_tests(
-                    list(glimpse(fork.path, fork.size_bytes, most=64 * 1024, own=True).records)
+                    list(read_preview(fork.path, fork.size_bytes, max_bytes=64 * 1024, own_only=True).records)
                 ),
             }
         )

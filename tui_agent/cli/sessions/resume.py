@@ -8,24 +8,24 @@ from collections.abc import Callable
 from tui_agent.cli.output import say, table
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionNotFound, UsageError
-from tui_agent.store.sessions import SessionStore
+from tui_agent.store.session_store import SessionStore
 from tui_agent.units import format_time
-from tui_agent.wiring.base import ground
+from tui_agent.wiring.startup_context import load_startup_context
 
-SHOWN = 20
+MAX_LISTED = 20
 
 
-def chosen(options: SessionOptions, wanted: str) -> str:
+def choose_session(options: SessionOptions, wanted: str) -> str:
     """Return the session given by an id, its beginning or `latest`; if empty, ask the user."""
-    store = ground(options).store
+    store = load_startup_context(options).store
     if wanted:
         return store.resolve(wanted)
-    return pick(store, str(options.cwd), input)
+    return pick_session(store, str(options.cwd), input)
 
 
-def pick(store: SessionStore, workspace: str, ask: Callable[[str], str]) -> str:
+def pick_session(store: SessionStore, workspace: str, ask: Callable[[str], str]) -> str:
     """List this workspace's newest sessions and ask for one. Raises `SessionNotFound` if there are none."""
-    summaries = store.list(workspace)[:SHOWN]
+    summaries = store.list(workspace)[:MAX_LISTED]
     if not summaries:
         raise SessionNotFound(f"No sessions in {workspace} yet.", hint="To start one: tui-agent")
     rows = [

@@ -22,13 +22,13 @@ from tui_agent.cli.sessions.maintenance import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.session.fork_workspace import state_of
-from tui_agent.store.lineage import stands
-from tui_agent.wiring.base import Ground, ground
-from tui_agent.workspace.checkpoints.limits import limits_of
+from tui_agent.session.fork_workspace import load_state
+from tui_agent.store.lineage import has_event
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
 
 if TYPE_CHECKING:
-    from tui_agent.cli.sessions.revert_run import Reverted, Wish
+    from tui_agent.cli.sessions.revert_run import RevertRequest, RevertResult
 
 EXAMPLES = """\
 examples:
@@ -68,9 +68,9 @@ def revert_session(arguments: argparse.Namespace) -> int:
     """Go back, or list what that would do."""
     # Nothing of the project is used, so it need not be trusted.
     options = replace(session_options(arguments, client="headless", interactive=False), ignore_project=True)
-    base = ground(options)
+    base = load_startup_context(options)
     session = base.store.resolve(arguments.id)
-    if not stands(base.store.folder(session), arguments.to):
+    if not has_event(base.store.folder(session), arguments.to):
         raise UsageError(
             f"Event {arguments.to} not found in {session}.",
             hint=f"To list its events: tui-agent sessions show {session}",
@@ -79,7 +79,7 @@ def revert_session(arguments: argparse.Namespace) -> int:
         _preview(arguments, session, base)
         return Exit.DONE
     reverting = import_module("tui_agent.cli.sessions.revert_run")
-    request = reverting.Wish(
+    request = reverting.RevertRequest(
         to_seq=arguments.to,
         conversation=not arguments.files,
         files=not arguments.conversation,
@@ -88,7 +88,7 @@ def revert_session(arguments: argparse.Namespace) -> int:
     options = replace(options, session=session, timeout_seconds=None)  # keep the session's own limits
     # No model is called, so none has to be configured; the session keeps its own.
     config = base.config.model_copy(update={"model": "", "base_url": "", "investigator_profile": ""})
-    result: Reverted = reverting.revert(replace(base, options=options, config=config), request)
+    result: RevertResult = reverting.revert(replace(base, options=options, config=config), request)
     if arguments.json:
         say_json(as_json(session, result.plan, result.moved, result.restored))
     elif not result.needs_answer:
@@ -97,7 +97,7 @@ def revert_session(arguments: argparse.Namespace) -> int:
         say(f"tui-agent: {reason}", file=sys.stderr)
     if not result.needs_answer:
         return Exit.FAILED if result.blocked else Exit.DONE
-    paths = ", ".join(act.path for act in result.plan.acts)
+    paths = ", ".join(act.path for act in result.plan.changes)
     say(
         f"tui-agent: Nothing was restored, because someone else also changed these files: {paths}. "
         "To restore one anyway, add --overwrite PATH.",
@@ -112,16 +112,18 @@ def _workspace_paths(paths: Sequence[str], folder: Path) -> tuple[str, ...]:
     for path in paths:
         target = os.path.normpath(path)
         if Path(target).is_absolute():
-            target = os.path.relpath(target, state_of(folder).workspace)
+            target = os.path.relpath(target, load_state(folder).workspace)
         relative.append(Path(target).as_posix())
     return tuple(relative)
 
 
-def _preview(arguments: argparse.Namespace, session: str, base: Ground) -> None:
+def _preview(arguments: argparse.Namespace, session: str, base: StartupContext) -> None:
     """Print what would happen, without opening the session."""
     planning = import_module("tui_agent.session.revert_plan")
-    limits = limits_of(base.config.checkpoints)
-    plan: CheckpointPlanned = anyio.run(planning.planned, base.store.folder(session), arguments.to, limits)
+    limits = read_limits(base.config.checkpoints)
+    plan: CheckpointPlanned = anyio.run(
+        planning.plan_revert, base.store.folder(session), arguments.to, limits
+    )
     if arguments.json:
         say_json(as_json(session, plan))
     else:
@@ -138,14 +140,14 @@ def as_json(
     return {
         "session": session,
         "to": plan.to_seq,
-        "acts": [act.model_dump(mode="json") for act in plan.acts],
-        "more": plan.more,
+        "acts": [act.model_dump(mode="json") for act in plan.changes],
+        "more": plan.unlisted_count,
         "unavailable": plan.unavailable,
         "moved_from": None if moved is None else moved.from_seq,
         "reason": None if moved is None else moved.reason,
         "restored": None if restored is None else list(restored.paths),
-        "restored_more": 0 if restored is None else restored.more,
-        "kept": [] if restored is None else list(restored.kept),
+        "restored_more": 0 if restored is None else restored.unlisted_count,
+        "kept": [] if restored is None else list(restored.skipped_paths),
     }
 
 
@@ -153,29 +155,29 @@ def _print_plan(plan: CheckpointPlanned) -> None:
     if plan.unavailable:
         say(plan.unavailable)
         return
-    if not plan.acts:
+    if not plan.changes:
         say("No file would change.")
         return
     table(
-        [_row(plan, index) for index in range(len(plan.acts))],
+        [_row(plan, index) for index in range(len(plan.changes))],
         ["path", "action", "+", "-", "also changed by someone else since"],
     )
-    if plan.more:
-        say(f"and {plan.more} more files")
+    if plan.unlisted_count:
+        say(f"and {plan.unlisted_count} more files")
 
 
 def _row(plan: CheckpointPlanned, index: int) -> Sequence[str]:
-    act = plan.acts[index]
-    return [act.path, _ACTS[act.act], f"+{act.added}", f"-{act.removed}", act.conflict]
+    act = plan.changes[index]
+    return [act.path, _ACTS[act.operation], f"+{act.added}", f"-{act.removed}", act.conflict]
 
 
-def _print_result(result: "Reverted", request: "Wish") -> None:
+def _print_result(result: "RevertResult", request: "RevertRequest") -> None:
     moved, restored = result.moved, result.restored
     if moved is not None:
         say(f"The conversation is now at event {moved.to_seq}; it was at event {moved.from_seq}.")
-    known = {act.path for act in result.plan.acts} | set(restored.paths if restored is not None else ())
+    known = {act.path for act in result.plan.changes} | set(restored.paths if restored is not None else ())
     unknown = [path for path in request.overwrite if path not in known]
-    if unknown and request.files and not result.plan.more:
+    if unknown and request.files and not result.plan.unlisted_count:
         say(f"tui-agent: No change to restore in {', '.join(unknown)}.", file=sys.stderr)
     if request.files and result.plan.unavailable:
         say(f"The files were not changed: {result.plan.unavailable}")
@@ -183,11 +185,11 @@ def _print_result(result: "Reverted", request: "Wish") -> None:
         say("No file had to change.")
     if restored is None:
         return
-    count = len(restored.paths) + restored.more
+    count = len(restored.paths) + restored.unlisted_count
     say("1 file restored." if count == 1 else f"{count} files restored.")
     for path in restored.paths:
         say(f"  {path}")
-    if restored.kept:
+    if restored.skipped_paths:
         say("Kept, because someone else also changed them (to restore one: --files --overwrite PATH):")
-        for path in restored.kept:
+        for path in restored.skipped_paths:
             say(f"  {path}")

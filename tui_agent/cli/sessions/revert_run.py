@@ -22,14 +22,14 @@ from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestore
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, SessionHeadMoved
 from tui_agent.protocol.settings import AgentState
 from tui_agent.session.local import LocalSession
-from tui_agent.wiring.base import Ground
-from tui_agent.wiring.session import session as opened
+from tui_agent.wiring.session import open_session as opened
+from tui_agent.wiring.startup_context import StartupContext
 
 PayloadT = TypeVar("PayloadT", bound=Payload)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RevertRequest:
     """The parts to revert, and the files of others that may be overwritten."""
 
     to_seq: int
@@ -39,7 +39,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Reverted:
+class RevertResult:
     """The plan and its result; `moved` and `restored` are None if that was not done."""
 
     plan: CheckpointPlanned
@@ -51,7 +51,7 @@ class Reverted:
     """Reasons why files could not be restored in any case, as sentences."""
 
 
-def revert(base: Ground, wish: Wish) -> Reverted:
+def revert(base: StartupContext, wish: RevertRequest) -> RevertResult:
     """Open the session given by the ground's options, go back, and close it.
 
     Raises `TuiAgentError` if the engine rejects a command, `SessionLocked`, `StoreError`.
@@ -60,7 +60,7 @@ def revert(base: Ground, wish: Wish) -> Reverted:
         return anyio.run(_revert, base, wish)
 
 
-async def _revert(base: Ground, request: Wish) -> Reverted:
+async def _revert(base: StartupContext, request: RevertRequest) -> RevertResult:
     errors: list[TuiAgentError] = []
     scope = anyio.CancelScope()
 
@@ -74,22 +74,22 @@ async def _revert(base: Ground, request: Wish) -> Reverted:
     raise errors[0]
 
 
-async def _plan_and_revert(session: LocalSession, request: Wish) -> Reverted:
+async def _plan_and_revert(session: LocalSession, request: RevertRequest) -> RevertResult:
     follower = session.log.follow(session.log.last_seq)
     try:
         plan = _first_payload(
             await _run_command(session, follower, PlanRevert(to_seq=request.to_seq)), CheckpointPlanned
         )
         assert plan is not None, "the engine answers or refuses"
-        conflicts = [act.path for act in plan.acts if act.conflict and act.path not in request.overwrite]
+        conflicts = [act.path for act in plan.changes if act.conflict and act.path not in request.overwrite]
         stuck = (
             bool(conflicts)
             and not request.conversation
-            and len(conflicts) == len(plan.acts)
-            and not plan.more
+            and len(conflicts) == len(plan.changes)
+            and not plan.unlisted_count
         )
         if stuck:
-            return Reverted(plan, needs_answer=True)
+            return RevertResult(plan, needs_answer=True)
         if request.files and not request.conversation and plan.unavailable:
             raise TuiAgentError(
                 plan.unavailable, hint="You can revert the conversation alone with --conversation."
@@ -108,7 +108,7 @@ async def _plan_and_revert(session: LocalSession, request: Wish) -> Reverted:
         blocked = tuple(error.message for error in errors if error.where == "checkpoints")
         restored = _first_payload(events, CheckpointRestored)
         moved = _first_payload(events, SessionHeadMoved)
-        return Reverted(plan, moved, restored, blocked=blocked if restored else ())
+        return RevertResult(plan, moved, restored, blocked=blocked if restored else ())
     finally:
         follower.close()
 
@@ -118,7 +118,7 @@ async def _run_command(session: LocalSession, follower: Follower, command: Comma
     command_id = session.submit(command)
     events: list[Envelope] = []
     while True:
-        batch = await follower.next()
+        batch = await follower.next_batch()
         if not batch:
             raise TuiAgentError("The session ended before the command was done.")
         for record in batch:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, count, session_options
-from tui_agent.cli.output import faint, printable, say, say_json, say_json_lines, warn, width
+from tui_agent.cli.output import dim, escape_control, say, say_json, say_json_lines, terminal_width, warn
 from tui_agent.errors import StoreError
-from tui_agent.store.index_search import Found
+from tui_agent.store.session_search import SearchHit
 from tui_agent.units import format_bytes, format_time
-from tui_agent.wiring.base import Ground, ground
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -27,8 +27,10 @@ KINDS = {
     "tool.finished": "result",
     "session.titled": "title",
 }
-MOST = 50
-BEHIND = "Another process is using the session index. The newest messages may be missing; search again later."
+MAX_MATCHES = 50
+STALE_INDEX_NOTE = (
+    "Another process is using the session index. The newest messages may be missing; search again later."
+)
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
@@ -51,25 +53,27 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
         action="store_true",
         help="list each session once, with its newest match and the number of matches",
     )
-    search.add_argument("--limit", metavar="N", type=count, default=MOST, help=f"at most N matches ({MOST})")
+    search.add_argument(
+        "--limit", metavar="N", type=count, default=MAX_MATCHES, help=f"at most N matches ({MAX_MATCHES})"
+    )
     add_verb(verbs, "reindex", reindex, help="rebuild the index of all sessions", examples=EXAMPLES)
 
 
-def _open_ground(arguments: argparse.Namespace) -> Ground:
-    return ground(session_options(arguments, client="headless", interactive=False))
+def _open_ground(arguments: argparse.Namespace) -> StartupContext:
+    return load_startup_context(session_options(arguments, client="headless", interactive=False))
 
 
 def search_sessions(arguments: argparse.Namespace) -> int:
     """Print a line for each match."""
     base = _open_ground(arguments)
     workspace = None if arguments.all else str(base.options.cwd)
-    text, index, session_files = " ".join(arguments.text), base.store.index, base.store.stands()
+    text, index, session_files = " ".join(arguments.text), base.store.index, base.store.log_states()
     warnings: list[str] = []
-    behind = partial(warnings.append, BEHIND)
+    behind = partial(warnings.append, STALE_INDEX_NOTE)
     if arguments.sessions:
-        matches: Sequence[Found] = index.sessions_with(session_files, text, workspace, behind=behind)
+        matches: Sequence[SearchHit] = index.search_sessions(session_files, text, workspace, on_stale=behind)
     else:
-        matches = index.search(session_files, text, workspace, arguments.limit, behind=behind)
+        matches = index.search(session_files, text, workspace, arguments.limit, on_stale=behind)
     for warning in warnings:
         warn(warning)
     if arguments.json:
@@ -82,35 +86,33 @@ def search_sessions(arguments: argparse.Namespace) -> int:
     return Exit.DONE if matches else Exit.FAILED
 
 
-def as_json(found: Found) -> dict[str, object]:
-    """Return a match as a JSON object. `at`: seconds since the epoch."""
+def as_json(found: SearchHit) -> dict[str, object]:
+    """Return a match as a JSON object. `time`: seconds since the epoch."""
     return {
         "session": found.session,
         "seq": found.seq,
-        "at": found.at,
+        "at": found.time,
         "kind": found.kind,
         "title": found.title,
         "workspace": found.workspace,
         "snippet": found.snippet,
-        "places": found.places,
+        "places": found.hit_count,
     }
 
 
-def line(found: Found, *, everywhere: bool) -> str:
+def line(found: SearchHit, *, everywhere: bool) -> str:
     """Format a match: session, event, time, kind, and the words around it."""
     place = f"  {Path(found.workspace).name}" if everywhere else ""
-    head = (
-        f"{found.session} {found.seq:>6}  {format_time(found.at)}{place}  {KINDS.get(found.kind, found.kind)}"
-    )
-    room = max(30, width() - len(head) - 2)
-    words = printable(" ".join(found.snippet.split()))
-    return f"{faint(head)}  {words if len(words) <= room else words[: room - 1] + '…'}"
+    head = f"{found.session} {found.seq:>6}  {format_time(found.time)}{place}  {KINDS.get(found.kind, found.kind)}"
+    room = max(30, terminal_width() - len(head) - 2)
+    words = escape_control(" ".join(found.snippet.split()))
+    return f"{dim(head)}  {words if len(words) <= room else words[: room - 1] + '…'}"
 
 
 def reindex(arguments: argparse.Namespace) -> int:
     """Rebuild the index and print its size."""
     store = _open_ground(arguments).store
-    session_files = store.stands()
+    session_files = store.log_states()
     if not session_files:
         say("No sessions yet.")
         return Exit.DONE

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import faint, printable, say, say_json, width
-from tui_agent.folds.session.branch_tree import Branch, Outcome, Said, TreeView, tree
-from tui_agent.folds.session.branches import on_branch
+from tui_agent.cli.output import dim, escape_control, say, say_json, terminal_width
+from tui_agent.folds.session.branch_tree import Branch, Outcome, TreeView, TurnResult, branch_tree
+from tui_agent.folds.session.branches import is_on_branch
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionForked
-from tui_agent.store.chunks import first_line
-from tui_agent.store.forks import Relative, family
-from tui_agent.store.line import decode
-from tui_agent.store.reader import iterate_records
-from tui_agent.store.summary import SessionSummary, summarise
+from tui_agent.store.forks import Relative, find_family
+from tui_agent.store.log_chunks import read_first_line
+from tui_agent.store.log_line import decode_line
+from tui_agent.store.log_reader import iterate_records
+from tui_agent.store.session_summary import SessionSummary, summarise_session
 from tui_agent.units import format_time
-from tui_agent.wiring.base import ground
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -27,13 +27,13 @@ examples:
   tui-agent sessions tree ses_01 --json | jq 'select(.current)'
 """
 WHICH = "a session id, its beginning, or latest"
-TEXT, ANSWER = 2000, 1200
+MAX_TEXT_CHARS, MAX_ANSWER_CHARS = 2000, 1200
 """Maximum characters of a message and of an answer in the output."""
 MARK, ELBOW = ">", "└ "
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the verb `tree`."""
+    """Add the verb `branch_tree`."""
     parser = add_verb(
         verbs,
         "tree",
@@ -46,7 +46,7 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 def show_tree(arguments: argparse.Namespace) -> int:
     """Print all related sessions, a branch per line, each with its messages below."""
-    store = ground(session_options(arguments, client="headless", interactive=False)).store
+    store = load_startup_context(session_options(arguments, client="headless", interactive=False)).store
     folder = store.find(arguments.id)
     for node in nodes(folder, store.folders()):
         if arguments.json:
@@ -104,13 +104,13 @@ class Node:
     def outcome(self) -> Outcome:
         """The branch's outcome; an unfinished one that a process has open is running."""
         recorded = self.branch.outcome
-        running = recorded.state == "open" and self.branch.current and self.member.summary.locked
+        running = recorded.state == "open" and self.branch.current and self.member.summary.is_locked
         return Outcome("open", "running") if running else recorded
 
     def as_json(self) -> dict[str, object]:
         """Return the branch as a JSON object. Times are seconds since the epoch."""
         summary, branch = self.member.summary, self.branch
-        costs = [message.cost_usd for message in branch.said if message.cost_usd is not None]
+        costs = [message.cost_usd for message in branch.turns if message.cost_usd is not None]
         return {
             "session": summary.id,
             "path": str(summary.path),
@@ -127,15 +127,15 @@ class Node:
             "workspace": summary.workspace,
             "changed": self.member.changed if self.kind == "fork" else (),
             "outcome": asdict(self.outcome),
-            "turns": len(branch.said),
+            "turns": len(branch.turns),
             "cost_usd": round(sum(costs), 9) if costs else None,
-            "prompts": [_prompt(message) for message in branch.said],
+            "prompts": [_prompt(message) for message in branch.turns],
         }
 
 
-def _prompt(message: Said) -> dict[str, object]:
+def _prompt(message: TurnResult) -> dict[str, object]:
     data = asdict(message)
-    data["text"], data["answer"] = message.text[:TEXT], message.answer[:ANSWER]
+    data["text"], data["answer"] = message.text[:MAX_TEXT_CHARS], message.answer[:MAX_ANSWER_CHARS]
     data["files"] = [
         {"path": path, "added": added, "removed": removed} for path, added, removed in message.files
     ]
@@ -144,7 +144,7 @@ def _prompt(message: Said) -> dict[str, object]:
 
 def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
     """Return the branches of all related sessions in drawing order: each followed by its children."""
-    relatives = map(_load_member, family(folder, folders))
+    relatives = map(_load_member, find_family(folder, folders))
     members = {member.relative.folder.name: member for member in relatives if member is not None}
     forks = _forks_by_branch(members)
     tree_nodes: list[Node] = []
@@ -174,22 +174,22 @@ def _is_shown(member: Member, index: int, forks: Mapping[tuple[str, int], list[M
         if (member.relative.folder.name, current) in forks:
             return True
         pending.extend(member.view.children(current))
-    return member.view.worth_showing(index)
+    return member.view.is_worth_showing(index)
 
 
 def _load_member(relative: Relative) -> Member | None:
-    summary = summarise(relative.folder)
+    summary = summarise_session(relative.folder)
     if summary is None:
         return None
     after = relative.origin.at_seq if relative.origin is not None else -1
-    view = tree(iterate_records(relative.folder), after)
+    view = branch_tree(iterate_records(relative.folder), after)
     return Member(relative, summary, view, _fork_changes(relative.folder))
 
 
 def _fork_changes(folder: Path) -> tuple[str, ...]:
-    record = decode(first_line(folder))
+    record = decode_line(read_first_line(folder))
     payload = record.payload if isinstance(record, Envelope) else None
-    return fork_changes(payload.changed) if isinstance(payload, SessionForked) else ()
+    return fork_changes(payload.changes) if isinstance(payload, SessionForked) else ()
 
 
 def _forks_by_branch(members: Mapping[str, Member]) -> dict[tuple[str, int], list[Member]]:
@@ -203,7 +203,7 @@ def _forks_by_branch(members: Mapping[str, Member]) -> dict[tuple[str, int], lis
         indexes = [
             index
             for index, candidate in enumerate(parent.view.branches)
-            if on_branch(origin.at_seq, candidate.own)
+            if is_on_branch(origin.at_seq, candidate.own)
         ]
         forks.setdefault((origin.parent, indexes[0] if indexes else 0), []).append(member)
     return forks
@@ -225,18 +225,16 @@ def _print_node(node: Node) -> None:
     who = f"  {summary.id}" if node.index == 0 else ""
     title = f"  {summary.title}" if node.index == 0 and summary.title else ""
     facts = [
-        node.outcome.words,
-        _turns(len(branch.said)),
+        node.outcome.label,
+        _turns(len(branch.turns)),
         format_time(branch.started if node.index else summary.started),
     ]
     facts += [*node.member.changed] if node.kind == "fork" else []
-    say(
-        f"{mark} {indent}{node.name}{who}{title}  {faint(', '.join(facts))}{'  here' if node.current else ''}"
-    )
+    say(f"{mark} {indent}{node.name}{who}{title}  {dim(', '.join(facts))}{'  here' if node.current else ''}")
     inner = " " * (len(indent) + 4)
-    room = max(20, width() - len(inner) - 10)
-    for message in branch.said:
-        text = printable(" ".join(message.text.split())) or "(continued without a message)"
+    room = max(20, terminal_width() - len(inner) - 10)
+    for message in branch.turns:
+        text = escape_control(" ".join(message.text.split())) or "(continued without a message)"
         say(f"{inner}{message.seq:>6}  {text if len(text) <= room else text[: room - 1] + '…'}")
 
 

@@ -13,18 +13,18 @@ from pathlib import Path
 from tui_agent.cli.compare import compare_sessions
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say
-from tui_agent.cli.sessions.fork import Made, add_arguments, make_fork, wished
-from tui_agent.engine.command_checks import nothing_to_answer
+from tui_agent.cli.sessions.fork import CreatedFork, add_arguments, make_fork, requested_change
+from tui_agent.engine.command_checks import check_can_continue
 from tui_agent.errors import UsageError
-from tui_agent.folds.base import branch, fold
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.protocol.events.session import ForkChange
-from tui_agent.session.fork_files import records_until
-from tui_agent.session.fork_request import beginning
-from tui_agent.session.fork_workspace import state_of
-from tui_agent.wiring.base import ground
+from tui_agent.session.fork_files import read_records_until
+from tui_agent.session.fork_request import find_fork_start
+from tui_agent.session.fork_workspace import load_state
+from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -54,7 +54,7 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 def what_if(arguments: argparse.Namespace) -> int:
     """Create the fork, run it and print the comparison; return the run's exit status."""
-    change = wished(arguments)
+    change = requested_change(arguments)
     if len(fork_changes(change)) != 1:
         raise UsageError(
             "A what-if has exactly one change.",
@@ -63,18 +63,20 @@ def what_if(arguments: argparse.Namespace) -> int:
     options = replace(
         session_options(arguments, client="headless", interactive=False), model=None, context_mode=None
     )
-    base = ground(options)
+    base = load_startup_context(options)
     home = base.store.folder(base.store.resolve(arguments.id))
     _require_open_end(home, arguments.at, change)
     fork = make_fork(base, arguments, arguments.worktree, arguments.folder, own=True)
     _print_fork(fork)
     cwd = options.cwd if arguments.cwd is not None else _workspace(home) or options.cwd
-    status: int = import_module("tui_agent.cli.run.command").go_on(replace(options, session=fork.id, cwd=cwd))
+    status: int = import_module("tui_agent.cli.run.command").continue_session(
+        replace(options, session=fork.id, cwd=cwd)
+    )
     compare_sessions(base, fork.parent, fork.id, as_json=arguments.json)
     return status
 
 
-def _print_fork(fork: Made) -> None:
+def _print_fork(fork: CreatedFork) -> None:
     """Print the fork on standard error, because it remains even if the run fails."""
     changes = "; ".join(fork_changes(fork.changed.model_copy(update={"workspace": ""})))
     say(f"{fork.id}  what if: {changes}, after event {fork.at} of {fork.parent}", file=sys.stderr)
@@ -85,19 +87,19 @@ def _print_fork(fork: Made) -> None:
 
 def _workspace(home: Path) -> Path | None:
     """Return the original's workspace, whose project configuration is used for the fork too; None if it is gone."""
-    known = Path(state_of(home).workspace)
+    known = Path(load_state(home).workspace)
     return known if known.is_dir() else None
 
 
 def _require_open_end(home: Path, at_seq: int, change: ForkChange) -> None:
     """Raise `UsageError` if the agent would have nothing to answer."""
-    request = beginning(records_until(home, at_seq), at_seq, change)
+    request = find_fork_start(read_records_until(home, at_seq), at_seq, change)
     if change.message is not None:
         return
-    records = branch(records_until(home, request.at_seq))
+    records = current_branch(read_records_until(home, request.at_seq))
     if fold(SessionState(), records).open_calls:
         return
-    rejection = nothing_to_answer(fold(ModelMessages(), records))
+    rejection = check_can_continue(fold(ModelMessages(), records))
     if rejection is not None:
         raise UsageError(
             f"The session cannot continue from event {request.at_seq}: {rejection.reason}",

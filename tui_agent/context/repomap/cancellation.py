@@ -8,7 +8,7 @@ from tui_agent.errors import EnvironmentFault
 T = TypeVar("T")
 
 
-class Ending:
+class ClosedFlag:
     """Flag for a closed map, usable from any thread."""
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class Ending:
     def __bool__(self) -> bool:
         return self._ended
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Mark the map as closed."""
         self._ended = True
 

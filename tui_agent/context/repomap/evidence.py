@@ -10,19 +10,19 @@ from collections.abc import Mapping, Sequence
 from tui_agent.context.repomap.question_words import Pair
 from tui_agent.context.repomap.texts import Text
 from tui_agent.context.repomap.views import Symbol
-from tui_agent.folds.text.word_forms import named
+from tui_agent.folds.text.word_forms import split_name
 
-WINDOW = 60
+WINDOW_LINES = 60
 K1, B_WINDOW, B_SYMBOL, NAME_TIMES = 1.2, 0.3, 0.35, 4
 _CONTAINERS = frozenset({"class", "module", "impl", "interface", "trait", "heading"})
-NOWHERE = 1 << 60
+NO_LINE = 1 << 60
 """A line number greater than any other."""
-NOTHING: frozenset[str] = frozenset()
+NO_WORDS: frozenset[str] = frozenset()
 Values = Mapping[str, float]
 """Value of each word of the question: its weight times its rarity."""
 
 
-class Lines:
+class WordLines:
     """The line numbers of each question word in one file."""
 
     def __init__(self, text: Text, values: Values) -> None:
@@ -31,9 +31,9 @@ class Lines:
         self.at = {word: lines for word in values if (lines := text.lines_of(word))}
 
     def best_window(self) -> float:
-        """Return the BM25 score of the best window of `WINDOW` lines."""
-        half = WINDOW // 2
-        room = K1 * (1 - B_WINDOW + B_WINDOW * min(1.0, self.count / WINDOW))
+        """Return the BM25 score of the best window of `WINDOW_LINES` lines."""
+        half = WINDOW_LINES // 2
+        room = K1 * (1 - B_WINDOW + B_WINDOW * min(1.0, self.count / WINDOW_LINES))
         scores: dict[int, float] = {}
         for word, lines in self.at.items():
             value = self.values[word] * (K1 + 1)
@@ -43,7 +43,7 @@ class Lines:
                 scores[block] = scores.get(block, 0.0) + value * count / (count + room)
         return max(scores.values(), default=0.0)
 
-    def beside(self, pairs: Mapping[Pair, float]) -> float:
+    def pair_score(self, pairs: Mapping[Pair, float]) -> float:
         """Return the BM25 score of word pairs by the lines that contain both."""
         positions, line_sets = self.at, dict[str, set[int]]()
         score = 0.0
@@ -61,7 +61,7 @@ class Lines:
         mean = sum(symbol.end - symbol.line + 1 for symbol in symbols) / len(symbols)
         terms = [(word, self.values[word] * (K1 + 1), lines) for word, lines in self.at.items()]
         all_lines = sorted({line for lines in self.at.values() for line in lines})
-        all_lines.append(NOWHERE)
+        all_lines.append(NO_LINE)
         name_matches = self._possible_name_matches(symbols)
         scores = []
         for index, symbol in enumerate(symbols):
@@ -69,7 +69,7 @@ class Lines:
             if all_lines[bisect_left(all_lines, first)] > last and index not in name_matches:
                 scores.append(0.0)
                 continue
-            names = named(symbol.name) if index in name_matches else NOTHING
+            names = split_name(symbol.name) if index in name_matches else NO_WORDS
             room = K1 * (1 - B_SYMBOL + B_SYMBOL * (last - first + 1) / mean)
             score = 0.0
             for word, value, lines in terms:
@@ -96,7 +96,7 @@ class Lines:
         return indexes
 
 
-def chosen(symbols: Sequence[Symbol], worth: Sequence[float], most: int) -> tuple[Symbol, ...]:
+def choose_symbols(symbols: Sequence[Symbol], worth: Sequence[float], most: int) -> tuple[Symbol, ...]:
     """Return the `most` best symbols in file order; worthless ones only if all are."""
     order = sorted(range(len(symbols)), key=lambda index: (-worth[index], symbols[index].line, index))
     selected: list[int] = []
@@ -112,7 +112,7 @@ def chosen(symbols: Sequence[Symbol], worth: Sequence[float], most: int) -> tupl
     return tuple(symbols[index] for index in sorted(selected))
 
 
-def around(line: int, symbols: Sequence[Symbol], worth: Sequence[float]) -> list[float]:
+def prefer_line(line: int, symbols: Sequence[Symbol], worth: Sequence[float]) -> list[float]:
     """Return the scores changed so that symbols around a line come first, the smallest of them before all."""
     best = max(worth, default=0.0) + 1.0
     return [
@@ -121,7 +121,7 @@ def around(line: int, symbols: Sequence[Symbol], worth: Sequence[float]) -> list
     ]
 
 
-def telling(symbols: Sequence[Symbol]) -> list[float]:
+def default_scores(symbols: Sequence[Symbol]) -> list[float]:
     """Return a score for symbols without a question: types and long symbols score high, nested ones low."""
     return [
         0.0

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tui_agent.config.files import read_regular
-from tui_agent.config.git import ask_git, repository_of
+from tui_agent.config.git_query import locate_repository, query_git
 from tui_agent.config.repository import Repository
-from tui_agent.folds.text.gitignore import Rules
+from tui_agent.config.small_files import read_regular
+from tui_agent.folds.text.gitignore import IgnoreRules
 
 MAX_FILES = 200_000
 GIT_S = 20.0
@@ -23,25 +23,25 @@ SUBMODULE, CLONE = "submodule", "nested clone"
 """Folders listed by git but not entered: those in `.gitmodules`, and others with their own `.git`."""
 TICK_NS = 20_000_000
 """Time resolution in ns: within it a folder can change again without a new time."""
-GONE = -2
+GONE_TIME = -2
 """Time of a folder that exists only in git: when it is created, its parent's time changes."""
-NEVER = frozenset(
+NEVER_LISTED = frozenset(
     {".git", ".hg", ".svn", ".jj", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 )
-INSTALLED = frozenset({"node_modules", ".venv", "venv", ".tox", ".nox", ".eggs", "site-packages"})
-LOCKS = frozenset(
+INSTALL_FOLDERS = frozenset({"node_modules", ".venv", "venv", ".tox", ".nox", ".eggs", "site-packages"})
+LOCK_FILES = frozenset(
     """package-lock.json yarn.lock pnpm-lock.yaml npm-shrinkwrap.json bun.lockb poetry.lock uv.lock pdm.lock Pipfile.lock
     Cargo.lock go.sum Gemfile.lock composer.lock flake.lock gradle.lockfile Package.resolved Podfile.lock mix.lock
     pubspec.lock packages.lock.json deno.lock conan.lock""".split()  # noqa: SIM905 - read as a list of words
 )
-BINARY = frozenset(
+BINARY_SUFFIXES = frozenset(
     """png jpg jpeg gif bmp ico webp avif tif tiff psd heic pdf zip gz tgz bz2 xz zst 7z rar jar war whl egg so dylib dll
     exe bin o a lib obj class pyc pyo pyd wasm woff woff2 ttf otf eot mp3 mp4 m4a wav ogg flac avi mov mkv webm sqlite
     sqlite3 db dat npy npz pkl pickle parquet feather onnx pt pth h5 hdf5 glb gltf blend fbx icns cur rdb aof mo gmo
     snap map pack idx swp dmg iso deb rpm apk ipa keystore jks p12 pfx der crt cer""".split()  # noqa: SIM905 - read as a list of words
 )
 
-TRANSLATIONS = frozenset({"po", "pot", "xlf", "xliff"})
+TRANSLATION_SUFFIXES = frozenset({"po", "pot", "xlf", "xliff"})
 """File types with the same texts in many languages: many words that nobody searches for."""
 
 _OTHER_KINDS = {stat.S_IFLNK: "link", stat.S_IFDIR: SUBMODULE}
@@ -56,10 +56,10 @@ class Entry(NamedTuple):
     inode: int
 
 
-class Listing(NamedTuple):
+class FileList(NamedTuple):
     """Files in path order, and counts of names left out by reason.
 
-    `folders` (with modification times) and `index_key` let `still_holds` detect added or removed names.
+    `folders` (with modification times) and `index_key` let `is_current` detect added or removed names.
     """
 
     entries: tuple[Entry, ...]
@@ -68,29 +68,31 @@ class Listing(NamedTuple):
     index_key: tuple[int, int]
 
 
-def list_files(root: Path, may_show: Callable[[str], bool]) -> Listing:
+def list_files(root: Path, may_show: Callable[[str], bool]) -> FileList:
     """Return all files that can be mapped. Raises OSError if `root` cannot be read."""
     since = time.time_ns()
     listing, names = list_once(root, may_show)
     return with_folders(root, listing, names, since)
 
 
-def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[Listing, list[str]]:
+def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, list[str]]:
     """Return the list without folders, which only a later check needs, and all names, for `with_folders`."""
     os.scandir(root).close()
-    repository = repository_of(root)
+    repository = locate_repository(root)
     index = index_key(repository)
     names = _git_names(root) if repository is not None else None
     listed = sorted(set(names if names is not None else walk(root)))
-    return examine(root, listed, may_show, index), listed
+    return stat_files(root, listed, may_show, index), listed
 
 
-def with_folders(root: Path, listing: Listing, names: list[str], since: int) -> Listing:
+def with_folders(root: Path, listing: FileList, names: list[str], since: int) -> FileList:
     """Add the folders of these names; `since`: when listing began. Folders that may have changed since have no time."""
     return listing._replace(folders=_folder_times(root, names, since))
 
 
-def examine(root: Path, names: list[str], may_show: Callable[[str], bool], index: tuple[int, int]) -> Listing:
+def stat_files(
+    root: Path, names: list[str], may_show: Callable[[str], bool], index: tuple[int, int]
+) -> FileList:
     """Check each name and keep regular files of a size and kind that can be mapped."""
     entries: list[Entry] = []
     skipped: dict[str, int] = {}
@@ -99,7 +101,7 @@ def examine(root: Path, names: list[str], may_show: Callable[[str], bool], index
     for name in names:
         try:
             info = os.lstat(prefix + name)
-            reason = unfit(name, info)
+            reason = exclusion_reason(name, info)
             if reason == SUBMODULE:
                 submodules = _submodule_paths(prefix) if submodules is None else submodules
                 is_clone = name not in submodules and os.path.isdir(f"{prefix}{name}/.git")  # noqa: PTH112
@@ -113,7 +115,7 @@ def examine(root: Path, names: list[str], may_show: Callable[[str], bool], index
             skipped[reason] = skipped.get(reason, 0) + 1
         else:
             entries.append(Entry(name, info.st_size, info.st_mtime_ns, info.st_ino))
-    return Listing(tuple(entries), skipped, {}, index)
+    return FileList(tuple(entries), skipped, {}, index)
 
 
 def _submodule_paths(prefix: str) -> frozenset[str]:
@@ -122,9 +124,9 @@ def _submodule_paths(prefix: str) -> frozenset[str]:
     return frozenset(value.strip().strip('"').rstrip("/") for key, _, value in lines if key.strip() == "path")
 
 
-def still_holds(root: Path, known: Listing) -> bool:
+def is_current(root: Path, known: FileList) -> bool:
     """Return True if no name can have been added or removed, and no ignore rule changed."""
-    if index_key(repository_of(root)) != known.index_key:
+    if index_key(locate_repository(root)) != known.index_key:
         return False
     prefix, stat_of = f"{root}/", os.stat
     try:
@@ -133,9 +135,9 @@ def still_holds(root: Path, known: Listing) -> bool:
         return False
 
 
-def looked_again(root: Path, known: Listing, may_show: Callable[[str], bool]) -> Listing:
+def refresh_list(root: Path, known: FileList, may_show: Callable[[str], bool]) -> FileList:
     """Return the names with current keys: `known` itself if unchanged, a new list if names may have changed."""
-    if not still_holds(root, known):
+    if not is_current(root, known):
         return list_files(root, may_show)
     prefix, lstat = f"{root}/", os.lstat
     changed: dict[int, Entry] = {}
@@ -144,7 +146,7 @@ def looked_again(root: Path, known: Listing, may_show: Callable[[str], bool]) ->
             info = lstat(prefix + path)
             if info.st_mtime_ns == mtime and info.st_size == size and info.st_ino == inode:
                 continue
-            if path.endswith(".gitignore") or unfit(path, info):
+            if path.endswith(".gitignore") or exclusion_reason(path, info):
                 return list_files(root, may_show)
             changed[index] = Entry(path, info.st_size, info.st_mtime_ns, info.st_ino)
     except OSError:
@@ -155,17 +157,17 @@ def looked_again(root: Path, known: Listing, may_show: Callable[[str], bool]) ->
     return known._replace(entries=entries)
 
 
-def unfit(name: str, seen: os.stat_result) -> str:
+def exclusion_reason(name: str, seen: os.stat_result) -> str:
     """Return the reason why a file is left out by name, kind or size; empty if it is not."""
     if stat.S_IFMT(seen.st_mode) != stat.S_IFREG:
         return _OTHER_KINDS.get(stat.S_IFMT(seen.st_mode), "special")
     base = name.rpartition("/")[2]
-    if base in LOCKS:
+    if base in LOCK_FILES:
         return "lock file"
     suffix = base.rpartition(".")[2].lower()
-    if suffix in BINARY:
+    if suffix in BINARY_SUFFIXES:
         return "binary"
-    if suffix in TRANSLATIONS:
+    if suffix in TRANSLATION_SUFFIXES:
         return "translation"
     return "too large" if seen.st_size > MAX_BYTES else ""
 
@@ -177,7 +179,7 @@ def _folder_times(root: Path, names: list[str], since: int) -> dict[str, int]:
             folders.add(parent)
             parent = parent.rpartition("/")[0]
     times = {name: _folder_time(root, name, since) for name in sorted(folders)}
-    return {name: time_ns for name, time_ns in times.items() if time_ns != GONE}
+    return {name: time_ns for name, time_ns in times.items() if time_ns != GONE_TIME}
 
 
 def _folder_time(root: Path, name: str, since: int) -> int:
@@ -185,7 +187,7 @@ def _folder_time(root: Path, name: str, since: int) -> int:
     try:
         time_ns = os.stat(f"{root}/{name}").st_mtime_ns  # noqa: PTH116 - thousands of them
     except FileNotFoundError:
-        return GONE
+        return GONE_TIME
     except OSError:
         return -1
     return time_ns if time_ns < since - TICK_NS else -1
@@ -211,7 +213,7 @@ def bare_folders(root: Path, folders: Collection[str], since: int) -> dict[str, 
             continue
         for item, folder in children:
             path = f"{name}/{item}" if name else item
-            if folder and path not in folders and item not in NEVER and item not in INSTALLED:
+            if folder and path not in folders and item not in NEVER_LISTED and item not in INSTALL_FOLDERS:
                 stack.append((path, False))
     return times
 
@@ -221,14 +223,14 @@ def index_key(repository: Repository | None) -> tuple[int, int]:
     if repository is None:
         return (0, 0)
     try:
-        info = (repository.own / "index").stat()
+        info = (repository.git_folder / "index").stat()
     except OSError:
         return (0, 0)
     return (info.st_mtime_ns, info.st_size)
 
 
 def _git_names(root: Path) -> list[str] | None:
-    output = ask_git(root, "ls-files", "-z", "-co", "--exclude-standard", patience=GIT_S)
+    output = query_git(root, "ls-files", "-z", "-co", "--exclude-standard", timeout_s=GIT_S)
     if output is None:
         return None
     return [name.rstrip("/") for name in os.fsdecode(output).split("\0") if name]
@@ -237,7 +239,7 @@ def _git_names(root: Path) -> list[str] | None:
 def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:
     """Yield names below `root` that its `.gitignore` files do not exclude, in any order, for at most `patience_s`."""
     deadline = time.monotonic() + patience_s
-    stack: list[tuple[str, Rules]] = [("", Rules())]
+    stack: list[tuple[str, IgnoreRules]] = [("", IgnoreRules())]
     while stack and time.monotonic() < deadline:
         base, rules = stack.pop()
         try:
@@ -245,12 +247,12 @@ def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:
                 items = list(scan)
         except OSError:
             continue
-        rules = rules.below(base, _read_settings(f"{root}/{base}.gitignore"))
+        rules = rules.with_file(base, _read_settings(f"{root}/{base}.gitignore"))
         for item in items:
             path, folder = base + item.name, item.is_dir(follow_symlinks=False)
-            if folder and (item.name in NEVER or item.name in INSTALLED):
+            if folder and (item.name in NEVER_LISTED or item.name in INSTALL_FOLDERS):
                 continue
-            if rules.ignores(path, folder):
+            if rules.is_ignored(path, folder):
                 continue
             if not folder:
                 yield path

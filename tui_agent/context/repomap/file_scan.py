@@ -1,7 +1,7 @@
 """Up-to-date list of a repository's files with as little file access as possible.
 
 Invariant: the list is never older than the changes the watcher reports, nor, for changes it does not report, older than
-`WHOLE_S`; without a watcher every file is checked each time.
+`FULL_SCAN_S`; without a watcher every file is checked each time.
 """
 
 import os
@@ -12,29 +12,29 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from tui_agent.config.git import repository_of
+from tui_agent.config.git_query import locate_repository
 from tui_agent.context.repomap.file_list import (
     Entry,
-    Listing,
+    FileList,
     bare_folders,
+    exclusion_reason,
     index_key,
     list_once,
-    looked_again,
-    unfit,
+    refresh_list,
     with_folders,
 )
 
-WATCHING = "tui_agent.context.repomap.inotify"
-WHOLE_S = 10.0
+WATCH_MODULE = "tui_agent.context.repomap.inotify"
+FULL_SCAN_S = 10.0
 """Seconds after which all files are checked again even if the watcher reported nothing."""
 
 
-class Unwatched(Exception):
+class WatchLost(Exception):
     """Raised when watching was interrupted: check all files again."""
 
 
-class Watches(Protocol):
-    """Watcher of folders; see `WATCHING`, which is loaded when there is something to watch."""
+class FolderWatcher(Protocol):
+    """Watcher of folders; see `WATCH_MODULE`, which is loaded when there is something to watch."""
 
     def follow(self, folders: Iterable[str]) -> None:
         """Watch these folders too."""
@@ -46,7 +46,7 @@ class Watches(Protocol):
         """Stop watching."""
 
 
-class Look:
+class FileScanner:
     """Lists the files of one folder repeatedly. `whole_s`: seconds for which the watcher is trusted."""
 
     def __init__(
@@ -54,21 +54,21 @@ class Look:
         root: Path,
         may_show: Callable[[str], bool],
         *,
-        whole_s: float = WHOLE_S,
-        watching: str = WATCHING,
+        whole_s: float = FULL_SCAN_S,
+        watching: str = WATCH_MODULE,
     ) -> None:
         self._root, self._may_show = root, may_show
         self._whole_s, self._watching = whole_s, watching
-        self._listing: Listing | None = None
+        self._listing: FileList | None = None
         self._whole = float("-inf")
         self._folder = (0, 0)
         self._since = 0
         self._names: list[str] | None = None
         self._widened: dict[str, int] = {}
-        self._watch: Watches | None = None
+        self._watch: FolderWatcher | None = None
         self._watchable = True
 
-    def now(self, *, anew: bool = False) -> Listing:
+    def now(self, *, anew: bool = False) -> FileList:
         """Return the files; the same object as before if nothing changed. `anew`: ignore what is known.
 
         Raises OSError if the folder cannot be read.
@@ -92,24 +92,24 @@ class Look:
         info = self._root.stat()
         return (info.st_dev, info.st_ino)
 
-    def _watched(self, known: Listing) -> Listing | None:
+    def _watched(self, known: FileList) -> FileList | None:
         """Return the list updated by the watcher; None if that is not possible."""
         if self._watch is None or time.monotonic() - self._whole > self._whole_s:
             return None
         try:
             changed = self._watch.changed()
-        except Unwatched:
+        except WatchLost:
             self.close()
             return None
         if (
             changed is None
             or self._identity() != self._folder
-            or index_key(repository_of(self._root)) != known.index_key
+            or index_key(locate_repository(self._root)) != known.index_key
         ):
             return None
         return self._with_changes(known, changed) if changed else known
 
-    def _with_changes(self, known: Listing, changed: Iterable[str]) -> Listing | None:
+    def _with_changes(self, known: FileList, changed: Iterable[str]) -> FileList | None:
         entries = list(known.entries)
         for path in changed:
             index = bisect_left(entries, (path,))
@@ -121,13 +121,13 @@ class Look:
                 info = os.lstat(f"{self._root}/{path}")
             except OSError:
                 return None
-            if unfit(path, info):
+            if exclusion_reason(path, info):
                 return None
             entries[index] = Entry(path, info.st_size, info.st_mtime_ns, info.st_ino)
         same = all(new is old or new == old for new, old in zip(entries, known.entries, strict=True))
         return known if same else known._replace(entries=tuple(entries))
 
-    def _rescan(self, known: Listing) -> Listing:
+    def _rescan(self, known: FileList) -> FileList:
         """Check every file; watching starts before, so that no change is missed."""
         if self._names is not None:
             known = with_folders(self._root, known, self._names, self._since)
@@ -141,22 +141,24 @@ class Look:
         if folder != self._folder:
             self.close()
         self._folder, since = folder, time.time_ns()
-        fresh = looked_again(self._root, known, self._may_show)
+        fresh = refresh_list(self._root, known, self._may_show)
         self._whole = time.monotonic()
         if fresh.folders is not known.folders:
             self._whole, self._since = float("-inf"), since
         return fresh
 
-    def _start_watching(self, known: Listing) -> None:
+    def _start_watching(self, known: FileList) -> None:
         """Watch the folders and discard the changes reported so far."""
         if not self._watchable:
             return
         try:
             if self._watch is None:
-                self._watch = cast(Watches, import_module(self._watching).Watch(os.fspath(self._root)))
+                self._watch = cast(
+                    FolderWatcher, import_module(self._watching).InotifyWatch(os.fspath(self._root))
+                )
             self._watch.follow(known.folders)
             self._watch.changed()
-        except Unwatched:
+        except WatchLost:
             self.close()
         except OSError:
             self.close()

@@ -20,7 +20,7 @@ _GENERATED = re.compile(rb"\bDO NOT (?:EDIT|MODIFY)\b|@generated\b|(?i:\b(?:auto
 _SIGNS = (b"generated", b"do not ")
 _MARKED_WITHIN = 1_200
 _EXPORT = re.compile(
-    rb"\A(?:\{\"v\":\d+,\"seq\":\d+,\"at\":[\d.e+]+,\"session\":\"ses_|# [^\n]*\n\n- session: ses\\?_"
+    rb"\A(?:\{\"v\":\d+,\"seq\":\d+,\"time\":[\d.e+]+,\"session\":\"ses_|# [^\n]*\n\n- session: ses\\?_"
     rb"|<!doctype html>[^\0]*?<meta name=\"generator\" content=\"tui-agent )"
 )
 """Beginnings of our own session exports: they mention every file, but are not part of the repository."""
@@ -56,10 +56,10 @@ def read(path: str) -> Source:
         return Source(b"", "unreadable")
     finally:
         os.close(fd)
-    return judged(data)
+    return classify(data)
 
 
-def judged(data: bytes) -> Source:
+def classify(data: bytes) -> Source:
     """Check bytes that have already been read."""
     for bom, coding in _BOMS:
         if data.startswith(bom):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import log
 from struct import Struct
 
-from tui_agent.context.repomap.index_db import Kept
+from tui_agent.context.repomap.index_db import IndexFile
 
 MAX_DEFINERS = 5
 MAX_OUT = 40
@@ -76,7 +76,7 @@ def page_rank(edges: Edges) -> list[float]:
     return rank
 
 
-def write(kept: Kept) -> None:
+def write_graph(kept: IndexFile) -> None:
     """Compute and store every file's rank and neighbours."""
     rows = list(kept.all_names())
     ids = [row for row, _, _ in rows]
@@ -90,7 +90,7 @@ def write(kept: Kept) -> None:
         (row, _pack_edges(out, list(out), ids), _pack_edges(into, _strongest(into), ids))
         for row, out, into in zip(ids, edges, ins, strict=True)
     ]
-    with kept.writing():
+    with kept.transaction():
         kept.put_graph(ranks, packed)
         kept.set_meta("graph", "ready")
 
@@ -99,6 +99,6 @@ def _pack_edges(weights: Mapping[int, float], order: Sequence[int], ids: Sequenc
     return b"".join([_PAIR.pack(ids[other], weights[other]) for other in order[:MAX_NEIGHBOURS]])
 
 
-def unpacked(data: bytes) -> list[tuple[int, float]]:
+def unpack_edges(data: bytes) -> list[tuple[int, float]]:
     """Return files with weights, strongest first."""
     return list(_PAIR.iter_unpack(data))

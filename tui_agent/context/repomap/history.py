@@ -5,9 +5,9 @@ Invariant: only ancestors of the current commit count; merges and commits of ver
 
 from pathlib import Path
 
-from tui_agent.config.git import ask_git, repository_of
-from tui_agent.context.repomap.index_db import Kept
-from tui_agent.folds.text.word_forms import pieces
+from tui_agent.config.git_query import locate_repository, query_git
+from tui_agent.context.repomap.index_db import IndexFile
+from tui_agent.folds.text.word_forms import split_text
 
 MAX_COMMITS = 4_000
 GIT_S = 20.0
@@ -19,26 +19,28 @@ _MARK, _FIELD = "\x02", "\x03"
 
 def head(root: Path) -> str:
     """Return the current commit; empty if there is none."""
-    repository = repository_of(root)
+    repository = locate_repository(root)
     return repository.commit if repository is not None else ""
 
 
-def refresh(kept: Kept, root: Path) -> None:
+def refresh(kept: IndexFile, root: Path) -> None:
     """Store the messages of the newest commits; keep the old ones if git fails."""
     current = head(root)
     if not current or kept.meta("history") == current:
         return
-    listed = ask_git(root, "rev-list", "--no-merges", f"--max-count={MAX_COMMITS}", current, patience=GIT_S)
+    listed = query_git(
+        root, "rev-list", "--no-merges", f"--max-count={MAX_COMMITS}", current, timeout_s=GIT_S
+    )
     if listed is None:
         return
     wanted = listed.decode("ascii", "replace").split()
     known = kept.commits.known()
     new = [sha for sha in wanted if sha not in known]
     commits = _read_commits(root, new) if new else []
-    with kept.writing():
+    with kept.transaction():
         kept.commits.forget(known[sha] for sha in known.keys() - set(wanted))
         for sha, message, files in commits:
-            kept.commits.put(sha, message, files)
+            kept.commits.add(sha, message, files)
         kept.set_meta("history", current)
 
 
@@ -52,14 +54,14 @@ def _read_commits(root: Path, shas: list[str]) -> list[tuple[str, str, list[str]
         "--relative",
         "-z",
     )
-    output = ask_git(root, "log", *options, f"--format={_MARK}%H{_FIELD}%B{_FIELD}", *shas, patience=GIT_S)
+    output = query_git(root, "log", *options, f"--format={_MARK}%H{_FIELD}%B{_FIELD}", *shas, timeout_s=GIT_S)
     commits = []
     for record in (output or b"").decode("utf-8", "surrogateescape").split(_MARK)[1:]:
         sha, _, rest = record.partition(_FIELD)
         message, _, names = rest.partition(_FIELD)
         files = [name for name in names.strip("\0\n").split("\0") if name.strip()]
         if 0 < len(files) <= MAX_TOUCHED:
-            words = " ".join(pieces(message[:MAX_MESSAGE]))
+            words = " ".join(split_text(message[:MAX_MESSAGE]))
             commits.append((sha, words, [name.encode("utf-8", "replace").decode() for name in files]))
         else:
             commits.append((sha, "", []))

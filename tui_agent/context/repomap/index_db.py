@@ -46,7 +46,7 @@ class Commits:
         """Return the row ids of the stored commits by hash."""
         return dict(self._db.execute("SELECT sha, id FROM commits"))
 
-    def put(self, sha: str, words: str, files: Sequence[str]) -> None:
+    def add(self, sha: str, words: str, files: Sequence[str]) -> None:
         """Store the words of a message and the files that the commit changed."""
         cursor = self._db.execute("INSERT INTO commits(sha,files) VALUES(?,?)", (sha, json.dumps(files)))
         self._db.execute("INSERT INTO messages(rowid,text) VALUES(?,?)", (cursor.lastrowid, words))
@@ -57,7 +57,7 @@ class Commits:
         self._db.executemany("DELETE FROM messages WHERE rowid=?", rows)
         self._db.executemany("DELETE FROM commits WHERE id=?", rows)
 
-    def like(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
+    def search(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
         """Return BM25 score, words and files of commits with matching messages, best first."""
         rows = self._db.execute(
             "SELECT -score, text, files FROM (SELECT rowid AS at, text, bm25(messages) AS score FROM messages"
@@ -67,7 +67,7 @@ class Commits:
         return [(score, text, json.loads(files)) for score, text, files in rows]
 
 
-class Found(NamedTuple):
+class IndexedFile(NamedTuple):
     """The indexed content of one file.
 
     `reason`: why it has no words; `refs`: packed hashes of the names it uses; `defs`: of those it defines.
@@ -84,7 +84,7 @@ class Found(NamedTuple):
     body_words: str = ""
 
 
-class Known(NamedTuple):
+class KnownFile(NamedTuple):
     """A file of the index."""
 
     id: int
@@ -94,7 +94,7 @@ class Known(NamedTuple):
     rank: float
 
 
-def place(folder: Path, root: Path, variant: str = "") -> Path:
+def index_path(folder: Path, root: Path, variant: str = "") -> Path:
     """Return the path of the index for the repository at `root`; each `variant` has its own."""
     mark = hashlib.sha256(os.fsencode(os.path.realpath(root)) + variant.encode()).hexdigest()[:16]
     name = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in root.name)
@@ -108,10 +108,10 @@ def remove(path: Path) -> None:
             Path(f"{path}{end}").unlink()
 
 
-class Kept:
+class IndexFile:
     """An open index. `key`: what it depends on besides the files; another key empties it. Not thread-safe.
 
-    Raises `sqlite3.Error` if it cannot be used; see `opened`.
+    Raises `sqlite3.Error` if it cannot be used; see `open_index`.
     """
 
     def __init__(self, path: Path, key: str) -> None:
@@ -136,7 +136,7 @@ class Kept:
         """Close the file."""
         self._db.close()
 
-    def in_place(self) -> bool:
+    def is_in_place(self) -> bool:
         """Return True if the open file is still at its path and was not deleted."""
         try:
             return self._path.stat().st_ino == self._inode
@@ -149,7 +149,7 @@ class Kept:
         return self.meta("key") == key
 
     def _rebuild(self, key: str) -> None:
-        with self.writing():
+        with self.transaction():
             if self._db.execute("PRAGMA user_version").fetchone()[0] == VERSION and self.meta("key") == key:
                 return
             for name in ("vocabulary", "words", "messages", "meta", "files", "details", "edges", "commits"):
@@ -161,7 +161,7 @@ class Kept:
             self.set_meta("key", key)
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """Context manager for one transaction."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
@@ -197,28 +197,28 @@ class Kept:
             return False
         return bool(pages == "ok")
 
-    def files(self) -> dict[str, Known]:
+    def files(self) -> dict[str, KnownFile]:
         """Return all files of the index by path."""
         return self._parse_rows(self._db.execute(f"SELECT {_FIELDS} FROM files"))
 
-    def some(self, paths: Iterable[str]) -> dict[str, Known]:
+    def files_at(self, paths: Iterable[str]) -> dict[str, KnownFile]:
         """Return those of these files that the index has, by path."""
-        files: dict[str, Known] = {}
+        files: dict[str, KnownFile] = {}
         for path in paths:
             name = (os.fsencode(path),)
             files |= self._parse_rows(self._db.execute(f"SELECT {_FIELDS} FROM files WHERE path=?", name))
         return files
 
-    def _parse_rows(self, rows: "sqlite3.Cursor") -> dict[str, Known]:
+    def _parse_rows(self, rows: "sqlite3.Cursor") -> dict[str, KnownFile]:
         files, new = {}, tuple.__new__  # bypasses the constructor: thousands of rows at every start
         for row_id, name, size, mtime, inode, reason, language, rank in rows:
             path = name.decode() if name.isascii() else os.fsdecode(name)
             entry = new(Entry, (path, size, mtime, inode))
-            files[path] = new(Known, (row_id, entry, reason, language, rank))
+            files[path] = new(KnownFile, (row_id, entry, reason, language, rank))
         return files
 
-    def put(self, found: Iterable[Found]) -> None:
-        """Write files; call it inside `writing`."""
+    def add_files(self, found: Iterable[IndexedFile]) -> None:
+        """Write files; call it inside `transaction`."""
         for item in found:
             path = os.fsencode(item.entry.path)
             self._forget(path)
@@ -243,7 +243,7 @@ class Kept:
             )
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Remove files; call it inside `writing`."""
+        """Remove files; call it inside `transaction`."""
         for path in paths:
             self._forget(os.fsencode(path))
 
@@ -279,7 +279,7 @@ class Kept:
     def put_graph(
         self, ranks: Iterable[tuple[float, int]], edges: Iterable[tuple[int, bytes, bytes]]
     ) -> None:
-        """Replace every file's rank and neighbours; call it inside `writing`."""
+        """Replace every file's rank and neighbours; call it inside `transaction`."""
         self._db.executemany("UPDATE files SET rank=? WHERE id=?", ranks)
         self._db.execute("DELETE FROM edges")
         self._db.executemany("INSERT INTO edges VALUES(?,?,?)", edges)
@@ -292,7 +292,7 @@ class Kept:
         ).fetchall()
         return array("q", [row_id for row_id, _ in rows]), array("d", [score for _, score in rows])
 
-    def naming(self, expression: str, most: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
+    def files_naming(self, expression: str, most: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
         """Yield files whose names match the FTS5 `expression` (all if empty), by rank, with their symbols."""
         condition = "WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) " if expression else ""
         rows = self._db.execute(
@@ -319,12 +319,12 @@ def _unpack_symbols(data: bytes) -> tuple[Symbol, ...]:
     return tuple(Symbol(*fields) for fields in json.loads(zlib.decompress(data)))
 
 
-def opened(path: Path, key: str) -> Kept:
+def open_index(path: Path, key: str) -> IndexFile:
     """Open the index, rebuilt if it is damaged. Raises `sqlite3.Error` or OSError if that is impossible."""
     try:
-        return Kept(path, key)
+        return IndexFile(path, key)
     except sqlite3.OperationalError:
         raise
     except sqlite3.DatabaseError:
         remove(path)
-        return Kept(path, key)
+        return IndexFile(path, key)

@@ -9,12 +9,18 @@ from collections.abc import Sequence
 
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.file_text import read
-from tui_agent.context.repomap.index_db import Found, Kept
+from tui_agent.context.repomap.index_db import IndexedFile, IndexFile
 from tui_agent.context.repomap.languages import KNOWN, Languages
 from tui_agent.context.repomap.redacted_text import PLAIN, Cleaner
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.views import Symbol
-from tui_agent.context.repomap.word_counts import name_hash, pieces_of, pieces_of_names, times_of, told
+from tui_agent.context.repomap.word_counts import (
+    count_words,
+    hashes_and_parts,
+    name_hash,
+    pieces_of,
+    pieces_of_names,
+)
 
 BATCH = 200
 SHORT = 3
@@ -26,15 +32,15 @@ _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
 
 def find(
     root: str, entry: Entry, known: Languages = KNOWN, *, parse: bool = True, cleaner: Cleaner = PLAIN
-) -> Found:
+) -> IndexedFile:
     """Index one file. Without `parse` it has words but no symbols."""
     entry = _with_safe_key(entry)
     source = read(f"{root}/{entry.path}")
     if source.reason:
-        return Found(entry, "", source.reason)
+        return IndexedFile(entry, "", source.reason)
     language, symbols = symbols_of(entry.path, source.data, known, parse=parse, cleaner=cleaner)
-    references, body = told(times_of(cleaner.body(source.data)))
-    return Found(
+    references, body = hashes_and_parts(count_words(cleaner.redact_body(source.data)))
+    return IndexedFile(
         entry,
         language,
         "",
@@ -56,7 +62,7 @@ def definitions(symbols: Sequence[Symbol]) -> bytes:
 
 
 def update(
-    kept: Kept,
+    kept: IndexFile,
     root: str,
     entries: Sequence[Entry],
     gone: Sequence[str] = (),
@@ -65,9 +71,9 @@ def update(
 ) -> None:
     """Update the index for these files in one transaction."""
     items = [find(root, entry, known, cleaner=cleaner) for entry in entries]
-    with kept.writing():
+    with kept.transaction():
         kept.forget(gone)
-        kept.put(items)
+        kept.add_files(items)
         kept.set_meta("graph", "")
 
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from struct import Struct
 
-from tui_agent.context.repomap.file_scan import Unwatched
+from tui_agent.context.repomap.file_scan import WatchLost
 
 MOST_FOLDERS = 20_000
 SHARE = 4
@@ -38,7 +38,7 @@ _WANTED = (
 )
 
 
-class Watch:
+class InotifyWatch:
     """Watches folders below `root`. Raises `OSError` if inotify is not available."""
 
     def __init__(self, root: str, most: int = MOST_FOLDERS) -> None:
@@ -71,11 +71,11 @@ class Watch:
             self._watched.add(folder)
 
     def changed(self) -> set[str] | None:
-        """Return the files written since the last call; None if names were added or removed. Raises `Unwatched`."""
+        """Return the files written since the last call; None if names were added or removed. Raises `WatchLost`."""
         files: set[str] | None = set()
         for descriptor, mask, name in self._read_events():
             if mask & (_OVERFLOW | _GONE) or (mask & _IS_FOLDER and mask & _MOVED):
-                raise Unwatched
+                raise WatchLost
             if mask & _IGNORED:
                 self._watched.discard(self._folders.pop(descriptor, ""))
             if mask & (_CREATE | _DELETE | _MOVED | _IGNORED):

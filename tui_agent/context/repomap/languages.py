@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.context.repomap.patterns import PATTERNS, SUFFIXES, Patterns, compiled
+from tui_agent.context.repomap.patterns import PATTERNS, SUFFIXES, Patterns, compile_patterns
 from tui_agent.ports.repomap import MapLanguage
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Languages:
         if patterns is None:
             language = self._added.get(name)
             texts = language.patterns if language is not None else PATTERNS.get(name, ())
-            patterns = self._patterns[name] = compiled(texts)
+            patterns = self._patterns[name] = compile_patterns(texts)
         return patterns
 
     def digest(self) -> str:

@@ -32,7 +32,7 @@ Alike = Callable[[str], Sequence[str]]
 """Returns the files whose names begin with a word, as `path_kinds.first_name` gives it."""
 
 
-class Mention(NamedTuple):
+class NamedFile(NamedTuple):
     """A named file with its line (0: none). Files that the same name can mean have the same number in `name`."""
 
     path: str
@@ -40,10 +40,10 @@ class Mention(NamedTuple):
     name: int = 0
 
 
-def mentioned(text: str, alike: Alike) -> list[Mention]:
+def find_named_files(text: str, alike: Alike) -> list[NamedFile]:
     """Return the files named in a text, in order; of a Python traceback the last frame first, where the error occurred."""
     frames = [_find_path(match["path"], alike, int(match["line"])) for match in _FRAME.finditer(text)]
-    mentions: dict[str, Mention] = {}
+    mentions: dict[str, NamedFile] = {}
     for number, group in enumerate([*_typed_names(_FRAME.sub(" ", text), alike), *reversed(frames)]):
         for mention in group:
             known = mentions.setdefault(mention.path, mention._replace(name=number))
@@ -52,7 +52,7 @@ def mentioned(text: str, alike: Alike) -> list[Mention]:
     return list(mentions.values())[:MOST]
 
 
-def _typed_names(text: str, alike: Alike) -> Iterator[list[Mention]]:
+def _typed_names(text: str, alike: Alike) -> Iterator[list[NamedFile]]:
     for number, match in enumerate(_NAME.finditer(text)):
         if number >= MOST_NAMES:
             return
@@ -68,7 +68,7 @@ def _looks_like_path(word: str) -> bool:
     return any(sign in word for sign in "./\\") or "::" in word or word.endswith("file")
 
 
-def _find_name(word: str, alike: Alike, *, marked: bool) -> list[Mention]:
+def _find_name(word: str, alike: Alike, *, marked: bool) -> list[NamedFile]:
     line = 0
     if (match := _LINE.match(word)) is not None:
         word, line = match["path"], int(match["line"])
@@ -84,7 +84,7 @@ def _parts(word: str) -> list[str]:
     return [part for part in word.replace("\\", "/").split("/") if part not in ("", ".", "..", "~")]
 
 
-def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) -> list[Mention]:
+def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) -> list[NamedFile]:
     """Return the files whose path ends like the given one, or that the given one ends with."""
     parts = _parts(word)
     if not parts:
@@ -100,7 +100,7 @@ def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) 
     return _best_matches(paths, parts, line, bare=False)
 
 
-def _find_module(word: str, alike: Alike, line: int) -> list[Mention]:
+def _find_module(word: str, alike: Alike, line: int) -> list[NamedFile]:
     """Return the file of a dotted name, whose last parts may be names inside the file."""
     if not _MODULE.fullmatch(word):
         return []
@@ -120,7 +120,7 @@ def _find_module(word: str, alike: Alike, line: int) -> list[Mention]:
 
 def _best_matches(
     paths: Sequence[str], parts: list[str], line: int, *, bare: bool, least: int = 0
-) -> list[Mention]:
+) -> list[NamedFile]:
     """Return the paths that share the longest end with the parts. `bare`: the name has no file ending; `least`: parts
     that must match.
     """
@@ -134,7 +134,7 @@ def _best_matches(
     best = [path for path, count in shared.items() if count == longest]
     full_matches = [path for path in best if path.count("/") + 1 == longest]
     best = full_matches or best
-    return [Mention(path, line) for path in best] if len(best) <= MOST_ALIKE else []
+    return [NamedFile(path, line) for path in best] if len(best) <= MOST_ALIKE else []
 
 
 def _count_shared(first: Sequence[str], second: Sequence[str]) -> int:

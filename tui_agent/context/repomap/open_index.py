@@ -9,36 +9,36 @@ import zlib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from tui_agent.context.repomap.index_db import Kept, Known, opened, remove
+from tui_agent.context.repomap.index_db import IndexFile, KnownFile, open_index, remove
 from tui_agent.context.repomap.snapshot import Snapshot
 
-BROKEN = (sqlite3.Error, zlib.error, struct.error, ValueError, TypeError)
+BROKEN_INDEX_ERRORS = (sqlite3.Error, zlib.error, struct.error, ValueError, TypeError)
 """Errors raised by reading an index that something else has written to."""
 
 
-class Held:
+class OpenIndex:
     """The index at `path`. `key`: what it depends on besides the files; another key empties it."""
 
     def __init__(self, path: Path, key: Callable[[], str]) -> None:
         self._path, self._key = path, key
-        self.kept: Kept | None = None
+        self.kept: IndexFile | None = None
         """The open file, if any."""
         self.snapshot: Snapshot | None = None
         """The content that was read from it, if any."""
         self._version = -1
 
     @property
-    def known(self) -> Mapping[str, Known]:
+    def known(self) -> Mapping[str, KnownFile]:
         """The indexed files by path."""
         return self.snapshot.known if self.snapshot is not None else {}
 
-    def open(self) -> Kept | None:
+    def open(self) -> IndexFile | None:
         """Open the file at the path; return None if that is impossible."""
-        if self.kept is not None and not self.kept.in_place():
+        if self.kept is not None and not self.kept.is_in_place():
             self.drop()
         if self.kept is None:
             try:
-                self.kept = opened(self._path, self._key())
+                self.kept = open_index(self._path, self._key())
             except (sqlite3.Error, OSError):
                 return None
             self._version = -1
@@ -80,11 +80,11 @@ class Held:
         except sqlite3.Error as error:
             self.fail(error)
 
-    def learn(self, kept: Kept, written: Collection[str], gone: Collection[str]) -> None:
-        """Update the content after writing to the file, without reading all of it. Raises `BROKEN` errors."""
+    def add_written(self, kept: IndexFile, written: Collection[str], gone: Collection[str]) -> None:
+        """Update the content after writing to the file, without reading all of it. Raises `BROKEN_INDEX_ERRORS` errors."""
         changed = {*written, *gone}
         unchanged = {path: item for path, item in self.known.items() if path not in changed}
-        self.snapshot = Snapshot(kept, unchanged | kept.some(written), self.snapshot)
+        self.snapshot = Snapshot(kept, unchanged | kept.files_at(written), self.snapshot)
 
     def share(self, hidden: set[str]) -> None:
         """Store hidden paths as hashes and load those of other processes, so that each is judged only once."""
@@ -94,7 +94,7 @@ class Held:
         try:
             known = set(kept.meta("hidden").split())
             if not hidden <= known:
-                with kept.writing():
+                with kept.transaction():
                     kept.set_meta("hidden", " ".join(sorted(hidden | known)))
             hidden |= known
         except sqlite3.Error as error:

@@ -17,7 +17,7 @@ def _pairs(*pairs: tuple[str, str]) -> Sequence[tuple[str, str]]:
     return pairs
 
 
-def compiled(pairs: Iterable[tuple[str, str]]) -> Patterns:
+def compile_patterns(pairs: Iterable[tuple[str, str]]) -> Patterns:
     """Compile the patterns; `^` matches at each line."""
     return tuple((kind, re.compile(text.encode(), re.MULTILINE)) for kind, text in pairs)
 

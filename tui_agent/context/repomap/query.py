@@ -8,23 +8,23 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tui_agent.context.repomap import ranking
-from tui_agent.context.repomap.cancellation import Ending
-from tui_agent.context.repomap.evidence import Lines, around, chosen, telling
-from tui_agent.context.repomap.file_list import Listing
+from tui_agent.context.repomap.cancellation import ClosedFlag
+from tui_agent.context.repomap.evidence import WordLines, choose_symbols, default_scores, prefer_line
+from tui_agent.context.repomap.file_list import FileList
 from tui_agent.context.repomap.file_text import read
-from tui_agent.context.repomap.index_db import Known
+from tui_agent.context.repomap.index_db import KnownFile
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.named_files import Alike, mentioned
+from tui_agent.context.repomap.named_files import Alike, find_named_files
 from tui_agent.context.repomap.path_kinds import by_first_name, is_entry, kind_of, weight_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.redacted_text import Cleaner
-from tui_agent.context.repomap.related_files import completed
-from tui_agent.context.repomap.rendering import detailed_files, rendered, room_of, symbols_at, tokens_of
-from tui_agent.context.repomap.scan import Scan
+from tui_agent.context.repomap.related_files import add_related
+from tui_agent.context.repomap.rendering import detailed_files, render_map, room_of, symbols_at, tokens_of
+from tui_agent.context.repomap.scan import FullScan
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.texts import Text, Texts
+from tui_agent.context.repomap.texts import Text, TextCache
 from tui_agent.context.repomap.views import MapView, RankedFile, Symbol
 
 ENOUGH = 300
@@ -55,9 +55,9 @@ class Basis(NamedTuple):
     symbols: Callable[[str], tuple[Symbol, ...]]
 
 
-def from_index(index: Snapshot, listing: Listing, texts: Texts, ask: Ask) -> Basis:
+def from_index(index: Snapshot, listing: FileList, texts: TextCache, ask: Ask) -> Basis:
     """Rank the files by the index."""
-    text: Mapping[str, Known] = index.text
+    text: Mapping[str, KnownFile] = index.text
     if ask.hidden:
         text = {path: known for path, known in text.items() if path not in ask.hidden}
     query = ask.query
@@ -66,18 +66,22 @@ def from_index(index: Snapshot, listing: Listing, texts: Texts, ask: Ask) -> Bas
         weight = ranking.weight_in(index, query)
         words = ranking.by_index(index, values, ask.hidden, weight)
         past = ranking.by_history(index, query, text.keys(), weight)
-        order = ranking.ranked(words, past, query, values, texts.of, weight)
+        order = ranking.rank_files(words, past, query, values, texts.get, weight)
         order = ranking.defined_first(order, query, index.symbols)
-        order = _mentioned_first(order, ask, index.alike, lambda path: Lines(texts.of(path), values))
-        order = completed(order, index, past, ask.hidden, query)
+        order = _mentioned_first(
+            order, ask, index.files_with_first_name, lambda path: WordLines(texts.get(path), values)
+        )
+        order = add_related(order, index, past, ask.hidden, query)
         if len(order) < ENOUGH:
             order += _unmatched(order, {path: known.rank for path, known in text.items()})
     else:
         ranks = {path: known.rank for path, known in text.items()}
-        order = ranking.unasked(ranks, {path: known.language for path, known in text.items()}, ask.recent)
-        order = _mentioned_first(order, ask, index.alike)
+        order = ranking.rank_without_question(
+            ranks, {path: known.language for path, known in text.items()}, ask.recent
+        )
+        order = _mentioned_first(order, ask, index.files_with_first_name)
     ranked = {file.path for file in order}
-    rest = [path for path in index.listed(listing.entries) if path not in ranked]
+    rest = [path for path in index.visible_paths(listing.entries) if path not in ranked]
     skipped = Counter(listing.skipped)
     skipped.update(index.skipped)
     return Basis(order, _visible(rest, ask), dict(skipped), index.symbols)
@@ -88,7 +92,9 @@ def _mentioned_first(
 ) -> list[Ranked]:
     if not ask.query.text:
         return order
-    mentions = [mention for mention in mentioned(ask.query.text, alike) if mention.path not in ask.hidden]
+    mentions = [
+        mention for mention in find_named_files(ask.query.text, alike) if mention.path not in ask.hidden
+    ]
     return ranking.named_first(order, mentions, look)
 
 
@@ -104,7 +110,7 @@ def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Rank
 
 
 def from_scan(
-    listing: Listing, root: str, ask: Ask, known: Languages, cleaner: Cleaner, ending: Ending
+    listing: FileList, root: str, ask: Ask, known: Languages, cleaner: Cleaner, ending: ClosedFlag
 ) -> Basis:
     """Rank the files by reading each once. Raises `EnvironmentFault` if the map is closed."""
     skipped = dict(listing.skipped)
@@ -113,16 +119,16 @@ def from_scan(
     if not ask.query:
         ordered = _skip_binary(_order_by_path(listing, ask), root, room_of(ask.max_tokens), skipped)
         return Basis(_mentioned_first(ordered, ask, alike), [], skipped, _symbol_parser(root, known, cleaner))
-    scan = Scan(root, ending.until(listing.entries), ask.query, ask.hidden)
+    scan = FullScan(root, ending.until(listing.entries), ask.query, ask.hidden)
     for reason, count in scan.skipped.items():
         skipped[reason] = skipped.get(reason, 0) + count
     values = ranking.values_of(ask.query, scan.counts, scan.total)
     read_text = _text_reader(root)
     weight: ranking.Weight = lambda path: weight_of(path, ask.query)  # noqa: E731 - as short as a name
-    order = ranking.ranked(scan.words, {}, ask.query, values, read_text, weight)
+    order = ranking.rank_files(scan.words, {}, ask.query, values, read_text, weight)
     parse_symbols = _symbol_parser(root, known, cleaner)
     order = ranking.defined_first(order, ask.query, parse_symbols)
-    order = _mentioned_first(order, ask, alike, lambda path: Lines(read_text(path), values))
+    order = _mentioned_first(order, ask, alike, lambda path: WordLines(read_text(path), values))
     if len(order) < ENOUGH:
         listed = {file.path for file in order}
         listed |= scan.no_text
@@ -157,7 +163,7 @@ def _path_reasons(path: str, ask: Ask) -> tuple[str, ...]:
     return reasons or ("place",)
 
 
-def _order_by_path(listing: Listing, ask: Ask) -> list[Ranked]:
+def _order_by_path(listing: FileList, ask: Ask) -> list[Ranked]:
     return [
         Ranked(entry.path, 0.0, _path_reasons(entry.path, ask))
         for entry in sorted(listing.entries, key=lambda entry: _path_order(entry.path, ask.recent))
@@ -195,7 +201,7 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
         for index, file in enumerate(order[:detailed_count])
     ]
     plain_paths = [file.path for file in order[detailed_count:]]
-    text, shown, detailed = rendered(
+    text, shown, detailed = render_map(
         best, plain_paths, rest, ask.max_tokens, basis.skipped, partial=partial, asked=bool(ask.query)
     )
     shown_files = [
@@ -225,7 +231,9 @@ def _pinned_first(basis: Basis, ask: Ask) -> list[Ranked]:
 
 def _with_symbols(file: Ranked, basis: Basis, most: int) -> RankedFile:
     symbols = basis.symbols(file.path) if most else ()
-    worth = file.lines.worth_of(symbols) if file.lines is not None and file.lines.at else telling(symbols)
+    worth = (
+        file.lines.worth_of(symbols) if file.lines is not None and file.lines.at else default_scores(symbols)
+    )
     if file.line:
-        worth = around(file.line, symbols, worth)
-    return RankedFile(file.path, file.score, file.reasons, chosen(symbols, worth, most))
+        worth = prefer_line(file.line, symbols, worth)
+    return RankedFile(file.path, file.score, file.reasons, choose_symbols(symbols, worth, most))

@@ -75,7 +75,7 @@ class _Section(NamedTuple):
     code: set[int]
 
 
-def told(text: str) -> str:
+def strip_boilerplate(text: str) -> str:
     """Remove comments, form texts, ticked boxes, and versions and platforms from a question."""
     bare = _strip_comments(text)
     if "\n" in bare:
@@ -83,7 +83,7 @@ def told(text: str) -> str:
     return bare if bare.strip() else text
 
 
-def unframed(text: str) -> str:
+def strip_stack_frames(text: str) -> str:
     """Remove stack frames of foreign code, and frames that only name a file (see `mentioned`), from a question."""
     lines: list[str] = []
     foreign = False

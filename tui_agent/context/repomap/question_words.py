@@ -3,8 +3,8 @@
 import re
 from itertools import islice, pairwise
 
-from tui_agent.context.repomap.question_topic import told, unframed
-from tui_agent.folds.text.word_forms import pieces, raw_words, split, stem
+from tui_agent.context.repomap.question_topic import strip_boilerplate, strip_stack_frames
+from tui_agent.folds.text.word_forms import find_words, split_identifier, split_text, stem
 
 _TICKED = re.compile(r"`+([^`\n]{1,200})`+")
 _IDENTIFIER = re.compile(
@@ -59,18 +59,18 @@ class Query:
     """
 
     def __init__(self, text: str) -> None:
-        self.text = told(text[:MAX_QUERY])
-        text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", unframed(self.text)))
+        self.text = strip_boilerplate(text[:MAX_QUERY])
+        text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", strip_stack_frames(self.text)))
         names = [*_TICKED.findall(text), *_IDENTIFIER.findall(text), *_CALLED.findall(text)]
-        self.names = frozenset(word for name in names for word in raw_words(name))
+        self.names = frozenset(word for name in names for word in find_words(name))
         words = [
             piece
-            for word in raw_words(text)
-            for piece in split(word)
+            for word in find_words(text)
+            for piece in split_identifier(word)
             if not piece.isdigit() or not _NUMBER.fullmatch(word)
         ]
         ordered = dict.fromkeys(words)
-        self.strong = strong = frozenset(piece for name in names for piece in pieces(name))
+        self.strong = strong = frozenset(piece for name in names for piece in split_text(name))
         terms = sorted(ordered, key=lambda term: term not in strong)[:MAX_TERMS]
         positions = {term: place for place, term in enumerate(ordered)}
         self.weights = {

@@ -10,9 +10,9 @@ from itertools import groupby
 from math import log, sqrt
 from typing import NamedTuple
 
-from tui_agent.context.repomap.evidence import Lines, Values
+from tui_agent.context.repomap.evidence import Values, WordLines
 from tui_agent.context.repomap.history import BEST
-from tui_agent.context.repomap.named_files import Mention
+from tui_agent.context.repomap.named_files import NamedFile
 from tui_agent.context.repomap.path_kinds import is_entry, kind_of, weight_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.snapshot import Snapshot
@@ -27,7 +27,7 @@ FULL_TRUST = 0.25
 """Fraction of a question's words in a past message at which history has full weight."""
 Reader = Callable[[str], Text]
 Definer = Callable[[str], tuple[Symbol, ...]]
-Looker = Callable[[str], Lines | None]
+Looker = Callable[[str], WordLines | None]
 Weight = Callable[[str], float]
 """Returns the weight of a match in a file."""
 
@@ -40,7 +40,7 @@ class Ranked(NamedTuple):
     path: str
     score: float
     reasons: tuple[str, ...]
-    lines: Lines | None = None
+    lines: WordLines | None = None
     line: int = 0
 
 
@@ -61,7 +61,7 @@ def expression(query: Query) -> str:
 
 def weight_in(index: Snapshot, query: Query) -> Weight:
     """Return the weights of matches for this question, by kind of file and its role among the others."""
-    return lambda path: weight_of(path, query) * index.footing(path)
+    return lambda path: weight_of(path, query) * index.role_weight(path)
 
 
 def by_index(index: Snapshot, values: Values, hidden: Collection[str], weight: Weight) -> dict[str, float]:
@@ -72,7 +72,7 @@ def by_index(index: Snapshot, values: Values, hidden: Collection[str], weight: W
 
 def by_history(index: Snapshot, query: Query, present: Collection[str], weight: Weight) -> dict[str, float]:
     """Return the score of each file from commits with similar messages; it grows with the best match."""
-    commits = index.like(expression(query), BEST)
+    commits = index.similar_commits(expression(query), BEST)
     if not commits or commits[0][0] <= 0:
         return {}
     message_words = set(commits[0][1].split())
@@ -92,7 +92,7 @@ def by_history(index: Snapshot, query: Query, present: Collection[str], weight: 
     return {path: trust * value / top for path, value in scores.items()}
 
 
-def ranked(
+def rank_files(
     words: Mapping[str, float],
     past: Mapping[str, float],
     query: Query,
@@ -106,7 +106,7 @@ def ranked(
     for path, value in past.items():
         base[path] = base.get(path, 0.0) + HISTORY_SHARE * value
     order = _best_first(base)
-    lines = {path: Lines(read(path), values) for path in order[:LOOKED_INTO]}
+    lines = {path: WordLines(read(path), values) for path in order[:LOOKED_INTO]}
     windows = {path: file_lines.best_window() * weight(path) for path, file_lines in lines.items()}
     best = max(windows.values(), default=0.0) or 1.0
     for path, window in windows.items():
@@ -125,11 +125,11 @@ def ranked(
 
 
 def _phrase_scores(
-    lines: Mapping[str, Lines], query: Query, values: Values, weight: Weight
+    lines: Mapping[str, WordLines], query: Query, values: Values, weight: Weight
 ) -> dict[str, float]:
     """Return each file's score for neighbouring words on one line, relative to the best."""
     pairs = {pair: min(values[pair[0]], values[pair[1]]) for pair in query.pairs}
-    scores = {path: file_lines.beside(pairs) * weight(path) for path, file_lines in lines.items()}
+    scores = {path: file_lines.pair_score(pairs) * weight(path) for path, file_lines in lines.items()}
     best = max(scores.values(), default=0.0) or 1.0
     return {path: score / best for path, score in scores.items()}
 
@@ -152,7 +152,7 @@ def defined_first(order: Sequence[Ranked], query: Query, symbols: Definer) -> li
     return [*files, *order[len(files) :]]
 
 
-def named_first(order: Sequence[Ranked], mentions: Sequence[Mention], look: Looker) -> list[Ranked]:
+def named_first(order: Sequence[Ranked], mentions: Sequence[NamedFile], look: Looker) -> list[Ranked]:
     """Move the files named in the question before all others."""
     if not mentions:
         return list(order)
@@ -197,7 +197,7 @@ NOT_CODE = frozenset(
 )
 
 
-def unasked(
+def rank_without_question(
     ranks: Mapping[str, float], languages: Mapping[str, str], recent: Collection[str]
 ) -> list[Ranked]:
     """Rank the files without a question: important files, entry points, recently used files."""

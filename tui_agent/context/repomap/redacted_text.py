@@ -12,7 +12,7 @@ from typing import Protocol
 from tui_agent.context.repomap.views import Symbol
 from tui_agent.ports.redaction import RedactionOptions
 
-FREE = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905
+FREE_TEXT_KINDS = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905
 """Kinds whose names can be any text."""
 _VALUE = re.compile(r"[\"'`=\d](?:(?<=[\"'`])|(?<==) ?\S*\d|(?<=\d)\w*\d\w*\d)")
 """Matches a signature that contains a value; others contain names only.
@@ -23,8 +23,8 @@ It starts with the characters with which a value can begin, which makes it fast.
 
 class _RedactorLike(Protocol):
     def suspects(self, raw: bytes) -> bool: ...
-    def text(self, text: str) -> str: ...
-    def content(self, data: bytes) -> bytes: ...
+    def redact_text(self, text: str) -> str: ...
+    def redact_content(self, data: bytes) -> bytes: ...
 
 
 class Cleaner:
@@ -51,7 +51,7 @@ class Cleaner:
         """Load the redactor before many files are read."""
         assert self._redactor
 
-    def shown(self, texts: list[str], kinds: Sequence[str]) -> list[str]:
+    def redact_signatures(self, texts: list[str], kinds: Sequence[str]) -> list[str]:
         """Return the signatures of these kinds redacted one by one; the same object if nothing was redacted."""
         check_all = bool(self.options.rules) or self._contains_secret(texts)
         indexes = range(len(texts)) if check_all else self._value_indexes(texts, kinds)
@@ -60,7 +60,7 @@ class Cleaner:
         redacted = texts.copy()
         for index in indexes:
             if self._suspects(redacted[index]):
-                redacted[index] = self._redactor.text(redacted[index])
+                redacted[index] = self._redactor.redact_text(redacted[index])
         return redacted
 
     def _value_indexes(self, texts: Sequence[str], kinds: Sequence[str]) -> Sequence[int]:
@@ -69,9 +69,13 @@ class Cleaner:
             return [
                 index
                 for index, (text, kind) in enumerate(zip(texts, kinds, strict=True))
-                if kind in FREE or _VALUE.search(text)
+                if kind in FREE_TEXT_KINDS or _VALUE.search(text)
             ]
-        return [] if FREE.isdisjoint(kinds) else [index for index, kind in enumerate(kinds) if kind in FREE]
+        return (
+            []
+            if FREE_TEXT_KINDS.isdisjoint(kinds)
+            else [index for index, kind in enumerate(kinds) if kind in FREE_TEXT_KINDS]
+        )
 
     def _suspects(self, text: str) -> bool:
         return self._redactor.suspects(text.encode("utf-8", "replace"))
@@ -82,7 +86,7 @@ class Cleaner:
             [text for symbol in symbols for text in (symbol[0], *symbol[4:])]
         ):
             return symbols
-        text = self._redactor.text
+        text = self._redactor.redact_text
         return tuple(
             symbol._replace(
                 name=text(symbol.name), signature=text(symbol.signature), parent=text(symbol.parent)
@@ -94,10 +98,10 @@ class Cleaner:
         joined = "\n".join(texts) if self._values else ""
         return any(value in joined for value, _ in self._values)
 
-    def body(self, data: bytes) -> bytes:
+    def redact_body(self, data: bytes) -> bytes:
         """Remove secret values and matches of the user's rules from a file whose words are indexed."""
         if self.options.rules:
-            data = self._redactor.content(data)
+            data = self._redactor.redact_content(data)
         for _, value in self._values:
             if value in data:
                 data = data.replace(value, b" ")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import sqrt
 from operator import attrgetter
 
-from tui_agent.context.repomap.graph import unpacked
+from tui_agent.context.repomap.graph import unpack_edges
 from tui_agent.context.repomap.path_kinds import first_name, kind_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import Ranked
@@ -24,7 +24,7 @@ _SHORT = 2
 _SCORE = attrgetter("score")
 
 
-def completed(
+def add_related(
     order: Sequence[Ranked], index: Snapshot, past: Mapping[str, float], hidden: Collection[str], query: Query
 ) -> list[Ranked]:
     """Return the files with relatives of the best ones added. `past`: scores from commits with similar messages."""
@@ -60,7 +60,7 @@ def _find_relatives(seeds: Sequence[Ranked], index: Snapshot, hidden: Collection
 def _linked_files(path: str, index: Snapshot) -> list[tuple[str, float]]:
     links: list[tuple[str, float]] = []
     for packed in index.neighbours(path):
-        pairs = unpacked(packed)
+        pairs = unpack_edges(packed)
         total = sum(weight for _, weight in pairs) or 1.0
         links += [
             (index.paths[row_id], LINK_SHARE * weight / total)

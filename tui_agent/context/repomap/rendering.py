@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from tui_agent.context.repomap.views import RankedFile, Symbol
-from tui_agent.protocol.unicode_text import counted, replaced
+from tui_agent.protocol.unicode_text import format_count, replace_invisible
 
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
@@ -49,7 +49,7 @@ def detailed_files(max_tokens: int) -> int:
     return next(place for place in range(1_000) if symbols_at(place, max_tokens) == 0)
 
 
-def rendered(
+def render_map(
     files: Sequence[RankedFile],
     others: Sequence[str],
     rest: Sequence[str],
@@ -89,19 +89,19 @@ def _head(total: int, *, asked: bool) -> str:
     return f"Files of the repository ({total}), {order}; lines and symbols below a path.\n"
 
 
-def left_out(reason: str, count: int) -> str:
+def describe_skipped(reason: str, count: int) -> str:
     """Describe how many files were left out for a reason: `2 links`, `3 binary`."""
-    return counted(count, reason, "" if reason in _THINGS else reason)
+    return format_count(count, reason, "" if reason in _THINGS else reason)
 
 
 def _note(skipped: Mapping[str, int], *, partial: bool) -> str:
     parts = [
-        left_out(reason, count)
+        describe_skipped(reason, count)
         for reason, count in sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
     ]
     note = f"Left out: {', '.join(parts)}.\n" if parts else ""
     if len(note) > NOTE_ROOM:
-        note = f"Left out: {counted(sum(skipped.values()), 'file')}.\n"
+        note = f"Left out: {format_count(sum(skipped.values()), 'file')}.\n"
     return note + ("The index is still being built: this map is partial.\n" if partial else "")
 
 
@@ -185,4 +185,6 @@ def clean(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return replaced(text.encode("utf-8", "backslashreplace").decode("utf-8"), "�", "").replace("\n", "�")
+    return replace_invisible(text.encode("utf-8", "backslashreplace").decode("utf-8"), "�", "").replace(
+        "\n", "�"
+    )

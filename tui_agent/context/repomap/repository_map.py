@@ -17,19 +17,19 @@ from typing import NamedTuple
 
 from tui_agent.context.repomap import history, worker
 from tui_agent.context.repomap import indexer as indexing
-from tui_agent.context.repomap.cancellation import Ending
-from tui_agent.context.repomap.file_list import Entry, Listing
-from tui_agent.context.repomap.file_scan import Look
-from tui_agent.context.repomap.index_db import place
+from tui_agent.context.repomap.cancellation import ClosedFlag
+from tui_agent.context.repomap.file_list import Entry, FileList
+from tui_agent.context.repomap.file_scan import FileScanner
+from tui_agent.context.repomap.index_db import index_path
 from tui_agent.context.repomap.indexer import UNSETTLED
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.open_index import BROKEN, Held
+from tui_agent.context.repomap.open_index import BROKEN_INDEX_ERRORS, OpenIndex
 from tui_agent.context.repomap.query import Ask, from_index, from_scan, view
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.snapshot import Snapshot
-from tui_agent.context.repomap.symbol_search import Defined, defined
-from tui_agent.context.repomap.texts import Texts
+from tui_agent.context.repomap.symbol_search import Definition, search_symbols
+from tui_agent.context.repomap.texts import TextCache
 from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.redaction import RedactionOptions
@@ -55,7 +55,7 @@ def show_all(path: str) -> bool:
     return bool(path)
 
 
-class Showing(NamedTuple):
+class Visibility(NamedTuple):
     """The parts of a repository that may be shown.
 
     `may_show`: predicate for paths to list, read and show; `rules`: its version (a new one rebuilds the index);
@@ -67,7 +67,7 @@ class Showing(NamedTuple):
     redaction: RedactionOptions = RedactionOptions()
 
 
-ALL = Showing()
+SHOW_ALL = Visibility()
 
 
 def _is_same(first: tuple[object, object], second: tuple[object, object]) -> bool:
@@ -86,25 +86,25 @@ class RepoMap:
         root: Path,
         cache_folder: Path,
         *,
-        showing: Showing = ALL,
+        showing: Visibility = SHOW_ALL,
         patience: float = 1.0,
         lasting: bool = False,
         languages: Sequence[MapLanguage] = (),
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self._languages = Languages(languages)
-        self.index = place(cache_folder, self.root, self._languages.added_digest)
-        self._index = Held(self.index, lambda: self.key)
+        self.index = index_path(cache_folder, self.root, self._languages.added_digest)
+        self._index = OpenIndex(self.index, lambda: self.key)
         self._may_show, self._rules = showing.may_show, f"{showing.rules}{showing.redaction.table_digest}"
         self._patience, self._lasting = patience, lasting
         self._cleaner = Cleaner(showing.redaction)
         self._lock = threading.RLock()
-        self._ending = Ending()
-        self._texts = Texts(os.fspath(self.root))
-        self._complete: tuple[Listing, Snapshot] | None = None
+        self._ending = ClosedFlag()
+        self._texts = TextCache(os.fspath(self.root))
+        self._complete: tuple[FileList, Snapshot] | None = None
         self._answers: dict[Key, MapView] = {}
-        self._answers_state: tuple[Listing, Snapshot | None] | None = None
-        self._look = Look(self.root, self._may_list)
+        self._answers_state: tuple[FileList, Snapshot | None] | None = None
+        self._look = FileScanner(self.root, self._may_list)
         self._cleared: set[str] = set()
         self._hidden: set[str] = set()
         self._last_mend = float("-inf")
@@ -157,7 +157,7 @@ class RepoMap:
         """Return the path as the file list has it: `./a.py` and the absolute path become `a.py`."""
         return os.path.relpath(path, self.root) if path.startswith("/") else os.path.normpath(path)
 
-    def _answer(self, listing: Listing, key: Key, *, partial: bool) -> MapView:
+    def _answer(self, listing: FileList, key: Key, *, partial: bool) -> MapView:
         """Answer from the index if it covers enough files, else by reading the files."""
         ask = Ask(Query(key[0]), *key[1:])
         index = self._index.snapshot
@@ -166,7 +166,7 @@ class RepoMap:
                 basis = from_index(index, listing, self._texts, ask)
                 clean = basis._replace(symbols=lambda path: self._cleaner.symbols(basis.symbols(path)))
                 return view(clean, ask, partial=partial)
-            except BROKEN:
+            except BROKEN_INDEX_ERRORS:
                 self._index.discard()
                 partial = True
         return view(
@@ -198,18 +198,18 @@ class RepoMap:
                 self._index.fail(error)
                 return 0, self._is_building()
 
-    def defined(self, name: str, most: int) -> list[Defined]:
+    def defined(self, name: str, most: int) -> list[Definition]:
         """Return indexed names that contain `name`, the likeliest first; empty if there is no index."""
         with self._lock:
             kept = self._index.open()
             try:
-                return [] if kept is None else defined(kept, name, most)
-            except BROKEN:
+                return [] if kept is None else search_symbols(kept, name, most)
+            except BROKEN_INDEX_ERRORS:
                 return []
 
     def close(self) -> None:
         """Close the index and end the worker, unless it is to last. A running call ends soon without an answer."""
-        self._ending.end()
+        self._ending.close()
         with self._lock:
             self._index.drop()
             self._look.close()
@@ -235,7 +235,7 @@ class RepoMap:
         self._hidden.add(mark)
         return False
 
-    def _list_files(self, *, anew: bool) -> Listing:
+    def _list_files(self, *, anew: bool) -> FileList:
         self._index.reload()
         self._index.share(self._hidden)
         try:
@@ -245,7 +245,7 @@ class RepoMap:
         self._index.share(self._hidden)
         return listing
 
-    def _update_index(self, listing: Listing, *, refresh: bool) -> bool:
+    def _update_index(self, listing: FileList, *, refresh: bool) -> bool:
         """Update the index as far as time permits; return True if it is complete."""
         if self._index.open() is None:
             return False
@@ -292,7 +292,7 @@ class RepoMap:
         if is_outdated and self._index.known:
             self._start_worker([], [])
 
-    def _changes(self, listing: Listing) -> tuple[list[Entry], list[str]]:
+    def _changes(self, listing: FileList) -> tuple[list[Entry], list[str]]:
         if self._complete is not None and _is_same(self._complete, (listing, self._index.snapshot)):
             return [], []
         known, present = self._index.known, {entry.path for entry in listing.entries}
@@ -323,8 +323,8 @@ class RepoMap:
             return False
         try:
             indexing.update(kept, os.fspath(self.root), changed, gone, self._languages, self._cleaner)
-            self._index.learn(kept, [entry.path for entry in changed], gone)
-        except BROKEN:
+            self._index.add_written(kept, [entry.path for entry in changed], gone)
+        except BROKEN_INDEX_ERRORS:
             self._index.discard()
             return False
         return True

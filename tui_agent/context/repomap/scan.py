@@ -11,21 +11,21 @@ from tui_agent.context.repomap.file_text import read
 from tui_agent.context.repomap.path_kinds import weight_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import values_of
-from tui_agent.folds.text.word_forms import pieces
+from tui_agent.folds.text.word_forms import split_text
 
 BYTES_A_WORD = 7
 K1, B = 1.2, 0.75
 PATH_TIMES = 4
 
 
-def times_in(small: bytes, sought: bytes) -> int:
+def count_word(small: bytes, sought: bytes) -> int:
     """Count the occurrences of a word; sha1 does not count in sha128."""
     if sought[-1:].isdigit():
         return sum(1 for _ in re.finditer(re.escape(sought) + rb"(?![0-9])", small))
     return small.count(sought)
 
 
-class Scan:
+class FullScan:
     """The result of reading all files.
 
     `words`: score by path; `skipped`: counts of files that are not text, by reason; `no_text`: their paths.
@@ -55,10 +55,10 @@ class Scan:
 
     def _count_words(self, path: str, data: bytes) -> list[int]:
         lowered = data.lower()
-        path_words = set(pieces(path.encode("utf-8", "replace").decode()))
+        path_words = set(split_text(path.encode("utf-8", "replace").decode()))
         counts = []
         for term, sought in zip(self._terms, self._sought, strict=True):
-            count = times_in(lowered, sought) + (PATH_TIMES if term in path_words else 0)
+            count = count_word(lowered, sought) + (PATH_TIMES if term in path_words else 0)
             if count:
                 self.counts[term] = self.counts.get(term, 0) + 1
             counts.append(count)

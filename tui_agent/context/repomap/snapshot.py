@@ -9,7 +9,7 @@ from functools import cached_property
 from math import log
 
 from tui_agent.context.repomap.file_list import Entry
-from tui_agent.context.repomap.index_db import Kept, Known
+from tui_agent.context.repomap.index_db import IndexFile, KnownFile
 from tui_agent.context.repomap.path_kinds import by_first_name, first_name, is_entry, kind_of
 from tui_agent.context.repomap.views import Symbol
 
@@ -17,7 +17,7 @@ PATH, NAMES, BODY = 4.0, 3.0, 1.0
 """Weights of a word in a file's path, in its defined names, and in its text."""
 NO_PROGRAM = frozenset({"", "cmake", "docker", "make"})
 """Languages that are not programs: unknown ones, and recipes."""
-OF_NO_PROGRAM, ALONE = 0.6, 0.9
+NON_PROGRAM_WEIGHT, UNREFERENCED_WEIGHT = 0.6, 0.9
 """Weights of a match in a file without a program, and in one that no other file uses."""
 MOST_SHARE = 2.2
 """Maximum BM25 of one word in one file before its rarity is applied."""
@@ -28,17 +28,19 @@ Scores = tuple["array[int]", "array[float]"]
 class Snapshot:
     """The files of an index by path, with lookups. Raises the errors of reading the index."""
 
-    def __init__(self, kept: Kept, known: dict[str, Known], before: "Snapshot | None" = None) -> None:
+    def __init__(
+        self, kept: IndexFile, known: dict[str, KnownFile], before: "Snapshot | None" = None
+    ) -> None:
         """`before`: an earlier state whose cached symbols of unchanged files are reused."""
         self._kept = kept
         self.known = known
         self._scores: dict[str, Scores] = {}
         self._matches = 0
         self._listed: tuple[Sequence[Entry], list[str]] | None = None
-        self._symbols: dict[str, tuple[Known, tuple[Symbol, ...]]] = before._symbols if before else {}
+        self._symbols: dict[str, tuple[KnownFile, tuple[Symbol, ...]]] = before._symbols if before else {}
 
     @cached_property
-    def text(self) -> dict[str, Known]:
+    def text(self) -> dict[str, KnownFile]:
         """The files that have words."""
         return {path: known for path, known in self.known.items() if not known.reason}
 
@@ -56,14 +58,14 @@ class Snapshot:
         """The paths of files with words, by row id."""
         return {known.id: path for path, known in self.text.items()}
 
-    def footing(self, path: str) -> float:
+    def role_weight(self, path: str) -> float:
         """Return the weight of a file for its role among the others; tests and similar kinds get 1.0 (see `weight_of`)."""
         known = self.text.get(path)
         if known is None or kind_of(path):
             return 1.0
         if known.language in NO_PROGRAM:
-            return OF_NO_PROGRAM
-        return ALONE if 0 < known.rank <= self._lowest_rank and not is_entry(path) else 1.0
+            return NON_PROGRAM_WEIGHT
+        return UNREFERENCED_WEIGHT if 0 < known.rank <= self._lowest_rank and not is_entry(path) else 1.0
 
     @cached_property
     def _lowest_rank(self) -> float:
@@ -71,7 +73,7 @@ class Snapshot:
         ranks = {known.rank for known in self.text.values() if known.rank > 0}
         return min(ranks) if len(ranks) > 1 else 0.0
 
-    def listed(self, entries: Sequence[Entry]) -> Sequence[str]:
+    def visible_paths(self, entries: Sequence[Entry]) -> Sequence[str]:
         """Return the paths of those files that can be shown, in their order: all except those without words."""
         if self._listed is None or self._listed[0] is not entries:
             text, known = self.text, self.known
@@ -83,7 +85,7 @@ class Snapshot:
         """Return the files whose names begin with the same word, including this one."""
         return self._names.get(first_name(path), ())
 
-    def alike(self, first: str) -> Sequence[str]:
+    def files_with_first_name(self, first: str) -> Sequence[str]:
         """Return all files, also those without words, whose names begin with this word."""
         return [*self._names.get(first, ()), *self._wordless.get(first, ())]
 
@@ -129,9 +131,9 @@ class Snapshot:
             paths[row_id]: score for row_id, score in total.items() if score >= min_score and row_id in paths
         }
 
-    def like(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
+    def similar_commits(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
         """Return BM25 score, words and files of commits with matching messages, best first."""
-        return self._kept.commits.like(expression, most)
+        return self._kept.commits.search(expression, most)
 
     def _word_shares(self, term: str) -> Scores:
         """Return the files that contain a word, with its BM25 score divided by its rarity."""

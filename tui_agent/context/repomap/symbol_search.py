@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tui_agent.config.path_kind import is_test
-from tui_agent.context.repomap.index_db import Kept
+from tui_agent.context.repomap.index_db import IndexFile
 from tui_agent.context.repomap.views import Symbol
-from tui_agent.folds.text.word_forms import STOP, split, stem
+from tui_agent.folds.text.word_forms import STOP_WORDS, split_identifier, stem
 
-MOST_FILES: Final = 400
+MAX_FILES: Final = 400
 _PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SHORT: Final = 3
 """Maximum letters of a word that the index keeps as typed."""
 _NO_NAME: Final = frozenset({"heading", "id", "key", "rule"})
 
 
-class Defined(NamedTuple):
+class Definition(NamedTuple):
     """A name and its definition. Lines count from 1."""
 
     name: str
@@ -28,16 +28,16 @@ class Defined(NamedTuple):
     line: int
 
 
-def defined(kept: Kept, query: str, most: int) -> list[Defined]:
+def search_symbols(kept: IndexFile, query: str, most: int) -> list[Definition]:
     """Return names that contain the typed text: first those that begin with it, sources before tests, shorter first."""
     typed = query.casefold()
-    definitions: dict[str, Defined] = {}
+    definitions: dict[str, Definition] = {}
     for path, symbols in _candidate_files(kept, query):
         for symbol in symbols:
             if typed in symbol.name.casefold() and symbol.kind not in _NO_NAME and symbol.name.isidentifier():
                 known = definitions.get(symbol.name)
                 if known is None or (is_test(known.path) and not is_test(path)):
-                    definitions[symbol.name] = Defined(symbol.name, path, symbol.line)
+                    definitions[symbol.name] = Definition(symbol.name, path, symbol.line)
     order = sorted(
         definitions.values(),
         key=lambda symbol: (
@@ -50,12 +50,12 @@ def defined(kept: Kept, query: str, most: int) -> list[Defined]:
     return order[:most]
 
 
-def _candidate_files(kept: Kept, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
+def _candidate_files(kept: IndexFile, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
     """Yield files with their symbols: first for the whole name, then for its possible continuations."""
     paths: set[str] = set()
-    whole = " AND ".join(f'"{piece}"' for piece in split(query))
+    whole = " AND ".join(f'"{piece}"' for piece in split_identifier(query))
     for expression in dict.fromkeys((whole, _index_query(query)) if whole else (_index_query(query),)):
-        for path, symbols in kept.naming(expression, MOST_FILES):
+        for path, symbols in kept.files_naming(expression, MAX_FILES):
             if path not in paths:
                 paths.add(path)
                 yield path, symbols
@@ -64,8 +64,8 @@ def _candidate_files(kept: Kept, query: str) -> Iterator[tuple[str, tuple[Symbol
 def _index_query(query: str) -> str:
     """Return the index query: the name's words, the last one as a prefix; empty if it has no useful word."""
     *whole, last = _PIECE.findall(query) or [""]
-    terms = [f'"{piece}"' for word in whole for piece in split(word)]
-    if len(last) > 1 and last.lower() not in STOP:
+    terms = [f'"{piece}"' for word in whole for piece in split_identifier(word)]
+    if len(last) > 1 and last.lower() not in STOP_WORDS:
         form = stem(last.lower())
         terms.append(f'"{form if len(form) <= _SHORT else form[:-1]}" *')
     return " AND ".join(terms)

@@ -159,7 +159,7 @@ def _redact_symbols(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ..
     """Redact the symbols and then cut them, because half a secret is not recognised."""
     count = len(symbols)
     texts = [symbol.signature for symbol in symbols] + [symbol.name for symbol in symbols]
-    redacted = cleaner.shown(texts, [symbol.kind for symbol in symbols] * 2)
+    redacted = cleaner.redact_signatures(texts, [symbol.kind for symbol in symbols] * 2)
     signatures, names = redacted[:count], redacted[count:]
     if (
         redacted is texts

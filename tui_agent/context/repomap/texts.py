@@ -1,6 +1,6 @@
 """Cache of recently read texts, and positions of words in them.
 
-Invariant: a text is cached by its key and read again if the key changes; the cache holds at most `MOST_BYTES`. Not
+Invariant: a text is cached by its key and read again if the key changes; the cache holds at most `MAX_CACHE_BYTES`. Not
 thread-safe.
 """
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tui_agent.context.repomap.file_text import read
 
-MOST_BYTES = 8_000_000
+MAX_CACHE_BYTES = 8_000_000
 TICK_NS = 2_000_000_000
 """The coarsest time resolution of a file system, in nanoseconds."""
 MAX_HITS = 400
@@ -41,7 +41,7 @@ class _CachedText(NamedTuple):
     text: Text
 
 
-class Texts:
+class TextCache:
     """Cached texts of the files below `root`."""
 
     def __init__(self, root: str) -> None:
@@ -49,7 +49,7 @@ class Texts:
         self._kept: dict[str, _CachedText] = {}
         self._bytes = 0
 
-    def of(self, path: str) -> Text:
+    def get(self, path: str) -> Text:
         """Return a file's text; empty if it is no longer text."""
         key = self._key(path)
         known = self._kept.pop(path, None)
@@ -76,7 +76,7 @@ class Texts:
     def _store(self, path: str, entry: _CachedText) -> None:
         self._kept[path] = entry
         self._bytes += len(entry.text.data)
-        while self._bytes > MOST_BYTES:
+        while self._bytes > MAX_CACHE_BYTES:
             self._bytes -= len(self._kept.pop(next(iter(self._kept))).text.data)
 
 

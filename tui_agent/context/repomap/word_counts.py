@@ -12,7 +12,7 @@ from itertools import chain, islice, repeat
 from operator import itemgetter
 from typing import TypeAlias
 
-from tui_agent.folds.text.word_forms import MAX_WORD, raw_words, split
+from tui_agent.folds.text.word_forms import MAX_WORD_CHARS, find_words, split_identifier
 
 MAX_TIMES = 200
 """Maximum count of one word of a file: BM25 hardly distinguishes higher ones."""
@@ -33,7 +33,7 @@ def name_hash(name: str) -> int:
 Known: TypeAlias = tuple[int, tuple[str, ...]]
 
 
-class Words(dict[str, Known]):
+class WordCache(dict[str, Known]):
     """Cache of each word's hash (0 if it probably names nothing) and parts; cleared when it holds `LIMIT` words."""
 
     LIMIT = 200_000
@@ -41,21 +41,21 @@ class Words(dict[str, Known]):
     def __missing__(self, word: str) -> Known:
         if len(self) >= self.LIMIT:
             self.clear()
-        entry = self[word] = (name_hash(word) if _is_likely_name(word) else 0, split(word))
+        entry = self[word] = (name_hash(word) if _is_likely_name(word) else 0, split_identifier(word))
         return entry
 
 
 def _is_likely_name(word: str) -> bool:
     if word.isalpha() and word.islower():
-        return 6 <= len(word) <= MAX_WORD
-    return len(word) <= MAX_WORD and _TELLING.match(word) is not None
+        return 6 <= len(word) <= MAX_WORD_CHARS
+    return len(word) <= MAX_WORD_CHARS and _TELLING.match(word) is not None
 
 
-_words = Words()
+_words = WordCache()
 _hash_of = itemgetter(0)
 
 
-def times_of(data: bytes) -> "Counter[str]":
+def count_words(data: bytes) -> "Counter[str]":
     """Count each identifier and word of a text in UTF-8 with possible invalid bytes."""
     plain = data.translate(_BLANKED)
     if not data.isascii():
@@ -74,7 +74,7 @@ def _decode_words(runs: Mapping[bytes, int]) -> Iterator[tuple[str, int]]:
         if run.isascii():
             yield run.decode(), times
         else:
-            for word in raw_words(run.decode("utf-8", "replace")):
+            for word in find_words(run.decode("utf-8", "replace")):
                 yield word, times
 
 
@@ -87,7 +87,7 @@ def _strip_underscores(words: Iterable[tuple[str, int]]) -> "Counter[str]":
     return counts
 
 
-def told(words: Mapping[str, int]) -> tuple[list[int], str]:
+def hashes_and_parts(words: Mapping[str, int]) -> tuple[list[int], str]:
     """Return the sorted hashes of the first names a file uses, and its words' parts, sorted and repeated by count."""
     known = list(map(_words.__getitem__, words))
     names = set(islice(filter(None, map(_hash_of, known)), MAX_REFS))
@@ -96,7 +96,7 @@ def told(words: Mapping[str, int]) -> tuple[list[int], str]:
 
 def pieces_of_names(names: Iterable[str]) -> str:
     """Return the parts of the names' words, sorted."""
-    words = times_of("\n".join(names).encode("utf-8", "replace"))
+    words = count_words("\n".join(names).encode("utf-8", "replace"))
     return _repeat_parts(map(_words.__getitem__, words), words.values())
 
 
@@ -125,4 +125,4 @@ def _folder_parts(path: str) -> tuple[str, ...]:
 
 
 def _parts_in_order(text: str) -> tuple[str, ...]:
-    return tuple([piece for word in raw_words(text) for piece in _words[word][1]])
+    return tuple([piece for word in find_words(text) for piece in _words[word][1]])

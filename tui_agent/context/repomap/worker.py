@@ -38,31 +38,31 @@ Elapsed time is not used: at low priority one second of work can take ten.
 SPLIT_BYTES = 3_000_000
 """Minimum bytes for starting a second process."""
 CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
-SHARE = 8
+WORKER_SHARE = 8
 """A chunk is at most one of this many parts of the remaining bytes."""
 PATIENCE_S = 60.0
 END_S = 2.0
 _NUMBER = Struct("<I")
 
 
-class Note:
+class CurrentFileNote:
     """The name of the file being read, stored for the next process in case this one dies of it."""
 
     def __init__(self, index: Path, number: int) -> None:
         self._path = Path(f"{index}.now{number}")
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
-    def say(self, path: str) -> None:
+    def write(self, path: str) -> None:
         """Write the file's name."""
         os.pwrite(self._fd, os.fsencode(path) + b"\0", 0)
 
-    def done(self) -> None:
+    def remove(self) -> None:
         """Remove the note."""
         os.close(self._fd)
         self._path.unlink(missing_ok=True)
 
 
-def ended_by(index: Path) -> frozenset[str]:
+def crashed_files(index: Path) -> frozenset[str]:
     """Return the files at which an earlier process died."""
     paths = set()
     for path in index.parent.glob(f"{index.name}.now*"):
@@ -187,19 +187,21 @@ def _build(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
     work = _Work(index, job["key"], job["root"], chunks, queue, known, cleaner, job["lasting"])
     helper = None
     if sum(entry.size for entry in entries) > SPLIT_BYTES and (os.cpu_count() or 1) > 1:
-        kept.opened(index, work.key).close()  # created here once; each process must open its own connection
+        kept.open_index(
+            index, work.key
+        ).close()  # created here once; each process must open its own connection
         _prepare(work, entries)
         helper = _Helper(work)
-    with closing(kept.opened(index, work.key)) as index_file:
+    with closing(kept.open_index(index, work.key)) as index_file:
         _read_all(index_file, work, 0)
         os.close(queue)
         if helper is not None:
             helper.join(PATIENCE_S)
         if job["gone"]:
-            with index_file.writing():
+            with index_file.transaction():
                 index_file.forget(job["gone"])
         if _is_wanted(work):
-            graph.write(index_file)
+            graph.write_graph(index_file)
 
 
 def _prepare(work: _Work, entries: list[Entry]) -> None:
@@ -218,7 +220,10 @@ class _Helper:
         if not self._pid:
             try:
                 os.setsid()  # the scheduler shares processors among sessions: two sessions get two shares
-                with _discard_if_broken(work.file), closing(kept.opened(work.file, work.key)) as index_file:
+                with (
+                    _discard_if_broken(work.file),
+                    closing(kept.open_index(work.file, work.key)) as index_file,
+                ):
                     _read_all(index_file, work, 1)
             finally:
                 os._exit(0)
@@ -244,7 +249,7 @@ def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
     for entry in entries:
         if size >= limit or len(chunks[-1]) >= indexing.BATCH:
             chunks.append([])
-            size, limit = 0, min(largest, max(smallest, remaining // SHARE))
+            size, limit = 0, min(largest, max(smallest, remaining // WORKER_SHARE))
         chunks[-1].append(entry)
         size += entry.size
         remaining -= entry.size
@@ -264,10 +269,10 @@ def _make_queue(count: int) -> int:
     return reads
 
 
-def _read_all(index_file: kept.Kept, work: _Work, process: int) -> None:
+def _read_all(index_file: kept.IndexFile, work: _Work, process: int) -> None:
     """Process pieces of work until none is left."""
-    killers = ended_by(work.file)
-    note = Note(work.file, process)
+    killers = crashed_files(work.file)
+    note = CurrentFileNote(work.file, process)
     while _is_wanted(work) and (data := os.read(work.queue, _NUMBER.size)):
         (number,) = _NUMBER.unpack(data)
         if number == len(work.chunks):
@@ -275,16 +280,16 @@ def _read_all(index_file: kept.Kept, work: _Work, process: int) -> None:
             continue
         items = []
         for entry in work.chunks[number]:
-            note.say(entry.path)
+            note.write(entry.path)
             signal.setitimer(signal.ITIMER_PROF, FILE_S)
             parse = entry.path not in killers
             items.append(indexing.find(work.root, entry, work.known, parse=parse, cleaner=work.cleaner))
         signal.setitimer(signal.ITIMER_PROF, 0)
-        note.say("")
-        with index_file.writing():
-            index_file.put(items)
+        note.write("")
+        with index_file.transaction():
+            index_file.add_files(items)
             index_file.set_meta("graph", "")
-    note.done()
+    note.remove()
 
 
 def _is_wanted(work: _Work) -> bool:

@@ -8,13 +8,13 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tui_agent.errors import BlobMissing
-from tui_agent.folds.session.uncheckpointed_changes import ToldChange
+from tui_agent.errors import BlobNotFound
+from tui_agent.folds.session.uncheckpointed_changes import UncheckpointedChange
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.line_diff import count_changes
-from tui_agent.ports.checkpoint import Changes, Checkpoints, FileStand
+from tui_agent.ports.checkpoint import Checkpoints, FileDifference, WorkspaceChanges
 from tui_agent.ports.log import Blobs
-from tui_agent.protocol.events.files import PATHS_NAMED, Author, FileChanged
+from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, FileChanged
 from tui_agent.protocol.ids import CallId
 
 GRACE_S = 1.0
@@ -22,88 +22,91 @@ GRACE_S = 1.0
 
 
 @dataclass
-class Missed:
-    """Changes of calls that are in no checkpoint: at `paths`, or anywhere (`anything`).
+class Uncheckpointed:
+    """Changes of calls that are in no checkpoint: at `paths`, or anywhere (`any_path`).
 
     Changes after the time `until` may be anybody's.
     """
 
-    anything: bool = False
+    any_path: bool = False
     paths: set[str] = field(default_factory=set)
     until: float | None = None
 
     def add(self, author: Author, paths: Iterable[str] | None) -> None:
         """Add the changes of a call; a command may have changed anything."""
         if paths is None or author == "command":
-            self.anything = True
+            self.any_path = True
         else:
             self.paths |= set(paths)
 
 
-def left_by_a_run(state: SessionStateView) -> Missed:
+def uncheckpointed_by_earlier_runs(state: SessionStateView) -> Uncheckpointed:
     """Return the changes of earlier runs that are in no checkpoint."""
-    recorded = {path: change for path, change in state.unkept.items() if change.session}
-    if state.lost_at is not None:
-        return Missed(anything=True, paths=set(recorded), until=state.lost_at + GRACE_S)
-    if len(recorded) >= PATHS_NAMED:  # a call records no more paths than that, however many it changed
-        until = max(change.at for change in recorded.values()) + GRACE_S
-        return Missed(anything=True, paths=set(recorded), until=until)
-    return Missed(paths=set(recorded))
+    recorded = {path: change for path, change in state.uncheckpointed.items() if change.by_session}
+    if state.crash_time is not None:
+        return Uncheckpointed(any_path=True, paths=set(recorded), until=state.crash_time + GRACE_S)
+    if len(recorded) >= MAX_PATHS_IN_EVENT:  # a call records no more paths than that, however many it changed
+        until = max(change.time for change in recorded.values()) + GRACE_S
+        return Uncheckpointed(any_path=True, paths=set(recorded), until=until)
+    return Uncheckpointed(paths=set(recorded))
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
+class Attributed:
     """Changes of the session with their author; those in `changes.doubtful` may be the user's too."""
 
-    changes: Changes
+    changes: WorkspaceChanges
     author: Author
     call_id: CallId | None
 
 
-async def sort_out(
-    store: Checkpoints, changes: Changes, missed: Missed, told: Mapping[str, ToldChange]
-) -> Sorted:
+async def attribute_changes(
+    store: Checkpoints,
+    changes: WorkspaceChanges,
+    missed: Uncheckpointed,
+    told: Mapping[str, UncheckpointedChange],
+) -> Attributed:
     """Find the author of these changes. `told` are the recorded changes. Raises `CheckpointError`."""
     files = {file.path: file for file in changes.files}
     by_session = {
-        path: record for path in changes.paths if (record := told.get(path)) is not None and record.session
+        path: record for path in changes.paths if (record := told.get(path)) is not None and record.by_session
     }
     as_recorded = {
         path: record
         for path, record in by_session.items()
-        if record.change.author != "human" and path in files and holds(record.change, files[path])
+        if record.change.author != "human" and path in files and matches_recorded(record.change, files[path])
     }
     others = [path for path in changes.paths if path not in as_recorded]
     doubtful: frozenset[str] = frozenset()
-    if others and not missed.anything:
+    if others and not missed.any_path:
         doubtful = frozenset(others).intersection(by_session)
     elif others and missed.until is not None:
-        doubtful = await store.late(others, missed.until)
+        doubtful = await store.changed_after(others, missed.until)
     calls = {record.change.call_id for record in as_recorded.values()}
     by_agent = missed.paths.issuperset(others) and all(
         record.change.author == "agent" for record in as_recorded.values()
     )
-    return Sorted(
-        replace(changes, doubtful=tuple(sorted(doubtful))),
-        "agent" if by_agent and not missed.anything else "command",
+    return Attributed(
+        replace(changes, contested_paths=tuple(sorted(doubtful))),
+        "agent" if by_agent and not missed.any_path else "command",
         calls.pop() if len(calls) == 1 and not others else None,
     )
 
 
-def holds(recorded: FileChanged, file: FileStand) -> bool:
+def matches_recorded(recorded: FileChanged, file: FileDifference) -> bool:
     """Return True if a file is as recorded; of a large file only the size is compared."""
     if recorded.mode is not None and file.mode is not None and recorded.mode != file.mode:
         return False
     if recorded.after_size != file.after_size or (recorded.after_size and file.mode is None):
         return False
     if file.after is None:
-        return file.mode is None or recorded.holds is None
-    return recorded.holds == hashlib.sha256(file.after).hexdigest()
+        return file.mode is None or recorded.disk_sha256_after is None
+    return recorded.disk_sha256_after == hashlib.sha256(file.after).hexdigest()
 
 
-def file_changed(
+def file_changed_event(
     blobs: Blobs,
-    file: FileStand,
+    file: FileDifference,
     author: Author,
     call_id: CallId | None,
     told: FileChanged | None = None,
@@ -114,15 +117,15 @@ def file_changed(
     event then describes only what changed after it.
     """
     before, after = _content_before(blobs, file, told), file.after
-    added, removed = line_counts(before, after)
+    added, removed = count_line_changes(before, after)
     old = None if before is None else blobs.put_file(before)
     new = None if after is None else blobs.put_file(after)
     event = FileChanged(
         path=file.path,
         before=old and old.blob,
         after=new and new.blob,
-        before_sha256=old and old.other_sha256,
-        after_sha256=new and new.other_sha256,
+        before_sha256=old and old.original_sha256,
+        after_sha256=new and new.original_sha256,
         before_size=file.before_size,
         after_size=file.after_size,
         mode=file.mode,
@@ -137,16 +140,16 @@ def file_changed(
     return event.model_copy(update=start)
 
 
-def _content_before(blobs: Blobs, file: FileStand, recorded: FileChanged | None) -> bytes | None:
+def _content_before(blobs: Blobs, file: FileDifference, recorded: FileChanged | None) -> bytes | None:
     if recorded is None:
         return file.before
     try:
         return None if recorded.after is None else blobs.read(recorded.after)
-    except BlobMissing:
+    except BlobNotFound:
         return file.before  # only the counts of lines come from it
 
 
-def line_counts(before: bytes | None, after: bytes | None) -> tuple[int, int]:
+def count_line_changes(before: bytes | None, after: bytes | None) -> tuple[int, int]:
     """Return the numbers of added and removed lines; 0 and 0 if either side is binary."""
     old, new = before or b"", after or b""
     if b"\0" in old[:8192] or b"\0" in new[:8192]:

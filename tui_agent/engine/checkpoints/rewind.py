@@ -6,23 +6,23 @@ move can be undone. The intent is stored before a file is touched.
 
 from dataclasses import dataclass
 
-from tui_agent.engine.checkpoints.attribution import file_changed
-from tui_agent.engine.checkpoints.recorder import Checkpointing
+from tui_agent.engine.checkpoints.attribution import file_changed_event
+from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.cleanup import close_calls, close_requests
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.open_calls import INSTEAD
+from tui_agent.engine.open_calls import TURN_ENDED_FIRST
 from tui_agent.errors import UsageError
-from tui_agent.folds.session.branches import Reason, on_branch, stretches
+from tui_agent.folds.session.branches import Reason, is_on_branch, stretches
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.ports.checkpoint import Checkpoints, Restored, RestorePlan
+from tui_agent.ports.checkpoint import Checkpoints, RestorePlan, RestoreResult
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import (
-    PATHS_NAMED,
+    MAX_PATHS_IN_EVENT,
     CheckpointPlanned,
     CheckpointRestored,
     CheckpointRestoring,
     CheckpointTaken,
-    PlannedAct,
+    PlannedFileChange,
 )
 from tui_agent.protocol.events.session import (
     ErrorRaised,
@@ -34,19 +34,23 @@ from tui_agent.protocol.events.session import (
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.settings import SessionSettings
 
-BLOCKED_NAMED = 8
+MAX_BLOCKED_NAMED = 8
 """Maximum number of files to report that cannot be restored."""
-MAKE_ROOM = "Move away what is in its place, then repeat the command. Everything else is restored."
-NOT_TAKEN = "There is no checkpoint of the files yet."
+MAKE_ROOM_HINT = "Move away what is in its place, then repeat the command. Everything else is restored."
+NO_CHECKPOINT = "There is no checkpoint of the files yet."
 
 
-def told(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
+def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
     """Return the event of a plan."""
     acts = tuple(
-        PlannedAct(path=act.path, act=act.kind, added=act.added, removed=act.removed, conflict=act.conflict)
-        for act in plan.acts[:PATHS_NAMED]
+        PlannedFileChange(
+            path=act.path, operation=act.kind, added=act.added, removed=act.removed, conflict=act.conflict
+        )
+        for act in plan.actions[:MAX_PATHS_IN_EVENT]
     )
-    return CheckpointPlanned(to_seq=to_seq, acts=acts, more=max(0, len(plan.acts) - PATHS_NAMED))
+    return CheckpointPlanned(
+        to_seq=to_seq, changes=acts, unlisted_count=max(0, len(plan.actions) - MAX_PATHS_IN_EVENT)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Target:
 class Rewind:
     """Carries out `Revert`, `Undo` and `Redo`, while no turn runs."""
 
-    def __init__(self, parts: EngineParts, checkpointing: Checkpointing) -> None:
+    def __init__(self, parts: EngineParts, checkpointing: CheckpointRecorder) -> None:
         self._recorder = parts.recorder
         self._blobs = parts.blobs
         self._checkpointing = checkpointing
@@ -73,11 +77,11 @@ class Rewind:
         """Move to the target. Raises `UsageError` and `CheckpointError`; nothing has moved then."""
         target, previous_commit = self._target(command), self._recorder.state.commit
         if target.conversation:
-            await self._recorder.prepare(target.to_seq)
-        close_calls(self._recorder, why=INSTEAD)
+            await self._recorder.fold_branch_at(target.to_seq)
+        close_calls(self._recorder, why=TURN_ENDED_FIRST)
         restored = None
         if target.files and self._checkpointing.store is not None and target.checkpoint:
-            await self._checkpointing.settle()
+            await self._checkpointing.checkpoint_workspace()
             restored = await self._restore(self._checkpointing.store, target)
         if target.conversation:
             self._move(target, restored is not None)
@@ -88,13 +92,13 @@ class Rewind:
 
     async def plan(self, command: PlanRevert) -> None:
         """Record what restoring the files would do."""
-        store, source = self._checkpointing.store, self._recorder.checkpoint_at(command.to_seq)
+        store, source = self._checkpointing.store, self._recorder.commit_at(command.to_seq)
         if store is None or not source:
-            why = self._checkpointing.unavailable or NOT_TAKEN
+            why = self._checkpointing.unavailable_reason or NO_CHECKPOINT
             self._recorder.append(CheckpointPlanned(to_seq=command.to_seq, unavailable=why))
             return
         await self._checkpointing.begin()
-        self._recorder.append(told(command.to_seq, await store.plan(source)))
+        self._recorder.append(plan_event(command.to_seq, await store.plan_restore(source)))
 
     def _target(self, command: Revert | Undo | Redo) -> Target:
         known = self._recorder.branches
@@ -109,7 +113,7 @@ class Rewind:
             case Redo():
                 if known.redo_to is None:
                     raise UsageError("Nothing to redo.", hint="/undo reverts the newest turn.")
-                if not self._recorder.holds(known.redo_to):
+                if not self._recorder.has_event(known.redo_to):
                     raise UsageError(
                         "Nothing to redo in this session.",
                         hint="What you undid before the fork is in the parent session.",
@@ -118,32 +122,32 @@ class Rewind:
         last = self._recorder.state.seq
         if not 0 <= to_seq <= last:
             raise UsageError(f"There is no event {to_seq}.", hint=f"The newest event is {last}.")
-        if isinstance(command, Revert) and not self._recorder.holds(to_seq):
+        if isinstance(command, Revert) and not self._recorder.has_event(to_seq):
             raise UsageError(
                 f"There is no event {to_seq} in this session.",
                 hint="A fork lacks some events of its parent; `sessions tree` shows where it began.",
             )
         if not conversation and not files:
             raise UsageError("Nothing to revert: choose the conversation, the files, or both.")
-        checkpoint = self._recorder.checkpoint_at(to_seq)
+        checkpoint = self._recorder.commit_at(to_seq)
         return Target(to_seq, reason, conversation, files, checkpoint, command.overwrite)
 
     def _reason(self, to_seq: int) -> Reason:
         """Return "revert" for an event on the current branch, and "branch" for one on another branch."""
         current = stretches(self._recorder.branches.moves, self._recorder.state.seq)
-        return "revert" if on_branch(to_seq, current) else "branch"
+        return "revert" if is_on_branch(to_seq, current) else "branch"
 
-    async def _restore(self, store: Checkpoints, target: Target) -> Restored | None:
-        plan = await store.plan(target.checkpoint, target.overwrite)
-        if not plan.acts:
+    async def _restore(self, store: Checkpoints, target: Target) -> RestoreResult | None:
+        plan = await store.plan_restore(target.checkpoint, target.overwrite)
+        if not plan.actions:
             return None
-        paths = tuple(act.path for act in plan.acts)
+        paths = tuple(act.path for act in plan.actions)
         self._recorder.append(
             CheckpointRestoring(
                 source=target.checkpoint,
                 to_seq=target.to_seq,
-                paths=paths[:PATHS_NAMED],
-                more=max(0, len(paths) - PATHS_NAMED),
+                paths=paths[:MAX_PATHS_IN_EVENT],
+                unlisted_count=max(0, len(paths) - MAX_PATHS_IN_EVENT),
             )
         )
         await self._recorder.commit()
@@ -161,7 +165,7 @@ class Rewind:
                 parts=before.parts,
                 turn=before.turn,
                 iteration=before.iteration,
-                agents=before.agents_begun,
+                agents=before.delegate_count,
                 run_id=before.run_id,
             )
         )
@@ -184,7 +188,7 @@ class Rewind:
         if before.workspace != recorder.state.workspace:
             recorder.append(WorkspaceMoved(workspace=before.workspace, previous=recorder.state.workspace))
         if before.title != recorder.state.title:
-            recorder.append(SessionTitled(title=before.title, by="user"))
+            recorder.append(SessionTitled(title=before.title, titled_by="user"))
         present, reverted = before.settings, recorder.state.settings
         if present is None or reverted is None:
             return
@@ -193,27 +197,29 @@ class Rewind:
             if new[key] != old[key]:
                 recorder.append(
                     SettingsChanged.model_validate(
-                        {"key": key, "value": new[key], "previous": old[key], "by": "engine"}
+                        {"key": key, "value": new[key], "previous": old[key], "changed_by": "engine"}
                     )
                 )
 
-    def _record_restored(self, target: Target, restored: Restored) -> None:
+    def _record_restored(self, target: Target, restored: RestoreResult) -> None:
         recorder = self._recorder
         if not target.conversation:  # the conversation continues, so it must show that these files changed
             for file in restored.files:
-                recorder.append(file_changed(self._blobs, file, "human", None))
+                recorder.append(file_changed_event(self._blobs, file, "human", None))
         recorder.append(
             CheckpointRestored(
                 source=target.checkpoint,
                 commit=restored.commit,
-                paths=restored.paths[:PATHS_NAMED],
-                more=max(0, len(restored.paths) - PATHS_NAMED),
-                kept=tuple(path for path in restored.kept if path not in restored.blocked)[:PATHS_NAMED],
+                paths=restored.paths[:MAX_PATHS_IN_EVENT],
+                unlisted_count=max(0, len(restored.paths) - MAX_PATHS_IN_EVENT),
+                skipped_paths=tuple(path for path in restored.kept_paths if path not in restored.blocked)[
+                    :MAX_PATHS_IN_EVENT
+                ],
             )
         )
-        for path, why in list(restored.blocked.items())[:BLOCKED_NAMED]:
+        for path, why in list(restored.blocked.items())[:MAX_BLOCKED_NAMED]:
             message = f"{path} could not be restored: {why}."
-            recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM))
+            recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM_HINT))
 
     def _record_checkpoint(self, previous_commit: str) -> None:
         """Record the checkpoint of the present workspace, since the head may have moved without the files.

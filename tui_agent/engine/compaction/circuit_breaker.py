@@ -22,16 +22,16 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart
 
-APART: Final = 10
+MIN_REQUESTS_BETWEEN: Final = 10
 """Minimum number of requests between two summaries if the first left little room for work."""
-TIGHT: Final = "Results are shortened and old turns summarised only rarely. Choose a model with a larger window with /model."
+TIGHT_HINT: Final = "Results are shortened and old turns summarised only rarely. Choose a model with a larger window with /model."
 
 
 @dataclass(frozen=True, slots=True)
 class _RecordedCompactions:
     """Recorded compactions of an agent.
 
-    `compactions` are events since the user's newest message; `floor` are the tokens that the newest summary left, and
+    `compactions` are events since the user's newest message; `tokens_after_summary` are the tokens that the newest summary left, and
     `requests` the number of requests since; `tight` is True if the user was warned that little room is left.
     """
 
@@ -41,74 +41,76 @@ class _RecordedCompactions:
     tight: bool
 
 
-class Breaker:
+class CompactionBreaker:
     """The circuit breaker of one agent."""
 
     def __init__(self, recorder: Recorder, agent: AgentId) -> None:
         self._recorder = recorder
         self._agent = agent
-        self._loops = Circles()
+        self._loops = LoopDetector()
         self._message_seq: int | None = None
         """The user message at which the loop detection began."""
         self._is_loaded = False
         self._requests = 0
         self._next_summary_at = 0
         """The number of the first request at which a summary is allowed again."""
-        self.floor = 0
+        self.tokens_after_summary = 0
         """Tokens that the newest summary left."""
-        self.told_tight = ""
+        self.warned_model = ""
         """The model for which the user was warned that little room is left."""
 
     @property
-    def rests(self) -> bool:
+    def is_waiting(self) -> bool:
         """True if it is too early for the next summary."""
         return self._requests < self._next_summary_at
 
-    def begin(self) -> None:
+    def begin_turn(self) -> None:
         """Begin a turn; a new message of the user resets the loop detection."""
-        message_seq = max(self._recorder.history(self._agent).forgotten.spoken, default=-1)
+        message_seq = max(self._recorder.model_messages(self._agent).removed.user_seqs, default=-1)
         if message_seq != self._message_seq:
             self._message_seq = message_seq
             self._loops.begin(self._recorder.state.seq)
 
-    def request(self) -> None:
+    def count_request(self) -> None:
         """Count a request."""
         self._requests += 1
 
-    def summarised(self, after: int, last: int, window: int) -> bool:
+    def record_summary(self, after: int, last: int, window: int) -> bool:
         """Record a summary that left `after` tokens, when a request may have `last`. Return True if room is tight."""
-        self.floor = after
+        self.tokens_after_summary = after
         is_tight = last - after < WORK * window
         if is_tight:
-            self._next_summary_at = self._requests + APART
+            self._next_summary_at = self._requests + MIN_REQUESTS_BETWEEN
         return is_tight
 
-    def closed(self) -> bool:
+    def detect_loop(self) -> bool:
         """Record a compaction. Return True if the agent repeats the same calls after each one."""
-        history = self._recorder.history(self._agent)
-        return self._loops.closed(history.originals(), history.forgotten.own)
+        history = self._recorder.model_messages(self._agent)
+        return self._loops.end_stretch(history.originals(), history.removed.is_user_text)
 
-    async def take_up(self, last: int, window: int, model: str) -> None:
+    async def load_recorded(self, last: int, window: int, model: str) -> None:
         """Load the compactions that earlier runs recorded, in a thread. Call it before the first compaction."""
-        history = self._recorder.history(self._agent)
-        forgotten = history.forgotten
+        history = self._recorder.model_messages(self._agent)
+        forgotten = history.removed
         if self._is_loaded or self._agent != MAIN_AGENT or not (forgotten.layers or forgotten.reduced):
             self._is_loaded = True
             return
         self._is_loaded = True
-        message_seq, summary_seq = max(forgotten.spoken, default=-1), forgotten.newest
+        message_seq, summary_seq = max(forgotten.user_seqs, default=-1), forgotten.newest_compaction
         since = message_seq if summary_seq is None else min(message_seq, summary_seq - 1)
         recorded = await to_thread.run_sync(
-            lambda: _read_compactions(self._recorder.behind(since), message_seq, summary_seq)
+            lambda: _read_compactions(self._recorder.records_after(since), message_seq, summary_seq)
         )
         originals = history.originals()
         self._loops.begin(message_seq)
         for seq in recorded.compactions:
-            self._loops.closed((message for message in originals if message.seq < seq), forgotten.own)
-        self.floor = recorded.floor
+            self._loops.end_stretch(
+                (message for message in originals if message.seq < seq), forgotten.is_user_text
+            )
+        self.tokens_after_summary = recorded.floor
         if summary_seq is not None and last - recorded.floor < WORK * window:
-            self._next_summary_at = self._requests + APART - recorded.requests
-        self.told_tight = model if recorded.tight else ""
+            self._next_summary_at = self._requests + MIN_REQUESTS_BETWEEN - recorded.requests
+        self.warned_model = model if recorded.tight else ""
 
 
 def _read_compactions(
@@ -118,7 +120,7 @@ def _read_compactions(
     compactions, floor, requests, tight = list[int](), 0, 0, False
     for record in _main_agent_events(records):
         match record.payload:
-            case ContextCompacted(by=by, after_tokens=after):
+            case ContextCompacted(trigger=by, after_tokens=after):
                 if by != "user" and record.seq > message_seq:
                     compactions.append(record.seq)
                 if record.seq == summary_seq:
@@ -128,7 +130,7 @@ def _read_compactions(
             case ContextPacked():
                 requests += 1
             case ContextStuck(hint=hint):
-                tight = tight or hint == TIGHT
+                tight = tight or hint == TIGHT_HINT
             case _:
                 pass
     return _RecordedCompactions(tuple(compactions), floor, requests, tight)
@@ -138,13 +140,13 @@ def _main_agent_events(records: Iterable[Record]) -> Sequence[Envelope]:
     return [record for record in records if isinstance(record, Envelope) and record.agent == MAIN_AGENT]
 
 
-SAME_RESULTS: Final = 3
+MAX_SAME_RESULTS: Final = 3
 """A loop is this many stretches with the same calls and results, without anything new in between."""
-SAME_CALLS: Final = 8
+MAX_SAME_CALLS: Final = 8
 """The same for equal calls with different results, such as reading the output of a running job."""
 
 
-class Circles:
+class LoopDetector:
     """The loop detector of one agent's turn. A stretch is the set of calls between two compactions."""
 
     def __init__(self) -> None:
@@ -155,10 +157,10 @@ class Circles:
         self._last_seq = seq
         self._calls, self._results = _StretchCounter(), _StretchCounter()
 
-    def closed(self, messages: Iterable[Message], own: Callable[[Message], bool]) -> bool:
+    def end_stretch(self, messages: Iterable[Message], is_user_message: Callable[[Message], bool]) -> bool:
         """End a stretch with these original messages, in order. Return True if the agent is in a loop.
 
-        `own` returns True for a message of the user.
+        `is_user_message` returns True for a message of the user.
         """
         new = [message for message in messages if message.seq > self._last_seq]
         results = {message.call_id: message for message in new if isinstance(message, ToolMessage)}
@@ -172,10 +174,10 @@ class Circles:
         if not calls:
             return False
         self._last_seq = max(message.seq for message in new)
-        reset = any(map(own, new))
+        reset = any(map(is_user_message, new))
         same_calls = self._calls.add({_call_key(call) for call in calls}, reset=reset)
         same_results = self._results.add({_result_key(call, results) for call in calls}, reset=reset)
-        return same_calls >= SAME_CALLS or same_results >= SAME_RESULTS
+        return same_calls >= MAX_SAME_CALLS or same_results >= MAX_SAME_RESULTS
 
 
 class _StretchCounter:

@@ -6,7 +6,7 @@ Invariant: restored messages are counted before they are recorded, so that the m
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from tui_agent.context.assembly import Packed
+from tui_agent.context.assembly import PackedRequest
 from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError
 from tui_agent.folds.context.model_messages import ModelMessages
@@ -14,35 +14,35 @@ from tui_agent.protocol.commands import PinContext, RestoreContext
 from tui_agent.protocol.events.context import ContextPacked, ContextPinned, ContextRestored, CountedMessage
 from tui_agent.protocol.messages import Message
 
-LIST = "See the messages with /compact list."
-Measure: TypeAlias = Callable[[Sequence[Message]], Awaitable[Packed]]
+LIST_HINT = "See the messages with /compact list."
+Measure: TypeAlias = Callable[[Sequence[Message]], Awaitable[PackedRequest]]
 
 
-def require_there(parts: EngineParts, command: RestoreContext | PinContext) -> None:
+def require_messages(parts: EngineParts, command: RestoreContext | PinContext) -> None:
     """Raise `ConfigError` if the messages or the summary that the command names do not exist."""
-    fold = parts.recorder.history()
+    fold = parts.recorder.model_messages()
     known = {message.seq for message in fold.originals()}
     if command.seqs and not known.issuperset(command.seqs):
-        raise ConfigError("This message is not in the history.", hint=LIST)
+        raise ConfigError("This message is not in the history.", hint=LIST_HINT)
     if isinstance(command, PinContext):
         return
-    if command.compaction is not None and command.compaction != fold.forgotten.newest:
-        raise ConfigError("Only the newest summary can be reverted.", hint=LIST)
+    if command.compaction is not None and command.compaction != fold.removed.newest_compaction:
+        raise ConfigError("Only the newest summary can be reverted.", hint=LIST_HINT)
     if command.compaction is None and not command.seqs:
-        raise ConfigError("Name a message or a summary to restore.", hint=LIST)
+        raise ConfigError("Name a message or a summary to restore.", hint=LIST_HINT)
 
 
-def pin(parts: EngineParts, command: PinContext) -> None:
+def pin_messages(parts: EngineParts, command: PinContext) -> None:
     """Pin messages, so that every compaction keeps them, or unpin them. Raises `ConfigError`."""
-    require_there(parts, command)
+    require_messages(parts, command)
     parts.recorder.append(ContextPinned(seqs=command.seqs, pinned=command.pinned), cause=command.id)
 
 
-async def bring_back(parts: EngineParts, command: RestoreContext, measure: Measure) -> None:
+async def restore_messages(parts: EngineParts, command: RestoreContext, measure: Measure) -> None:
     """Put messages back into the context, and record what the next request then contains."""
-    recorder, fold = parts.recorder, parts.recorder.history()
+    recorder, fold = parts.recorder, parts.recorder.model_messages()
     present = fold.view()
-    restored = ModelMessages.taken_up(fold.kept())
+    restored = ModelMessages.from_state(fold.dump_state())
     restored.restore(frozenset(command.seqs), command.compaction, -1)
     manifest = (await measure(restored.view())).manifest
     recorder.append(
@@ -61,7 +61,7 @@ def _restored_messages(
     present: Sequence[Message], restored: ModelMessages, manifest: ContextPacked
 ) -> tuple[CountedMessage, ...]:
     """Return the counted messages that were not in the context before; a quotation gets the event that it quotes."""
-    quoted = iter([seq for seq, by in restored.forgotten.back.items() if by == -1])
+    quoted = iter([seq for seq, by in restored.removed.restored.items() if by == -1])
     present_ids = {id(message) for message in present}
     pairs = zip(restored.view(), manifest.added, strict=False)
     return tuple(

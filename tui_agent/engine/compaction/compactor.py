@@ -12,86 +12,86 @@ from typing import Final, Literal, TypeAlias
 
 from anyio import to_thread
 
-from tui_agent.context.assembly import Packed
+from tui_agent.context.assembly import PackedRequest
 from tui_agent.context.budgets import Room
-from tui_agent.context.compaction_limits import chars_of, cut_of
-from tui_agent.context.memory import failing
-from tui_agent.context.rules import RULES
+from tui_agent.context.compaction_limits import chars_of, summary_cut
+from tui_agent.context.instruction_limits import RULES_LABEL
+from tui_agent.context.memory import failing_tests
 from tui_agent.context.summary import (
     CutText,
     Summary,
+    build_summary,
     needed_chars,
-    summary_of,
-    told,
+    story_from_record,
     total_chars,
     transcript_within,
 )
 from tui_agent.context.summary_facts import Facts
 from tui_agent.context.summary_room import (
     FULL,
-    LEAST_CHARS,
-    LEAST_KEPT,
+    MIN_CHARS,
+    MIN_KEPT,
     WORK,
-    Beside,
+    FixedContent,
     SummaryRoom,
-    fills,
+    describe_sections,
 )
-from tui_agent.engine.agent_messages import leave
+from tui_agent.engine.agent_messages import close_unused_calls
 from tui_agent.engine.agent_state import StateKeeper
-from tui_agent.engine.compaction.circuit_breaker import TIGHT, Breaker
-from tui_agent.engine.compaction.offload import PuttingAway, available_text
+from tui_agent.engine.compaction.circuit_breaker import TIGHT_HINT, CompactionBreaker
+from tui_agent.engine.compaction.offload import OutputOffloader, available_text
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.tools.hooks import Hooks
 from tui_agent.engine.tools.large_results import cut_record
-from tui_agent.errors import ConfigError, ContextOverflow, GoesInCircles, ModelError
-from tui_agent.folds.context.meter import COMPACT, compacts_at
-from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
-from tui_agent.folds.session.view import COMPACTING
-from tui_agent.ports.agent import Ask, AskModel
+from tui_agent.errors import AgentLoopDetected, ConfigError, ContextOverflow, ModelError
+from tui_agent.folds.context.meter import COMPACT_FRACTION, compaction_threshold
+from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
+from tui_agent.folds.session.view import COMPACTING_REASON
+from tui_agent.ports.agent import AskModel, ModelQuery
 from tui_agent.ports.model import ModelReply
 from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.events.context import (
     ContextCompacted,
-    ContextCut,
     ContextStuck,
-    Cut,
+    ContextTruncated,
     SectionName,
+    Truncation,
 )
 from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, RequestId
 from tui_agent.protocol.messages import Message, SummaryMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.settings import AgentState, ModelInfo
 
-By: TypeAlias = Literal["limit", "user", "overflow"]
-Measure: TypeAlias = Callable[[Sequence[Message]], Awaitable[Packed]]
+CompactionCause: TypeAlias = Literal["limit", "user", "overflow"]
+Measure: TypeAlias = Callable[[Sequence[Message]], Awaitable[PackedRequest]]
 
 CHARS_PER_TOKEN: Final = 4.0
-LEAST_FREED: Final = 0.10
+MIN_FREED_SHARE: Final = 0.10
 """Share of the tokens that a compaction must free, if there is no other way to make room."""
-WORTH_BREAKING: Final = 0.25
+MIN_OFFLOAD_SHARE: Final = 0.25
 """Minimum share of the window that offloading must free to be worth the provider's cache, if a summary is possible."""
-MOST_FAILURES: Final = 2
-HISTORY: Final[frozenset[SectionName]] = frozenset(
+MAX_FAILURES: Final = 2
+HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
     ("packed_context", "mentions", "tool_results", "recent_observations")
 )
-TOO_LONG: Final = 0.20
+MAX_SUMMARY_SHARE: Final = 0.20
 """A model's summary that takes a larger share of the window is rejected."""
-MOST_TRIES: Final = 3
+MAX_TRIES: Final = 3
 """How often a summary is shortened if it has more tokens than its characters suggest."""
-ANSWER: Final = 4_096
+MAX_SUMMARY_TOKENS: Final = 4_096
 """Maximum tokens of a model's summary."""
-FRAME: Final = 60
+FRAME_TOKENS: Final = 60
 """Tokens of the text around the part to summarise."""
-UNKNOWN_WINDOW: Final = 32_000
+ASSUMED_WINDOW: Final = 32_000
 """The assumed window if the real one is not known."""
-NO_WAY_ON: Final = "Try /compact with other words, a model with a larger window (/model), or /new."
-LARGER: Final = "Choose a model with a larger window (/model), or start a new session with /new."
-IN_A_FILE: Final = "Put a long text into a file and name it with @path; /undo removes the message."
-CIRCLES: Final = "Stopped: the agent repeated the same calls after each compaction."
-OUT_OF_CIRCLES: Final = "Send a message that says what it should do differently."
+GIVE_UP_HINT: Final = "Try /compact with other words, a model with a larger window (/model), or /new."
+LARGER_WINDOW_HINT: Final = "Choose a model with a larger window (/model), or start a new session with /new."
+LONG_TEXT_HINT: Final = "Put a long text into a file and name it with @path; /undo removes the message."
+LOOP_MESSAGE: Final = "Stopped: the agent repeated the same calls after each compaction."
+LOOP_HINT: Final = "Send a message that says what it should do differently."
 
 
-class Compacting:
+class Compactor:
     """The compaction of one agent. `ask` asks the model for a summary; `measure` packs the agent's next request."""
 
     def __init__(
@@ -103,97 +103,99 @@ class Compacting:
         self._agent = agent
         self._ask = ask
         self._hooks = Hooks(parts)
-        self._offload = PuttingAway(parts, agent)
+        self._offload = OutputOffloader(parts, agent)
         self._turn_number = -1
         self._gave_up = False
         """True if no automatic compaction is tried again in this turn."""
         self._failures = 0
-        self._breaker = Breaker(parts.recorder, agent)
-        self._cut_size = CutSize()
+        self._breaker = CompactionBreaker(parts.recorder, agent)
+        self._cut_size = CutLength()
         self._resolve_text = partial(available_text, parts.blobs)
 
-    async def make(self, packed: Packed, answer: int) -> bool:
+    async def make_room(self, packed: PackedRequest, answer: int) -> bool:
         """Make room for a request and its answer if necessary. Return True if the history changed.
 
-        Raises `GoesInCircles`.
+        Raises `AgentLoopDetected`.
         """
         self._begin_turn()
-        self._breaker.request()
-        window, limits = self._window() if packed.manifest.room else 0, self._parts.shrinking
+        self._breaker.count_request()
+        window, limits = self._window() if packed.manifest.input_budget else 0, self._parts.compaction_limits
         if not window:
             return False
-        compact_from = compacts_at(
+        compact_from = compaction_threshold(
             window,
             0 if self._learnt_window.tokens else answer,
-            limits.compact_at or COMPACT,
+            limits.compact_at or COMPACT_FRACTION,
         )
-        if packed.short & HISTORY or packed.needed >= min(
+        if packed.short & HISTORY_SECTIONS or packed.needed >= min(
             compact_from, limits.reduce_at * window or compact_from
         ):
-            await self._breaker.take_up(packed.last or window, window, self._model_name)
+            await self._breaker.load_recorded(packed.last or window, window, self._model_name)
         # A summary can keep so many facts that the next compaction would start at once.
-        compact_from = max(compact_from, min(packed.last or 0, self._breaker.floor + WORK * window))
-        needed = max(packed.needed, round(compact_from) if packed.short & HISTORY else 0)
+        compact_from = max(
+            compact_from, min(packed.last or 0, self._breaker.tokens_after_summary + WORK * window)
+        )
+        needed = max(packed.needed, round(compact_from) if packed.short & HISTORY_SECTIONS else 0)
         per_char = needed / max(1, packed.chars)
         freed = 0
         if limits.reduce_at and needed >= limits.reduce_at * window:
             is_near = needed >= compact_from
             is_last_way = is_near and (self._waits() or not limits.compact_at)
-            least = LEAST_FREED if is_last_way else WORTH_BREAKING
-            freed = self._offload.away(needed, window, per_char, least, readings=is_near)
+            least = MIN_FREED_SHARE if is_last_way else MIN_OFFLOAD_SHARE
+            freed = self._offload.offload(needed, window, per_char, least, include_newest_reads=is_near)
         if freed:
             self._check_loop()
         if not limits.compact_at or needed - freed < compact_from or self._waits():
             return freed > 0
         return await self.compact("limit", before=needed - freed, per_char=per_char) or freed > 0
 
-    async def overflowed(self, sent: Packed) -> bool:
+    async def shrink_after_overflow(self, sent: PackedRequest) -> bool:
         """Make room after the provider refused this request as too long, whatever our count says.
 
-        Return False if that is impossible. Raises `GoesInCircles`.
+        Return False if that is impossible. Raises `AgentLoopDetected`.
         """
         self._begin_turn()
         window = self._window()
-        await self._breaker.take_up(sent.last or window, window, self._model_name)
+        await self._breaker.load_recorded(sent.last or window, window, self._model_name)
         needed = max(1, sent.needed)
-        freed = self._offload.away(needed, window, needed / max(1, sent.chars), all_of_it=True)
+        freed = self._offload.offload(needed, window, needed / max(1, sent.chars), unlimited=True)
         if freed:
             self._check_loop()
         if self._waits():
             return freed > 0
         return await self.compact("overflow") or freed > 0
 
-    def explained(self, error: ContextOverflow, sent: Packed) -> ContextOverflow:
+    def explain_overflow(self, error: ContextOverflow, sent: PackedRequest) -> ContextOverflow:
         """Return the error for a request that stays too long after compaction, with what fills the window."""
         history = self._parts.recorder.messages(self._agent)
         longest = max(map(chars_of, history), default=0) / CHARS_PER_TOKEN
         window = self._window()
-        content = f"After compaction the request still contains: {fills(sent.manifest.sections)}."
+        content = f"After compaction the request still contains: {describe_sections(sent.manifest.sections)}."
         own = sum(section.tokens for section in sent.manifest.sections if section.name == "task_contract")
         if longest < window / 2 or own < sent.manifest.total_tokens / 2:
-            return ContextOverflow(error.message, hint=f"{content} {LARGER}")
+            return ContextOverflow(error.message, hint=f"{content} {LARGER_WINDOW_HINT}")
         message = f"One message alone has about {longest:,.0f} tokens; the model's window is {window:,}."
-        return ContextOverflow(error.message, hint=f"{content} {message} {IN_A_FILE}")
+        return ContextOverflow(error.message, hint=f"{content} {message} {LONG_TEXT_HINT}")
 
     def _begin_turn(self) -> None:
         turn = self._parts.recorder.state.turn
         if turn != self._turn_number:
             self._turn_number, self._gave_up, self._failures = turn, False, 0
-            self._breaker.begin()
+            self._breaker.begin_turn()
 
     def _check_loop(self) -> None:
-        """Raise `GoesInCircles` if the agent repeats the same calls after each compaction."""
-        if self._breaker.closed():
-            raise GoesInCircles(CIRCLES, hint=OUT_OF_CIRCLES)
+        """Raise `AgentLoopDetected` if the agent repeats the same calls after each compaction."""
+        if self._breaker.detect_loop():
+            raise AgentLoopDetected(LOOP_MESSAGE, hint=LOOP_HINT)
 
     def _waits(self) -> bool:
         """Return True if no automatic summary is made now."""
-        return self._gave_up or self._breaker.rests
+        return self._gave_up or self._breaker.is_waiting
 
     def _cut_limit(self) -> object:
         """Return a value that changes only with the model, or when a provider refuses a request."""
         model = self._model
-        return model and (model.model, model.window, self._learnt_window.limit)
+        return model and (model.model, model.window, self._learnt_window.refusal_state)
 
     @property
     def _model(self) -> ModelInfo | None:
@@ -205,15 +207,17 @@ class Compacting:
         return "" if self._model is None else self._model.model
 
     @property
-    def _learnt_window(self) -> LearntWindow:
+    def _learnt_window(self) -> InferredWindow:
         """The limits of the window learnt from requests that the provider accepted or refused."""
-        return NOTHING if self._model is None else self._parts.recorder.windows.of(self._model)
+        return UNKNOWN_WINDOW if self._model is None else self._parts.recorder.windows.window_of(self._model)
 
-    def _window(self, unknown: int = UNKNOWN_WINDOW) -> int:
-        return self._learnt_window.least(0 if self._model is None else self._model.window) or unknown
+    def _window(self, unknown: int = ASSUMED_WINDOW) -> int:
+        return (
+            self._learnt_window.effective_window(0 if self._model is None else self._model.window) or unknown
+        )
 
     async def compact(
-        self, by: By, focus: str = "", *, before: int = 0, per_char: float = 1 / CHARS_PER_TOKEN
+        self, by: CompactionCause, focus: str = "", *, before: int = 0, per_char: float = 1 / CHARS_PER_TOKEN
     ) -> bool:
         """Replace all but the newest messages with a summary. Return True if that was done."""
         self._begin_turn()
@@ -224,31 +228,34 @@ class Compacting:
         if not before:
             before = max(1, packed.needed)
             per_char = before / max(1, packed.chars)
-        self._states.set(AgentState.RUNNING, COMPACTING, agent=self._agent)
+        self._states.set(AgentState.RUNNING, COMPACTING_REASON, agent=self._agent)
         try:
             facts: JsonMap = {
-                "by": by,
+                "trigger": by,
                 "focus": focus,
                 "tokens": before,
                 "window": window,
                 "messages": len(history),
             }
-            verdict = await self._hooks.tell("before_compaction", facts)
+            verdict = await self._hooks.run_hooks("before_compaction", facts)
             if verdict.decision == "deny":
                 return self._give_up(
                     f"A hook refused the compaction: {verdict.reason or 'it gave no reason'}."
                 )
             focus = "\n".join(
-                [focus, *(outcome.context for outcome in verdict.ran if isinstance(outcome.context, str))]
+                [
+                    focus,
+                    *(outcome.context for outcome in verdict.outcomes if isinstance(outcome.context, str)),
+                ]
             )
             keep = await self._chars_to_keep(packed.chars - total, window / per_char)
             if by == "user":
                 keep = min(keep, total // 4)
-            first = len(recorder.history(self._agent).forgotten.front(history))
-            cut = cut_of(history, keep, first)
+            first = len(recorder.model_messages(self._agent).removed.leading_summary(history))
+            cut = summary_cut(history, keep, first)
             if by != "user" and cut and all(map(_is_kept_whole, history[first:cut])):
                 return False  # the user's own messages would not get shorter in a summary
-            if not cut or total_chars(history[first:cut]) < LEAST_CHARS:
+            if not cut or total_chars(history[first:cut]) < MIN_CHARS:
                 return self._report_nothing_older(packed, by)
             if by != "user":
                 self._check_loop()
@@ -259,7 +266,7 @@ class Compacting:
 
     async def _summarise(
         self,
-        by: By,
+        by: CompactionCause,
         focus: str,
         history: Sequence[Message],
         cut: int,
@@ -271,43 +278,47 @@ class Compacting:
         old_messages, kept_messages = history[:cut], history[cut:]
         through = max(message.seq for message in history[first:cut])
         base, fixed, facts = await self._measure(kept_messages), await self._measure(()), self._facts(through)
-        beside = Beside(fixed.chars, fixed.needed, base.chars, base.needed)
+        beside = FixedContent(fixed.chars, fixed.needed, base.chars, base.needed)
         last = base.last or window
         needs, own = await to_thread.run_sync(needed_chars, facts, self._resolve_text)
-        room = SummaryRoom.of(beside, window, last, per_char, needs, own, self._parts.shrinking.reduce_to)
+        room = SummaryRoom.compute(
+            beside, window, last, per_char, needs, own, self._parts.compaction_limits.reduce_to
+        )
         if room.cut:
-            room = replace(room, room=self._cut_size.within(room.room, self._cut_limit()))
-        too_long = round(TOO_LONG * window / per_char)
+            room = replace(room, room=self._cut_size.limit_chars(room.room, self._cut_limit()))
+        too_long = round(MAX_SUMMARY_SHARE * window / per_char)
         story, request, fault = await self._ask_summary(old_messages, focus, window, per_char, too_long)
         if fault:
-            story = await to_thread.run_sync(partial(told, old_messages, room.story, self._resolve_text))
+            story = await to_thread.run_sync(
+                partial(story_from_record, old_messages, room.story, self._resolve_text)
+            )
         summary, smaller = await self._fit_summary(facts, story, room, kept_messages, base)
         after = min(smaller.needed, smaller.manifest.total_tokens)
-        turns = sum(map(recorder.history(self._agent).forgotten.own, old_messages))
+        turns = sum(map(recorder.model_messages(self._agent).removed.is_user_text, old_messages))
         recorder.append(
             ContextCompacted(
                 through_seq=through,
-                summary=self._parts.blobs.keep(summary.text),
-                forgets=tuple(message.seq for message in old_messages),
+                summary=self._parts.blobs.put_text(summary.text),
+                removed_seqs=tuple(message.seq for message in old_messages),
                 turns=max(1, turns),
                 before_tokens=before,
                 after_tokens=after,
-                by=by,
+                trigger=by,
                 focus=focus,
                 request_id=request,
                 fault=fault,
                 sections=smaller.manifest.sections,
                 shares=summary.shares,
-                cuts=await self._cut_records(summary.cuts),
+                truncations=await self._cut_records(summary.cuts),
             ),
             agent=self._agent,
         )
-        await self._hooks.tell(
-            "after_compaction", {"by": by, "tokens": after, "messages": len(kept_messages) + 1}
+        await self._hooks.run_hooks(
+            "after_compaction", {"trigger": by, "tokens": after, "messages": len(kept_messages) + 1}
         )
-        if self._breaker.summarised(after, last, window):
+        if self._breaker.record_summary(after, last, window):
             self._warn_tight(smaller, window)
-        elif before - after < LEAST_FREED * before:
+        elif before - after < MIN_FREED_SHARE * before:
             self._give_up(f"The summary freed only {before - after:,} of {before:,} tokens.")
         return True
 
@@ -320,18 +331,18 @@ class Compacting:
         facts = self._facts(max(seqs, default=0))
         needed, _ = await to_thread.run_sync(needed_chars, facts, self._resolve_text)
         available = FULL * whole - fixed - needed
-        return round(min(self._parts.shrinking.keep * whole, max(LEAST_KEPT * whole, available)))
+        return round(min(self._parts.compaction_limits.keep * whole, max(MIN_KEPT * whole, available)))
 
     async def _fit_summary(
-        self, facts: Facts, story: str, room: SummaryRoom, rest: Sequence[Message], base: Packed
-    ) -> tuple[Summary, Packed]:
+        self, facts: Facts, story: str, room: SummaryRoom, rest: Sequence[Message], base: PackedRequest
+    ) -> tuple[Summary, PackedRequest]:
         """Return a summary that fits, and the next request with it.
 
         Dense text has more tokens than its characters suggest, so the summary is shortened until it fits.
         """
         chars = room.room
-        for _ in range(MOST_TRIES):
-            make = partial(summary_of, facts, story, chars, room.wished, self._resolve_text)
+        for _ in range(MAX_TRIES):
+            make = partial(build_summary, facts, story, chars, room.wished, self._resolve_text)
             summary = await to_thread.run_sync(make)
             message = SummaryMessage(text=summary.text, seq=facts.through, shares=summary.shares)
             smaller = await self._measure([message, *rest])
@@ -341,48 +352,54 @@ class Compacting:
             chars = round(min(chars, len(summary.text)) * room.tokens / used_tokens)
         return summary, smaller
 
-    async def _cut_records(self, cuts: Sequence[CutText]) -> tuple[Cut, ...]:
+    async def _cut_records(self, cuts: Sequence[CutText]) -> tuple[Truncation, ...]:
         """Return the records of cut texts, each with the artifact that has the full text."""
         return tuple([await to_thread.run_sync(cut_record, cut, self._parts.blobs) for cut in cuts])
 
-    async def tell(self, cuts: Sequence[CutText]) -> None:
+    async def record_cuts(self, cuts: Sequence[CutText]) -> None:
         """Record, once each, which of the user's messages were cut to fit into the window."""
         recorder = self._parts.recorder
-        chars = sum(cut.chars for cut in cuts if not cut.what.startswith(RULES))
-        self._cut_size.told(chars, self._cut_limit())
+        chars = sum(cut.chars for cut in cuts if not cut.what.startswith(RULES_LABEL))
+        self._cut_size.record(chars, self._cut_limit())
         records = await self._cut_records(cuts)
         new = tuple(record for record in records if record.artifact.id not in recorder.state.artifacts)
         if new:
-            recorder.append(ContextCut(window=self._window(unknown=0), cuts=new), agent=self._agent)
+            recorder.append(
+                ContextTruncated(window=self._window(unknown=0), truncations=new), agent=self._agent
+            )
 
     def _facts(self, through: int) -> Facts:
         recorder = self._parts.recorder
-        fold, state = recorder.history(self._agent), recorder.state
+        fold, state = recorder.model_messages(self._agent), recorder.state
         return Facts(
             originals=fold.originals(),
-            spoken=frozenset(fold.forgotten.spoken),
-            pinned=frozenset(fold.forgotten.pinned),
+            spoken=frozenset(fold.removed.user_seqs),
+            pinned=frozenset(fold.removed.pinned),
             todo=state.todo if self._agent == MAIN_AGENT else (),
             artifacts=tuple(state.artifacts.values()),
             through=through,
-            failing=failing(state.memory) if self._agent == MAIN_AGENT else (),
-            changed=state.written if self._agent == MAIN_AGENT else (),
+            failing=failing_tests(state.memory) if self._agent == MAIN_AGENT else (),
+            changed=state.written_paths if self._agent == MAIN_AGENT else (),
         )
 
     async def _ask_summary(
         self, messages: Sequence[Message], focus: str, window: int, per_char: float, room: int
     ) -> tuple[str, RequestId | None, str]:
         """Return the model's summary of these messages, its request, and the fault if it failed."""
-        prompt, tokens, model = self._parts.shrinking.prompt, self._parts.tokens, self._model_name
-        if self._failures >= MOST_FAILURES:
+        prompt, tokens, model = self._parts.compaction_limits.prompt, self._parts.tokens, self._model_name
+        if self._failures >= MAX_FAILURES:
             return "", None, "it failed twice in this turn"
-        answer = min(ANSWER, max(256, window // 8))
+        answer = min(MAX_SUMMARY_TOKENS, max(256, window // 8))
         max_chars = max(500, round((window * 0.9 - answer) / per_char) - len(prompt) - len(focus) - 400)
 
         def count_tokens(text: str) -> int:
             return tokens.scaled(tokens.count(text), model)
 
-        max_tokens = (Room.of(window, answer).tokens or max_chars) - count_tokens(prompt + focus) - FRAME
+        max_tokens = (
+            (Room.for_window(window, answer).tokens or max_chars)
+            - count_tokens(prompt + focus)
+            - FRAME_TOKENS
+        )
         render = partial(transcript_within, messages, max_chars, self._resolve_text, count_tokens, max_tokens)
         transcript = await to_thread.run_sync(render)
         emphasis = f"\n\nThe user wants the summary to focus on this:\n{focus}" if focus else ""
@@ -390,12 +407,12 @@ class Compacting:
         message = UserMessage(content=(TextContent(text=text),))
         try:
             reply = await self._ask(
-                Ask(messages=(message,), system=prompt, tools=(), max_tokens=answer),
+                ModelQuery(messages=(message,), system=prompt, tools=(), max_tokens=answer),
             )
         except (ModelError, ContextOverflow, ConfigError) as error:
             return self._record_failure(error.message)
-        leave(self._parts.recorder, COMPACTION_AGENT)
-        story, fault = judged(reply, room)
+        close_unused_calls(self._parts.recorder, COMPACTION_AGENT)
+        story, fault = check_summary(reply, room)
         if fault:
             return self._record_failure(fault)
         self._failures = 0
@@ -403,7 +420,7 @@ class Compacting:
 
     def _record_failure(self, fault: str) -> tuple[str, None, str]:
         self._failures += 1
-        if self._failures == MOST_FAILURES:
+        if self._failures == MAX_FAILURES:
             message = (
                 "The model failed twice to summarise. In this turn, summaries are made from the log alone."
             )
@@ -413,24 +430,24 @@ class Compacting:
     def _give_up(self, message: str) -> Literal[False]:
         """Record the reason, and try no automatic compaction again in this turn."""
         self._gave_up = True
-        self._record_stuck(message, NO_WAY_ON, automatic=False)
+        self._record_stuck(message, GIVE_UP_HINT, automatic=False)
         return False
 
-    def _report_nothing_older(self, packed: Packed, by: By) -> Literal[False]:
+    def _report_nothing_older(self, packed: PackedRequest, by: CompactionCause) -> Literal[False]:
         """Tell the user that there is nothing to summarise, or that the window is tight."""
         if by == "user":
             return self._give_up("There is nothing older than the newest messages to summarise.")
         self._warn_tight(packed, self._window())
         return False
 
-    def _warn_tight(self, packed: Packed, window: int) -> None:
+    def _warn_tight(self, packed: PackedRequest, window: int) -> None:
         """Warn once per model that little room is left, and name what fills the window."""
         model = self._model_name
-        if self._breaker.told_tight != model:
-            self._breaker.told_tight = model
-            content = fills(packed.manifest.sections)
+        if self._breaker.warned_model != model:
+            self._breaker.warned_model = model
+            content = describe_sections(packed.manifest.sections)
             message = f"Little room is left in the model's window of {window:,} tokens: {content}."
-            self._record_stuck(message, TIGHT, automatic=True)
+            self._record_stuck(message, TIGHT_HINT, automatic=True)
 
     def _record_stuck(self, message: str, hint: str, *, automatic: bool) -> None:
         stuck = ContextStuck(message=message, hint=hint, automatic=automatic)
@@ -439,30 +456,30 @@ class Compacting:
 
 def _is_kept_whole(message: Message) -> bool:
     """Return True if a summary would contain the whole message."""
-    return isinstance(message, UserMessage) and message.kind in ("said", "map", "instructions")
+    return isinstance(message, UserMessage) and message.origin in ("prompt", "map", "instructions")
 
 
-class CutSize:
+class CutLength:
     """The number of characters that remain of the user's messages."""
 
     def __init__(self) -> None:
         self._chars = 0
         self._limit: object = None
 
-    def told(self, chars: int, limit: object) -> None:
+    def record(self, chars: int, limit: object) -> None:
         """Record how many characters a request under this limit contained."""
         if limit != self._limit or chars < self._chars:
             self._chars, self._limit = chars, limit
 
-    def within(self, room: int, limit: object) -> int:
-        """Return the characters for a summary: at most `room`, and no more than before under the same limit."""
+    def limit_chars(self, room: int, limit: object) -> int:
+        """Return the characters for a summary: at most `input_budget`, and no more than before under the same limit."""
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit
         return chars
 
 
-def judged(reply: ModelReply, room: int) -> tuple[str, str]:
-    """Return the summary in a reply and "", or "" and the fault. `room` is the maximum in characters."""
+def check_summary(reply: ModelReply, room: int) -> tuple[str, str]:
+    """Return the summary in a reply and "", or "" and the fault. `input_budget` is the maximum in characters."""
     summary = "\n".join(text_preview(part.text) for part in reply.parts if isinstance(part, TextPart)).strip()
     if reply.finish == "refusal":
         return "", "it refused"

@@ -9,7 +9,7 @@ from typing import Final
 from tui_agent.context.compaction_limits import chars_of, needed_calls, newest_readings, reducible
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.tools.large_results import as_blob, line_count
-from tui_agent.errors import BlobMissing
+from tui_agent.errors import BlobNotFound
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText, LongText, text_preview
@@ -18,43 +18,45 @@ from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import ImageContent, TextContent
 
-AT_ONCE: Final = 100
+MAX_OUTPUTS_PER_EVENT: Final = 100
 """Maximum number of outputs per event."""
 LINE_CHARS: Final = 160
 """Approximate characters of the line that replaces an output."""
 
 
-class PuttingAway:
+class OutputOffloader:
     """The offloading of one agent's outputs."""
 
     def __init__(self, parts: EngineParts, agent: AgentId) -> None:
         self._parts = parts
         self._agent = agent
 
-    def away(
+    def offload(
         self,
         needed: int,
         window: int,
         per_char: float,
         least: float = 0.0,
         *,
-        readings: bool = False,
-        all_of_it: bool = False,
+        include_newest_reads: bool = False,
+        unlimited: bool = False,
     ) -> int:
         """Offload the oldest outputs, and return the number of freed tokens.
 
         Many are offloaded at once, because each time invalidates the provider's cache. Nothing is done if they free less
-        than the share `least` of the window. `readings`: include the newest reads of files if that share needs them.
-        `all_of_it`: free as much as possible.
+        than the share `least` of the window. `include_newest_reads`: include the newest reads of files if that share needs them.
+        `unlimited`: free as much as possible.
         """
-        limits = self._parts.shrinking
+        limits = self._parts.compaction_limits
         newest_reads, candidates = self._candidates(round(limits.keep * window / per_char))
         minimum = least * window
-        target = needed if all_of_it else max(needed - limits.reduce_to * window, minimum)
+        target = needed if unlimited else max(needed - limits.reduce_to * window, minimum)
         chosen, freed = list[ToolMessage](), 0.0
         for message in candidates:
             is_newest_read = message.call_id in newest_reads
-            if freed >= (minimum if is_newest_read else target) or (is_newest_read and not readings):
+            if freed >= (minimum if is_newest_read else target) or (
+                is_newest_read and not include_newest_reads
+            ):
                 break
             chosen.append(message)
             freed += _saved_chars(message) * per_char
@@ -62,8 +64,8 @@ class PuttingAway:
             return 0
         chosen.sort(key=lambda message: message.seq)
         before = needed
-        for start in range(0, len(chosen), AT_ONCE):
-            batch = chosen[start : start + AT_ONCE]
+        for start in range(0, len(chosen), MAX_OUTPUTS_PER_EVENT):
+            batch = chosen[start : start + MAX_OUTPUTS_PER_EVENT]
             after = max(0, before - round(sum(map(_saved_chars, batch)) * per_char))
             self._record(batch, before, after)
             before = after
@@ -73,7 +75,7 @@ class PuttingAway:
         """Return the newest reads of files, and all outputs that may be offloaded with those reads last."""
         recorder = self._parts.recorder
         history = recorder.messages(self._agent)
-        required = needed_calls(history, recorder.history(self._agent).forgotten.pinned)
+        required = needed_calls(history, recorder.model_messages(self._agent).removed.pinned)
         newest_reads = newest_readings(history)
         outputs = reducible(history, keep, required)
         return newest_reads, sorted(outputs, key=lambda message: message.call_id in newest_reads)
@@ -83,7 +85,7 @@ class PuttingAway:
             ContextReduced(
                 call_ids=tuple(message.call_id for message in messages),
                 artifacts=tuple(self._artifact(message) for message in messages),
-                forgets=tuple(message.seq for message in messages),
+                removed_seqs=tuple(message.seq for message in messages),
                 before_tokens=before,
                 after_tokens=after,
             ),
@@ -100,17 +102,17 @@ class PuttingAway:
             available_text(blobs, part.text) for part in message.content if isinstance(part, TextContent)
         ]
         images = sum(isinstance(part, ImageContent) for part in message.content)
-        content = blobs.keep("\n".join([*texts, *(["[an image]"] * images)]))
+        content = blobs.put_text("\n".join([*texts, *(["[an image]"] * images)]))
         text = available_text(blobs, content)
         stored = content if isinstance(content, BlobText) else as_blob(text, blobs)
-        return Artifact.of(message.name, stored, lines=line_count(text), preview_size=0)
+        return Artifact.from_blob(message.name, stored, lines=line_count(text), preview_size=0)
 
 
 def available_text(blobs: BlobReader, text: LongText) -> str:
     """Return the full text, or its preview if the blob is missing."""
     try:
-        return blobs.text(text)
-    except BlobMissing:
+        return blobs.read_text(text)
+    except BlobNotFound:
         return text_preview(text)
 
 

@@ -7,27 +7,27 @@ from tui_agent.ports.agent import Action, AskModel, CallTools, Finish
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ToolCallPart
 
-DELEGATES = "spawn_subtask"
+SPAWN_TOOL = "spawn_subtask"
 """The tool that starts a delegate."""
 
 
 def require_role(parts: EngineParts, name: str) -> None:
     """Raise `ConfigError` if the user cannot delegate to an agent of this name."""
-    known = ", ".join(parts.delegation.offered) or "none"
-    if name not in parts.delegation.offered:
+    known = ", ".join(parts.delegation.offered_roles) or "none"
+    if name not in parts.delegation.offered_roles:
         raise ConfigError(f"There is no agent {name!r} to delegate to.", hint=f"Named agents: {known}.")
-    if parts.tools.get(DELEGATES) is None:
+    if parts.tools.get(SPAWN_TOOL) is None:
         raise ConfigError(
             "Cannot delegate: the plugin `subagent` is not loaded.", hint="See /plugins for the reason."
         )
 
 
-class HandsOver:
+class HandoffAgent:
     """An agent that calls `spawn_subtask` once and ends the turn; the delegate's report is the answer."""
 
     def __init__(self, agent: str, task: str) -> None:
         self._call = ToolCallPart(
-            call_id=CallId("handed"), name=DELEGATES, arguments={"prompt": task, "agent": agent}
+            call_id=CallId("handed"), name=SPAWN_TOOL, arguments={"prompt": task, "agent": agent}
         )
         self._is_handed_over = False
 

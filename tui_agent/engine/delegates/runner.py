@@ -18,12 +18,12 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.loop import Outcome, TurnLoop
 from tui_agent.engine.model.agent import ModelAgent
 from tui_agent.engine.model.caller import ModelCaller
-from tui_agent.engine.tools.tool_names import canonical
+from tui_agent.engine.tools.tool_names import canonical_name
 from tui_agent.errors import ConfigError, StoreError, ToolError
-from tui_agent.folds.session.delegates import line_of
+from tui_agent.folds.session.delegates import delegate_chain
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware
-from tui_agent.ports.delegate import DelegateEnd, DelegateReport, Errand, Role
+from tui_agent.ports.delegate import DelegateEnd, DelegateReport, DelegateTask, Role
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.middleware import Fragment, Middleware, ToolNext
 from tui_agent.ports.model import ModelNext, ModelReply, ModelRequest
@@ -36,9 +36,9 @@ from tui_agent.protocol.settings import ModelInfo
 
 FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", "grep")
 """The tools of a delegate if neither the call nor its role names any."""
-CHARS_A_TOKEN = 4
-MOST_LINES = 400
-MOST_CALLS, CALL_CHARS = 5, 60
+CHARS_PER_TOKEN = 4
+MAX_REPORT_LINES = 400
+MAX_NAMED_CALLS, MAX_ARGUMENT_CHARS = 5, 60
 """How many calls are named, and how much of each, in the report on a delegate that never wrote any text."""
 NOT_RUN = "the subtask ended first"
 
@@ -50,7 +50,7 @@ MakeLoop = Callable[[EngineParts, ModelCaller, AgentId], TurnLoop]
 class _Plan:
     """A checked task with the delegate's role, tools, model and limits."""
 
-    errand: Errand
+    errand: DelegateTask
     role: Role
     tools: tuple[str, ...]
     model: ModelInfo
@@ -58,7 +58,7 @@ class _Plan:
     iterations: int
 
 
-class Delegating:
+class DelegateRunner:
     """Runs the delegates of a session."""
 
     def __init__(
@@ -70,12 +70,12 @@ class Delegating:
         self._make_loop = make_loop
         self._scopes: dict[AgentId, anyio.CancelScope] = {}
         self._slots: dict[AgentId, anyio.Semaphore] = {}
-        self.by: Literal["agent", "user"] = "agent"
+        self.requested_by: Literal["agent", "user"] = "agent"
         """Who requests the delegates that start now."""
 
-    def of_call(self, call_id: CallId, agent: AgentId) -> "DelegatesOfCall":
+    def for_call(self, call_id: CallId, agent: AgentId) -> "CallDelegates":
         """Return the service for one call of an agent."""
-        return DelegatesOfCall(partial(self.run, call_id=call_id, parent=agent))
+        return CallDelegates(partial(self.run, call_id=call_id, parent=agent))
 
     def stop(self, agent: AgentId) -> bool:
         """Stop a delegate; its parent continues. Return False if it is not running."""
@@ -92,21 +92,21 @@ class Delegating:
         agents = tuple(delegate.agent for delegate in delegates if delegate.call_id == call_id)
         return any(self.stop(agent) for agent in agents)
 
-    async def run(self, errand: Errand, *, call_id: CallId, parent: AgentId) -> DelegateReport:
+    async def run(self, errand: DelegateTask, *, call_id: CallId, parent: AgentId) -> DelegateReport:
         """Run a delegate for `parent`, waiting while too many are running. Raises `ToolError` if it cannot start."""
         plan = self._plan(errand, parent)
-        slots = self._slots.setdefault(parent, anyio.Semaphore(max(1, self._parts.delegation.parallel)))
+        slots = self._slots.setdefault(parent, anyio.Semaphore(max(1, self._parts.delegation.max_parallel)))
         async with slots:
             return await self._run_plan(plan, call_id, parent)
 
-    def _plan(self, errand: Errand, parent: AgentId) -> _Plan:
+    def _plan(self, errand: DelegateTask, parent: AgentId) -> _Plan:
         delegation, state = self._parts.delegation, self._parts.recorder.state_of(parent)
         level = state.delegate_level + 1
-        if level > delegation.depth:
+        if level > delegation.max_depth:
             raise ToolError("A subtask cannot start further subtasks.", hint="Do this part yourself.")
         role = delegation.roles.get(errand.role)
         if role is None:
-            known = ", ".join(delegation.offered) or "none"
+            known = ", ".join(delegation.offered_roles) or "none"
             raise ToolError(f"There is no agent {errand.role!r}.", hint=f"Named agents: {known}.")
         if state.settings is None:
             raise ToolError("The session has no model.")
@@ -120,16 +120,16 @@ class Delegating:
             raise ToolError(
                 f"The agent {role.name} cannot start: {error.message}", hint=error.hint
             ) from error
-        tools = self._tools(errand, role, deeper=level < delegation.depth)
+        tools = self._tools(errand, role, deeper=level < delegation.max_depth)
         return _Plan(errand, role, tools, model, level, role.max_iterations or delegation.max_iterations)
 
-    def _tools(self, errand: Errand, role: Role, *, deeper: bool) -> tuple[str, ...]:
+    def _tools(self, errand: DelegateTask, role: Role, *, deeper: bool) -> tuple[str, ...]:
         """Return the names of the delegate's tools. Tools that the call names must exist and belong to the role."""
         registry = self._parts.tools
-        requested = tuple(dict.fromkeys(canonical(name) for name in errand.tools or ()))
+        requested = tuple(dict.fromkeys(canonical_name(name) for name in errand.tools or ()))
         for name in requested:
             if registry.get(name) is None:
-                raise ToolError(registry.unknown(name).message)
+                raise ToolError(registry.unknown_tool_message(name).message)
             if role.tools is not None and name not in role.tools:
                 raise ToolError(
                     f"The agent {role.name} may not use {name}.", hint=f"Its tools: {', '.join(role.tools)}."
@@ -149,7 +149,7 @@ class Delegating:
 
     async def _run_plan(self, plan: _Plan, call_id: CallId, parent: AgentId) -> DelegateReport:
         recorder, clock = self._parts.recorder, self._parts.clock
-        agent = AgentId(f"{plan.role.name}-{recorder.state.agents_begun + 1}")
+        agent = AgentId(f"{plan.role.name}-{recorder.state.delegate_count + 1}")
         recorder.add_agent(agent)
         recorder.append(self._spawned_event(plan, call_id, parent), agent=agent)
         started = clock.monotonic()
@@ -172,7 +172,7 @@ class Delegating:
                 ended = _classify_end(outcome, plan.iterations, in_time=in_time)
                 report = self._finish(agent, plan, ended, (clock.monotonic() - started) * 1_000)
             recorder.drop_agent(agent)
-            self._states.forget(agent)
+            self._states.remove_agent(agent)
         return report
 
     def _spawned_event(self, plan: _Plan, call_id: CallId, parent: AgentId) -> AgentSpawned:
@@ -187,14 +187,15 @@ class Delegating:
             policy="read-only-delegate" if plan.role.read_only else None,
             max_tokens=plan.errand.max_tokens,
             max_iterations=plan.iterations,
-            by=self.by if plan.level == 1 else "agent",
+            requested_by=self.requested_by if plan.level == 1 else "agent",
         )
 
     def _loop(self, plan: _Plan, agent: AgentId) -> TurnLoop:
         parts = self._parts
         brief = Brief(plan.role, plan.errand.max_tokens, partial(parts.recorder.state_of, agent))
         wrapped = [
-            Unheard(middleware, instructions=not plan.role.read_only) for middleware in parts.middlewares
+            InstructionsOnly(middleware, instructions=not plan.role.read_only)
+            for middleware in parts.middlewares
         ]
         delegate_parts = replace(
             parts, middlewares=(brief, *wrapped), agents={"default": partial(ModelAgent, plan.tools)}
@@ -211,7 +212,7 @@ class Delegating:
         own_calls = [
             call
             for call in state.open_calls
-            if any(delegate.agent == agent for delegate in line_of(by_agent, call.agent))
+            if any(delegate.agent == agent for delegate in delegate_chain(by_agent, call.agent))
         ]
         close_calls(recorder, own_calls, why=NOT_RUN)
         reason, why = ended
@@ -240,13 +241,13 @@ class Delegating:
         return report
 
 
-class DelegatesOfCall:
+class CallDelegates:
     """`ports.delegate.Delegates` for one call."""
 
-    def __init__(self, run: Callable[[Errand], Awaitable[DelegateReport]]) -> None:
+    def __init__(self, run: Callable[[DelegateTask], Awaitable[DelegateReport]]) -> None:
         self._run = run
 
-    async def run(self, errand: Errand) -> DelegateReport:
+    async def run(self, errand: DelegateTask) -> DelegateReport:
         """Run a delegate on the task and wait for its report."""
         return await self._run(errand)
 
@@ -297,7 +298,7 @@ def _last_text(history: Sequence[Message], blobs: Blobs) -> str:
     """Return the text of its newest answer that has any."""
     for message in reversed(history):
         if isinstance(message, AssistantMessage):
-            texts = (blobs.text(part.text) for part in message.parts if isinstance(part, TextPart))
+            texts = (blobs.read_text(part.text) for part in message.parts if isinstance(part, TextPart))
             joined = "\n".join(text for text in texts if text.strip()).strip()
             if joined:
                 return joined
@@ -313,20 +314,24 @@ def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
         for part in message.parts
         if isinstance(part, ToolCallPart)
     ]
-    return ", ".join(f"{call.name} {_first_argument(call, blobs)}".strip() for call in calls[-MOST_CALLS:])
+    return ", ".join(
+        f"{call.name} {_first_argument(call, blobs)}".strip() for call in calls[-MAX_NAMED_CALLS:]
+    )
 
 
 def _first_argument(call: ToolCallPart, blobs: Blobs) -> str:
     """Return the beginning of a call's first text argument. Storing it redacts secrets before it is cut."""
     argument = next((value for value in call.arguments.values() if isinstance(value, str)), "")
-    return " ".join(blobs.text(blobs.keep(argument)).split())[:CALL_CHARS]
+    return " ".join(blobs.read_text(blobs.put_text(argument)).split())[:MAX_ARGUMENT_CHARS]
 
 
 def _shorten(text: str, max_tokens: int) -> str:
-    return head_and_tail(text, max_bytes=max(max_tokens, 256) * CHARS_A_TOKEN, max_lines=MOST_LINES).text
+    return head_and_tail(
+        text, max_bytes=max(max_tokens, 256) * CHARS_PER_TOKEN, max_lines=MAX_REPORT_LINES
+    ).text
 
 
-LAST = (
+LAST_ANSWER_NOTE = (
     "[This is your last answer in this subtask. Do not call tools. Report what you found, what you did, and what is not "
     "done.]"
 )
@@ -349,20 +354,22 @@ class Brief(BaseMiddleware):
             Fragment(id="workspace", text=f"Workspace: {state.workspace}", priority=150),
         )
 
-    async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
+    async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
         """Limit the answer, and add a note if it is the last. Requests for a summary pass unchanged."""
         if request.purpose != "answer":
-            return await nxt(request)
+            return await call_next(request)
         request = replace(request, max_tokens=min(request.max_tokens, self._max_tokens))
         state = self._state()
         limit = state.settings.budgets.max_iterations if state.settings is not None else None
         if limit is not None and 1 < limit <= state.local_iteration:
-            note = UserMessage(content=(TextContent(text=LAST),), seq=state.seq, kind="passing")
+            note = UserMessage(
+                content=(TextContent(text=LAST_ANSWER_NOTE),), seq=state.seq, origin="transient"
+            )
             request = replace(request, messages=(*request.messages, note))
-        return await nxt(request)
+        return await call_next(request)
 
 
-class Unheard(BaseMiddleware):
+class InstructionsOnly(BaseMiddleware):
     """A middleware of the session around a delegate's calls. Of its fragments only instructions are used.
 
     It does nothing at the start and end of a turn, because a delegate's work is not a turn.
@@ -379,10 +386,10 @@ class Unheard(BaseMiddleware):
             return ()
         return [fragment for fragment in self._inner.contribute(state) if fragment.section == "instructions"]
 
-    async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
+    async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
         """Call the wrapped middleware."""
-        return await self._inner.wrap_model(request, nxt)
+        return await self._inner.wrap_model(request, call_next)
 
-    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
+    async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
         """Call the wrapped middleware."""
-        return await self._inner.wrap_tool(call, nxt)
+        return await self._inner.wrap_tool(call, call_next)

@@ -7,8 +7,14 @@ that join later do not change the beginning of a request.
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tui_agent.context.instructions import Found, InstructionFiles, folders_of, joined, room_of
-from tui_agent.folds.context.instructions import instruction_words, rest_of
+from tui_agent.context.instructions import (
+    InstructionFiles,
+    LoadedInstructions,
+    folders_of,
+    insert_files,
+    room_of,
+)
+from tui_agent.folds.context.instructions import instruction_heading, truncation_note
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.plugin_api import (
     BaseMiddleware,
@@ -24,9 +30,9 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionsLoaded
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 
-FIRST = 950
+FIRST_PRIORITY = 950
 """After everything else in the system prompt."""
-HEAD = (
+HEADING = (
     "Follow the instructions below, from the user and the project. If two conflict, the later one applies to the files "
     "that it is about. What the user says in this conversation overrides all of them."
 )
@@ -35,7 +41,7 @@ HEAD = (
 class Instructions(BaseMiddleware):
     """A middleware for AGENTS.md files.
 
-    `state` returns the state of an agent and `append` records an event for one; `whole` resolves a stored text;
+    `state` returns the state of an agent and `append` records an event for one; `resolve_text` resolves a stored text;
     `touched` returns the files and folders that the commands of a call read or write.
     """
 
@@ -46,27 +52,27 @@ class Instructions(BaseMiddleware):
         files: InstructionFiles,
         state: Callable[[AgentId], SessionStateView],
         append: Callable[[Payload, AgentId], object],
-        whole: Callable[[LongText], str],
+        resolve_text: Callable[[LongText], str],
         touched: Callable[[ToolCallPart], Sequence[str]] = lambda call: (),
     ) -> None:
         self._files = files
         self._state = state
         self._append = append
-        self._resolve_text = whole
+        self._resolve_text = resolve_text
         self._touched = touched
 
     async def on_turn_start(self, turn: TurnContext) -> None:
         """Read the general instructions and record changes; add those of folders that the message mentions."""
-        for event in _differences(turn.state, await self._files.all(turn.state.instructions)):
+        for event in _differences(turn.state, await self._files.load(turn.state.instructions)):
             turn.emit(event)
-        await self._join(MAIN_AGENT, turn.state.mentioned)
+        await self._join(MAIN_AGENT, turn.state.mentioned_paths)
 
-    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
+    async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
         """Run the call, then add the instructions of folders whose files it read or changed."""
         open_calls = self._state(MAIN_AGENT).open_calls
         agent = next((item.agent for item in open_calls if item.call_id == call.call_id), MAIN_AGENT)
         before = self._state(agent).read_files
-        result = await nxt(call)
+        result = await call_next(call)
         after, arguments = self._state(agent), str(call.arguments)
         paths = [event.path for event in result.events if isinstance(event, FileRead)]
         paths += [
@@ -74,7 +80,7 @@ class Instructions(BaseMiddleware):
         ]
         # A read-only delegate gets no instructions at all.
         if after.settings is None or after.settings.policy != "read-only-delegate":
-            await self._join(agent, [*paths, *await self._files.places(self._touched(call))])
+            await self._join(agent, [*paths, *await self._files.workspace_paths(self._touched(call))])
         return result
 
     async def _join(self, agent: AgentId, paths: Sequence[str]) -> None:
@@ -84,42 +90,48 @@ class Instructions(BaseMiddleware):
             return
         state = self._state(agent)
         window = state.settings.model.window if state.settings is not None else 0
-        applicable = await self._files.below(folders, state.instructions, room_of(window))
+        applicable = await self._files.load_nested(folders, state.instructions, room_of(window))
         present = self._state(agent)  # read again: a parallel call may have added some meanwhile
         known = {file.path for file in present.instructions}
         new = tuple(file for file in applicable.files if file.path not in known)
         notes = tuple(dict.fromkeys((*present.instruction_notes, *applicable.notes)))
         if new or notes != present.instruction_notes:
-            order = tuple(file.path for file in joined(present.instructions, new))
-            self._append(InstructionsLoaded(why="nested", files=new, order=order, notes=notes), agent)
+            order = tuple(file.path for file in insert_files(present.instructions, new))
+            self._append(InstructionsLoaded(trigger="nested", files=new, order=order, notes=notes), agent)
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
         """Return one fragment per file, in order of precedence; some have already joined the conversation."""
         if not state.instructions:
             return ()
-        joined_at = [state.instructed.joined.get(file.path) for file in state.instructions]
+        joined_at = [state.agent_instructions.joined.get(file.path) for file in state.instructions]
         # The heading is needed in the system prompt unless every file is in the conversation.
         first = None if None in joined_at else min(seq for seq in joined_at if seq is not None)
-        head = Fragment(id="instructions", text=HEAD, section="instructions", priority=FIRST, joined=first)
+        head = Fragment(
+            id="instructions", text=HEADING, section="instructions", priority=FIRST_PRIORITY, joined_seq=first
+        )
         return (
             head,
             *(self._fragment(index, file, joined_at[index]) for index, file in enumerate(state.instructions)),
         )
 
     def _fragment(self, index: int, file: InstructionFile, joined: int | None) -> Fragment:
-        texts = (instruction_words(file.path, file.scope), self._resolve_text(file.text), rest_of(file))
+        texts = (
+            instruction_heading(file.path, file.scope),
+            self._resolve_text(file.text),
+            truncation_note(file),
+        )
         return Fragment(
             id=file.path,
             text="\n\n".join(filter(None, texts)),
             section="instructions",
-            priority=FIRST + 1 + index,
-            joined=joined,
+            priority=FIRST_PRIORITY + 1 + index,
+            joined_seq=joined,
         )
 
 
-def _differences(state: SessionStateView, found: Found) -> Iterator[InstructionsLoaded]:
+def _differences(state: SessionStateView, found: LoadedInstructions) -> Iterator[InstructionsLoaded]:
     """Yield events for new and changed files: those in the system prompt, then those in the conversation."""
-    loaded, order = state.instructed, tuple(file.path for file in found.files)
+    loaded, order = state.agent_instructions, tuple(file.path for file in found.files)
     digests = {file.path: file.sha256 for file in loaded.files}
     changed = [file for file in found.files if digests.get(file.path) != file.sha256]
     # A changed file that joined the conversation must leave it before its new text joins.
@@ -130,6 +142,8 @@ def _differences(state: SessionStateView, found: Found) -> Iterator[Instructions
         [path for path in paths if path not in loaded.joined] for paths in (digests, order)
     )
     if in_prompt or old_order != new_order or (found.notes != loaded.notes and not gone):
-        yield InstructionsLoaded(why="turn", files=in_prompt, order=order, notes=found.notes)
+        yield InstructionsLoaded(trigger="turn", files=in_prompt, order=order, notes=found.notes)
     if gone:
-        yield InstructionsLoaded(why="nested", files=rejoining, gone=gone, order=order, notes=found.notes)
+        yield InstructionsLoaded(
+            trigger="nested", files=rejoining, removed=gone, order=order, notes=found.notes
+        )

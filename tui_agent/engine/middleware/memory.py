@@ -6,7 +6,7 @@ Invariant: the notes are recorded (`memory.updated`) and read back from the fold
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tui_agent.context.memory import begun, learnt, rendered
+from tui_agent.context.memory import render_memory, start_turn, update_from_result
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment, ToolCallPart, ToolNext, ToolResult, TurnContext
 from tui_agent.protocol.events.context import MemoryUpdated
@@ -30,28 +30,28 @@ class WorkingMemory(BaseMiddleware):
         state = turn.state
         if not _is_active(state):
             return
-        changed = begun(state.memory, self._redact(state.root_task))
+        changed = start_turn(state.memory, self._redact(state.root_task))
         if changed:
             turn.emit(MemoryUpdated(blocks=changed))
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
         """Return the memory, placed after the history. The assembly leaves it out in other modes."""
-        text = rendered(state.memory)
+        text = render_memory(state.memory)
         if not text:
             return ()
         return (
             Fragment(id=self.name, text=text, section="working_memory", priority=500, max_tokens=MAX_TOKENS),
         )
 
-    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
+    async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
         """Return the result unchanged, with an event for new notes."""
-        result = await nxt(call)
+        result = await call_next(call)
         state = self._state()
         if not _is_active(state) or _is_delegates_call(
             state, call
         ):  # a delegate's findings are in its report
             return result
-        update = learnt(state.memory, call, result, self._redact)
+        update = update_from_result(state.memory, call, result, self._redact)
         return result if update is None else replace(result, events=(*result.events, update))
 
 

@@ -1,7 +1,7 @@
 """The repository map in the conversation: with the first message of a session, and again after a compaction.
 
 Invariant: the map is recorded with the message that it was made for and keeps its position, so that the provider's
-cache stays valid. No request waits longer than `PATIENCE_S` for it; a request without the map gives the reason in its
+cache stays valid. No request waits longer than `MAX_WAIT_S` for it; a request without the map gives the reason in its
 manifest, and the first request after the map is ready includes it.
 """
 
@@ -12,11 +12,11 @@ from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.plugin_api import (
     BaseMiddleware,
     Fragment,
-    MapShown,
-    MapWish,
+    MapRequest,
     ModelNext,
     ModelReply,
     ModelRequest,
+    RenderedMap,
     RepomapUsed,
     ToolCallPart,
     ToolNext,
@@ -29,13 +29,13 @@ from tui_agent.protocol.events.context import RepomapBuilt
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import SessionSettings
 
-LEAST_FILES = 8
+MIN_FILES = 8
 """A workspace with fewer files gets no map: the model can list their names quickly."""
-MOST_QUERY = 2000
+MAX_QUERY_CHARS = 2000
 """Maximum characters of a message that are used as the map's query."""
-PATIENCE_S = 3.0
+MAX_WAIT_S = 3.0
 """Maximum wait of a request for its map: a bit more than the first map of 11,000 files takes."""
-LATE = f"the map was not ready after {PATIENCE_S:g} s; a later request includes it"
+LATE_REASON = f"the map was not ready after {MAX_WAIT_S:g} s; a later request includes it"
 
 
 class RepoMapSection(BaseMiddleware):
@@ -43,7 +43,7 @@ class RepoMapSection(BaseMiddleware):
 
     name = "repo_map"
 
-    def __init__(self, maps: RepoMaps, patience: float = PATIENCE_S) -> None:
+    def __init__(self, maps: RepoMaps, patience: float = MAX_WAIT_S) -> None:
         self._maps = maps
         self._patience = patience
         self._late: tuple[str, Callable[[Payload], None]] | None = None
@@ -53,54 +53,56 @@ class RepoMapSection(BaseMiddleware):
         """Request a map for the task, if the settings and the context mode want one."""
         state = turn.state
         settings = state.settings
-        if settings is None or not _is_enabled(settings) or state.mapped:
+        if settings is None or not _is_enabled(settings) or state.has_repo_map:
             self._late = None
             return
         if self._record_late_map():
             return
-        choice = settings.map
-        query = state.root_task[:MOST_QUERY]
-        wish = MapWish(
+        choice = settings.map_options
+        query = state.root_task[:MAX_QUERY_CHARS]
+        wish = MapRequest(
             query=query,
             max_tokens=choice.max_tokens,
             pinned=choice.pinned,
             hidden=choice.hidden,
-            recent=state.explored[-20:],
+            recent=state.explored_paths[-20:],
         )
         try:
-            rendered = await self._maps.soon(wish, self._patience)
+            rendered = await self._maps.render_within(wish, self._patience)
         except EnvironmentFault as error:
             turn.emit(ErrorRaised(where="repo_map", message=error.message, hint=error.hint))
             return
         if rendered is None:
             waited = self._patience * 1_000
-            turn.emit(RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=waited, late=LATE))
+            turn.emit(
+                RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=waited, delay_reason=LATE_REASON)
+            )
             self._late = self._late or (query, turn.emit)
         else:
             _record_map(rendered, query, turn.emit)
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
         """Return the reason for a missing map, else nothing: the map itself is in the conversation."""
-        if not state.map_late or state.mapped:
+        if not state.map_delay_reason or state.has_repo_map:
             return ()
-        return (Fragment(id=self.name, text="", section="repo_map", missing=state.map_late),)
+        return (Fragment(id=self.name, text="", section="repo_map", missing_reason=state.map_delay_reason),)
 
-    async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
+    async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
         """Call the model; after an answer with tool calls, record a late map if it is ready."""
-        reply = await nxt(request)
+        reply = await call_next(request)
         if request.purpose == "answer" and any(isinstance(part, ToolCallPart) for part in reply.parts):
             self._record_late_map()
         return reply
 
-    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
+    async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
         """Run the call; then record a late map if it is ready."""
-        result = await nxt(call)
+        result = await call_next(call)
         self._record_late_map()
         return result
 
     def _record_late_map(self) -> bool:
         """Record a late map if it is ready now. Return True if it was."""
-        rendered = self._maps.late() if self._late is not None else None
+        rendered = self._maps.take_late_map() if self._late is not None else None
         if rendered is None or self._late is None:
             return False
         (query, emit), self._late = self._late, None
@@ -108,8 +110,8 @@ class RepoMapSection(BaseMiddleware):
         return True
 
 
-def _record_map(rendered: MapShown, query: str, emit: Callable[[Payload], None]) -> None:
-    if rendered.total < LEAST_FILES:
+def _record_map(rendered: RenderedMap, query: str, emit: Callable[[Payload], None]) -> None:
+    if rendered.total < MIN_FILES:
         return
     emit(
         RepomapBuilt(

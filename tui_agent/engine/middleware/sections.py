@@ -9,7 +9,7 @@ from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment
 from tui_agent.ports.delegate import Role
 
-SPEAKS_OF: Final = {
+SECTION_TOOLS: Final = {
     "planning": frozenset(("write_todos",)),
     "filesystem": frozenset(("write_file", "edit_file")),
     "subagents": frozenset(("spawn_subtask",)),
@@ -77,5 +77,5 @@ def prompt_sections(
     return [
         section
         for section in sections
-        if section.name not in SPEAKS_OF or SPEAKS_OF[section.name] & set(tools)
+        if section.name not in SECTION_TOOLS or SECTION_TOOLS[section.name] & set(tools)
     ]

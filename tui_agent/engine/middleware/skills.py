@@ -7,34 +7,34 @@ from collections.abc import Sequence
 
 from anyio import to_thread
 
-from tui_agent.context.skills import SkillShelf
+from tui_agent.context.skills import SkillStore
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment, TurnContext
 from tui_agent.protocol.events.instructions import SkillRecord, SkillsLoaded
 
 PRIORITY = 940
-HEAD = (
+HEADING = (
     "# Skills\n\nInstructions for some kinds of task, written by the user or the project. Before you start a task that a "
     "skill covers, read it with `read_skill` and follow it."
 )
 READ_SKILL = "read_skill"
-SHOWN = 300
+MAX_DESCRIPTION_CHARS = 300
 """Maximum characters of a description."""
 
 
-class Skills(BaseMiddleware):
+class SkillsSection(BaseMiddleware):
     """A middleware that lists the skills and looks for changes at the start of each turn."""
 
     name = "skills"
 
-    def __init__(self, shelf: SkillShelf, *, readable: bool = True) -> None:
+    def __init__(self, shelf: SkillStore, *, readable: bool = True) -> None:
         """`readable` False: the tool `read_skill` is missing, so no skills are listed."""
         self._shelf = shelf
         self._readable = readable
 
     async def on_turn_start(self, turn: TurnContext) -> None:
         """Record the skills if they changed."""
-        event = news(await to_thread.run_sync(self._shelf.refresh), turn.state)
+        event = skills_event(await to_thread.run_sync(self._shelf.refresh), turn.state)
         if event is not None:
             turn.emit(event)
 
@@ -45,14 +45,18 @@ class Skills(BaseMiddleware):
         ]
         if not lines or not self._readable:
             return ()
-        text = "\n".join((HEAD, "", *lines))
+        text = "\n".join((HEADING, "", *lines))
         return (Fragment(id="skills", text=text, section="instructions", priority=PRIORITY),)
 
 
-def news(found: tuple[SkillRecord, ...], state: SessionStateView) -> SkillsLoaded | None:
+def skills_event(found: tuple[SkillRecord, ...], state: SessionStateView) -> SkillsLoaded | None:
     """Return the event for changed skills; None if they are those of the state."""
     return SkillsLoaded(skills=found) if found != state.skills else None
 
 
 def _shorten(description: str) -> str:
-    return description if len(description) <= SHOWN else f"{description[:SHOWN].rstrip()}…"
+    return (
+        description
+        if len(description) <= MAX_DESCRIPTION_CHARS
+        else f"{description[:MAX_DESCRIPTION_CHARS].rstrip()}…"
+    )

@@ -6,8 +6,8 @@ from dataclasses import replace
 from tui_agent.folds.session.fold import SessionStateView, call_digest
 from tui_agent.plugin_api import BaseMiddleware, TextContent, ToolCallPart, ToolNext, ToolResult
 
-TELL_FROM = 3
-WORDS = (
+MIN_REPEATS = 3
+NOTE = (
     "\n\n[This call has returned the same result {count} times in a row. Do not repeat it: try something else, or say "
     "what you are missing.]"
 )
@@ -21,13 +21,13 @@ class StuckNotice(BaseMiddleware):
     def __init__(self, state: Callable[[], SessionStateView]) -> None:
         self._state = state
 
-    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
+    async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
         """Return the result, with a note after it from the third equal result on."""
-        result = await nxt(call)
+        result = await call_next(call)
         state = self._state()
         is_repeated = call_digest(call.name, call.arguments, result.content) == state.repeated_call
-        count = state.repeats + 1
-        if not is_repeated or count < TELL_FROM:
+        count = state.repeat_count + 1
+        if not is_repeated or count < MIN_REPEATS:
             return result
-        note = TextContent(text=WORDS.format(count=count))
+        note = TextContent(text=NOTE.format(count=count))
         return replace(result, content=(*result.content, note), data={**result.data, "repeated": count})

@@ -4,21 +4,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tui_agent.config.agent_files import FOLDER, AgentFault, named_agents
+from tui_agent.config.agent_files import FOLDER, AgentFault, load_named_agents
 from tui_agent.config.settings import Config
 from tui_agent.engine.components import ResolveModel
 from tui_agent.engine.middleware.prompts import PromptTexts
-from tui_agent.engine.tools.tool_names import canonical, near
+from tui_agent.engine.tools.tool_names import canonical_name, similar_names
 from tui_agent.errors import ConfigError
-from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, Delegation, Role
+from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, DelegationRules, Role
 from tui_agent.protocol.events.session import ErrorRaised
 
-OWN = Path(__file__).parent / "agents"
+BUNDLED_AGENTS = Path(__file__).parent / "agents"
 """The folder of the bundled agents."""
-LOOKS = ("read_file", "grep", "repo_map", "search_notes")
+INVESTIGATOR_TOOLS = ("read_file", "grep", "repo_map", "search_notes")
 """The tools of an investigator, if they are loaded."""
 INVESTIGATOR_ITERATIONS = 20
-NAMED = 3
+MAX_NAMED_FAULTS = 3
 """Maximum number of faulty agent files to name when a session opens."""
 
 
@@ -32,42 +32,42 @@ class Subagents:
     """The configured delegates: built-in roles and named agents. Raises `ConfigError` if a prompt cannot be read."""
 
     def __init__(self, config: Config) -> None:
-        agents = named_agents(OWN, config.paths.config_dir / FOLDER, config.project)
+        agents = load_named_agents(BUNDLED_AGENTS, config.paths.config_dir / FOLDER, config.project)
         texts = PromptTexts((config.paths.config_dir / "prompts",))
         self.roles = tuple(_with_canonical_tools(role) for role in agents.roles)
         self.faults, self.hidden = agents.faults, agents.hidden
         limits = config.delegation
         built_in = (Role(SUBTASK, texts.get("subtask")), _investigator(config, texts))
-        self.rules = Delegation(
+        self.rules = DelegationRules(
             roles={role.name: role for role in (*built_in, *self.roles)},
-            offered=tuple(role.name for role in self.roles),
-            parallel=limits.max_parallel_subtasks,
-            depth=limits.max_depth,
+            offered_roles=tuple(role.name for role in self.roles),
+            max_parallel=limits.max_parallel_subtasks,
+            max_depth=limits.max_depth,
             max_iterations=limits.max_iterations,
             timeout_seconds=limits.timeout_seconds,
         )
 
-    def remarks(self, tools: Collection[str], resolve: ResolveModel) -> tuple[AgentFault, ...]:
+    def check_roles(self, tools: Collection[str], resolve: ResolveModel) -> tuple[AgentFault, ...]:
         """Return the faults of valid agents: tools that are not in `tools`, models that cannot be used."""
         faults: list[AgentFault] = []
         for role in self.roles:
-            if Path(role.source).parent != OWN:  # bundled agents use whatever tools are loaded
+            if Path(role.source).parent != BUNDLED_AGENTS:  # bundled agents use whatever tools are loaded
                 missing = [name for name in role.tools or () if name not in tools]
                 faults += [AgentFault(role.source, _missing_tools_message(missing, tools))] if missing else []
             faults += _model_faults(role, resolve)
         return tuple(faults)
 
-    def faulty(self, tools: Collection[str], resolve: ResolveModel) -> list[ErrorRaised]:
+    def fault_events(self, tools: Collection[str], resolve: ResolveModel) -> list[ErrorRaised]:
         """Return one event with the faults of all agent files, for the start of a session; empty if there are none."""
         lines = [f"{Path(fault.source).name} is not a valid agent: {fault.message}" for fault in self.faults]
-        lines += [f"{Path(fault.source).name}: {fault.message}" for fault in self.remarks(tools, resolve)]
+        lines += [f"{Path(fault.source).name}: {fault.message}" for fault in self.check_roles(tools, resolve)]
         if not lines:
             return []
-        more = f"; and {len(lines) - NAMED} more" if len(lines) > NAMED else ""
+        more = f"; and {len(lines) - MAX_NAMED_FAULTS} more" if len(lines) > MAX_NAMED_FAULTS else ""
         return [
             ErrorRaised(
                 where="agents",
-                message=f"{'; '.join(lines[:NAMED])}{more}.",
+                message=f"{'; '.join(lines[:MAX_NAMED_FAULTS])}{more}.",
                 hint="Run `tui-agent agents list` to see all of them.",
             )
         ]
@@ -75,7 +75,7 @@ class Subagents:
 
 def _missing_tools_message(missing: Sequence[str], tools: Collection[str]) -> str:
     names = [
-        f"{name} (did you mean {', '.join(similar)}?)" if (similar := near(name, tools)) else name
+        f"{name} (did you mean {', '.join(similar)}?)" if (similar := similar_names(name, tools)) else name
         for name in missing
     ]
     return f"it names {'an unknown tool' if len(names) == 1 else 'unknown tools'}: {', '.join(names)}"
@@ -97,7 +97,7 @@ def _investigator(config: Config, texts: PromptTexts) -> Role:
     return Role(
         INVESTIGATOR,
         texts.get("investigator"),
-        tools=LOOKS,
+        tools=INVESTIGATOR_TOOLS,
         model=config.investigator_profile,
         max_iterations=INVESTIGATOR_ITERATIONS,
         read_only=True,
@@ -108,4 +108,4 @@ def _with_canonical_tools(role: Role) -> Role:
     """Return the role with this program's names of its tools."""
     if role.tools is None:
         return role
-    return replace(role, tools=tuple(dict.fromkeys(canonical(name) for name in role.tools)))
+    return replace(role, tools=tuple(dict.fromkeys(canonical_name(name) for name in role.tools)))

@@ -1,7 +1,7 @@
 """The default agent, which follows the model's answers."""
 
 from tui_agent.folds.session.fold import SessionStateView
-from tui_agent.ports.agent import Action, Ask, AskModel, CallTools, Reject, SayMessage
+from tui_agent.ports.agent import Action, AskModel, CallTools, ModelQuery, Reject, SayMessage
 from tui_agent.protocol.parts import ToolCallPart
 
 
@@ -21,7 +21,7 @@ class ModelAgent:
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
         """Ask the model with the whole history, and return what its answer says."""
-        reply = await ask(Ask(tools=self._tools))
+        reply = await ask(ModelQuery(tools=self._tools))
         calls = tuple(part for part in reply.parts if isinstance(part, ToolCallPart))
         if calls:
             return CallTools(calls)

@@ -11,22 +11,22 @@ from typing import Final, Literal
 import anyio
 from anyio import to_thread
 
-from tui_agent.context.assembly import Assembly, Packed, Wanted
-from tui_agent.context.budgets import LEAST_ANSWER, Room
+from tui_agent.context.assembly import Assembly, PackedRequest, RequestInput
+from tui_agent.context.budgets import MIN_ANSWER_TOKENS, Room
 from tui_agent.engine.agent_state import StateKeeper
-from tui_agent.engine.compaction.compactor import Compacting
+from tui_agent.engine.compaction.compactor import Compactor
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.model.delta_merge import HeldCalls, Ticker
+from tui_agent.engine.model.delta_merge import FlushTimer, HeldArguments
 from tui_agent.engine.model.request import RequestBuilder
 from tui_agent.engine.recorder import Recorder
-from tui_agent.errors import BlobMissing, ContextOverflow, ModelError
+from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError
 from tui_agent.folds.context.meter import MeterLevel
-from tui_agent.folds.context.window_limits import NOTHING, LearntWindow
+from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.models.assembler import Assembler
-from tui_agent.models.faults import transient, wait
+from tui_agent.models.faults import is_transient, next_wait
 from tui_agent.models.pricing import cost
-from tui_agent.ports.agent import Ask
+from tui_agent.ports.agent import ModelQuery
 from tui_agent.ports.middleware import Fragment, Middleware
 from tui_agent.ports.model import (
     ModelFault,
@@ -35,7 +35,7 @@ from tui_agent.ports.model import (
     ModelRequest,
 )
 from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.events.context import ContextLearnt, ContextPacked, ContextWarned
+from tui_agent.protocol.events.context import ContextPacked, ContextWarned, ContextWindowInferred
 from tui_agent.protocol.events.model import (
     ModelDelta,
     ModelFailed,
@@ -52,11 +52,11 @@ DEFAULT_MAX_OUTPUT = 8192
 """Maximum tokens of an answer if neither the model's limit nor its window is known."""
 ANSWER_SHARE = 4
 """An answer may take one part in this many of the window if the model's own limit is not known."""
-MOST_REFUSED = 5
+MAX_REFUSALS = 5
 """How often a request is made smaller after the provider refused it as too long."""
 UNSENT = RequestId("")
 """The id of a request that is measured but not sent."""
-COUNTED_AT_ONCE = 20
+MAX_COUNTED_INLINE = 20
 """More new messages than this are counted in a thread, for example when a session is resumed."""
 _Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
 """(part kind, block number, tool name)"""
@@ -68,15 +68,15 @@ class ModelCaller:
     def __init__(
         self,
         parts: EngineParts,
-        ticker: Ticker,
+        ticker: FlushTimer,
         states: StateKeeper,
         agent: AgentId,
         used: set[CallId],
-        of: AgentId | None = None,
+        summarised_agent: AgentId | None = None,
     ) -> None:
         """`used` are the session's call ids so far, shared by the callers of all agents.
 
-        `of` is the agent whose history this caller summarises; None for an agent's own requests, whose history is
+        `summarised_agent` is the agent whose history this caller summarises; None for an agent's own requests, whose history is
         kept within the window.
         """
         self._parts = parts
@@ -88,19 +88,19 @@ class ModelCaller:
         self._counted = 0
         """Number of messages whose tokens are counted already."""
         self._counting = anyio.Lock(fast_acquire=True)
-        self._watch = ContextWatch(parts.recorder)
+        self._watch = LimitWatch(parts.recorder)
         self._used_call_ids = used
-        self._history_agent = agent if of is None else of
-        self._newest_ask = Ask()
+        self._history_agent = agent if summarised_agent is None else summarised_agent
+        self._newest_ask = ModelQuery()
         """The agent's newest request on its own history."""
-        self._sent: Packed | None = None
+        self._sent: PackedRequest | None = None
         """The newest packed request."""
-        self.room: Compacting | None = None
+        self.compactor: Compactor | None = None
         """Keeps the history within the window; None in a caller that summarises."""
-        if of is not None:
+        if summarised_agent is not None:
             return
-        summariser = ModelCaller(parts, ticker, states, COMPACTION_AGENT, used, of=agent)
-        self.room = Compacting(parts, states, agent, summariser.ask, self.measure)
+        summariser = ModelCaller(parts, ticker, states, COMPACTION_AGENT, used, summarised_agent=agent)
+        self.compactor = Compactor(parts, states, agent, summariser.ask, self.measure)
         self._used_call_ids |= {
             part.call_id
             for message in parts.recorder.messages(agent)
@@ -109,12 +109,12 @@ class ModelCaller:
             if isinstance(part, ToolCallPart)
         }
 
-    async def ask(self, ask: Ask) -> ModelReply:
+    async def ask(self, ask: ModelQuery) -> ModelReply:
         """Call the model through the middlewares. Raises `ModelError` when retrying does not help.
 
         A history close to the window is compacted first, and again if the provider refuses the request as too long.
         """
-        room = self.room if ask.messages is None else None
+        room = self.compactor if ask.messages is None else None
         compacted = False
         refusals = 0
         while True:
@@ -126,64 +126,73 @@ class ModelCaller:
                 sent = self._sent
                 assert sent is not None
                 refusals += 1
-                if refusals > MOST_REFUSED:
-                    raise room.explained(error, sent) from error
+                if refusals > MAX_REFUSALS:
+                    raise room.explain_overflow(error, sent) from error
                 # Compact once. After that the learnt window shrinks with every refusal, and packing fits into it.
-                compacted = refusals == 1 and await room.overflowed(sent)
+                compacted = refusals == 1 and await room.shrink_after_overflow(sent)
             else:
                 if refusals:
                     self._record_learnt_window()
                 return reply
 
-    def _learnt_window(self) -> LearntWindow:
+    def _learnt_window(self) -> InferredWindow:
         """Return what is learnt about the window from requests that the provider accepted or refused."""
         recorder = self._parts.recorder
-        return recorder.windows.of(_require_settings(recorder.state_of(self._history_agent).settings).model)
+        return recorder.windows.window_of(
+            _require_settings(recorder.state_of(self._history_agent).settings).model
+        )
 
     def _record_learnt_window(self) -> None:
         """Record the model's learnt window if it changed."""
         recorder, learnt = self._parts.recorder, self._learnt_window()
         model = _require_settings(recorder.state_of(self._history_agent).settings).model
-        if recorder.windows.news(model):
-            window, is_reported = learnt.least(model.window), bool(learnt.window)
-            event = ContextLearnt(
-                profile=model.profile, window=window, refused=learnt.refused, told=is_reported
+        if recorder.windows.has_news(model):
+            window, is_reported = learnt.effective_window(model.window), bool(learnt.window)
+            event = ContextWindowInferred(
+                profile=model.profile,
+                window=window,
+                refused_tokens=learnt.refused,
+                stated_by_provider=is_reported,
             )
             recorder.append(event, agent=self._agent)
 
-    async def warm(self) -> None:
+    async def count_history(self) -> None:
         """Count a resumed session's tokens before the first request. A missing blob is reported by that request."""
         history = self._parts.recorder.messages(self._agent)
         if not any(isinstance(message, AssistantMessage | SummaryMessage) for message in history):
             return
         try:
-            messages = self._builder.messages(history)
-        except BlobMissing:
+            messages = self._builder.resolve_messages(history)
+        except BlobNotFound:
             return
         packing = self._packing_request(self._newest_ask, messages, UNSENT)
         async with self._counting:
             await to_thread.run_sync(self._assembly.prepare, packing)
             self._counted = max(self._counted, len(messages))
 
-    async def measure(self, history: Sequence[Message], *, whole: bool = False) -> Packed:
+    async def measure(self, history: Sequence[Message], *, unlimited: bool = False) -> PackedRequest:
         """Pack the agent's next request with this history, without sending it.
 
-        `whole`: as if the window had no limit, so that nothing is shortened.
+        `unlimited`: as if the window had no limit, so that nothing is shortened.
         """
         async with self._counting:
             if not self._parts.tokens.ready:
                 await to_thread.run_sync(self._assembly.begin_counting)
-        messages = RequestBuilder(self._parts.blobs).messages(history)
+        messages = RequestBuilder(self._parts.blobs).resolve_messages(history)
         packing = self._packing_request(self._newest_ask, messages, UNSENT)
-        if whole:
-            packing = replace(packing, model=packing.model.model_copy(update={"window": 0}), learnt=NOTHING)
+        if unlimited:
+            packing = replace(
+                packing, model=packing.model.model_copy(update={"window": 0}), learnt=UNKNOWN_WINDOW
+            )
         return await to_thread.run_sync(self._assembly.measure, packing)
 
-    def _packing_request(self, ask: Ask, messages: Sequence[Message], request_id: RequestId) -> Wanted:
+    def _packing_request(
+        self, ask: ModelQuery, messages: Sequence[Message], request_id: RequestId
+    ) -> RequestInput:
         state = self._parts.recorder.state_of(self._history_agent)
         settings, learnt = _require_settings(state.settings), self._learnt_window()
-        window = learnt.least(settings.model.window)
-        return Wanted(
+        window = learnt.effective_window(settings.model.window)
+        return RequestInput(
             request_id,
             settings.model,
             self._fragments(ask, state),
@@ -193,22 +202,24 @@ class ModelCaller:
             mode=settings.context_mode,
             session_context=state.session_context,
             learnt=learnt,
-            pinned=frozenset(self._parts.recorder.history(self._history_agent).forgotten.pinned),
+            pinned=frozenset(self._parts.recorder.model_messages(self._history_agent).removed.pinned),
         )
 
-    async def _ask_once(self, ask: Ask, room: Compacting | None) -> ModelReply:
+    async def _ask_once(self, ask: ModelQuery, room: Compactor | None) -> ModelReply:
         recorder = self._parts.recorder
         self._newest_ask = ask if ask.messages is None else self._newest_ask
         history = recorder.messages(self._agent) if ask.messages is None else ask.messages
-        packing = self._packing_request(ask, self._builder.messages(history), self._parts.ids.request())
+        packing = self._packing_request(
+            ask, self._builder.resolve_messages(history), self._parts.ids.request()
+        )
         packed = await self._pack(packing)
-        if room is not None and await room.make(packed, packing.answer):
-            smaller = self._builder.messages(recorder.messages(self._agent))
+        if room is not None and await room.make_room(packed, packing.answer):
+            smaller = self._builder.resolve_messages(recorder.messages(self._agent))
             packed = await self._pack(replace(packing, messages=smaller))
         self._sent = packed
-        if self.room is not None and packed.cuts:
-            await self.room.tell(packed.cuts)
-        own_history = recorder.history(self._agent) if ask.messages is None else None
+        if self.compactor is not None and packed.cuts:
+            await self.compactor.record_cuts(packed.cuts)
+        own_history = recorder.model_messages(self._agent) if ask.messages is None else None
         request = ModelRequest(
             request_id=packing.request_id,
             model=packing.model,
@@ -216,17 +227,17 @@ class ModelCaller:
             messages=packed.messages,
             tools=tuple(packing.tools),
             max_tokens=_answer_tokens(packing, packed),
-            images=self._builder.images(packed.messages),
+            images=self._builder.load_images(packed.messages),
             purpose="answer" if self._history_agent == self._agent else "compaction",
-            answers=None if own_history is None else own_history.answers,
-            opening="" if own_history is None else text_preview(own_history.opening),
+            answer_count=None if own_history is None else own_history.answers,
+            opening_text="" if own_history is None else text_preview(own_history.opening),
         )
         chain: ModelNext = partial(self._call, packed.manifest)
         for middleware in reversed(self._parts.middlewares):
             chain = partial(_call_middleware, middleware, chain)
         return await chain(request)
 
-    def _fragments(self, ask: Ask, state: SessionStateView) -> list[Fragment]:
+    def _fragments(self, ask: ModelQuery, state: SessionStateView) -> list[Fragment]:
         """Return the middlewares' fragments; a request for a summary has only its own prompt."""
         if self._history_agent != self._agent:
             return [Fragment(id="compact", text=ask.system or "")]
@@ -234,7 +245,7 @@ class ModelCaller:
             fragment for middleware in self._parts.middlewares for fragment in middleware.contribute(state)
         ]
 
-    async def _pack(self, packing: Wanted) -> Packed:
+    async def _pack(self, packing: RequestInput) -> PackedRequest:
         """Assemble a request, in a thread if many messages must be counted first."""
         new = len(packing.messages) - self._counted
         # The first request of a session does not wait for the tokenizer: characters are a good enough estimate.
@@ -245,7 +256,7 @@ class ModelCaller:
             if has_history and not self._parts.tokens.ready:
                 await to_thread.run_sync(self._assembly.begin_counting)
                 new = len(packing.messages)
-            if new < COUNTED_AT_ONCE:
+            if new < MAX_COUNTED_INLINE:
                 packed = self._assembly.pack(packing)
             else:
                 packed = await to_thread.run_sync(self._assembly.pack, packing)
@@ -292,9 +303,9 @@ class ModelCaller:
     def _retry_wait(self, fault: ModelFault, attempt: int) -> float | None:
         """Return the seconds until the next attempt, or None if there is none."""
         allowed = 1 if fault.kind == "empty" else self._parts.max_retries
-        if not transient(fault.kind) or attempt > allowed:
+        if not is_transient(fault.kind) or attempt > allowed:
             return None
-        return wait(attempt, fault.retry_after, self._parts.jitter())
+        return next_wait(attempt, fault.retry_after, self._parts.jitter())
 
     async def _throttle(self, call: "_Call", fault: ModelFault, attempt: int, wait: float) -> None:
         self._parts.recorder.append(
@@ -335,14 +346,14 @@ class ModelCaller:
             agent=self._agent,
         )
         if self._agent == MAIN_AGENT:
-            self._watch.look()
+            self._watch.check()
         return reply
 
 
 class _Call:
     """One request with all its attempts."""
 
-    def __init__(self, parts: EngineParts, ticker: Ticker, agent: AgentId, request: ModelRequest) -> None:
+    def __init__(self, parts: EngineParts, ticker: FlushTimer, agent: AgentId, request: ModelRequest) -> None:
         self._parts = parts
         self._ticker = ticker
         self._agent = agent
@@ -354,10 +365,10 @@ class _Call:
     async def attempt(self) -> ModelFault | None:
         """Stream once. Return the fault, or None if the answer is complete."""
         self._assembler = assembler = Assembler([tool.name for tool in self.request.tools])
-        client = self._parts.client(self.request.model)
+        client = self._parts.client_for(self.request.model)
         clock = self._parts.clock
-        calls = HeldCalls()
-        with self._ticker.merging(clock, self._emit) as merger:
+        calls = HeldArguments()
+        with self._ticker.open_merger(clock, self._emit) as merger:
             async with client.stream(self.request) as chunks:
                 async for chunk in chunks:
                     delta = assembler.feed(chunk)
@@ -369,7 +380,7 @@ class _Call:
                         calls.add(delta.block, delta.name, delta.text)
                     else:
                         merger.add((delta.part, delta.block, delta.name), delta.text)
-        fault = assembler.settle()
+        fault = assembler.final_fault()
         if fault is None:
             for number, name, text in calls.texts():
                 self._emit(("tool_call", number, name), text)
@@ -380,8 +391,8 @@ class _Call:
         self._parts.recorder.append(
             ModelDelta(
                 request_id=self.request.request_id,
-                part=kind,
-                block=number,
+                part_kind=kind,
+                part_index=number,
                 text=text,
                 name=name,
             ),
@@ -397,7 +408,7 @@ class _Call:
                 message=fault.message,
                 hint=fault.hint,
                 status=fault.status,
-                window=fault.window,
+                window=fault.window_tokens,
                 attempts=attempts,
                 partial=self._assembler.partial,
             ),
@@ -432,17 +443,19 @@ class _Call:
 def _default_max_tokens(window: int) -> int:
     """Return the maximum tokens of an answer if the model's own limit is not known."""
     return (
-        min(DEFAULT_MAX_OUTPUT, max(LEAST_ANSWER, window // ANSWER_SHARE)) if window else DEFAULT_MAX_OUTPUT
+        min(DEFAULT_MAX_OUTPUT, max(MIN_ANSWER_TOKENS, window // ANSWER_SHARE))
+        if window
+        else DEFAULT_MAX_OUTPUT
     )
 
 
-def _answer_tokens(packing: Wanted, packed: Packed) -> int:
+def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
     """Return the maximum tokens of the answer: fewer than configured if the user's messages need the space."""
-    window = packing.learnt.said(packing.model.window)
-    limit = Room.of(window, 0).last
+    window = packing.learnt.stated_window(packing.model.window)
+    limit = Room.for_window(window, 0).max_tokens
     if limit is None:
         return packing.answer
-    return min(packing.answer, max(LEAST_ANSWER, limit - packed.manifest.total_tokens))
+    return min(packing.answer, max(MIN_ANSWER_TOKENS, limit - packed.manifest.total_tokens))
 
 
 async def _call_middleware(middleware: Middleware, nxt: ModelNext, request: ModelRequest) -> ModelReply:
@@ -455,10 +468,10 @@ def _require_settings(settings: SessionSettings | None) -> SessionSettings:
     return settings
 
 
-HEIGHTS: Final[dict[MeterLevel, int]] = {"below": 0, "near": 1, "over": 2, "compaction": 3}
+LEVEL_ORDER: Final[dict[MeterLevel, int]] = {"below": 0, "near": 1, "over": 2, "compaction": 3}
 
 
-class ContextWatch:
+class LimitWatch:
     """Warnings when the context reaches a limit, each once per turn, and a notice when it is below all limits again."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -467,12 +480,12 @@ class ContextWatch:
         self._turn = -1
         self._recorded_levels: set[MeterLevel] = set()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Record the level if it is new."""
         meter, turn = self._recorder.meter, self._recorder.state.turn
         if turn != self._turn:
             self._turn, self._recorded_levels = turn, set()
-        has_risen = HEIGHTS[meter.level] > HEIGHTS[self._level]
+        has_risen = LEVEL_ORDER[meter.level] > LEVEL_ORDER[self._level]
         if meter.level == self._level:
             return
         self._level = meter.level

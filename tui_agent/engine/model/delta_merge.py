@@ -3,7 +3,7 @@
 Invariant: the text of one key comes out complete and in order; texts of different keys never mix. No secret is split
 into two pieces that each look harmless: a piece ends after a whole word; never inside a private key, inside a command
 that may contain a password, or between the start of a line with a secret's name (`password`, `- name: DB_TOKEN`) and the
-end of the second line below. At most `MOST_HELD` characters are held back; after a secret's name also at most `_NEAR`
+end of the second line below. At most `MAX_HELD_CHARS` characters are held back; after a secret's name also at most `_NEAR`
 characters or until plain prose.
 """
 
@@ -16,15 +16,15 @@ import anyio
 
 from tui_agent.errors import StoreError
 from tui_agent.ports.clock import Clock
-from tui_agent.protocol.secret_names import SECRET_WORD
+from tui_agent.protocol.secret_names import SECRET_WORD_PATTERN
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 
-INTERVAL = 0.05
-LIMIT = 2048
+FLUSH_INTERVAL_S = 0.05
+MAX_EVENT_CHARS = 2048
 
 
-class Merger(Generic[KeyT]):
+class DeltaMerger(Generic[KeyT]):
     """A buffer that collects text by key and passes it to `emit(key, text)`. If `emit` raises, the text stays buffered."""
 
     def __init__(self, clock: Clock, emit: Callable[[KeyT, str], None]) -> None:
@@ -42,7 +42,7 @@ class Merger(Generic[KeyT]):
             self._key = key
         self._pieces.append(text)
         self._size += len(text)
-        if self._size >= LIMIT or self._clock.monotonic() - self._flushed_at >= INTERVAL:
+        if self._size >= MAX_EVENT_CHARS or self._clock.monotonic() - self._flushed_at >= FLUSH_INTERVAL_S:
             self.flush()
 
     def flush(self) -> None:
@@ -63,9 +63,9 @@ class Merger(Generic[KeyT]):
         assert self._key is not None
         start = 0
         while start < len(text):
-            piece = text[start : start + LIMIT]
-            if start + LIMIT < len(text):
-                longest = text[start : start + MOST_HELD]
+            piece = text[start : start + MAX_EVENT_CHARS]
+            if start + MAX_EVENT_CHARS < len(text):
+                longest = text[start : start + MAX_HELD_CHARS]
                 piece = piece[: safe_end(piece)] or longest[: safe_end(longest)] or longest
             self._emit(self._key, piece)
             start += len(piece)
@@ -73,7 +73,7 @@ class Merger(Generic[KeyT]):
         self._size = len(rest)
 
 
-class HeldCalls:
+class HeldArguments:
     """A buffer that holds back the arguments of tool calls until the answer is complete.
 
     Only its context shows that a part of a command is a secret: pieces of the password after `curl -u` would be
@@ -95,19 +95,19 @@ class HeldCalls:
             yield block, self._names[block], "".join(pieces)
 
 
-class Ticker:
-    """A timer that flushes the active mergers every `INTERVAL`, in case their source stalls; sleeps if there are none."""
+class FlushTimer:
+    """A timer that flushes the active mergers every `FLUSH_INTERVAL_S`, in case their source stalls; sleeps if there are none."""
 
     def __init__(self) -> None:
-        self._active: set[Merger[Any]] = set()
+        self._active: set[DeltaMerger[Any]] = set()
         self._wake = anyio.Event()
 
     @contextmanager
-    def merging(
+    def open_merger(
         self, clock: Clock, emit: Callable[[KeyT, str], None], kind: type[KeyT] | None = None
-    ) -> Iterator[Merger[KeyT]]:
+    ) -> Iterator[DeltaMerger[KeyT]]:
         """Provide a merger for the `with` block; the rest is emitted at its end, also on errors."""
-        merger = Merger(clock, emit)
+        merger = DeltaMerger(clock, emit)
         self._active.add(merger)
         self._wake.set()
         try:
@@ -122,7 +122,7 @@ class Ticker:
             if not self._active:
                 self._wake = anyio.Event()
                 await self._wake.wait()
-            await anyio.sleep(INTERVAL)
+            await anyio.sleep(FLUSH_INTERVAL_S)
             for merger in tuple(self._active):
                 try:
                     merger.flush()
@@ -130,14 +130,14 @@ class Ticker:
                     continue  # the merger's source gets the same error with its next piece, and reports it
 
 
-MOST_HELD: Final = 8_000
+MAX_HELD_CHARS: Final = 8_000
 """Maximum number of characters to hold back; a longer text without a safe place is cut anywhere."""
 _NEAR: Final = 300
 _LINES_BELOW: Final = 2
 _TO_LAST_WORD: Final = re.compile(r"[\s\S]*[\s\x80-\U0010ffff]")
 _PEM_BEGIN: Final = "-----BEGIN"
 _PEM_END: Final = re.compile(r"-----END[ A-Z0-9]{0,50}-----")
-_REVEALING_WORD: Final = rf"(?!pass(?:age|e[ds]|enger|ing|ive)){SECRET_WORD}"
+_REVEALING_WORD: Final = rf"(?!pass(?:age|e[ds]|enger|ing|ive)){SECRET_WORD_PATTERN}"
 """A word in the name of a secret; `3 tests passed` has none."""
 _NAME: Final = re.compile(
     rf"(?i)(?:{_REVEALING_WORD}|\b(?:bearer|creds|following|identified|insert\s+into|machine|username|authenticate\(|login\("
@@ -178,7 +178,7 @@ Only the program's name shows that `bob:hunter2` is a login.
 
 def safe_end(text: str) -> int:
     """Return how many characters of a growing text may be emitted now."""
-    if len(text) >= MOST_HELD:
+    if len(text) >= MAX_HELD_CHARS:
         return len(text)
     end, previous = _word_end(text, len(text)), -1
     while end != previous:

@@ -7,7 +7,7 @@ Invariant: it asks no model; its last message says what is in the file at that t
 
 from typing import Final, Literal
 
-from tui_agent.context.init_guide import NAME, Survey, survey, written
+from tui_agent.context.init_guide import GUIDE_FILE, Survey, render_guide, survey
 from tui_agent.errors import EnvironmentFault
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.agent import Action, AskModel, CallTools, Finish
@@ -16,7 +16,7 @@ from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ToolCallPart
 
-SOURCE: Final[Literal["init"]] = "init"
+INIT_SOURCE: Final[Literal["init"]] = "init"
 """The value of `user.message.source` in messages that this agent answers."""
 
 
@@ -36,18 +36,18 @@ class InitAgent:
             try:
                 self._survey = await survey(self._env)
             except EnvironmentFault as fault:
-                return Finish(f"{NAME} was not written: {fault.message}")
+                return Finish(f"{GUIDE_FILE} was not written: {fault.message}")
         existing = self._survey.existing
-        content = written(self._survey)
+        content = render_guide(self._survey)
         if content == existing:
             return Finish(
-                f"{NAME} already names every command found in the repository's files. Nothing to add."
+                f"{GUIDE_FILE} already names every command found in the repository's files. Nothing to add."
             )
         if existing is not None and "read_file" not in self._called:
-            return self._call("read_file", {"path": NAME})
+            return self._call("read_file", {"path": GUIDE_FILE})
         if "write_file" not in self._called:
             overwrite = existing is not None
-            return self._call("write_file", {"path": NAME, "content": content, "overwrite": overwrite})
+            return self._call("write_file", {"path": GUIDE_FILE, "content": content, "overwrite": overwrite})
         return Finish(await self._report(existing, content))
 
     def _call(self, name: str, arguments: JsonMap) -> CallTools:
@@ -56,12 +56,12 @@ class InitAgent:
 
     async def _report(self, existing: str | None, content: str) -> str:
         try:
-            present = (await self._env.read(NAME)).data.decode("utf-8", "replace")
+            present = (await self._env.read(GUIDE_FILE)).data.decode("utf-8", "replace")
         except EnvironmentFault:
             present = ""
         if present != content:
-            return f"{NAME} was not written."
-        done = f"Created {NAME}" if existing is None else f"Added the missing commands to {NAME}"
+            return f"{GUIDE_FILE} was not written."
+        done = f"Created {GUIDE_FILE}" if existing is None else f"Added the missing commands to {GUIDE_FILE}"
         return (
             f"{done}. Read it, correct it, and add what the repository's files do not say. /undo reverts it."
         )

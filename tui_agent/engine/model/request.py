@@ -10,12 +10,12 @@ from typing import TypeVar
 
 from tui_agent.context.truncation import head_and_tail
 from tui_agent.ports.log import BlobReader
-from tui_agent.protocol.base import Frozen, LongText
+from tui_agent.protocol.base import FrozenModel, LongText
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, ReasoningPart, TextPart, ToolCallPart
 
-F = TypeVar("F", bound=Frozen)
+F = TypeVar("F", bound=FrozenModel)
 
 MAX_ANSWER_BYTES = 120_000
 """A longer answer is sent back to the model as its head and tail; the log has all of it."""
@@ -31,8 +31,8 @@ class RequestBuilder:
         self._ready: tuple[Message, ...] = ()
         self._images: dict[str, bytes] = {}
 
-    def messages(self, history: Sequence[Message]) -> tuple[Message, ...]:
-        """Return the history with every text resolved. Raises `BlobMissing`.
+    def resolve_messages(self, history: Sequence[Message]) -> tuple[Message, ...]:
+        """Return the history with every text resolved. Raises `BlobNotFound`.
 
         Messages of the previous call are not resolved again.
         """
@@ -44,7 +44,7 @@ class RequestBuilder:
         self._history = tuple(history)
         return self._ready
 
-    def images(self, messages: Sequence[Message]) -> dict[str, bytes]:
+    def load_images(self, messages: Sequence[Message]) -> dict[str, bytes]:
         """Return the bytes of every image in the messages, keyed by digest."""
         images = [
             piece
@@ -68,11 +68,11 @@ class RequestBuilder:
                 text = self._resolve_text(message.text)
                 return message if text is message.text else message.model_copy(update={"text": text})
             case AssistantMessage():
-                parts = tuple(_shorten(whole_part(part, self._blobs)) for part in message.parts)
+                parts = tuple(_shorten(resolve_part(part, self._blobs)) for part in message.parts)
                 return _replace_items(message, "parts", message.parts, parts)
 
     def _resolve_text(self, text: LongText) -> str:
-        return text if isinstance(text, str) else self._blobs.text(text)
+        return text if isinstance(text, str) else self._blobs.read_text(text)
 
     def _resolve_content(self, piece: Content) -> Content:
         if isinstance(piece, ImageContent) or isinstance(piece.text, str):
@@ -84,14 +84,14 @@ def _replace_items(message: F, name: str, old: Sequence[object], new: Sequence[o
     return message if all(map(is_, old, new)) else message.model_copy(update={name: new})
 
 
-def whole_part(part: ModelPart, blobs: BlobReader) -> ModelPart:
-    """Return a part with its texts resolved; the same object if nothing changes. Raises `BlobMissing`."""
+def resolve_part(part: ModelPart, blobs: BlobReader) -> ModelPart:
+    """Return a part with its texts resolved; the same object if nothing changes. Raises `BlobNotFound`."""
     if isinstance(part, ToolCallPart):
         arguments = blobs.resolve(part.arguments)
         return part if arguments == part.arguments else part.model_copy(update={"arguments": arguments})
     if isinstance(part, ReasoningPart) and part.signature is not None:
-        part = _replace_text(part, "signature", part.signature, blobs.text(part.signature))
-    return _replace_text(part, "text", part.text, blobs.text(part.text))
+        part = _replace_text(part, "signature", part.signature, blobs.read_text(part.signature))
+    return _replace_text(part, "text", part.text, blobs.read_text(part.text))
 
 
 def _replace_text(part: F, name: str, old: LongText, new: str) -> F:
@@ -107,7 +107,7 @@ def _shorten(part: ModelPart) -> ModelPart:
     if signed or len(part.text) <= MAX_ANSWER_BYTES // 4:
         return part
     shown = head_and_tail(part.text, max_bytes=MAX_ANSWER_BYTES, max_lines=MAX_ANSWER_LINES)
-    return part.model_copy(update={"text": shown.text}) if shown.cut else part
+    return part.model_copy(update={"text": shown.text}) if shown.is_cut else part
 
 
 def _order_results(history: Sequence[Message]) -> list[Message]:

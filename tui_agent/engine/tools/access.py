@@ -7,10 +7,10 @@ name.
 from tui_agent.engine.components import EngineParts
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
-from tui_agent.protocol.effects import Reads
+from tui_agent.protocol.effects import ReadEffect
 from tui_agent.protocol.ids import AgentId
 
-READER = "read_file"
+RULE_TOOL = "read_file"
 """The tool whose rules apply to files that are read without a call."""
 
 
@@ -31,7 +31,7 @@ def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
     return _decide_read(parts.policy, state, parts.env.root, path, real, allowed, tool).verdict != "deny"
 
 
-def why_not(
+def denial_reason(
     policy: Policy,
     state: SessionStateView,
     root: str,
@@ -43,7 +43,7 @@ def why_not(
 
     `real` is the real path behind `path`; `allowed` are the tools of the session (None: all).
     """
-    decision = _decide_read(policy, state, root, path, real, allowed, READER)
+    decision = _decide_read(policy, state, root, path, real, allowed, RULE_TOOL)
     return decision.reason if decision.verdict == "deny" else ""
 
 
@@ -60,7 +60,7 @@ def _decide_read(
         workspace=root,
         policy=state.settings.policy if state.settings else "ask",
         resolved={path: real},
-        granted=state.granted,
+        session_rules=state.granted_rules,
         allowed_tools=allowed,
     )
-    return policy.decide(tool, (Reads(path=path),), facts)
+    return policy.decide(tool, (ReadEffect(path=path),), facts)

@@ -41,7 +41,7 @@ def parse_arguments(
     """Return the arguments as the tool's model, or their faults. `schema` is the model's schema as offered."""
     properties = schema.get("properties")
     fields: JsonMap = properties if isinstance(properties, dict) else {}
-    arguments = ours(arguments, fields)
+    arguments = canonical_arguments(arguments, fields)
     unknown = [key for key in arguments if key not in fields]
     if unknown:
         return InvalidArguments(_unknown_message(name, unknown, list(fields)))
@@ -182,16 +182,16 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "working_directory": ("cwd",),
 }
 """Alias -> our names, of which the first that the tool has is used. Only aliases with the same unit and meaning."""
-REMARKS = frozenset({"description", "explanation"})
+IGNORED_ARGUMENTS = frozenset({"description", "explanation"})
 """Arguments that tools of other programs take to explain a call. They have no effect and are dropped."""
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-def ours(arguments: JsonMap, known: Collection[str]) -> JsonMap:
+def canonical_arguments(arguments: JsonMap, known: Collection[str]) -> JsonMap:
     """Return the arguments with aliases replaced by the tool's names (`known`); unknown names stay."""
     renamed = {key: value for key, value in arguments.items() if key in known}
     for key, value in arguments.items():
-        if key in known or key in REMARKS:
+        if key in known or key in IGNORED_ARGUMENTS:
             continue
         name = _canonical_name(key, known)
         if renamed.setdefault(name, value) != value:

@@ -20,11 +20,11 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
-RULE: Final = "hook"
+HOOK_RULE: Final = "hook"
 """The rule id of a hook's decision."""
-MAX_REASON = 2_000
-MAX_CONTEXT = 20_000
-MAX_WORDS = 120
+MAX_REASON_CHARS = 2_000
+MAX_CONTEXT_CHARS = 20_000
+MAX_LABEL_CHARS = 120
 _RANK: Final[dict[HookDecision, int]] = {"": 0, "allow": 1, "ask": 2, "deny": 3}
 _ALLOWED_DECISIONS: Final[Mapping[HookEvent, frozenset[HookDecision]]] = {
     "before_tool": frozenset({"allow", "ask", "deny"}),
@@ -37,50 +37,52 @@ _STOPPED = "It was stopped together with the event that it was asked about."
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """The combined answer of all hooks. `call` is the call as the hooks changed it; `ran` are the events to record."""
+class HookVerdict:
+    """The combined answer of all hooks. `call` is the call as the hooks changed it; `outcomes` are the events to record."""
 
     decision: HookDecision = ""
     reason: str = ""
     call: ToolCallPart | None = None
-    ran: tuple[HookRan, ...] = ()
+    outcomes: tuple[HookRan, ...] = ()
 
-    def and_then(self, ran: HookRan) -> "Heard":
+    def with_outcome(self, ran: HookRan) -> "HookVerdict":
         """Add the answer of another hook: the strictest decision wins, and a fault means asking."""
         decision: HookDecision = "ask" if ran.fault else ran.decision
-        all_ran = (*self.ran, ran)
+        all_ran = (*self.outcomes, ran)
         if _RANK[decision] <= _RANK[self.decision]:
-            return replace(self, ran=all_ran)
+            return replace(self, outcomes=all_ran)
         return replace(
             self,
             decision=decision,
             reason=f"a hook failed: {ran.fault}" if ran.fault else ran.reason,
-            ran=all_ran,
+            outcomes=all_ran,
         )
 
 
-NOTHING: Final = Heard()
+NO_VERDICT: Final = HookVerdict()
 
-Fitting = Callable[[ToolCallPart], tuple[str, str]]
+CheckArguments = Callable[[ToolCallPart], tuple[str, str]]
 """Checks a call's arguments. Returns their fault (empty: none) and the target for the call's row."""
 
 
-def weighed(decision: Decision, heard: Heard) -> Decision:
+def merge_decisions(decision: Decision, heard: HookVerdict) -> Decision:
     """Merge the decisions of policy and hooks: deny wins, then ask. An allow only answers a question of the profile."""
     if heard.decision == "deny" and decision.verdict != "deny":
-        return Decision("deny", RULE, f"a hook refused it{_reason_suffix(heard)}", decision.classes)
+        return Decision("deny", HOOK_RULE, f"a hook refused it{_reason_suffix(heard)}", decision.classes)
     if heard.decision == "ask" and decision.verdict == "allow":
         reason = heard.reason or "a hook asks for your approval"
-        return replace(decision, verdict="ask", rule_id=RULE, reason=reason, choices=())
+        return replace(decision, verdict="ask", rule_id=HOOK_RULE, reason=reason, choices=())
     if heard.decision == "ask" and decision.verdict == "ask" and heard.reason:
         return replace(decision, reason=f"{decision.reason}; {heard.reason}")
     if heard.decision == "allow" and decision.verdict == "ask" and decision.by_profile:
         why = f"a hook allowed it{_reason_suffix(heard)}"
-        return Decision("allow", RULE, why, decision.classes, own=decision.own)
+        return Decision(
+            "allow", HOOK_RULE, why, decision.classes, private_temp_paths=decision.private_temp_paths
+        )
     return decision
 
 
-def _reason_suffix(heard: Heard) -> str:
+def _reason_suffix(heard: HookVerdict) -> str:
     return f": {heard.reason}" if heard.reason else ""
 
 
@@ -90,13 +92,13 @@ class Hooks:
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
 
-    def wanted(self, event: HookEvent) -> bool:
+    def has_hooks(self, event: HookEvent) -> bool:
         """Return True if there is a hook for this event."""
         return any(hook.event == event for hook in self._parts.hooks)
 
-    async def before_tool(self, call: ToolCallPart, agent: AgentId, fitting: Fitting) -> Heard:
+    async def before_tool(self, call: ToolCallPart, agent: AgentId, fitting: CheckArguments) -> HookVerdict:
         """Ask the hooks about a call and record their answers. Each hook gets the call as earlier hooks changed it."""
-        heard = replace(NOTHING, call=call)
+        heard = replace(NO_VERDICT, call=call)
         for hook in self._hooks_for("before_tool", call.name):
             reply, ran = await self._ask(hook, _call_facts(call), agent, call)
             changed = reply.answer.updated_input
@@ -107,59 +109,59 @@ class Hooks:
                     ran = _with_fault(ran, f"The arguments that it returned were refused: {fault}")
                 else:
                     call = new_call
-                    change = {"changed": True, "arguments": call.arguments, "target": target}
+                    change = {"arguments_changed": True, "arguments": call.arguments, "target": target}
                     ran = ran.model_copy(update=change)
             self._parts.recorder.append(ran, agent=agent)
-            heard = replace(heard.and_then(ran), call=call)
+            heard = replace(heard.with_outcome(ran), call=call)
             if heard.decision == "deny":
                 break
         return heard
 
     async def after_tool(self, call: ToolCallPart, ended: ToolFinished, agent: AgentId) -> None:
         """Tell the hooks about a call's result, and record their answers."""
-        if self.wanted("after_tool"):
+        if self.has_hooks("after_tool"):
             text = "\n".join(
                 text_preview(part.text) for part in ended.content if isinstance(part, TextContent)
             )
             response: JsonMap = {"status": ended.status, "text": text, "summary": ended.summary}
             facts = {**_call_facts(call), "tool_response": response, "duration_ms": ended.duration_ms}
-            await self.tell("after_tool", facts, agent, call)
+            await self.run_hooks("after_tool", facts, agent, call)
 
-    async def hear(
+    async def ask_hooks(
         self,
         event: HookEvent,
         facts: Mapping[str, JsonValue],
         agent: AgentId = MAIN_AGENT,
         call: ToolCallPart | None = None,
-    ) -> Heard:
+    ) -> HookVerdict:
         """Ask all hooks of an event until one denies. Only cancelled hooks are recorded here."""
-        heard = NOTHING
+        heard = NO_VERDICT
         for hook in self._hooks_for(event, call.name if call is not None else ""):
             _, ran = await self._ask(hook, facts, agent, call)
-            heard = heard.and_then(ran)
+            heard = heard.with_outcome(ran)
             if heard.decision == "deny" and event.startswith("before"):
                 break
         return heard
 
-    async def tell(
+    async def run_hooks(
         self,
         event: HookEvent,
         facts: Mapping[str, JsonValue],
         agent: AgentId = MAIN_AGENT,
         call: ToolCallPart | None = None,
-    ) -> Heard:
+    ) -> HookVerdict:
         """Ask all hooks of an event, and record their answers."""
-        heard = await self.hear(event, facts, agent, call)
+        heard = await self.ask_hooks(event, facts, agent, call)
         self.record(heard, agent)
         return heard
 
-    def record(self, heard: Heard, agent: AgentId = MAIN_AGENT) -> None:
-        """Record the answers that `hear` returned."""
-        for ran in heard.ran:
+    def record(self, heard: HookVerdict, agent: AgentId = MAIN_AGENT) -> None:
+        """Record the answers that `ask_hooks` returned."""
+        for ran in heard.outcomes:
             self._parts.recorder.append(ran, agent=agent)
 
     def _hooks_for(self, event: HookEvent, tool: str) -> Iterator[Hook]:
-        return (hook for hook in self._parts.hooks if hook.event == event and hook.fits(tool))
+        return (hook for hook in self._parts.hooks if hook.event == event and hook.matches_tool(tool))
 
     async def _ask(
         self, hook: Hook, facts: Mapping[str, JsonValue], agent: AgentId, call: ToolCallPart | None
@@ -176,13 +178,13 @@ class Hooks:
         started = parts.clock.monotonic()
         ran = HookRan(
             event=hook.event,
-            command=hook.words[:MAX_WORDS],
+            command=hook.label[:MAX_LABEL_CHARS],
             source=hook.source,
             call_id=call.call_id if call is not None else None,
             tool=call.name if call is not None else "",
         )
         try:
-            reply = await hook.ask({**session_facts, **facts}, hook.time_limit_s)
+            reply = await hook.run({**session_facts, **facts}, hook.time_limit_s)
         except anyio.get_cancelled_exc_class():
             parts.recorder.append(_with_fault(_with_duration(ran, parts, started), _STOPPED), agent=agent)
             raise
@@ -198,7 +200,9 @@ def _with_duration(ran: HookRan, parts: EngineParts, started: float) -> HookRan:
 
 
 def _with_fault(ran: HookRan, fault: str) -> HookRan:
-    return ran.model_copy(update={"fault": fault[:MAX_REASON], "decision": "", "reason": "", "context": ""})
+    return ran.model_copy(
+        update={"fault": fault[:MAX_REASON_CHARS], "decision": "", "reason": "", "context": ""}
+    )
 
 
 def _with_reply(ran: HookRan, reply: HookReply) -> HookRan:
@@ -211,9 +215,11 @@ def _with_reply(ran: HookRan, reply: HookReply) -> HookRan:
     if fault:
         return _with_fault(ran, fault)
     context = answer.additional_context
-    if len(context) > MAX_CONTEXT:
-        context = f"{context[:MAX_CONTEXT]}\n[… {len(context) - MAX_CONTEXT:,} characters left out]"
-    fields = {"decision": answer.decision, "reason": answer.reason[:MAX_REASON], "context": context}
+    if len(context) > MAX_CONTEXT_CHARS:
+        context = (
+            f"{context[:MAX_CONTEXT_CHARS]}\n[… {len(context) - MAX_CONTEXT_CHARS:,} characters left out]"
+        )
+    fields = {"decision": answer.decision, "reason": answer.reason[:MAX_REASON_CHARS], "context": context}
     return ran.model_copy(update=fields)
 
 

@@ -14,34 +14,34 @@ import anyio
 from anyio.abc import TaskGroup
 
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.model.delta_merge import Ticker
-from tui_agent.engine.tools.blobs import KeptOrCut
-from tui_agent.engine.tools.sandbox_retry import Granted
+from tui_agent.engine.model.delta_merge import FlushTimer
+from tui_agent.engine.tools.sandbox_retry import SandboxGrant
+from tui_agent.engine.tools.truncating_blobs import TruncatingBlobs
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError, TuiAgentError
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.ports.job import JobReport
 from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobStarted
 from tui_agent.protocol.ids import AgentId, CallId, JobId
 
-MOST_JOBS = 8
+MAX_JOBS = 8
 """Maximum number of running jobs."""
-MOST_ENDED = 24
+MAX_ENDED_JOBS = 24
 """Maximum number of ended jobs that can still be read."""
-KEPT_BYTES = 1_000_000
+MAX_KEPT_BYTES = 1_000_000
 """Bytes of a job's newest output that are kept."""
-FIRST_WORDS_S = 1.0
+FIRST_OUTPUT_WAIT_S = 1.0
 """How long `start` waits for the first output, or for an immediate end."""
-LAST_WORDS = 24_000
+TAIL_BYTES = 24_000
 """Bytes of the last output in which the environment looks for signs that the sandbox refused something."""
-MOST_WAIT_S = 60.0
+MAX_WAIT_S = 60.0
 """Maximum wait of `read`."""
-END_S = 6.0
+STOP_TIMEOUT_S = 6.0
 """Maximum wait for stopped jobs to end."""
-STAYS_INSIDE = (
+SANDBOX_HINT = (
     "A background job cannot leave the sandbox. If the command needs that, run it without `background`; the user is then "
     "asked."
 )
-WHOLE = 64_000
+MAX_UNSAMPLED_CHARS = 64_000
 """Characters of live output that are recorded completely; later output is sampled."""
 SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
 """Steps of sampling: up to this many recorded characters, the size of a sample, and the seconds between samples."""
@@ -75,16 +75,16 @@ class _Job:
         """Keep new output. Return the part of it to record."""
         self.size += len(data)
         self._newest += data
-        if len(self._newest) > KEPT_BYTES + KEPT_BYTES // 4:
-            del self._newest[: len(self._newest) - KEPT_BYTES]
+        if len(self._newest) > MAX_KEPT_BYTES + MAX_KEPT_BYTES // 4:
+            del self._newest[: len(self._newest) - MAX_KEPT_BYTES]
         self.changed.set()
         text = self._decode.decode(data)
-        if self._recorded + len(text) > WHOLE:
+        if self._recorded + len(text) > MAX_UNSAMPLED_CHARS:
             size, interval = next(
                 (size, interval) for limit, size, interval in SAMPLES if self._recorded < limit
             )
-            if self._recorded < WHOLE:
-                self._recorded = WHOLE
+            if self._recorded < MAX_UNSAMPLED_CHARS:
+                self._recorded = MAX_UNSAMPLED_CHARS
             elif now - self._sampled_at < interval:
                 return ""
             self._sampled_at, text = now, text[-size:]
@@ -94,7 +94,7 @@ class _Job:
     @property
     def newest_output(self) -> bytes:
         """The newest output."""
-        return bytes(self._newest[-KEPT_BYTES:])
+        return bytes(self._newest[-MAX_KEPT_BYTES:])
 
     def report(self, now: float) -> JobReport:
         """Return the present state, with the output since the last report."""
@@ -120,11 +120,11 @@ class _Job:
         return self.size > self._read_to
 
 
-class Jobs:
+class JobManager:
     """The jobs of one run of a session."""
 
     def __init__(
-        self, parts: EngineParts, ticker: Ticker, on_trouble: Callable[[TuiAgentError], None]
+        self, parts: EngineParts, ticker: FlushTimer, on_trouble: Callable[[TuiAgentError], None]
     ) -> None:
         self._parts = parts
         self._ticker = ticker
@@ -136,34 +136,34 @@ class Jobs:
         """Set the task group that jobs run in."""
         self._group = group
 
-    def of_call(self, call_id: CallId, agent: AgentId, granted: Granted) -> "CallJobs":
+    def for_call(self, call_id: CallId, agent: AgentId, granted: SandboxGrant) -> "CallJobs":
         """Return the jobs service for a call; jobs that it starts have the call's permissions."""
         return CallJobs(self, call_id, agent, granted)
 
     async def start(self, command: str, spec: ExecSpec, call_id: CallId, agent: AgentId) -> JobReport:
         """See `ports.job.Jobs`."""
         running = [job for job in self._jobs.values() if job.state is None]
-        if len(running) >= MOST_JOBS:
+        if len(running) >= MAX_JOBS:
             raise ToolError(
-                f"The limit of {MOST_JOBS} background jobs is reached: {_names(running)}.",
+                f"The limit of {MAX_JOBS} background jobs is reached: {_names(running)}.",
                 hint="Stop one with stop_job first.",
             )
         assert self._group is not None
         recorder, now = self._parts.recorder, self._parts.clock.monotonic()
-        job = _Job(JobId(f"job-{recorder.state.jobs_begun + 1}"), command, now)
+        job = _Job(JobId(f"job-{recorder.state.job_count + 1}"), command, now)
         recorder.append(
             JobStarted(job_id=job.job_id, command=command, cwd=spec.cwd, call_id=call_id), agent=agent
         )
         self._jobs[job.job_id] = job
         self._drop_oldest_ended()
         self._group.start_soon(self._run, job, spec, agent)
-        return await self._report_after(job, FIRST_WORDS_S)
+        return await self._report_after(job, FIRST_OUTPUT_WAIT_S)
 
     async def read(self, job_id: str, wait: float) -> JobReport:
         """See `ports.job.Jobs`."""
         job = self._get_job(job_id)
         return await self._report_after(
-            job, 0.0 if job.has_new_output or job.state else min(wait, MOST_WAIT_S)
+            job, 0.0 if job.has_new_output or job.state else min(wait, MAX_WAIT_S)
         )
 
     async def stop(self, job_id: str, by: Literal["user", "agent"]) -> JobReport:
@@ -172,9 +172,13 @@ class Jobs:
         await self._cancel_jobs([job], "stopped", by)
         return job.report(self._parts.clock.monotonic())
 
-    async def end_all(self, ended: JobEnd, by: Literal["", "user"] = "", but: Collection[str] = ()) -> None:
-        """End all running jobs except those in `but`."""
-        await self._cancel_jobs([job for job in self._jobs.values() if job.job_id not in but], ended, by)
+    async def end_all(
+        self, ended: JobEnd, by: Literal["", "user"] = "", except_ids: Collection[str] = ()
+    ) -> None:
+        """End all running jobs except those in `except_ids`."""
+        await self._cancel_jobs(
+            [job for job in self._jobs.values() if job.job_id not in except_ids], ended, by
+        )
 
     async def _cancel_jobs(
         self, jobs: Iterable[_Job], ended: JobEnd, by: Literal["", "user", "agent"]
@@ -183,7 +187,7 @@ class Jobs:
         for job in running:
             job.planned_end, job.stopped_by = ended, by
             job.scope.cancel()
-        with anyio.move_on_after(END_S):
+        with anyio.move_on_after(STOP_TIMEOUT_S):
             for job in running:
                 await job.ended.wait()
 
@@ -203,7 +207,7 @@ class Jobs:
 
     def _drop_oldest_ended(self) -> None:
         ended = [job.job_id for job in self._jobs.values() if job.state is not None]
-        for job_id in ended[: max(len(ended) - MOST_ENDED, 0)]:
+        for job_id in ended[: max(len(ended) - MAX_ENDED_JOBS, 0)]:
             del self._jobs[job_id]
 
     async def _run(self, job: _Job, spec: ExecSpec, agent: AgentId) -> None:
@@ -211,7 +215,7 @@ class Jobs:
         result: ExecResult | None = None
         try:
             await self._parts.recorder.commit()
-            with self._ticker.merging(clock, partial(self._emit, job, agent), str) as merger, job.scope:
+            with self._ticker.open_merger(clock, partial(self._emit, job, agent), str) as merger, job.scope:
 
                 def handle_output(data: bytes) -> None:
                     text = job.add_output(data, clock.monotonic())
@@ -219,7 +223,7 @@ class Jobs:
                         merger.add("output", text)
 
                 result = await self._parts.env.exec(
-                    replace(spec, max_output=LAST_WORDS, newest=LAST_WORDS), handle_output
+                    replace(spec, max_output=TAIL_BYTES, tail_bytes=TAIL_BYTES), handle_output
                 )
         except EnvironmentFault as fault:
             job.planned_end, job.message = "failed", str(fault)
@@ -236,24 +240,24 @@ class Jobs:
         job.state = job.planned_end
         if result is not None:
             blocked = (
-                [f"The sandbox: {result.blocked} {STAYS_INSIDE}"] if result.blocked else [result.message]
+                [f"The sandbox: {result.blocked} {SANDBOX_HINT}"] if result.blocked else [result.message]
             )
             job.exit_code = result.exit_code
             job.message = " ".join(
                 [*filter(None, blocked), *(f"The sandbox: {remark}" for remark in result.remarks)]
             )
-            job.state = "failed" if result.ended in ("not_found", "failed") else "exited"
+            job.state = "failed" if result.outcome in ("not_found", "failed") else "exited"
         job.duration = self._parts.clock.monotonic() - job.started_at
         output = job.newest_output
         try:
             self._parts.recorder.append(
                 JobFinished(
                     job_id=job.job_id,
-                    ended=job.state,
+                    end=job.state,
                     exit_code=job.exit_code,
-                    output=KeptOrCut(self._parts.blobs).keep(output.decode("utf-8", "replace")),
+                    output=TruncatingBlobs(self._parts.blobs).put_text(output.decode("utf-8", "replace")),
                     size=job.size,
-                    dropped=job.size - len(output),
+                    dropped_bytes=job.size - len(output),
                     duration_ms=round(job.duration * 1_000, 1),
                     stopped_by=job.stopped_by if job.state == "stopped" else "",
                     message=job.message,
@@ -269,7 +273,7 @@ class Jobs:
 class CallJobs:
     """`ports.job.Jobs` for one call."""
 
-    def __init__(self, jobs: Jobs, call_id: CallId, agent: AgentId, granted: Granted) -> None:
+    def __init__(self, jobs: JobManager, call_id: CallId, agent: AgentId, granted: SandboxGrant) -> None:
         self._jobs = jobs
         self._granted = granted
         self._call_id = call_id
@@ -277,7 +281,7 @@ class CallJobs:
 
     async def start(self, command: str, spec: ExecSpec) -> JobReport:
         """Start a job with the call's permissions."""
-        return await self._jobs.start(command, self._granted.of(spec), self._call_id, self._agent)
+        return await self._jobs.start(command, self._granted.apply_to(spec), self._call_id, self._agent)
 
     async def read(self, job_id: str, wait: float) -> JobReport:
         """Return a job's new output."""

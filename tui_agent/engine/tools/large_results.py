@@ -13,16 +13,16 @@ from anyio import to_thread
 
 from tui_agent.context.summary import CutText
 from tui_agent.context.truncation import MAX_LINES, head_and_tail
-from tui_agent.errors import BlobMissing, EnvironmentFault
+from tui_agent.errors import BlobNotFound, EnvironmentFault
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText, LongText
-from tui_agent.protocol.events.context import Cut
+from tui_agent.protocol.events.context import Truncation
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import Content, TextContent
 
-LARGE, SEEN, LEAST = 24_000, 60_000, 2_000
+MAX_RESULT_BYTES, MAX_READ_BYTES, MIN_RESULT_BYTES = 24_000, 60_000, 2_000
 """Limits of a result in bytes: the maximum, the maximum of a file that is read, and the minimum for small windows."""
 _CHARS_PER_TOKEN = 4
 _PREVIEW_SHARE = 2 / 3
@@ -30,7 +30,7 @@ _MARGIN = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RecordableResult:
     """A result to record: shortened content, full output and artifact."""
 
     content: tuple[Content, ...]
@@ -40,39 +40,39 @@ class Kept:
     """True if a part could not be stored."""
 
 
-def limit_of(window: int, *, seen: bool = False) -> int:
+def result_limit(window: int, *, seen: bool = False) -> int:
     """Return the maximum bytes of a result: an eighth of the window, or a quarter for a file that is read (`seen`)."""
-    maximum, share = (SEEN, 4) if seen else (LARGE, 8)
-    return max(LEAST, min(maximum, window * _CHARS_PER_TOKEN // share)) if window else maximum
+    maximum, share = (MAX_READ_BYTES, 4) if seen else (MAX_RESULT_BYTES, 8)
+    return max(MIN_RESULT_BYTES, min(maximum, window * _CHARS_PER_TOKEN // share)) if window else maximum
 
 
-async def kept_whole(result: ToolResult, tool: str, window: int, blobs: Blobs) -> Kept:
+async def offload_large_result(result: ToolResult, tool: str, window: int, blobs: Blobs) -> RecordableResult:
     """Move a result that is too long into an artifact. `blobs` must cut texts that they cannot store, not raise."""
-    limit = limit_of(window, seen=any(isinstance(event, FileRead) for event in result.events))
+    limit = result_limit(window, seen=any(isinstance(event, FileRead) for event in result.events))
     size = _content_size(result.content)
     full_output = result.full_output
     is_preview = isinstance(full_output, BlobText) and full_output.size > size + _MARGIN
-    recordable = Kept(result.content, full_output)
+    recordable = RecordableResult(result.content, full_output)
     if size > limit or is_preview:
         with anyio.CancelScope(shield=True):
             recordable = await to_thread.run_sync(partial(_offload, result, tool, limit, size, blobs))
     return recordable
 
 
-def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs) -> Kept:
+def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs) -> RecordableResult:
     content, full_output = result.content, result.full_output
     if size > limit:
-        text = blobs.text(blobs.keep(_join_texts(content, blobs)))
+        text = blobs.read_text(blobs.put_text(_join_texts(content, blobs)))
         content = _shorten(content, text, limit)
         if full_output is None or _size(full_output) <= len(text):
-            full_output = blobs.keep(text)
+            full_output = blobs.put_text(text)
     if "artifact_id" in result.data:  # the call reads an artifact, which needs no second one
-        return Kept(content, result.full_output)
+        return RecordableResult(content, result.full_output)
     artifact = _artifact(tool, full_output, content, blobs)
     if artifact is None:
-        return Kept(content, result.full_output)
-    note = TextContent(text=f"[The full result is {artifact.about}. Read on with read_artifact.]")
-    return Kept((*content, note), full_output, artifact)
+        return RecordableResult(content, result.full_output)
+    note = TextContent(text=f"[The full result is {artifact.description}. Read on with read_artifact.]")
+    return RecordableResult((*content, note), full_output, artifact)
 
 
 def _artifact(
@@ -81,20 +81,20 @@ def _artifact(
     if full_output is None:
         return None
     try:
-        text = blobs.text(full_output)
-    except BlobMissing:  # it could not be stored; `blobs` has the fault
+        text = blobs.read_text(full_output)
+    except BlobNotFound:  # it could not be stored; `blobs` has the fault
         return None
     try:
         stored = full_output if isinstance(full_output, BlobText) else as_blob(text, blobs)
     except EnvironmentFault:  # it could not be stored; `blobs` has the fault
         return None
-    return Artifact.of(tool, stored, lines=line_count(text), preview_size=_content_size(content))
+    return Artifact.from_blob(tool, stored, lines=line_count(text), preview_size=_content_size(content))
 
 
 def as_blob(text: str, blobs: Blobs) -> BlobText:
     """Store a redacted text as a blob, however short it is. Raises `StoreFull`, `EnvironmentFault`."""
     data = text.encode("utf-8", "replace")
-    return BlobText(blob_sha256=blobs.put(data), size=len(data), preview=text)
+    return BlobText(blob_sha256=blobs.put_bytes(data), size=len(data), preview=text)
 
 
 def line_count(text: str) -> int:
@@ -103,11 +103,11 @@ def line_count(text: str) -> int:
 
 
 def _join_texts(content: Sequence[Content], blobs: Blobs) -> str:
-    return "\n".join(blobs.text(part.text) for part in content if isinstance(part, TextContent))
+    return "\n".join(blobs.read_text(part.text) for part in content if isinstance(part, TextContent))
 
 
 def _shorten(content: Sequence[Content], text: str, limit: int) -> tuple[Content, ...]:
-    """Replace all texts by the shortened `text`, followed by the other content such as images."""
+    """Replace all texts by the shortened `read_text`, followed by the other content such as images."""
     preview = head_and_tail(text, max_bytes=round(limit * _PREVIEW_SHARE), max_lines=MAX_LINES)
     return (TextContent(text=preview.text), *(part for part in content if not isinstance(part, TextContent)))
 
@@ -120,8 +120,8 @@ def _size(text: LongText) -> int:
     return text.size if isinstance(text, BlobText) else len(text.encode("utf-8", "replace"))
 
 
-def cut_record(cut: CutText, blobs: Blobs) -> Cut:
+def cut_record(cut: CutText, blobs: Blobs) -> Truncation:
     """Return the record of a cut text, with the artifact that has the full text."""
     blob = as_blob(cut.whole, blobs)
-    artifact = Artifact.of(cut.what, blob, lines=line_count(cut.whole), preview_size=cut.chars)
-    return Cut(what=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)
+    artifact = Artifact.from_blob(cut.what, blob, lines=line_count(cut.whole), preview_size=cut.chars)
+    return Truncation(label=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)

@@ -10,8 +10,8 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
 from tui_agent.protocol.ids import CallId
 
-HEAD = 6_000
-TAIL = 10_000
+HEAD_CHARS = 6_000
+TAIL_CHARS = 10_000
 """Maximum characters to keep of the beginning and of the end."""
 
 
@@ -21,36 +21,36 @@ class Output:
 
     head: str = ""
     tail: str = ""
-    left_out: int = 0
+    omitted_chars: int = 0
 
     def add(self, text: str) -> None:
         """Add new output."""
-        room = max(0, HEAD - len(self.head))
+        room = max(0, HEAD_CHARS - len(self.head))
         self.head += text[:room]
         self.tail += text[room:]
-        if len(self.tail) > 2 * TAIL:
+        if len(self.tail) > 2 * TAIL_CHARS:
             self._trim_tail()
 
     def _trim_tail(self) -> None:
-        excess = max(0, len(self.tail) - TAIL)
-        self.left_out += excess
+        excess = max(0, len(self.tail) - TAIL_CHARS)
+        self.omitted_chars += excess
         self.tail = self.tail[excess:]
 
     def text(self) -> str:
         """Return the kept output, with a note on the omitted part."""
         self._trim_tail()
-        note = f"\n[… {self.left_out:,} characters left out …]\n" if self.left_out else ""
+        note = f"\n[… {self.omitted_chars:,} characters left out …]\n" if self.omitted_chars else ""
         return f"{self.head}{note}{self.tail}".strip("\n")
 
 
-class Printed:
+class LiveOutputs:
     """The output of each running call."""
 
     def __init__(self) -> None:
         self._calls: dict[CallId, Output] = {}
 
     @classmethod
-    def recorded(cls, history: Sequence[Record]) -> "Printed":
+    def from_history(cls, history: Sequence[Record]) -> "LiveOutputs":
         """Return the recorded output of calls without a result."""
         printed = cls()
         for record in history:
@@ -58,14 +58,14 @@ class Printed:
                 case ToolProgress(call_id=call_id, text=text, stream="output"):
                     printed.add(call_id, text)
                 case ToolFinished(call_id=call_id):
-                    printed.take(call_id)
+                    printed.pop(call_id)
         return printed
 
     def add(self, call_id: CallId, text: str) -> None:
         """Add new output of a call."""
         self._calls.setdefault(call_id, Output()).add(text)
 
-    def take(self, call_id: CallId) -> str:
+    def pop(self, call_id: CallId) -> str:
         """Remove and return a call's output; empty if there was none."""
         output = self._calls.pop(call_id, None)
         return "" if output is None else output.text()

@@ -13,20 +13,20 @@ import anyio
 from pydantic import BaseModel
 
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.limits import exhausted
+from tui_agent.engine.limits import is_budget_exhausted
 from tui_agent.engine.tools.gate import Gate
-from tui_agent.engine.tools.hooks import NOTHING, Hooks
+from tui_agent.engine.tools.hooks import NO_VERDICT, Hooks
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.runner import CallRunner
 from tui_agent.engine.tools.sandbox_retry import Verdict
-from tui_agent.engine.tools.tool_names import canonical
+from tui_agent.engine.tools.tool_names import canonical_name
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError
-from tui_agent.ports.tool import Settling, Tool
+from tui_agent.ports.tool import ArgumentSettler, Tool
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
-from tui_agent.workspace.local.granted_paths import reaching
+from tui_agent.workspace.local.granted_paths import grant_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class _PlannedCall:
     @property
     def parallel_group(self) -> str:
         """Calls with the same group may run at the same time."""
-        return "" if self.tool is None else self.tool.spec.parallel_among
+        return "" if self.tool is None else self.tool.spec.parallel_group
 
 
 _AllowedCall: TypeAlias = tuple[CheckedCall, Verdict]
@@ -72,15 +72,15 @@ class ToolPhase:
             if plan.call.call_id not in recorded:
                 self._record_call(plan, agent)
         for group in _groups(planned):
-            if exhausted(self._parts.recorder.state_of(agent)):
+            if is_budget_exhausted(self._parts.recorder.state_of(agent)):
                 return
             authorized = [await self._authorize(plan, agent) for plan in group]
             await self._run_group([allowed for allowed in authorized if allowed is not None])
 
     def _plan(self, call: ToolCallPart) -> _PlannedCall:
         name = call.name
-        if self._parts.tools.get(name) is None and canonical(name) != name:
-            name = canonical(name)
+        if self._parts.tools.get(name) is None and canonical_name(name) != name:
+            name = canonical_name(name)
             call = call.model_copy(update={"name": name})
         tool = self._parts.tools.get(name)
         if call.malformed is not None and tool is not None:
@@ -111,7 +111,7 @@ class ToolPhase:
 
     async def _authorize(self, plan: _PlannedCall, agent: AgentId) -> _AllowedCall | None:
         """Ask hooks and gate about a call. If it may not run, record its result and return None."""
-        heard = NOTHING
+        heard = NO_VERDICT
         if plan.args is not None:
             heard = await self._hooks.before_tool(plan.call, agent, self._check_arguments)
         if heard.call is not None and heard.call is not plan.call:
@@ -120,9 +120,9 @@ class ToolPhase:
         if tool is None or args is None:
             self._close(plan.call, agent, "invalid", plan.problem, "invalid call")
             return None
-        if isinstance(tool, Settling):
+        if isinstance(tool, ArgumentSettler):
             try:
-                args = await tool.settle(args, reaching(self._parts.env, tool.effects(args)))
+                args = await tool.settle_arguments(args, grant_paths(self._parts.env, tool.effects(args)))
             except (ToolError, EnvironmentFault) as fault:
                 self._close(plan.call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
                 return None

@@ -13,12 +13,12 @@ from pydantic import BaseModel
 
 from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
 from tui_agent.engine.tools.schema import json_schema
-from tui_agent.engine.tools.tool_names import near
+from tui_agent.engine.tools.tool_names import similar_names
 from tui_agent.errors import PluginError
 from tui_agent.ports.model import ToolSchema
 from tui_agent.ports.tool import Tool
 from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.effects import Effect, Runs
+from tui_agent.protocol.effects import Effect, RunEffect
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
 
@@ -40,7 +40,7 @@ class CheckedCall:
     @property
     def is_command(self) -> bool:
         """True if the call runs a command."""
-        return any(isinstance(effect, Runs) for effect in self.effects)
+        return any(isinstance(effect, RunEffect) for effect in self.effects)
 
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
@@ -97,12 +97,12 @@ class ToolRegistry:
         """Return a call's arguments as the tool's own model, or a message for the model."""
         tool = self._tools.get(name)
         if tool is None:
-            return self.unknown(name)
+            return self.unknown_tool_message(name)
         return parse_arguments(name, tool.spec.args, self._schemas[name].parameters, arguments)
 
-    def unknown(self, name: str) -> InvalidArguments:
+    def unknown_tool_message(self, name: str) -> InvalidArguments:
         """Return the message for the model on an unknown tool name."""
-        similar = near(name, self._tools)
+        similar = similar_names(name, self._tools)
         if similar:
             return InvalidArguments(f"There is no tool {name!r}. Did you mean {' or '.join(similar)}?")
         return InvalidArguments(

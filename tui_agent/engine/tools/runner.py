@@ -13,25 +13,25 @@ from functools import partial
 import anyio
 from anyio import to_thread
 
-from tui_agent.engine.checkpoints.recorder import Checkpointing
+from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.cleanup import with_output
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.model.delta_merge import Merger, Ticker
+from tui_agent.engine.model.delta_merge import DeltaMerger, FlushTimer
 from tui_agent.engine.questions import Asker
 from tui_agent.engine.tools.access import may_read
-from tui_agent.engine.tools.blobs import KeptOrCut, cut_to_line
 from tui_agent.engine.tools.gate import Gate
-from tui_agent.engine.tools.jobs import Jobs
-from tui_agent.engine.tools.large_results import Kept, kept_whole
-from tui_agent.engine.tools.live_output import Printed
+from tui_agent.engine.tools.jobs import JobManager
+from tui_agent.engine.tools.large_results import RecordableResult, offload_large_result
+from tui_agent.engine.tools.live_output import LiveOutputs
 from tui_agent.engine.tools.registry import CheckedCall
-from tui_agent.engine.tools.sandbox_retry import Commands, Verdict
+from tui_agent.engine.tools.sandbox_retry import CommandRunner, Verdict
+from tui_agent.engine.tools.truncating_blobs import TruncatingBlobs, cut_to_line
 from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, StoreFull, ToolError
-from tui_agent.ports.checkpoint import Changes
+from tui_agent.ports.checkpoint import WorkspaceChanges
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import Middleware, ToolNext
 from tui_agent.ports.tool import ToolContext, ToolResult
-from tui_agent.protocol.effects import Connects, Runs, Writes
+from tui_agent.protocol.effects import NetworkEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import ErrorRaised
@@ -39,7 +39,7 @@ from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStart
 from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.workspace.local.change_recorder import RecordingEnvironment
-from tui_agent.workspace.local.granted_paths import reaching
+from tui_agent.workspace.local.granted_paths import grant_paths
 
 
 class CallRunner:
@@ -48,10 +48,10 @@ class CallRunner:
     def __init__(
         self,
         parts: EngineParts,
-        ticker: Ticker,
+        ticker: FlushTimer,
         asker: Asker,
-        checkpointing: Checkpointing,
-        jobs: Jobs,
+        checkpointing: CheckpointRecorder,
+        jobs: JobManager,
         gate: Gate,
         delegates: Callable[[CallId, AgentId], Delegates],
     ) -> None:
@@ -68,7 +68,7 @@ class CallRunner:
         self._written_paths: dict[CallId, set[str]] = {}
         self._reported_calls: set[CallId] = set()
         """Calls whose storage fault was reported."""
-        self.printed = Printed()
+        self.live_outputs = LiveOutputs()
         """The output of calls without a result: running ones, and those that were stopped with their turn."""
 
     def stop(self, call_id: CallId) -> bool:
@@ -84,7 +84,9 @@ class CallRunner:
 
         The call opens the files that `verdict` judged, wherever its paths lead by now.
         """
-        writes = any(isinstance(effect, Writes | Runs | Connects) for effect in checked.effects)
+        writes = any(
+            isinstance(effect, WriteEffect | RunEffect | NetworkEffect) for effect in checked.effects
+        )
         if not writes or "delegate" in checked.tool.spec.needs:  # a delegate's own calls need the lock
             return await self._run(checked, verdict, writes=writes)
         async with self._change_lock:
@@ -93,9 +95,11 @@ class CallRunner:
     async def _run(self, checked: CheckedCall, verdict: Verdict, *, writes: bool) -> ToolFinished:
         recorder, call, agent = self._parts.recorder, checked.call, checked.agent
         if writes:
-            written = [effect.path for effect in checked.effects if isinstance(effect, Writes)]
-            paths = await to_thread.run_sync(inside, self._parts.env.root, written, verdict.granted.judged)
-            await self._checkpointing.before(
+            written = [effect.path for effect in checked.effects if isinstance(effect, WriteEffect)]
+            paths = await to_thread.run_sync(
+                paths_in_workspace, self._parts.env.root, written, verdict.sandbox_grant.judged
+            )
+            await self._checkpointing.prepare_call(
                 call.call_id, "command" if checked.is_command else "agent", paths
             )
         delegates = "delegate" in checked.tool.spec.needs
@@ -104,14 +108,14 @@ class CallRunner:
             await recorder.commit()
         started = self._parts.clock.monotonic()
         emit = partial(self._progress, call.call_id, agent)
-        with anyio.CancelScope() as scope, self._ticker.merging(self._parts.clock, emit, str) as merger:
+        with anyio.CancelScope() as scope, self._ticker.open_merger(self._parts.clock, emit, str) as merger:
             self._scopes[call.call_id] = scope
             try:
                 status, result = await self._outcome(checked, merger, verdict)
             finally:
                 del self._scopes[call.call_id]
         changes = await self._find_changes(call.call_id, checked.is_command) if writes else None
-        output = self.printed.take(call.call_id)
+        output = self.live_outputs.pop(call.call_id)
         if scope.cancelled_caught:
             message = with_output("The user stopped this call.", output)
             status, result = "interrupted", _failure(message, "stopped")
@@ -120,16 +124,16 @@ class CallRunner:
         part = recorder.state.parts
         end = self._finish(call, agent, status, result, recordable, duration_ms)
         if writes:
-            await self._checkpointing.keep(changes, part)
+            await self._checkpointing.commit_changes(changes, part)
         return end
 
-    async def _find_changes(self, call_id: CallId, runs: bool) -> Changes | None:
+    async def _find_changes(self, call_id: CallId, runs: bool) -> WorkspaceChanges | None:
         """Find the call's changes: for a command anywhere, for a file tool at the paths that it reported."""
         reported = self._written_paths.pop(call_id, set())
-        return await self._checkpointing.changed(None if runs else reported)
+        return await self._checkpointing.find_call_changes(None if runs else reported)
 
     async def _outcome(
-        self, checked: CheckedCall, merger: Merger[str], verdict: Verdict
+        self, checked: CheckedCall, merger: DeltaMerger[str], verdict: Verdict
     ) -> tuple[ToolStatus, ToolResult]:
         call, timeout = checked.call, checked.tool.spec.timeout
         try:
@@ -145,7 +149,7 @@ class CallRunner:
         except TimeoutError:
             merger.finish()
             message = f"Stopped after {timeout or 0:g} s, the tool's time limit."
-            return "failed", _failure(with_output(message, self.printed.take(call.call_id)), "timed out")
+            return "failed", _failure(with_output(message, self.live_outputs.pop(call.call_id)), "timed out")
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's error must not end the turn
@@ -155,24 +159,24 @@ class CallRunner:
     async def _call(
         self,
         checked: CheckedCall,
-        merger: Merger[str],
+        merger: DeltaMerger[str],
         verdict: Verdict,
         limit: anyio.CancelScope,
         call: ToolCallPart,
     ) -> ToolResult:
-        parts, agent, granted = self._parts, checked.agent, verdict.granted
+        parts, agent, granted = self._parts, checked.agent, verdict.sandbox_grant
         checked = replace(checked, call=call)
         emit = partial(self._emit, agent, call.call_id)
         timeout, needs = checked.tool.spec.timeout, checked.tool.spec.needs
-        env = reaching(parts.env, checked.effects, granted.judged)
-        commands = Commands(
+        env = grant_paths(parts.env, checked.effects, granted.judged)
+        commands = CommandRunner(
             env,
             granted,
-            ask=partial(self._gate.run_again, checked) if checked.is_command else None,
+            ask=partial(self._gate.decide_rerun, checked) if checked.is_command else None,
             ask_after_trial=partial(self._gate.decide_after_trial, checked) if checked.is_command else None,
             limit=limit,
         )
-        blobs = KeptOrCut(parts.blobs)
+        blobs = TruncatingBlobs(parts.blobs)
         context = ToolContext(
             env=RecordingEnvironment(env, blobs, emit, call.call_id, run=commands.exec),
             blobs=blobs,
@@ -182,7 +186,7 @@ class CallRunner:
             state=parts.recorder.state_of(agent),
             ask=partial(self._asker.ask, agent=agent) if "ask" in needs else None,
             skills=parts.knowledge.skills if "skills" in needs else None,
-            jobs=self._jobs.of_call(call.call_id, agent, granted) if "jobs" in needs else None,
+            jobs=self._jobs.for_call(call.call_id, agent, granted) if "jobs" in needs else None,
             may_read=partial(may_read, parts, agent, call.name),
             repomap=parts.repomap if "repomap" in needs else None,
             delegate=self._delegates(call.call_id, agent) if "delegate" in needs else None,
@@ -198,7 +202,7 @@ class CallRunner:
         self._parts.recorder.append(payload, agent=agent)
 
     def _progress(self, call_id: CallId, agent: AgentId, _key: str, text: str) -> None:
-        self.printed.add(call_id, text)
+        self.live_outputs.add(call_id, text)
         self._parts.recorder.append(ToolProgress(call_id=call_id, text=text), agent=agent)
 
     def _crash_result(self, call: ToolCallPart, agent: AgentId, error: Exception) -> ToolResult:
@@ -207,19 +211,21 @@ class CallRunner:
         self._parts.recorder.append(ErrorRaised(where=f"tool {call.name}", message=message), agent=agent)
         return _failure(message, "tool broken")
 
-    async def _prepare_result(self, call: ToolCallPart, agent: AgentId, result: ToolResult) -> Kept:
+    async def _prepare_result(
+        self, call: ToolCallPart, agent: AgentId, result: ToolResult
+    ) -> RecordableResult:
         """Return the result to record; a result that is too long is moved into an artifact."""
-        recorder, blobs = self._parts.recorder, KeptOrCut(self._parts.blobs)
+        recorder, blobs = self._parts.recorder, TruncatingBlobs(self._parts.blobs)
         settings = recorder.state_of(agent).settings
-        window = recorder.windows.least(settings.model) if settings is not None else 0
-        recordable = await kept_whole(result, call.name, window, blobs)
+        window = recorder.windows.effective_window(settings.model) if settings is not None else 0
+        recordable = await offload_large_result(result, call.name, window, blobs)
         self._report_storage_fault(call, agent, blobs)
         if call.call_id in self._reported_calls:
             self._reported_calls.discard(call.call_id)
             recordable = replace(recordable, environment=True)
         return recordable
 
-    def _report_storage_fault(self, call: ToolCallPart, agent: AgentId, blobs: KeptOrCut) -> None:
+    def _report_storage_fault(self, call: ToolCallPart, agent: AgentId, blobs: TruncatingBlobs) -> None:
         """Report a storage fault, once per call."""
         for fault in blobs.faults[:1] if call.call_id not in self._reported_calls else ():
             self._reported_calls.add(call.call_id)
@@ -232,7 +238,7 @@ class CallRunner:
         agent: AgentId,
         status: ToolStatus,
         result: ToolResult,
-        recordable: Kept,
+        recordable: RecordableResult,
         duration_ms: float,
     ) -> ToolFinished:
         recorder = self._parts.recorder
@@ -267,7 +273,7 @@ async def _call_middleware(middleware: Middleware, nxt: ToolNext, call: ToolCall
     return await middleware.wrap_tool(call, nxt)
 
 
-def inside(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
+def paths_in_workspace(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
     """Return those paths that are in the workspace, relative to it and with links resolved.
 
     `judged` maps paths to their targets at the time of the decision, which are the files that the tool opens.

@@ -14,11 +14,11 @@ from typing import Final, TypeVar, get_args
 import anyio
 
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, OutputSink
-from tui_agent.protocol.events.policy import Choice, Reach
+from tui_agent.protocol.events.policy import PermissionChoice, Reach
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
+class SandboxGrant:
     """The permissions of a call's commands in the sandbox."""
 
     network: bool = False
@@ -26,33 +26,33 @@ class Granted:
     """Files outside the workspace that its commands may write."""
     judged: Mapping[str, str] = field(default_factory=dict)
     """The targets of the call's paths when it was judged. The call uses these files, wherever the paths lead then."""
-    looks: bool = False
-    """See `ExecSpec.looks`."""
-    shown: tuple[str, ...] = ()
-    """See `ExecSpec.shown`."""
-    below: tuple[str, ...] = ()
+    show_secrets_as_empty: bool = False
+    """See `ExecSpec.show_secrets_as_empty`."""
+    readable_secrets: tuple[str, ...] = ()
+    """See `ExecSpec.readable_secrets`."""
+    unnamed_secrets: tuple[str, ...] = ()
     """Files with secrets that it would read without naming them."""
-    sealed: bool = False
-    """See `ExecSpec.sealed`."""
-    own: tuple[str, ...] = ()
-    """See `ExecSpec.own`."""
+    repository_read_only: bool = False
+    """See `ExecSpec.repository_read_only`."""
+    private_temp_paths: tuple[str, ...] = ()
+    """See `ExecSpec.private_temp_paths`."""
     read_only: bool = False
     """See `ExecSpec.read_only`."""
     trial: bool = False
     """True if its commands are tried first: read-only, without network and the user's own files, for a short time."""
 
-    def of(self, spec: ExecSpec) -> ExecSpec:
+    def apply_to(self, spec: ExecSpec) -> ExecSpec:
         """Return the command with these permissions."""
         return replace(
             spec,
-            network=spec.network or self.network,
-            writable=self.writable,
-            looks=self.looks,
-            shown=self.shown,
-            sealed=self.sealed,
-            own=self.own,
+            allow_network=spec.allow_network or self.network,
+            writable_paths=self.writable,
+            show_secrets_as_empty=self.show_secrets_as_empty,
+            readable_secrets=self.readable_secrets,
+            repository_read_only=self.repository_read_only,
+            private_temp_paths=self.private_temp_paths,
             read_only=self.read_only,
-            folder=self.judged.get(spec.cwd, "") if spec.cwd else "",
+            resolved_cwd=self.judged.get(spec.cwd, "") if spec.cwd else "",
         )
 
 
@@ -63,31 +63,31 @@ class Verdict:
     allowed: bool
     for_model: str = ""
     summary: str = ""
-    granted: Granted = field(default_factory=Granted)
+    sandbox_grant: SandboxGrant = field(default_factory=SandboxGrant)
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
-    """The decision on running a refused command again: `why_not`, or with the `opened` files, else outside."""
+class Rerun:
+    """The decision on running a refused command again: `denial_reason`, or with the `opened_files` files, else outside."""
 
-    why_not: str = ""
-    opened: tuple[str, ...] = ()
+    denial_reason: str = ""
+    opened_files: tuple[str, ...] = ()
 
 
-Ask = Callable[[ExecResult], Awaitable[Again]]
+DecideRerun = Callable[[ExecResult], Awaitable[Rerun]]
 """Decides about another run, from the result of a command that the sandbox refused something."""
-AskAfterTrial = Callable[[ExecResult], Awaitable["Granted | str"]]
+DecideAfterTrial = Callable[[ExecResult], Awaitable["SandboxGrant | str"]]
 """Returns the command's permissions, or the reason for a denial, from the result of a failed trial."""
 _AnswerT = TypeVar("_AnswerT")
-TRIAL_S = 20.0
+TRIAL_TIMEOUT_S = 20.0
 """Time limit of a trial."""
 _RULE: Final = "sandbox readable "
 ONCE_ONLY: Final = tuple(
-    Choice(
+    PermissionChoice(
         reach=reach,
         rule="",
         offered=reach == "once",
-        why="" if reach == "once" else "not available outside the sandbox",
+        unavailable_reason="" if reach == "once" else "not available outside the sandbox",
     )
     for reach in get_args(Reach)
 )
@@ -99,22 +99,24 @@ def opening_rule(paths: Sequence[str]) -> str:
     return _RULE + shlex.join(paths)
 
 
-def opening_choices(paths: Sequence[str], *, always: bool) -> tuple[Choice, ...]:
+def opening_choices(paths: Sequence[str], *, always: bool) -> tuple[PermissionChoice, ...]:
     """Return the choices to let commands read these files in this session, or always."""
     rule = opening_rule(paths)
-    session = Choice(reach="session", rule=rule, why="commands may read it")
+    session = PermissionChoice(reach="session", rule=rule, unavailable_reason="commands may read it")
     why = "written to your config.toml" if always else "not available here"
-    return session, Choice(reach="always", rule=rule if always else "", offered=always, why=why)
+    return session, PermissionChoice(
+        reach="always", rule=rule if always else "", offered=always, unavailable_reason=why
+    )
 
 
-def opened_by(granted: Iterable[str]) -> tuple[str, ...]:
+def files_opened_by(granted: Iterable[str]) -> tuple[str, ...]:
     """Return the files that a session's rules let commands read."""
     return tuple(
         path for rule in granted if rule.startswith(_RULE) for path in shlex.split(rule.removeprefix(_RULE))
     )
 
 
-class Commands:
+class CommandRunner:
     """Runs the commands of one call. `ask` None: a refused command is not run again.
 
     The time that the user needs to answer does not count against `limit`, the call's own scope.
@@ -123,10 +125,10 @@ class Commands:
     def __init__(
         self,
         env: Environment,
-        granted: Granted,
+        granted: SandboxGrant,
         *,
-        ask: Ask | None,
-        ask_after_trial: AskAfterTrial | None = None,
+        ask: DecideRerun | None,
+        ask_after_trial: DecideAfterTrial | None = None,
         limit: anyio.CancelScope | None = None,
     ) -> None:
         self._env = env
@@ -138,24 +140,24 @@ class Commands:
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """Run a command like `Environment.exec`. If it was refused, `blocked` also says why it did not run again."""
         if self._granted.trial:
-            result = await self._env.exec(_trial_spec(self._granted.of(spec)), on_output)
-            if result.ended == "exited" and result.exit_code == 0 and not result.blocked:
+            result = await self._env.exec(_trial_spec(self._granted.apply_to(spec)), on_output)
+            if result.outcome == "exited" and result.exit_code == 0 and not result.blocked:
                 return result
             decision = await self._pause_limit(self._ask_after_trial, result)
             if isinstance(decision, str):
                 return replace(result, blocked=decision)
             self._granted = decision
-        spec = self._granted.of(spec)
+        spec = self._granted.apply_to(spec)
         result = await self._env.exec(spec, on_output)
-        if spec.looks and self._env.sandbox.kind:
-            result = replace(result, unread=self._granted.below)
+        if spec.show_secrets_as_empty and self._env.sandbox.kind:
+            result = replace(result, emptied_secrets=self._granted.unnamed_secrets)
         while result.blocked and self._ask is not None:
             rerun = await self._pause_limit(self._ask, result)
-            if rerun.why_not:
-                return replace(result, blocked=f"{result.blocked} {rerun.why_not}")
-            if not rerun.opened:
-                return await self._env.exec(replace(spec, outside=True), on_output)
-            spec = replace(spec, shown=(*spec.shown, *rerun.opened))
+            if rerun.denial_reason:
+                return replace(result, blocked=f"{result.blocked} {rerun.denial_reason}")
+            if not rerun.opened_files:
+                return await self._env.exec(replace(spec, unsandboxed=True), on_output)
+            spec = replace(spec, readable_secrets=(*spec.readable_secrets, *rerun.opened_files))
             result = await self._env.exec(spec, on_output)
         return result
 
@@ -177,7 +179,7 @@ class Commands:
 
 def trial_message(tried: ExecResult) -> str:
     """Return a phrase on how a trial in the sandbox failed."""
-    if tried.ended == "timeout":
+    if tried.outcome == "timeout":
         return "it was tried read-only in the sandbox, and did not end in time"
     refused = tried.blocked.rstrip(".")
     status = "its program was not found" if tried.exit_code is None else f"exit status {tried.exit_code}"
@@ -189,11 +191,11 @@ def _trial_spec(spec: ExecSpec) -> ExecSpec:
     """Return the command without any permissions, for a trial."""
     return replace(
         spec,
-        network=False,
-        writable=(),
-        shown=(),
-        looks=True,
+        allow_network=False,
+        writable_paths=(),
+        readable_secrets=(),
+        show_secrets_as_empty=True,
         read_only=True,
         hides_home=True,
-        timeout=min(TRIAL_S, spec.timeout or TRIAL_S),
+        timeout=min(TRIAL_TIMEOUT_S, spec.timeout or TRIAL_TIMEOUT_S),
     )

@@ -1,6 +1,6 @@
 """Aliases of tool names, as other programs use them, replaced when a model's answer is read.
 
-Invariant: `canonical` is idempotent; a name that is not in the table is returned unchanged.
+Invariant: `canonical_name` is idempotent; a name that is not in the table is returned unchanged.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ ALIASES: dict[str, str] = {
 }
 
 
-def canonical(name: str, known: Iterable[str] = ()) -> str:
+def canonical_name(name: str, known: Iterable[str] = ()) -> str:
     """Return the name under which a tool is registered. Names in `known` are never changed."""
     stripped = name.strip()
     if stripped in known:
@@ -43,7 +43,7 @@ def canonical(name: str, known: Iterable[str] = ()) -> str:
     return ALIASES.get(unprefixed, ALIASES.get(unprefixed.lower(), unprefixed))
 
 
-def near(name: str, known: Iterable[str]) -> list[str]:
+def similar_names(name: str, known: Iterable[str]) -> list[str]:
     """Return up to three names in `known` that are similar to `name`."""
     names = sorted(known)
     alias = ALIASES.get(name.lower())

@@ -4,18 +4,18 @@ import base64
 import re
 from collections.abc import Iterator, Sequence
 
-from tui_agent.export.html.markup import Child, Safe, el, join
-from tui_agent.export.html.prose import prose
+from tui_agent.export.export_content import ExportedChange, Texts
+from tui_agent.export.html.markup import Child, Safe, element, join
+from tui_agent.export.html.prose import markdown_html
 from tui_agent.export.labels import AUTHORS, block_text
-from tui_agent.export.story import Change, Texts
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, ImageBlock, MarkdownBlock, TableBlock
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 
 OUTPUT_ROWS = 8
 """Number of last lines of an output shown unfolded."""
 DIFF_ROWS = 40
 """Number of first lines of a diff shown unfolded."""
-KEPT_CHARS = 400_000
+MAX_OUTPUT_CHARS = 400_000
 """Maximum characters of one output in the file; of a longer one both ends."""
 PICTURE_BYTES = 4_000_000
 PICTURES = {
@@ -28,78 +28,80 @@ PICTURES = {
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
-def block(shown: DisplayBlock, texts: Texts) -> Safe:
+def block_html(shown: DisplayBlock, texts: Texts) -> Safe:
     """Return one display block as HTML."""
     match shown:
         case DiffBlock(path=path, diff=text, added=added, removed=removed):
-            return diff(texts.plain(path), texts.whole(text), counts(added, removed))
+            return diff_html(texts.clean_text(path), texts.full_text(text), line_counts_html(added, removed))
         case MarkdownBlock(text=text):
-            return el("div", prose(texts.whole(text)), class_="prose")
+            return element("div", markdown_html(texts.full_text(text)), class_="prose")
         case TableBlock(columns=columns, rows=rows):
             return _table(columns, rows, texts)
         case ImageBlock(media_type=kind, blob_sha256=digest, name=name):
-            return picture(kind, digest, texts.plain(name), texts)
+            return picture_html(kind, digest, texts.clean_text(name), texts)
         case _:
-            return output(block_text(shown, texts))
+            return output_html(block_text(shown, texts))
 
 
-def output(text: str) -> Safe:
+def output_html(text: str) -> Safe:
     """Return a program's output: the last lines, with the earlier ones folded before them."""
     text = text.rstrip()
     if not text:
         return Safe("")
-    if len(text) > KEPT_CHARS:
-        half = KEPT_CHARS // 2
-        text = f"{text[:half]}\n… {len(text) - KEPT_CHARS:,} characters left out …\n{text[-half:]}"
+    if len(text) > MAX_OUTPUT_CHARS:
+        half = MAX_OUTPUT_CHARS // 2
+        text = f"{text[:half]}\n… {len(text) - MAX_OUTPUT_CHARS:,} characters left out …\n{text[-half:]}"
     lines = text.split("\n")
     if len(lines) <= OUTPUT_ROWS + 2:
-        return el("pre", text, class_="out")
+        return element("pre", text, class_="out")
     earlier, last = lines[:-OUTPUT_ROWS], lines[-OUTPUT_ROWS:]
-    folded = el(
+    folded = element(
         "details",
-        el("summary", counted(len(earlier), "earlier line")),
-        el("pre", "\n".join(earlier), class_="out"),
+        element("summary", format_count(len(earlier), "earlier line")),
+        element("pre", "\n".join(earlier), class_="out"),
         class_="fold",
     )
-    return join(folded, el("pre", "\n".join(last), class_="out"))
+    return join(folded, element("pre", "\n".join(last), class_="out"))
 
 
-def change(changed: Change) -> Safe:
+def change_html(changed: ExportedChange) -> Safe:
     """Return one changed file as HTML."""
     author = AUTHORS.get(changed.author, changed.author)
     if not changed.diff:
-        head = el(
+        head = element(
             "div",
-            el("span", changed.path, class_="path"),
-            el("span", f"{changed.note}, {author}"),
+            element("span", changed.path, class_="path"),
+            element("span", f"{changed.note}, {author}"),
             class_="dh",
         )
-        return el("figure", head, class_="diff")
-    summary = join(counts(changed.added, changed.removed), el("span", author))
-    return diff(changed.path, changed.diff, summary)
+        return element("figure", head, class_="diff")
+    summary = join(line_counts_html(changed.added, changed.removed), element("span", author))
+    return diff_html(changed.path, changed.diff, summary)
 
 
-def counts(added: int, removed: int) -> Safe:
+def line_counts_html(added: int, removed: int) -> Safe:
     """Return the numbers of added and removed lines."""
-    return join(el("i", f"+{added}", class_="plus"), Safe(" "), el("i", f"−{removed}", class_="minus"))
+    return join(
+        element("i", f"+{added}", class_="plus"), Safe(" "), element("i", f"−{removed}", class_="minus")
+    )
 
 
-def diff(path: str, text: str, told: Child = None) -> Safe:
+def diff_html(path: str, text: str, summary: Child = None) -> Safe:
     """Return the hunks of one file with line numbers; lines after the first `DIFF_ROWS` are folded.
 
-    Without a `path` there is no head, which otherwise shows it with `told`.
+    Without a `path` there is no head, which otherwise shows it with `summary`.
     """
     rows = list(_diff_rows(text))
-    head = el("div", el("span", path, class_="path"), told, class_="dh") if path else None
-    body = el("pre", *rows[:DIFF_ROWS], class_="hunks")
+    head = element("div", element("span", path, class_="path"), summary, class_="dh") if path else None
+    body = element("pre", *rows[:DIFF_ROWS], class_="hunks")
     rest = rows[DIFF_ROWS:]
-    folded = el(
+    folded = element(
         "details",
-        el("summary", counted(len(rest), "more line")),
-        el("pre", *rest, class_="hunks"),
+        element("summary", format_count(len(rest), "more line")),
+        element("pre", *rest, class_="hunks"),
         class_="fold",
     )
-    return el("figure", head, body if rows else None, folded if rest else None, class_="diff")
+    return element("figure", head, body if rows else None, folded if rest else None, class_="diff")
 
 
 def _diff_rows(text: str) -> Iterator[Safe]:
@@ -110,31 +112,31 @@ def _diff_rows(text: str) -> Iterator[Safe]:
         if hunk:
             old, new = int(hunk[1]), int(hunk[2])
             if not first:
-                yield el("span", "⋯", class_="l gap")
+                yield element("span", "⋯", class_="l gap")
         elif line.startswith("+"):
-            yield el("span", line[1:] or " ", class_="l add", data_n=new)
+            yield element("span", line[1:] or " ", class_="l add", data_n=new)
             new += 1
         elif line.startswith("-"):
-            yield el("span", line[1:] or " ", class_="l del", data_n=old)
+            yield element("span", line[1:] or " ", class_="l del", data_n=old)
             old += 1
         elif line.startswith("\\"):
-            yield el("span", line[2:], class_="l gap")
+            yield element("span", line[2:], class_="l gap")
         else:
-            yield el("span", line[1:] or " ", class_="l", data_n=new)
+            yield element("span", line[1:] or " ", class_="l", data_n=new)
             old, new = old + 1, new + 1
         first = False
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], texts: Texts) -> Safe:
-    head = el("tr", *(el("th", texts.plain(name)) for name in columns))
-    body = (el("tr", *(el("td", texts.plain(cell)) for cell in row)) for row in rows)
-    return el("div", el("table", el("thead", head), el("tbody", *body)), class_="prose")
+    head = element("tr", *(element("th", texts.clean_text(name)) for name in columns))
+    body = (element("tr", *(element("td", texts.clean_text(cell)) for cell in row)) for row in rows)
+    return element("div", element("table", element("thead", head), element("tbody", *body)), class_="prose")
 
 
-def picture(kind: str, digest: str, name: str, texts: Texts) -> Safe:
+def picture_html(kind: str, digest: str, name: str, texts: Texts) -> Safe:
     """Return an embedded picture; only its name if it is of another type, missing or too large."""
     data = texts.image(digest) if kind in PICTURES else None
     if data is None or len(data) > PICTURE_BYTES or not data.startswith(PICTURES[kind]):
-        return el("p", name or "a picture", class_="aside")
+        return element("p", name or "a picture", class_="aside")
     encoded = base64.b64encode(data).decode()
-    return el("img", src=f"data:{kind};base64,{encoded}", alt=name or "picture", loading="lazy")
+    return element("img", src=f"data:{kind};base64,{encoded}", alt=name or "picture", loading="lazy")

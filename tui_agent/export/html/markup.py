@@ -17,7 +17,7 @@ Child: TypeAlias = str | Safe | None
 _VOID = frozenset(("br", "hr", "img", "input", "meta", "link"))
 
 
-def el(tag: str, *children: Child, **attributes: str | int | bool | None) -> Safe:
+def element(tag: str, *children: Child, **attributes: str | int | bool | None) -> Safe:
     """Return an element. `class_` means `class`, `data_kind` means `data-kind`; attributes that are None or
     False are left out."""
     parts = [tag]

@@ -7,50 +7,52 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent import __version__
-from tui_agent.export.html.blocks import counts
-from tui_agent.export.html.markup import Safe, el, join
-from tui_agent.export.html.rows import Row, rows
-from tui_agent.export.labels import changed_files, facts
-from tui_agent.export.story import Story
+from tui_agent.export.export_content import ExportContent
+from tui_agent.export.html.blocks import line_counts_html
+from tui_agent.export.html.markup import Safe, element, join
+from tui_agent.export.html.rows import Row, build_rows
+from tui_agent.export.labels import changed_files, header_rows
 from tui_agent.folds.transcript.entries import TurnEntry, UserEntry
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost, format_milliseconds
 
-HERE = Path(__file__).parent
+ASSET_FOLDER = Path(__file__).parent
 FILTERS = {"you": "You", "agent": "Agent", "tools": "Tools", "errors": "Errors", "files": "Files"}
 KEYS = (("j k", "row"), ("[ ]", "turn"), ("1–5", "filter"), ("/", "search"), ("n", "next"), ("o", "folds"))
 """The keys that `reader.js` handles."""
 TITLE_CHARS = 90
 TICK_ROOM = 24
-LONG = 300
+LONG_PAGE_ROWS = 300
 """Number of rows from which browsers draw only the visible ones."""
 
 
-def to_html(story: Story) -> str:
+def to_html(story: ExportContent) -> str:
     """Return the complete file."""
-    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("reader.css", "reader.js"))
-    page_rows = list(rows(story))
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="color-scheme", content="light dark"),
-        el("meta", name="referrer", content="no-referrer"),
-        el("meta", name="generator", content=f"tui-agent {__version__}"),
-        el("title", f"{_title(story)} · tui-agent"),
-        el("link", rel="icon", href="data:,"),
-        el("style", Safe(style)),
+    style, script = (
+        (ASSET_FOLDER / name).read_text(encoding="utf-8") for name in ("reader.css", "reader.js")
     )
-    body = el(
+    page_rows = list(build_rows(story))
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="generator", content=f"tui-agent {__version__}"),
+        element("title", f"{_title(story)} · tui-agent"),
+        element("link", rel="icon", href="data:,"),
+        element("style", Safe(style)),
+    )
+    body = element(
         "body",
         _head(story),
         _bar(page_rows),
-        el("div", _log(page_rows), _side(story, page_rows), class_="columns"),
+        element("div", _log(page_rows), _side(story, page_rows), class_="columns"),
         _scrubber(page_rows, story),
-        el("script", Safe(script)),
+        element("script", Safe(script)),
     )
-    return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
+    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
 
 def _policy(style: str, script: str) -> str:
@@ -61,23 +63,23 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _title(story: Story) -> str:
+def _title(story: ExportContent) -> str:
     title = " ".join(story.title.split()) or "A session"
     return title if len(title) <= TITLE_CHARS else f"{title[: TITLE_CHARS - 1]}…"
 
 
-def _head(story: Story) -> Safe:
-    pairs = [el("div", el("dt", name), el("dd", value)) for name, value in facts(story)]
-    return el("header", el("h1", _title(story)), el("dl", *pairs), class_="head")
+def _head(story: ExportContent) -> Safe:
+    pairs = [element("div", element("dt", name), element("dd", value)) for name, value in header_rows(story)]
+    return element("header", element("h1", _title(story)), element("dl", *pairs), class_="head")
 
 
 def _bar(page_rows: Sequence[Row]) -> Safe:
     sums = {tag: sum(tag in row.tags for row in page_rows) for tag in FILTERS}
     chips = [
-        el(
+        element(
             "button",
             label,
-            el("b", f"{sums[tag]:,}"),
+            element("b", f"{sums[tag]:,}"),
             disabled=not sums[tag],
             type="button",
             data_filter=tag,
@@ -86,12 +88,12 @@ def _bar(page_rows: Sequence[Row]) -> Safe:
         )
         for number, (tag, label) in enumerate(FILTERS.items(), 1)
     ]
-    search = el("input", id="find", type="search", placeholder="Search", aria_label="Search", title="/")
-    return el(
+    search = element("input", id="find", type="search", placeholder="Search", aria_label="Search", title="/")
+    return element(
         "nav",
-        el("div", *chips, class_="chips", role="group", aria_label="Filters"),
-        el("div", search, el("output", id="found"), class_="find"),
-        el("button", "Open all", type="button", id="unfold", title="open or close every fold (o)"),
+        element("div", *chips, class_="chips", role="group", aria_label="Filters"),
+        element("div", search, element("output", id="found"), class_="find"),
+        element("button", "Open all", type="button", id="unfold", title="open or close every fold (o)"),
         class_="bar",
     )
 
@@ -101,7 +103,7 @@ def _log(page_rows: Sequence[Row]) -> Safe:
     turn = 0
     for number, row in enumerate(page_rows):
         articles.append(
-            el(
+            element(
                 "article",
                 row.body,
                 id=f"e{number}",
@@ -113,8 +115,10 @@ def _log(page_rows: Sequence[Row]) -> Safe:
             )
         )
         turn = max(turn, row.turn)
-    no_match = el("p", "No matches.", id="none", hidden=True)
-    return el("main", *articles, no_match, id="log", class_="long" if len(page_rows) > LONG else None)
+    no_match = element("p", "No matches.", id="none", hidden=True)
+    return element(
+        "main", *articles, no_match, id="log", class_="long" if len(page_rows) > LONG_PAGE_ROWS else None
+    )
 
 
 def _height(row: Row) -> str:
@@ -122,22 +126,22 @@ def _height(row: Row) -> str:
     return " h3" if row.weight > 600 else " h2" if row.weight > 160 else ""
 
 
-def _side(story: Story, page_rows: Sequence[Row]) -> Safe:
-    return el(
+def _side(story: ExportContent, page_rows: Sequence[Row]) -> Safe:
+    return element(
         "aside",
-        el("h2", "Turns"),
-        el("ol", *_turns(story, page_rows)),
+        element("h2", "Turns"),
+        element("ol", *_turns(story, page_rows)),
         *_files(story, page_rows),
         class_="side",
     )
 
 
-def _turns(story: Story, page_rows: Sequence[Row]) -> list[Safe]:
+def _turns(story: ExportContent, page_rows: Sequence[Row]) -> list[Safe]:
     ends = {entry.turn: entry for entry in story.entries if isinstance(entry, TurnEntry)}
     messages: dict[int, str] = {}
     for entry in story.entries:
         if isinstance(entry, UserEntry) and entry.state == "sent":
-            messages.setdefault(entry.turn, " ".join(story.texts.whole(entry.text)[:400].split()))
+            messages.setdefault(entry.turn, " ".join(story.texts.full_text(entry.text)[:400].split()))
     first_rows: dict[int, int] = {}
     for number, row in enumerate(page_rows):
         first_rows.setdefault(row.turn, number)
@@ -145,38 +149,44 @@ def _turns(story: Story, page_rows: Sequence[Row]) -> list[Safe]:
     for turn, message in messages.items():
         end = ends.get(turn)
         figures = (format_milliseconds(end.duration_ms), format_cost(end.cost_usd)) if end else ()
-        measure = el("small", " · ".join(figure for figure in figures if figure))
-        items.append(el("li", el("a", el("span", message), measure, href=f"#e{first_rows.get(turn, 0)}")))
+        measure = element("small", " · ".join(figure for figure in figures if figure))
+        items.append(
+            element(
+                "li", element("a", element("span", message), measure, href=f"#e{first_rows.get(turn, 0)}")
+            )
+        )
     return items
 
 
-def _files(story: Story, page_rows: Sequence[Row]) -> list[Safe]:
+def _files(story: ExportContent, page_rows: Sequence[Row]) -> list[Safe]:
     sums = changed_files(story)
     if not sums:
         return []
     row_numbers = {path: number for number, row in reversed(list(enumerate(page_rows))) for path in row.paths}
     items = []
     for path, (added, removed) in sums.items():
-        measure = el("small", counts(added, removed))
-        items.append(el("li", el("a", el("span", path), measure, href=f"#e{row_numbers.get(path, 0)}")))
-    return [el("h2", counted(len(sums), "file")), el("ul", *items)]
+        measure = element("small", line_counts_html(added, removed))
+        items.append(
+            element("li", element("a", element("span", path), measure, href=f"#e{row_numbers.get(path, 0)}"))
+        )
+    return [element("h2", format_count(len(sums), "file")), element("ul", *items)]
 
 
-def _span(story: Story) -> dict[str, str]:
+def _span(story: ExportContent) -> dict[str, str]:
     """Return the start and duration of the session, as shown in its head."""
-    duration_label = dict(facts(story)).get("lasted", "0 s")
+    duration_label = dict(header_rows(story)).get("lasted", "0 s")
     return {"data_begun": f"{story.metrics.first_at:.3f}", "data_whole": duration_label}
 
 
-def _scrubber(page_rows: Sequence[Row], story: Story) -> Safe:
+def _scrubber(page_rows: Sequence[Row], story: ExportContent) -> Safe:
     """Return bars with the weight of each row, and a slider that moves from row to row."""
     bars = []
     for number, row in enumerate(page_rows):
         height = min(TICK_ROOM, 3 + round(2.2 * math.log2(1 + row.weight / 12)))
         colour = "errors" if "errors" in row.tags else "files" if "files" in row.tags else row.kind.split()[0]
-        bars.append(el("path", d=f"M{number} {TICK_ROOM}V{TICK_ROOM - height}", class_=f"t-{colour}"))
+        bars.append(element("path", d=f"M{number} {TICK_ROOM}V{TICK_ROOM - height}", class_=f"t-{colour}"))
     last = max(1, len(page_rows) - 1)
-    picture = el(
+    picture = element(
         "svg",
         *bars,
         viewBox=f"0 0 {last} {TICK_ROOM}",
@@ -184,7 +194,7 @@ def _scrubber(page_rows: Sequence[Row], story: Story) -> Safe:
         stroke_width=f"{max(1.0, min(7.0, 800 / last)):.1f}",
         aria_hidden="true",
     )
-    handle = el(
+    handle = element(
         "input",
         id="at",
         type="range",
@@ -193,8 +203,13 @@ def _scrubber(page_rows: Sequence[Row], story: Story) -> Safe:
         value="0",
         aria_label="Place in the session",
     )
-    keys = el(
-        "span", *(join(el("b", key), f" {action}") for key, action in KEYS), class_="keys", aria_hidden="true"
+    keys = element(
+        "span",
+        *(join(element("b", key), f" {action}") for key, action in KEYS),
+        class_="keys",
+        aria_hidden="true",
     )
-    labels = el("div", el("span", id="then"), keys, el("span", **_span(story), id="lasted"), class_="times")
-    return el("footer", join(picture, handle), labels, class_="scrub")
+    labels = element(
+        "div", element("span", id="then"), keys, element("span", **_span(story), id="lasted"), class_="times"
+    )
+    return element("footer", join(picture, handle), labels, class_="scrub")

@@ -22,7 +22,7 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def prose(text: str) -> Safe:
+def markdown_html(text: str) -> Safe:
     """Return Markdown text as HTML."""
     parser = _parser()
     tokens = parser.parse(text)

@@ -4,18 +4,25 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from tui_agent.export.html.blocks import block, change, counts, diff, output, picture
-from tui_agent.export.html.markup import Child, Safe, el, join
-from tui_agent.export.html.prose import prose
+from tui_agent.export.export_content import ExportContent, ExportedChange
+from tui_agent.export.html.blocks import (
+    block_html,
+    change_html,
+    diff_html,
+    line_counts_html,
+    output_html,
+    picture_html,
+)
+from tui_agent.export.html.markup import Child, Safe, element, join
+from tui_agent.export.html.prose import markdown_html
 from tui_agent.export.labels import (
-    SAID,
-    answered,
-    mentions,
+    MESSAGE_STATES,
+    answer_text,
+    mention_labels,
     other_changes,
-    tool_words,
+    tool_labels,
     turn_end,
 )
-from tui_agent.export.story import Change, Story
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
@@ -30,8 +37,8 @@ from tui_agent.protocol.display import DiffBlock
 from tui_agent.units import format_milliseconds, format_time
 
 SYMBOLS = {"done": "✓", "failed": "✗", "denied": "■", "interrupted": "■", "lost": "✗"}
-BAD = frozenset(("failed", "denied", "lost"))
-BAD_ENDS = frozenset(("finished", "interrupted"))
+FAILED_STATES = frozenset(("failed", "denied", "lost"))
+GOOD_ENDS = frozenset(("finished", "interrupted"))
 
 
 class Row(NamedTuple):
@@ -46,7 +53,7 @@ class Row(NamedTuple):
     paths: tuple[str, ...] = ()
 
 
-def rows(story: Story) -> Iterator[Row]:
+def build_rows(story: ExportContent) -> Iterator[Row]:
     """Yield every entry in order, with the changes to files by others between them."""
     outside_changes = [outside_change for outside_change in story.changes if outside_change.call_id is None]
     turn = 0
@@ -61,19 +68,19 @@ def rows(story: Story) -> Iterator[Row]:
         yield _outside_change_row(outside_change, turn)
 
 
-def _outside_change_row(changed: Change, turn: int) -> Row:
-    body = join(_row_line("·", "changed", changed.path, "", ""), change(changed))
+def _outside_change_row(changed: ExportedChange, turn: int) -> Row:
+    body = join(_row_line("·", "changed", changed.path, "", ""), change_html(changed))
     return Row("note", ("files",), changed.at, turn, body, len(changed.diff), (changed.path,))
 
 
-def _entry_row(entry: Entry, story: Story) -> Row | None:
+def _entry_row(entry: Entry, story: ExportContent) -> Row | None:
     match entry:
         case UserEntry():
             return _user_row(entry, story)
         case AnswerEntry() | ReasoningEntry():
             return _answer_row(entry, story)
         case ToolEntry():
-            return None if entry.asks else _tool_row(entry, story)
+            return None if entry.is_question else _tool_row(entry, story)
         case QuestionEntry():
             return _question_row(entry, story)
         case NoticeEntry():
@@ -83,60 +90,71 @@ def _entry_row(entry: Entry, story: Story) -> Row | None:
 
 
 def _build_row(entry: Entry, kind: str, tags: tuple[str, ...], body: Safe, weight: int, *paths: str) -> Row:
-    return Row(kind, tags, entry.at, entry.turn, body, weight, paths)
+    return Row(kind, tags, entry.time, entry.turn, body, weight, paths)
 
 
-def _user_row(entry: UserEntry, story: Story) -> Row:
-    text = story.texts.whole(entry.text)
+def _user_row(entry: UserEntry, story: ExportContent) -> Row:
+    text = story.texts.full_text(entry.text)
     images = [
-        picture(image.media_type, image.blob_sha256, image.name, story.texts) for image in entry.attachments
+        picture_html(image.media_type, image.blob_sha256, image.name, story.texts)
+        for image in entry.attachments
     ]
-    state_label = SAID[entry.state]
-    mention_items = [el("li", el("code", name), f" {sent}") for name, sent in mentions(entry, story.texts)]
+    state_label = MESSAGE_STATES[entry.state]
+    mention_items = [
+        element("li", element("code", name), f" {sent}") for name, sent in mention_labels(entry, story.texts)
+    ]
     body = join(
-        el(
+        element(
             "div",
-            el("p", text, class_="said"),
-            el("ul", *mention_items, class_="aside") if mention_items else None,
+            element("p", text, class_="said"),
+            element("ul", *mention_items, class_="aside") if mention_items else None,
             *images,
         ),
-        el("div", state_label and el("span", state_label), _time_element(entry.at), class_="when"),
+        element(
+            "div", state_label and element("span", state_label), _time_element(entry.time), class_="when"
+        ),
     )
     return _build_row(entry, "you", ("you",), body, len(text))
 
 
-def _answer_row(entry: AnswerEntry | ReasoningEntry, story: Story) -> Row | None:
-    text = story.texts.whole(entry.text)
+def _answer_row(entry: AnswerEntry | ReasoningEntry, story: ExportContent) -> Row | None:
+    text = story.texts.full_text(entry.text)
     if not text.strip():
         return None
     if isinstance(entry, ReasoningEntry):
-        reasoning = el("div", prose(text), class_="prose")
-        folded = el("details", el("summary", "thinking"), reasoning, class_="fold thinking")
+        reasoning = element("div", markdown_html(text), class_="prose")
+        folded = element("details", element("summary", "thinking"), reasoning, class_="fold thinking")
         return _build_row(entry, "think", ("agent",), folded, len(text))
-    stopped = el("p", "cut short", class_="aside") if entry.stopped else None
+    stopped = element("p", "cut short", class_="aside") if entry.stopped else None
     return _build_row(
-        entry, "agent", ("agent",), join(el("div", prose(text), class_="prose"), stopped), len(text)
+        entry,
+        "agent",
+        ("agent",),
+        join(element("div", markdown_html(text), class_="prose"), stopped),
+        len(text),
     )
 
 
-def _tool_row(entry: ToolEntry, story: Story) -> Row:
+def _tool_row(entry: ToolEntry, story: ExportContent) -> Row:
     texts = story.texts
-    verb, target, _ = tool_words(entry, texts)
+    verb, target, _ = tool_labels(entry, texts)
     others = other_changes(entry, story.changes_of(entry.call_id))
     own = _only_diff(entry, target)
     blocks = (
-        [block(shown, texts) for shown in entry.blocks] if own is None else [diff("", texts.whole(own.diff))]
+        [block_html(shown, texts) for shown in entry.blocks]
+        if own is None
+        else [diff_html("", texts.full_text(own.diff))]
     )
     if entry.output and not entry.blocks:
-        blocks.append(output(texts.plain(entry.output)))
-    paths = [texts.plain(shown.path) for shown in entry.blocks if isinstance(shown, DiffBlock)]
+        blocks.append(output_html(texts.clean_text(entry.output)))
+    paths = [texts.clean_text(shown.path) for shown in entry.blocks if isinstance(shown, DiffBlock)]
     paths += [other.path for other in others]
-    is_bad = entry.state in BAD
-    outcome: Child = texts.plain(entry.denied or entry.outcome) or (
+    is_bad = entry.state in FAILED_STATES
+    outcome: Child = texts.clean_text(entry.denial or entry.outcome) or (
         "" if entry.state == "done" else entry.state
     )
     if own is not None and not is_bad:
-        outcome = counts(own.added, own.removed)
+        outcome = line_counts_html(own.added, own.removed)
     line = _row_line(
         SYMBOLS.get(entry.state, "·"),
         verb,
@@ -145,7 +163,7 @@ def _tool_row(entry: ToolEntry, story: Story) -> Row:
         format_milliseconds(entry.duration_ms),
         bad=is_bad,
     )
-    body = join(line, *blocks, *(change(other) for other in others))
+    body = join(line, *blocks, *(change_html(other) for other in others))
     tags = ("tools", *(("errors",) if is_bad else ()), *(("files",) if paths else ()))
     return _build_row(entry, "tool", tags, body, len(body) - len(line), *paths)
 
@@ -162,49 +180,49 @@ def _only_diff(entry: ToolEntry, target: str) -> DiffBlock | None:
 def _row_line(
     symbol: str, verb: str, target: str, outcome: Child, duration_text: str, *, bad: bool = False
 ) -> Safe:
-    return el(
+    return element(
         "div",
-        el("span", symbol, class_="sym bad" if bad else "sym ok" if symbol == "✓" else "sym"),
-        el("span", verb, class_="verb"),
-        el("span", target, class_="target"),
-        el("span", outcome, class_="outcome bad" if bad else "outcome"),
-        el("span", duration_text, class_="took"),
+        element("span", symbol, class_="sym bad" if bad else "sym ok" if symbol == "✓" else "sym"),
+        element("span", verb, class_="verb"),
+        element("span", target, class_="target"),
+        element("span", outcome, class_="outcome bad" if bad else "outcome"),
+        element("span", duration_text, class_="took"),
         class_="row",
     )
 
 
-def _question_row(entry: QuestionEntry, story: Story) -> Row:
+def _question_row(entry: QuestionEntry, story: ExportContent) -> Row:
     texts = story.texts
-    text = texts.whole(entry.text)
+    text = texts.full_text(entry.text)
     chosen = entry.choice
     options = [
-        el("li", texts.plain(option), class_="chosen" if number == chosen else None)
+        element("li", texts.clean_text(option), class_="chosen" if number == chosen else None)
         for number, option in enumerate(entry.options)
     ]
     body = join(
-        el("div", prose(text), class_="prose"),
-        el("ul", *options, class_="options") if options else None,
-        el("p", answered(entry, texts), class_="said answer"),
+        element("div", markdown_html(text), class_="prose"),
+        element("ul", *options, class_="options") if options else None,
+        element("p", answer_text(entry, texts), class_="said answer"),
     )
     return _build_row(entry, "question", ("agent", "you"), body, len(text))
 
 
-def _notice_row(entry: NoticeEntry, story: Story) -> Row | None:
+def _notice_row(entry: NoticeEntry, story: ExportContent) -> Row | None:
     texts = story.texts
-    lines = [texts.plain(line) for line in entry.lines if line]
+    lines = [texts.clean_text(line) for line in entry.lines if line]
     is_error = entry.level == "error"
-    paragraphs: list[Child] = [el("p", line) for line in lines]
-    body = join(*paragraphs, *(block(shown, texts) for shown in entry.blocks))
+    paragraphs: list[Child] = [element("p", line) for line in lines]
+    body = join(*paragraphs, *(block_html(shown, texts) for shown in entry.blocks))
     if not body:
         return None
     kind = "note error" if is_error else "note warning" if entry.level == "warning" else "note"
     return _build_row(entry, kind, ("errors",) if is_error else ("agent",), body, sum(map(len, lines)))
 
 
-def _turn_end_row(entry: TurnEntry, story: Story) -> Row:
-    is_bad = entry.reason not in BAD_ENDS
-    detail = story.texts.plain(entry.detail)
-    body = el("p", f"turn {entry.turn} · {turn_end(entry)}", f" · {detail}" if detail else None)
+def _turn_end_row(entry: TurnEntry, story: ExportContent) -> Row:
+    is_bad = entry.reason not in GOOD_ENDS
+    detail = story.texts.clean_text(entry.detail)
+    body = element("p", f"turn {entry.turn} · {turn_end(entry)}", f" · {detail}" if detail else None)
     return _build_row(
         entry, "end error" if is_bad else "end", ("errors", "agent") if is_bad else ("agent",), body, 0
     )
@@ -212,7 +230,7 @@ def _turn_end_row(entry: TurnEntry, story: Story) -> Row:
 
 def _time_element(at: float) -> Safe:
     local_time = datetime.fromtimestamp(at).astimezone()
-    return el(
+    return element(
         "time",
         local_time.strftime("%H:%M"),
         datetime=local_time.isoformat(timespec="seconds"),

@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentSpawned
@@ -22,7 +22,7 @@ from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import MAIN_AGENT
 
-VOLATILE: Final = frozenset(
+VOLATILE_FIELDS: Final = frozenset(
     (
         "request_id",
         "question_id",
@@ -31,12 +31,12 @@ VOLATILE: Final = frozenset(
         "digest",
         "preview",
         "time_limit_s",
-        "deeds",
+        "commands",
         "estimated_tokens",
         "source",
     )
 )
-ASIDE: Final = ("checkpoint.", "run.", "env.", "plugin.loaded", "plugin.failed", "repomap.", "log.")
+IGNORED_KINDS: Final = ("checkpoint.", "run.", "env.", "plugin.loaded", "plugin.failed", "repomap.", "log.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Turn:
         return first if isinstance(first, UserMessageReceived) else None
 
     @property
-    def why_not(self) -> str:
+    def no_replay_reason(self) -> str:
         """The reason why it cannot be replayed from its recording alone; empty if it can."""
         payloads = [event.payload for event in self.events]
         end = payloads[-1]
@@ -77,22 +77,22 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first different event: `seq` in the recording; `where` is the first field that differs."""
+    """The first different event: `seq` in the recording; `field` is the first field that differs."""
 
     seq: int
     recorded: str
-    again: str
-    where: str
-    was: JsonValue = None
-    now: JsonValue = None
+    replayed: str
+    field: str
+    old_value: JsonValue = None
+    new_value: JsonValue = None
 
 
-def turns(records: Sequence[Record]) -> tuple[list[Turn], tuple[Envelope, ...]]:
+def split_turns(records: Sequence[Record]) -> tuple[list[Turn], tuple[Envelope, ...]]:
     """Return the turns of the current branch, and the events after the last of them."""
     all_turns: list[Turn] = []
     before: list[Envelope] = []
     events: list[Envelope] = []
-    for record in branch(records):
+    for record in current_branch(records):
         if not isinstance(record, Envelope):
             continue
         starts_turn = record.agent == MAIN_AGENT and _starts_turn(record.payload)
@@ -110,7 +110,9 @@ def turns(records: Sequence[Record]) -> tuple[list[Turn], tuple[Envelope, ...]]:
 
 
 def _starts_turn(payload: Payload) -> bool:
-    return isinstance(payload, UserMessageReceived) or (isinstance(payload, TurnStarted) and payload.goes_on)
+    return isinstance(payload, UserMessageReceived) or (
+        isinstance(payload, TurnStarted) and payload.is_continuation
+    )
 
 
 def first_difference(recorded: Iterable[Envelope], again: Iterable[Envelope]) -> Divergence | None:
@@ -118,7 +120,7 @@ def first_difference(recorded: Iterable[Envelope], again: Iterable[Envelope]) ->
     olds = [event for event in recorded if _is_compared(event)]
     news = [event for event in again if _is_compared(event)]
     for old, new in zip(olds, news, strict=False):
-        was, now = plain(old), plain(new)
+        was, now = comparable_json(old), comparable_json(new)
         if was != now:
             return Divergence(old.seq, old.payload.kind, new.payload.kind, *_locate_difference(was, now))
     if len(olds) > len(news):
@@ -130,18 +132,18 @@ def first_difference(recorded: Iterable[Envelope], again: Iterable[Envelope]) ->
     return None
 
 
-def compared(events: Iterable[Envelope]) -> int:
+def count_compared(events: Iterable[Envelope]) -> int:
     """Return the number of events of a turn that are compared."""
     return sum(map(_is_compared, events))
 
 
 def _is_compared(event: Envelope) -> bool:
     return not isinstance(event.payload, ModelDelta | ToolProgress) and not event.payload.kind.startswith(
-        ASIDE
+        IGNORED_KINDS
     )
 
 
-def plain(event: Envelope) -> JsonMap:
+def comparable_json(event: Envelope) -> JsonMap:
     """Return an event's agent and payload without values that differ from run to run."""
     payload = event.payload
     if isinstance(payload, ContextPacked):
@@ -158,7 +160,7 @@ def _strip_volatile(data: JsonMap) -> JsonMap:
     return {
         name: _strip_value(value)
         for name, value in data.items()
-        if name not in VOLATILE and not name.endswith("_ms")
+        if name not in VOLATILE_FIELDS and not name.endswith("_ms")
     }
 
 

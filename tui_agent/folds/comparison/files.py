@@ -9,15 +9,15 @@ from typing import Final
 
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
-from tui_agent.folds.text.line_diff import line_diff
+from tui_agent.folds.text.line_diff import diff_lines
 from tui_agent.protocol.envelope import Envelope
 
-LARGEST: Final = 1_000_000
+MAX_DIFF_BYTES: Final = 1_000_000
 """Maximum bytes of a content whose lines are compared."""
 
 
 @dataclass(frozen=True, slots=True)
-class FileEnd:
+class NetFileChange:
     """The net change of one file. `before` and `after` are the SHA-256 of its content (None: no such file).
 
     `hunks` is a unified diff without file header; if it is empty, `note` gives the reason.
@@ -32,26 +32,34 @@ class FileEnd:
     note: str = ""
 
 
-def file_ends(events: Sequence[Envelope], text: Callable[[str], bytes | None]) -> tuple[FileEnd, ...]:
+def net_file_changes(
+    events: Sequence[Envelope], text: Callable[[str], bytes | None]
+) -> tuple[NetFileChange, ...]:
     """Return the files that differ at the end, in the order of their first change."""
     changed = fold(FilesChanged(), events).files
-    return tuple(_compare_contents(file, text) for file in changed if file.held != file.holds)
+    return tuple(
+        _compare_contents(file, text) for file in changed if file.disk_sha256_before != file.disk_sha256_after
+    )
 
 
-def _compare_contents(file: ChangedFile, text: Callable[[str], bytes | None]) -> FileEnd:
+def _compare_contents(file: ChangedFile, text: Callable[[str], bytes | None]) -> NetFileChange:
     before, after = (b"" if digest is None else text(digest) for digest in (file.before, file.after))
     note = _note(before, after)
     if note or before is None or after is None:
-        return FileEnd(file.path, file.held, file.holds, file.added, file.removed, "", note)
-    diff = line_diff(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+        return NetFileChange(
+            file.path, file.disk_sha256_before, file.disk_sha256_after, file.added, file.removed, "", note
+        )
+    diff = diff_lines(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
     note = "" if diff.text else _without_lines(file)
-    return FileEnd(file.path, file.held, file.holds, diff.added, diff.removed, diff.text, note)
+    return NetFileChange(
+        file.path, file.disk_sha256_before, file.disk_sha256_after, diff.added, diff.removed, diff.text, note
+    )
 
 
 def _without_lines(file: ChangedFile) -> str:
-    if file.held is None:
+    if file.disk_sha256_before is None:
         return "created, empty"
-    return "removed, was empty" if file.holds is None else "the stored content is the same"
+    return "removed, was empty" if file.disk_sha256_after is None else "the stored content is the same"
 
 
 def _note(before: bytes | None, after: bytes | None) -> str:
@@ -60,4 +68,4 @@ def _note(before: bytes | None, after: bytes | None) -> str:
         return "content not stored"
     if b"\0" in before or b"\0" in after:
         return "binary file"
-    return "too large to compare" if max(len(before), len(after)) > LARGEST else ""
+    return "too large to compare" if max(len(before), len(after)) > MAX_DIFF_BYTES else ""

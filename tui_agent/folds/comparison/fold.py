@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tui_agent.folds.comparison.files import FileEnd
-from tui_agent.folds.comparison.side import Branch, Side, side
+from tui_agent.folds.comparison.files import NetFileChange
+from tui_agent.folds.comparison.side import Branch, Side, build_side
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
@@ -31,7 +31,7 @@ class ForkPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
+class FileDifference:
     """A file that differs at the end: the hunks of each branch since the fork point (empty: unchanged there),
     or notes."""
 
@@ -49,7 +49,7 @@ class Comparison:
     fork_point: ForkPoint | None
     left: Side
     right: Side
-    differ: tuple[Differing, ...] = ()
+    differences: tuple[FileDifference, ...] = ()
 
 
 def compare(left: Branch, right: Branch) -> Comparison:
@@ -59,7 +59,7 @@ def compare(left: Branch, right: Branch) -> Comparison:
         replace(right, records=_without_pieces(right.records)),
     )
     shared = _count_shared(left.records, right.records)
-    left_side, right_side = side(left, shared), side(right, shared)
+    left_side, right_side = build_side(left, shared), build_side(right, shared)
     if left_side.name == right_side.name:
         left_side, right_side = _disambiguate(left_side, right_side)
     point = ForkPoint(left.records[shared - 1].seq, _describe_last(left.records[:shared])) if shared else None
@@ -99,7 +99,7 @@ def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
 def _is_same_record(one: Record, other: Record) -> bool:
     """Return True if two records are the same: a fork's records keep their parent's session, seq and time."""
     if isinstance(one, Envelope) and isinstance(other, Envelope):
-        same_position = (one.session, one.seq, one.at) == (other.session, other.seq, other.at)
+        same_position = (one.session, one.seq, one.time) == (other.session, other.seq, other.time)
         return same_position and one.payload == other.payload
     are_unknown = isinstance(one, UnknownEvent) and isinstance(other, UnknownEvent)
     return are_unknown and one == other
@@ -129,14 +129,16 @@ def _shorten(text: str) -> str:
     return line if len(line) <= AFTER_CHARS else f"{line[: AFTER_CHARS - 1]}…"
 
 
-def _differing_files(left: Sequence[FileEnd], right: Sequence[FileEnd]) -> Iterable[Differing]:
+def _differing_files(
+    left: Sequence[NetFileChange], right: Sequence[NetFileChange]
+) -> Iterable[FileDifference]:
     """Yield the files that differ at the end; a file changed on one side only counts as unchanged on the other."""
     left_files, right_files = {file.path: file for file in left}, {file.path: file for file in right}
     for path in dict.fromkeys((*left_files, *right_files)):
         left_file, right_file = left_files.get(path), right_files.get(path)
         if left_file is not None and right_file is not None and left_file.after == right_file.after:
             continue
-        yield Differing(
+        yield FileDifference(
             path,
             left_file.hunks if left_file else "",
             right_file.hunks if right_file else "",

@@ -10,14 +10,14 @@ from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from tui_agent.folds.base import fold
-from tui_agent.folds.comparison.files import FileEnd, file_ends
+from tui_agent.folds.comparison.files import NetFileChange, net_file_changes
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.folds.text.labels import TURN_ENDS
+from tui_agent.folds.text.labels import TURN_END_LABELS
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import Parts
-from tui_agent.folds.trace.timeline import Mark, mark_of
+from tui_agent.folds.trace.timeline import Mark, event_mark
 from tui_agent.protocol.base import BlobText, JsonMap, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
@@ -44,9 +44,9 @@ from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.units import format_bytes
 
-MOST_BEATS: Final = 2_000
+MAX_BEATS: Final = 2_000
 BeatKind: TypeAlias = Mark | Literal["denied", "model", "tool", "asked", "end"]
-MARKED: Final[frozenset[BeatKind]] = frozenset(("you", "files", "error", "compaction", "denied"))
+MARKED_KINDS: Final[frozenset[BeatKind]] = frozenset(("you", "files", "error", "compaction", "denied"))
 """Kinds shown as marks on a line; the others only change figures."""
 
 
@@ -68,15 +68,15 @@ class Beat:
     removed: int = 0
 
 
-def working_ms(events: Sequence[Envelope], since: float | None, running: bool) -> float:
+def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -> float:
     """Return the milliseconds that the agent worked.
 
-    They count from `since` if it was `running` then, and in every later turn.
+    They count from `start` if it was `running` then, and in every later turn.
     """
-    return max((at_ms for _, at_ms in _time_events(events, since, running)), default=0.0)
+    return max((at_ms for _, at_ms in _time_events(events, start, running)), default=0.0)
 
 
-def beats(events: Sequence[Envelope], since: float | None, running: bool) -> tuple[Beat, ...]:
+def list_beats(events: Sequence[Envelope], since: float | None, running: bool) -> tuple[Beat, ...]:
     """Return the events that are marked or change a figure, in order; if there are too many, an even selection."""
     metrics, files, asked, iterations = Metrics(), FilesChanged(), set[str](), set[int]()
     all_beats: list[Beat] = []
@@ -113,11 +113,11 @@ def beats(events: Sequence[Envelope], since: float | None, running: bool) -> tup
 
 
 def _limit_beats(all_beats: list[Beat]) -> tuple[Beat, ...]:
-    if len(all_beats) <= MOST_BEATS:
+    if len(all_beats) <= MAX_BEATS:
         return tuple(all_beats)
-    marked = [beat for beat in all_beats if beat.kind in MARKED]
-    kept = {id(beat) for beat in _pick_evenly(marked, MOST_BEATS // 2)}
-    kept |= {id(beat) for beat in _pick_evenly(all_beats, MOST_BEATS - len(kept))}
+    marked = [beat for beat in all_beats if beat.kind in MARKED_KINDS]
+    kept = {id(beat) for beat in _pick_evenly(marked, MAX_BEATS // 2)}
+    kept |= {id(beat) for beat in _pick_evenly(all_beats, MAX_BEATS - len(kept))}
     return tuple(beat for beat in all_beats if id(beat) in kept)
 
 
@@ -141,7 +141,7 @@ def _kind(event: Envelope) -> BeatKind | None:
         case ToolFinished(status="ok" | "denied" | "interrupted"):
             return "tool"
         case _:
-            return mark_of(event)
+            return event_mark(event)
 
 
 def _time_events(
@@ -155,8 +155,8 @@ def _time_events(
         if _stops_work(event.payload):
             running = False
         if running and previous is not None:
-            worked += max(0.0, event.at - previous) * 1000
-        previous = event.at
+            worked += max(0.0, event.time - previous) * 1000
+        previous = event.time
         yield event, round(worked, 3)
         if isinstance(event.payload, TurnFinished):
             running = False
@@ -170,7 +170,7 @@ def _stops_work(payload: Payload) -> bool:
 
 
 OutcomeState: TypeAlias = Literal["done", "failed", "denied", "stopped", "open", "none"]
-MOST_FAILURES: Final = 5
+MAX_FAILURES: Final = 5
 _LOCAL_PROVIDERS: Final = frozenset(("ollama", "lm_studio", "llamafile", "demo", "scripted"))
 _ENDS: Final[dict[TurnEnd, OutcomeState]] = {
     "finished": "done",
@@ -194,7 +194,7 @@ class Outcome:
     """How a branch ended: a state for its symbol, and a label."""
 
     state: OutcomeState = "none"
-    words: str = "no answer"
+    label: str = "no answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +202,8 @@ class Side:
     """One side of a comparison. Figures cover the events after the fork point; `cost_usd` is None if no price
     is known.
 
-    `change` describes what the fork changed, `changed` is the same as JSON. `asked` counts calls and
-    questions put to the user, `denied` all denied calls. `added` and `removed` are the lines of `files`.
+    `change_text` describes what the fork changed, `changes` is the same as JSON. `asked_count` counts calls and
+    questions put to the user, `denied_count` all denied calls. `added` and `removed` are the lines of `files`.
     `failures` are the tests that fail at the end. `last_seq` is the branch's newest event.
     """
 
@@ -215,7 +215,7 @@ class Side:
     effort: str = ""
     policy: str = ""
     changed: JsonMap = field(default_factory=dict)
-    change: str = ""
+    change_text: str = ""
     outcome: Outcome = Outcome()
     duration_ms: float = 0.0
     cost_usd: float | None = None
@@ -223,11 +223,11 @@ class Side:
     parts: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
-    asked: int = 0
-    denied: int = 0
+    asked_count: int = 0
+    denied_count: int = 0
     added: int = 0
     removed: int = 0
-    files: tuple[FileEnd, ...] = ()
+    files: tuple[NetFileChange, ...] = ()
     tools: dict[str, int] = field(default_factory=dict)
     timeline: tuple[Beat, ...] = ()
     answer: str = ""
@@ -235,15 +235,15 @@ class Side:
     last_seq: int = -1
 
 
-def side(branch: Branch, shared: int) -> Side:
+def build_side(branch: Branch, shared: int) -> Side:
     """Return the figures of a branch whose first `shared` records belong to both."""
     before, tail = branch.records[:shared], branch.records[shared:]
     events = [record for record in tail if isinstance(record, Envelope)]
     state, metrics = fold(SessionState(), branch.records), fold(Metrics(), events)
     was_running = _is_turn_running(before)
-    fork_time = before[-1].at if before else None
-    timeline = beats(events, fork_time, was_running)
-    files = file_ends(events, branch.text)
+    fork_time = before[-1].time if before else None
+    timeline = list_beats(events, fork_time, was_running)
+    files = net_file_changes(events, branch.text)
     forked = next((event.payload for event in events if isinstance(event.payload, SessionForked)), None)
     model = state.settings.model if state.settings else ModelInfo(profile="", provider="", model="")
     return Side(
@@ -254,8 +254,8 @@ def side(branch: Branch, shared: int) -> Side:
         local=_is_local(model),
         effort=model.effort or "",
         policy=state.settings.policy if state.settings else "",
-        changed=forked.changed.model_dump(mode="json", exclude_defaults=True) if forked else {},
-        change=_describe_change(forked, branch.records) if forked else "",
+        changed=forked.changes.model_dump(mode="json", exclude_defaults=True) if forked else {},
+        change_text=_describe_change(forked, branch.records) if forked else "",
         outcome=_outcome(metrics, events),
         duration_ms=working_ms(events, fork_time, was_running),
         cost_usd=metrics.cost_usd,
@@ -263,8 +263,8 @@ def side(branch: Branch, shared: int) -> Side:
         parts=len(fold(Parts(), events)),
         tokens_in=metrics.input_tokens,
         tokens_out=metrics.output_tokens,
-        asked=timeline[-1].asked if timeline else 0,
-        denied=metrics.denials,
+        asked_count=timeline[-1].asked if timeline else 0,
+        denied_count=metrics.denials,
         added=sum(file.added for file in files),
         removed=sum(file.removed for file in files),
         files=files,
@@ -296,7 +296,7 @@ def _is_local(model: ModelInfo) -> bool:
 
 def _describe_change(forked: SessionForked, records: Sequence[Record]) -> str:
     """Return the changes of a fork other than its model, effort and policy."""
-    changed = forked.changed
+    changed = forked.changes
     phrases = [f"context {changed.context_mode}"] if changed.context_mode else []
     if changed.result is not None:
         call = _call_label(changed.call_id, records)
@@ -319,7 +319,7 @@ def _call_label(call_id: CallId | None, records: Sequence[Record]) -> str:
 
 def _outcome(metrics: MetricsView, events: Sequence[Envelope]) -> Outcome:
     """Return the outcome: `done, 32 tests pass`, `2 tests fail, agent says done`, `stopped`, `no answer`."""
-    reason = next((end for end in TURN_ENDS if end == metrics.last_turn_end), None)
+    reason = next((end for end in TURN_END_LABELS if end == metrics.last_turn_end), None)
     if reason is None or _is_turn_running(events):
         started = metrics.model_calls or metrics.iterations or metrics.turns
         return Outcome("open", "has not ended") if started else Outcome()
@@ -327,7 +327,7 @@ def _outcome(metrics: MetricsView, events: Sequence[Envelope]) -> Outcome:
     if reason == "finished" and failed:
         return Outcome("failed", f"{_count_tests(failed, 'fail')}, agent says done")
     tests = _count_tests(failed, "fail") if failed else _count_tests(passed, "pass") if passed else ""
-    label = f"{TURN_ENDS[reason]}, {tests}" if tests else TURN_ENDS[reason]
+    label = f"{TURN_END_LABELS[reason]}, {tests}" if tests else TURN_END_LABELS[reason]
     return Outcome(_ENDS.get(reason, "stopped"), label)
 
 
@@ -348,7 +348,7 @@ def _failures(events: Sequence[Envelope]) -> tuple[str, ...]:
     tests = next(
         (event.payload for event in reversed(events) if isinstance(event.payload, TestFinished)), None
     )
-    return tests.failures[:MOST_FAILURES] if tests else ()
+    return tests.failures[:MAX_FAILURES] if tests else ()
 
 
 def _answer(events: Sequence[Envelope], text: Callable[[str], bytes | None]) -> str:

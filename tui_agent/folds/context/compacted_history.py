@@ -2,7 +2,7 @@
 pins.
 
 Invariant: nothing recent is lost: `originals` is the history in order, whatever was compacted, reduced or
-undone. Of messages further back than `WHOLE` only the user's words, pins, the current plan and the newest
+undone. Of messages further back than `MAX_FULL_MESSAGES` only the user's words, pins, the current plan and the newest
 tests are stored, so that a session of weeks stays small; the log has everything.
 """
 
@@ -17,31 +17,31 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
+    MessageOrigin,
     SummaryMessage,
     ToolMessage,
-    UserKind,
     UserMessage,
 )
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
 
-WHOLE = 400
+MAX_FULL_MESSAGES = 400
 """Number of messages behind summaries that are stored in full."""
-FIRST_WORDS, NEWEST_WORDS = 20, 200
+FIRST_USER_MESSAGES, NEWEST_USER_MESSAGES = 20, 200
 """Numbers of user messages further back that are stored: the first ones contain the task."""
-STAND: Final = ("present_plan", "run_tests")
+RETAINED_TOOLS: Final = ("present_plan", "run_tests")
 """Tools whose newest call is always stored; for a plan, the newest that was approved."""
-QUOTED: Final = 4_000
+QUOTED_CHARS: Final = 4_000
 """Maximum characters of a call's arguments in a quotation."""
-REDUCED = "[Output put away to save room. "
-_ORIGINS: Final[dict[UserKind, str]] = {
-    "said": "a message of the user",
+REDUCED_PREFIX = "[Output put away to save room. "
+_ORIGINS: Final[dict[MessageOrigin, str]] = {
+    "prompt": "a message of the user",
     "mentions": "files mentioned by the user",
     "map": "the repository map",
-    "passing": "a note",
+    "transient": "a note",
     "restored": "a message restored earlier",
     "instructions": "instructions of a folder",
 }
-RESTORED = "[Restored from before the summary: "
+RESTORED_PREFIX = "[Restored from before the summary: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +49,16 @@ class Layer:
     """The messages that one compaction, event `seq`, removed, in order. The newest layer's summary leads the
     history.
 
-    A `thin` layer is what remains of everything far back; it cannot be restored as a whole.
+    A `is_thinned` layer is what remains of everything far back; it cannot be restored as a whole.
     """
 
     seq: int
     messages: tuple[Message, ...]
-    thin: bool = False
+    is_thinned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ForgottenState:
+class RemovedMessagesState:
     """The complete state, for a snapshot."""
 
     layers: tuple[Layer, ...] = ()
@@ -68,83 +68,96 @@ class ForgottenState:
     back: tuple[tuple[int, int], ...] = ()
 
 
-class Forgotten:
+class RemovedMessages:
     """The removed messages of a history. Methods take the history's messages and return the new ones."""
 
-    def __init__(self, kept: ForgottenState | None = None) -> None:
-        kept = kept or ForgottenState()
+    def __init__(self, kept: RemovedMessagesState | None = None) -> None:
+        kept = kept or RemovedMessagesState()
         self.layers: list[Layer] = list(kept.layers)
         self.reduced: dict[CallId, ToolMessage] = {message.call_id: message for message in kept.reduced}
         self.pinned: dict[int, None] = dict.fromkeys(kept.pinned)
-        self.spoken: dict[int, None] = dict.fromkeys(kept.spoken)
+        self.user_seqs: dict[int, None] = dict.fromkeys(kept.spoken)
         """The events with the user's own words."""
-        self.back: dict[int, int] = dict(kept.back)
+        self.restored: dict[int, int] = dict(kept.back)
         """Restored messages, each with the event of the quotation that replaces it."""
 
-    def kept(self) -> ForgottenState:
+    def dump_state(self) -> RemovedMessagesState:
         """Return the state for a snapshot."""
-        return ForgottenState(
+        return RemovedMessagesState(
             tuple(self.layers),
             tuple(self.reduced.values()),
             tuple(self.pinned),
-            tuple(self.spoken),
-            tuple(self.back.items()),
+            tuple(self.user_seqs),
+            tuple(self.restored.items()),
         )
 
-    def compact(self, held: Sequence[Message], through: int, summary: SummaryMessage) -> list[Message]:
+    def compact(self, messages: Sequence[Message], through: int, summary: SummaryMessage) -> list[Message]:
         """Replace everything up to `through`, including an older summary, by `summary`; return the new
         history.
 
         Results whose call is removed are removed with it.
         """
-        first = len(self.front(held))
-        kept = [message for message in held[first:] if message.seq > through]
-        asked_ids = called(kept)
+        first = len(self.leading_summary(messages))
+        kept = [message for message in messages[first:] if message.seq > through]
+        asked_ids = call_ids(kept)
         staying = [
             message
             for message in kept
             if not isinstance(message, ToolMessage) or message.call_id in asked_ids
         ]
         staying_ids = {id(message) for message in staying}
-        removed = (*held[:first], *(message for message in held[first:] if id(message) not in staying_ids))
+        removed = (
+            *messages[:first],
+            *(message for message in messages[first:] if id(message) not in staying_ids),
+        )
         self.layers.append(Layer(summary.seq, removed))
-        while self._stored_whole() > WHOLE and self._thin_oldest():
+        while self._stored_whole() > MAX_FULL_MESSAGES and self._thin_oldest():
             pass
         return [summary, *staying]
 
     def _stored_whole(self) -> int:
-        return sum(len(layer.messages) for layer in self.layers if not layer.thin)
+        return sum(len(layer.messages) for layer in self.layers if not layer.is_thinned)
 
-    def own(self, message: Message) -> bool:
+    def is_user_text(self, message: Message) -> bool:
         """Return True if it is the user's own message, not context with the same seq."""
-        return isinstance(message, UserMessage) and message.kind == "said" and message.seq in self.spoken
+        return (
+            isinstance(message, UserMessage) and message.origin == "prompt" and message.seq in self.user_seqs
+        )
 
     @property
-    def newest(self) -> int | None:
+    def newest_compaction(self) -> int | None:
         """The newest compaction if it can be undone."""
-        return self.layers[-1].seq if self.layers and not self.layers[-1].thin else None
+        return self.layers[-1].seq if self.layers and not self.layers[-1].is_thinned else None
 
     def _thin_oldest(self) -> bool:
         """Thin the oldest full layer to the user's words and pins; return False if only the newest layer is left."""
-        thin_layer = self.layers[0] if self.layers[0].thin else Layer(-1, ())
-        layer = self.layers[int(thin_layer.thin)]
+        thin_layer = self.layers[0] if self.layers[0].is_thinned else Layer(-1, ())
+        layer = self.layers[int(thin_layer.is_thinned)]
         if layer is self.layers[-1]:
             return False
         messages = [*thin_layer.messages, *layer.messages]
         kept_seqs = {*self.pinned, *_standing_seqs(messages)}
-        remaining = [message for message in messages if self.own(message) or message.seq in kept_seqs]
-        if len(remaining) > FIRST_WORDS + NEWEST_WORDS:
+        remaining = [
+            message for message in messages if self.is_user_text(message) or message.seq in kept_seqs
+        ]
+        if len(remaining) > FIRST_USER_MESSAGES + NEWEST_USER_MESSAGES:
             pinned_between = [
-                message for message in remaining[FIRST_WORDS:-NEWEST_WORDS] if message.seq in kept_seqs
+                message
+                for message in remaining[FIRST_USER_MESSAGES:-NEWEST_USER_MESSAGES]
+                if message.seq in kept_seqs
             ]
-            remaining = [*remaining[:FIRST_WORDS], *pinned_between, *remaining[-NEWEST_WORDS:]]
+            remaining = [
+                *remaining[:FIRST_USER_MESSAGES],
+                *pinned_between,
+                *remaining[-NEWEST_USER_MESSAGES:],
+            ]
         for message in messages:
             if isinstance(message, ToolMessage) and message.seq not in kept_seqs:
                 self.reduced.pop(message.call_id, None)
-        self.layers[: int(thin_layer.thin) + 1] = [Layer(layer.seq, tuple(remaining), thin=True)]
+        self.layers[: int(thin_layer.is_thinned) + 1] = [Layer(layer.seq, tuple(remaining), is_thinned=True)]
         return True
 
-    def front(self, held: Sequence[Message]) -> Sequence[Message]:
+    def leading_summary(self, held: Sequence[Message]) -> Sequence[Message]:
         """Return the newest summary if the history begins with it."""
         has_summary = bool(self.layers and held) and held[0].seq == self.layers[-1].seq
         return held[:1] if has_summary else ()
@@ -160,11 +173,11 @@ class Forgotten:
         if artifact is None:
             return message
         self.reduced[message.call_id] = message
-        text = f"{REDUCED}read_artifact can read it: {artifact.about}.]"
+        text = f"{REDUCED_PREFIX}read_artifact can read it: {artifact.description}.]"
         return message.model_copy(update={"content": (TextContent(text=text),)})
 
     def restore(
-        self, held: Sequence[Message], seqs: Collection[int], now: int
+        self, held: Sequence[Message], seqs: Collection[int], seq: int
     ) -> tuple[list[Message], list[UserMessage]]:
         """Return the history with these results in full, and quotations to append of messages behind summaries."""
         history = [self._unreduce(message) if message.seq in seqs else message for message in held]
@@ -174,11 +187,11 @@ class Forgotten:
             for message in self.originals(())
             if message.seq in seqs
             and message.seq not in present_seqs
-            and self.back.get(message.seq) not in present_seqs
+            and self.restored.get(message.seq) not in present_seqs
         ]
-        self.back |= {message.seq: now for message in restored}
-        calls = calls_of(self.originals(())) if restored else {}
-        return history, [quoted(message, now, calls) for message in restored]
+        self.restored |= {message.seq: seq for message in restored}
+        calls = calls_by_id(self.originals(())) if restored else {}
+        return history, [quote_message(message, seq, calls) for message in restored]
 
     def _unreduce(self, message: Message) -> Message:
         if not isinstance(message, ToolMessage):
@@ -187,20 +200,20 @@ class Forgotten:
 
     def undo(self, held: Sequence[Message], compaction: int, open_calls: Collection[CallId]) -> list[Message]:
         """Put back all messages that the newest compaction removed; an older compaction changes nothing."""
-        front = self.front(held)
-        if not front or self.newest != compaction:
+        front = self.leading_summary(held)
+        if not front or self.newest_compaction != compaction:
             return list(held)
         layer = self.layers.pop()
-        return legal([*layer.messages, *held[len(front) :]], open_calls)
+        return drop_unpaired_calls([*layer.messages, *held[len(front) :]], open_calls)
 
     def originals(self, held: Sequence[Message]) -> Iterator[Message]:
-        """Yield every message in order, whatever replaces it now; `held` is the current history."""
+        """Yield every message in order, whatever replaces it now; `messages` is the current history."""
         previous_summary: int | None = None
         for layer in self.layers:
             has_summary = layer.messages and layer.messages[0].seq == previous_summary
             yield from map(self.original, layer.messages[1 if has_summary else 0 :])
             previous_summary = layer.seq
-        yield from map(self.original, held[len(self.front(held)) :])
+        yield from map(self.original, held[len(self.leading_summary(held)) :])
 
     def original(self, message: Message) -> Message:
         """Return the message as it was before it was reduced."""
@@ -208,34 +221,38 @@ class Forgotten:
 
 
 def _standing_seqs(messages: Sequence[Message]) -> set[int]:
-    """Return the events of the newest calls of `STAND` and of their results."""
+    """Return the events of the newest calls of `RETAINED_TOOLS` and of their results."""
     results = {message.call_id: message for message in messages if isinstance(message, ToolMessage)}
     newest: dict[str, tuple[int, int]] = {}
     for message in messages:
         for call in _calls(message) if isinstance(message, AssistantMessage) else ():
             result = results.get(call.call_id)
             # A plan counts only if it was approved, that is, if its call succeeded.
-            if call.name in STAND and result is not None and (result.ok or call.name != STAND[0]):
+            if (
+                call.name in RETAINED_TOOLS
+                and result is not None
+                and (result.ok or call.name != RETAINED_TOOLS[0])
+            ):
                 newest[call.name] = message.seq, result.seq
     return {seq for pair in newest.values() for seq in pair}
 
 
-def calls_of(messages: Iterable[Message]) -> dict[CallId, ToolCallPart]:
+def calls_by_id(messages: Iterable[Message]) -> dict[CallId, ToolCallPart]:
     """Return the calls in these messages by their ids."""
     answers = (message for message in messages if isinstance(message, AssistantMessage))
     return {call.call_id: call for answer in answers for call in _calls(answer)}
 
 
-def called(messages: Iterable[Message]) -> set[CallId]:
+def call_ids(messages: Iterable[Message]) -> set[CallId]:
     """Return the ids of the calls in these messages."""
-    return set(calls_of(messages))
+    return set(calls_by_id(messages))
 
 
-def legal(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
+def drop_unpaired_calls(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
     """Return the messages without calls that lack a result (except open ones), and without results that lack a call."""
     answered = {message.call_id for message in messages if isinstance(message, ToolMessage)} | set(open_calls)
     remaining = [kept for message in messages if (kept := _without_open_calls(message, answered)) is not None]
-    asked = called(remaining)
+    asked = call_ids(remaining)
     return [
         message
         for message in remaining
@@ -254,36 +271,36 @@ def _without_open_calls(message: Message, results: Collection[CallId]) -> Messag
     return message.model_copy(update={"parts": parts}) if parts else None
 
 
-def quoted(message: Message, seq: int, calls: Mapping[CallId, ToolCallPart]) -> UserMessage:
+def quote_message(message: Message, seq: int, calls: Mapping[CallId, ToolCallPart]) -> UserMessage:
     """Return a message as a quotation, which is legal anywhere; a result includes the call that it answers."""
     match message:
-        case UserMessage(content=content, kind=kind):
+        case UserMessage(content=content, origin=kind):
             return _quote(_ORIGINS[kind], content, seq)
         case ToolMessage(name=name, content=content, call_id=call_id):
             call = calls.get(call_id)
-            call_text = (TextContent(text=call_words(call, QUOTED)),) if call is not None else ()
+            call_text = (TextContent(text=format_call(call, QUOTED_CHARS)),) if call is not None else ()
             return _quote(f"the result of {name}", (*call_text, *content), seq)
         case SummaryMessage(text=text):
             return _quote("a summary", (TextContent(text=text),), seq)
         case AssistantMessage():
             texts = tuple(TextContent(text=part.text) for part in message.parts if isinstance(part, TextPart))
-            requested = tuple(TextContent(text=call_words(part, QUOTED)) for part in _calls(message))
+            requested = tuple(TextContent(text=format_call(part, QUOTED_CHARS)) for part in _calls(message))
             return _quote("your answer", (*texts, *requested), seq)
 
 
 def _quote(origin: str, content: tuple[Content, ...], seq: int) -> UserMessage:
-    heading = TextContent(text=f"{RESTORED}{origin}.]")
-    return UserMessage(content=(heading, *content), seq=seq, kind="restored")
+    heading = TextContent(text=f"{RESTORED_PREFIX}{origin}.]")
+    return UserMessage(content=(heading, *content), seq=seq, origin="restored")
 
 
 def _calls(message: AssistantMessage) -> Iterator[ToolCallPart]:
     return (part for part in message.parts if isinstance(part, ToolCallPart))
 
 
-def call_words(call: ToolCallPart, most: int = 200) -> str:
-    """Return a call in one line: its name and arguments, of which at most `most` characters."""
+def format_call(call: ToolCallPart, max_chars: int = 200) -> str:
+    """Return a call in one line: its name and arguments, of which at most `max_chars` characters."""
     arguments = json.dumps(call.arguments, ensure_ascii=False, default=str)
-    return f"{call.name} {arguments[:most]}{'…' if len(arguments) > most else ''}"
+    return f"{call.name} {arguments[:max_chars]}{'…' if len(arguments) > max_chars else ''}"
 
 
 def preview(message: Message) -> str:
@@ -295,5 +312,5 @@ def preview(message: Message) -> str:
             texts = [text_preview(text)]
         case AssistantMessage():
             texts = [text_preview(part.text) for part in message.parts if isinstance(part, TextPart)]
-            texts += [call_words(part) for part in _calls(message)]
+            texts += [format_call(part) for part in _calls(message)]
     return "\n".join(texts)

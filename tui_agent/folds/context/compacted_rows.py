@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from tui_agent.folds.context.compacted_history import calls_of, preview
+from tui_agent.folds.context.compacted_history import calls_by_id, preview
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.base import LongText, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
@@ -15,33 +15,33 @@ from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
+    MessageOrigin,
     SummaryMessage,
     ToolMessage,
-    UserKind,
     UserMessage,
 )
 from tui_agent.protocol.parts import ImageContent, TextPart, ToolCallPart
 
-Where: TypeAlias = Literal["summary", "line", "back", "here"]
+MessagePlace: TypeAlias = Literal["summary", "line", "back", "here"]
 
 CHARS_PER_TOKEN = 4
-_SENDERS: Final[dict[UserKind, str]] = {
-    "said": "you",
+_SENDERS: Final[dict[MessageOrigin, str]] = {
+    "prompt": "you",
     "mentions": "mentions",
     "map": "map",
-    "passing": "note",
+    "transient": "note",
     "restored": "note",
     "instructions": "instructions",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class ForgottenItem:
-    """One message. `where` says how the context holds it.
+class MessageRow:
+    """One message. `place` says how the context holds it.
 
     - `summary`: a summary replaces it.
     - `line`: a line with its artifact replaces it.
-    - `back`: it was restored as a quotation.
+    - `restored`: it was restored as a quotation.
     - `here`: in its original form.
 
     Tokens are those counted when it was first sent, or an estimate from its characters if it never was.
@@ -49,22 +49,22 @@ class ForgottenItem:
 
     seq: int
     turn: int
-    who: str
-    said: str
+    sender: str
+    text: str
     tokens: int
-    where: Where
+    place: MessagePlace
     pinned: bool
     texts: tuple[LongText, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ForgottenView:
+class CompactedView:
     """Messages that are not in the context in their original form, in order; `compaction` is the newest that
     can be undone."""
 
-    items: tuple[ForgottenItem, ...]
+    items: tuple[MessageRow, ...]
     compaction: int | None
-    held: tuple[ForgottenItem, ...] = ()
+    present_items: tuple[MessageRow, ...] = ()
     """Messages in the context in their original form that can be pinned: text and results."""
 
 
@@ -90,10 +90,10 @@ class CountedTokens:
             self._ratio = packed.total_tokens / packed.counted_tokens
         return True
 
-    def of(self, seq: int, at: int) -> int | None:
-        """Return the tokens of message number `at` among those of this event; None if it was not sent."""
+    def tokens_of(self, seq: int, index: int) -> int | None:
+        """Return the tokens of message number `index` among those of this event; None if it was not sent."""
         counts = self._tokens.get(seq, ())
-        return round(counts[at] * self._ratio) if at < len(counts) else None
+        return round(counts[index] * self._ratio) if index < len(counts) else None
 
 
 class CallNames:
@@ -109,26 +109,26 @@ class CallNames:
         self._names[ev.payload.call_id] = f"{ev.payload.verb} {ev.payload.target}".strip()
         return True
 
-    def of(self, call: ToolCallPart) -> str:
+    def name_of(self, call: ToolCallPart) -> str:
         """Return the name of a call; for one that was never accepted, its tool and first argument."""
         return self._names.get(call.call_id) or f"{call.name} {_first_argument(call)}".strip()
 
 
-def forgotten_view(
+def compacted_view(
     fold: ModelMessages, counted: CountedTokens, calls: CallNames | None = None
-) -> ForgottenView:
+) -> CompactedView:
     """Return the rows of a history."""
     calls = calls or CallNames()
-    held, forgotten = fold.view(), fold.forgotten
+    held, forgotten = fold.view(), fold.removed
     present_seqs = {message.seq for message in held}
     reduced = {result.seq for result in forgotten.reduced.values()}
-    removed_rows, present_rows, turn = list[ForgottenItem](), list[ForgottenItem](), 0
+    removed_rows, present_rows, turn = list[MessageRow](), list[MessageRow](), 0
     event_counts, originals = Counter[int](), fold.originals()
-    asked = calls_of(originals)
+    asked = calls_by_id(originals)
     for message in originals:
         index = event_counts[message.seq]
         event_counts[message.seq] += 1
-        turn += forgotten.own(message)
+        turn += forgotten.is_user_text(message)
         is_original = message.seq in present_seqs and message.seq not in reduced
         if (
             _is_instructions(message)
@@ -136,8 +136,8 @@ def forgotten_view(
             or (is_original and not _is_pinnable(message))
         ):
             continue
-        was_restored = forgotten.back.get(message.seq) in present_seqs
-        where: Where = (
+        was_restored = forgotten.restored.get(message.seq) in present_seqs
+        where: MessagePlace = (
             "here"
             if is_original
             else "line"
@@ -151,18 +151,24 @@ def forgotten_view(
             max(1, turn),
             where,
             pinned=message.seq in forgotten.pinned,
-            tokens=counted.of(message.seq, index),
+            tokens=counted.tokens_of(message.seq, index),
         )
         if isinstance(message, AssistantMessage):
-            row = replace(row, said=_single_line(_answer_text(message, calls)))
-        is_note = isinstance(message, UserMessage) and message.kind == "said" and not forgotten.own(message)
+            row = replace(row, text=_single_line(_answer_text(message, calls)))
+        is_note = (
+            isinstance(message, UserMessage)
+            and message.origin == "prompt"
+            and not forgotten.is_user_text(message)
+        )
         call = asked.get(message.call_id) if isinstance(message, ToolMessage) else None
         if call is not None:
-            text = "  ".join(filter(None, (_first_argument(call), row.said)))
-            row = replace(row, said=text, texts=(_full_call(call), *row.texts))
-        (present_rows if is_original else removed_rows).append(replace(row, who="note") if is_note else row)
-    newest = forgotten.newest if forgotten.front(held) else None
-    return ForgottenView(tuple(removed_rows), newest, tuple(present_rows))
+            text = "  ".join(filter(None, (_first_argument(call), row.text)))
+            row = replace(row, text=text, texts=(_full_call(call), *row.texts))
+        (present_rows if is_original else removed_rows).append(
+            replace(row, sender="note") if is_note else row
+        )
+    newest = forgotten.newest_compaction if forgotten.leading_summary(held) else None
+    return CompactedView(tuple(removed_rows), newest, tuple(present_rows))
 
 
 def _first_argument(call: ToolCallPart) -> str:
@@ -174,7 +180,7 @@ def _first_argument(call: ToolCallPart) -> str:
 def _answer_text(message: AssistantMessage, calls: CallNames) -> str:
     """Return an answer's text, then its calls."""
     texts = [text_preview(part.text) for part in message.parts if isinstance(part, TextPart)]
-    names = [calls.of(part) for part in message.parts if isinstance(part, ToolCallPart)]
+    names = [calls.name_of(part) for part in message.parts if isinstance(part, ToolCallPart)]
     return " ".join([*texts, ", ".join(names)])
 
 
@@ -183,11 +189,11 @@ def _single_line(text: str) -> str:
 
 
 def _build_item(
-    message: Message, turn: int, where: Where, *, pinned: bool, tokens: int | None
-) -> ForgottenItem:
+    message: Message, turn: int, where: MessagePlace, *, pinned: bool, tokens: int | None
+) -> MessageRow:
     texts = _texts(message)
     size = sum(text_size(text) for text in texts)
-    return ForgottenItem(
+    return MessageRow(
         message.seq,
         turn,
         _sender_label(message),
@@ -202,8 +208,8 @@ def _build_item(
 def _is_pinnable(message: Message) -> bool:
     """Return True for text and results: a call alone says nothing, and the program adds its own messages again."""
     match message:
-        case UserMessage(kind=kind):
-            return kind in ("said", "mentions")
+        case UserMessage(origin=kind):
+            return kind in ("prompt", "mentions")
         case AssistantMessage():
             return not _has_only_calls(message)
         case ToolMessage():
@@ -221,12 +227,12 @@ def _has_only_calls(message: Message) -> bool:
 
 def _is_instructions(message: Message) -> bool:
     """Return True for instructions that joined later: they are in the prompt once their message is removed."""
-    return isinstance(message, UserMessage) and message.kind == "instructions"
+    return isinstance(message, UserMessage) and message.origin == "instructions"
 
 
 def _sender_label(message: Message) -> str:
     match message:
-        case UserMessage(kind=kind):
+        case UserMessage(origin=kind):
             return _SENDERS[kind]
         case AssistantMessage():
             return "agent"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionScope, InstructionsLoaded
 from tui_agent.protocol.parts import Content, TextContent
 
-CUT = "it is too long to include here, and the rest applies too. Read the rest before you work."
+TRUNCATION_NOTE = "it is too long to include here, and the rest applies too. Read the rest before you work."
 _JOINED = (
     "[The program adds this file because it applies where you work now. It is not part of the user's message; follow it "
     "like the user's and the project's instructions.]"
@@ -18,7 +18,7 @@ _JOINED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Instructed:
+class AgentInstructions:
     """The instructions of one agent.
 
     `files` are in order of application, the outermost folder first. `joined` maps paths of files that joined
@@ -29,25 +29,25 @@ class Instructed:
     joined: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def taking(self, payload: InstructionsLoaded, seq: int) -> "Instructed":
+    def with_event(self, payload: InstructionsLoaded, seq: int) -> "AgentInstructions":
         """Return a copy with an event applied."""
         known = {file.path: file for file in (*self.files, *payload.files)}
         brought = {file.path for file in payload.files}
         joined = {path: joined_seq for path, joined_seq in self.joined.items() if path not in brought}
-        if payload.why == "nested":
+        if payload.trigger == "nested":
             joined |= dict.fromkeys(sorted(brought), seq)
-        return Instructed(
+        return AgentInstructions(
             files=tuple(known[path] for path in payload.order if path in known),
             joined={path: joined_seq for path, joined_seq in joined.items() if path in payload.order},
             notes=payload.notes,
         )
 
-    def handed_on(self) -> "Instructed":
+    def for_delegate(self) -> "AgentInstructions":
         """Return the instructions for a new delegate: all files, of which none joined later."""
         return replace(self, joined={}, notes=())
 
 
-def instruction_words(path: str, scope: InstructionScope) -> str:
+def instruction_heading(path: str, scope: InstructionScope) -> str:
     """Return the heading of a file's text, with the files that it takes precedence over."""
     if scope == "user":
         return "# Instructions of the user, for every project"
@@ -60,22 +60,22 @@ def instruction_words(path: str, scope: InstructionScope) -> str:
     )
 
 
-def rest_of(one: InstructionFile) -> str:
+def truncation_note(file: InstructionFile) -> str:
     """Return the note after a cut text; empty if the text is complete."""
-    return f"[{one.path} continues: {CUT}]" if one.cut else ""
+    return f"[{file.path} continues: {TRUNCATION_NOTE}]" if file.truncated else ""
 
 
-def joining(payload: InstructionsLoaded) -> tuple[Content, ...]:
+def joined_content(payload: InstructionsLoaded) -> tuple[Content, ...]:
     """Return the message on files that join the history, and on files in it that no longer apply."""
-    if payload.why != "nested" or not (payload.files or payload.gone):
+    if payload.trigger != "nested" or not (payload.files or payload.removed):
         return ()
     pieces = list[Content]()
-    if payload.gone:
-        removed = ", ".join(payload.gone)
+    if payload.removed:
+        removed = ", ".join(payload.removed)
         note = f"[The text of {removed} above no longer applies: the file was changed or removed.]"
         pieces.append(TextContent(text=note))
     for file in payload.files:
-        head = f"{instruction_words(file.path, file.scope)}\n{_JOINED}\n"
+        head = f"{instruction_heading(file.path, file.scope)}\n{_JOINED}\n"
         pieces += [TextContent(text=head), TextContent(text=file.text)]
-        pieces += [TextContent(text=rest)] if (rest := rest_of(file)) else []
+        pieces += [TextContent(text=rest)] if (rest := truncation_note(file)) else []
     return tuple(pieces)

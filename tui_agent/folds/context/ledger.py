@@ -25,7 +25,7 @@ from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 
-REQUESTS = 40
+MAX_REQUESTS = 40
 """Maximum number of requests listed."""
 FILE_ARGUMENT = "path"
 _WORDS = 80
@@ -52,8 +52,8 @@ class LedgerMessage:
     """A message of the context: event `seq`, sender (`you`, `answer`, a tool's name, `summary`), subject and tokens."""
 
     seq: int
-    who: str
-    what: str
+    sender: str
+    subject: str
     tokens: int
     path: str = ""
 
@@ -72,7 +72,7 @@ class LedgerRequest:
     """One request of the main agent. `sections` are tokens by section, `chars` characters.
 
     `input_tokens`, `cached_tokens` and `cost_usd` are the provider's figures, None until it answered.
-    `broken` is the reason why the cache could not serve everything that the previous request held; empty if
+    `cache_miss_reason` is the reason why the cache could not serve everything that the previous request held; empty if
     it could.
     """
 
@@ -84,7 +84,7 @@ class LedgerRequest:
     input_tokens: int | None = None
     cached_tokens: int | None = None
     cost_usd: float | None = None
-    broken: str = ""
+    cache_miss_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class Ledger:
                 self._new_sources[ev.seq] = self._calls.pop(call, _Source(name, ""))
             case UserMessageReceived(text=text) | UserSteered(text=text):
                 self._new_sources[ev.seq] = _Source("you", " ".join(text_preview(text)[:_WORDS].split()))
-            case InstructionsLoaded(why="nested", files=files):
+            case InstructionsLoaded(trigger="nested", files=files):
                 paths = tuple(item.path for item in files)
                 self._new_sources[ev.seq] = _Source(
                     "instructions", ", ".join(paths)[:_WORDS], "".join(paths[:1])
@@ -232,9 +232,9 @@ class Ledger:
             packed.total_tokens,
             {section.name: section.tokens for section in packed.sections},
             {section.name: section.chars for section in packed.sections},
-            broken=", ".join(reasons),
+            cache_miss_reason=", ".join(reasons),
         )
-        if len(self._requests) > REQUESTS:
+        if len(self._requests) > MAX_REQUESTS:
             del self._requests[next(iter(self._requests))]
 
     def _set_model(self, request: RequestId, model: tuple[str, str]) -> None:
@@ -242,7 +242,7 @@ class Ledger:
         if previous != model and previous != ("", ""):
             self._uses_cache, self._previous_tokens = False, 0
             if request in self._requests:
-                self._requests[request] = replace(self._requests[request], broken="another model")
+                self._requests[request] = replace(self._requests[request], cache_miss_reason="another model")
 
     def _add_usage(self, answer: ModelResponded) -> None:
         record = self._requests.get(answer.request_id)
@@ -266,7 +266,8 @@ class Ledger:
             None if usage.estimated else usage.input_tokens,
             None if usage.estimated else usage.cached_tokens,
             answer.cost_usd,
-            record.broken or (_CACHE_MISS if is_miss else _PARTIAL_CACHE_HIT if is_partial_hit else ""),
+            record.cache_miss_reason
+            or (_CACHE_MISS if is_miss else _PARTIAL_CACHE_HIT if is_partial_hit else ""),
         )
 
     def view(self) -> LedgerView:
@@ -278,7 +279,7 @@ class Ledger:
             ]
             self._view = LedgerView(
                 tuple(sorted(messages, key=lambda message: (-message.tokens, message.seq))),
-                _sums((message.who, message.tokens) for message in messages),
+                _sums((message.sender, message.tokens) for message in messages),
                 _sums((message.path, message.tokens) for message in messages if message.path),
                 tuple(self._requests.values()),
             )

@@ -32,38 +32,40 @@ TITLES: Final = {
     "open_questions": "Open questions",
 }
 
-MOST: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
+MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
 """Maximum number of items in the blocks that are appended to; the newest are kept."""
-MOST_CHANGED: Final = 200
+MAX_CHANGED_FILES: Final = 200
 _PLACES_SUFFIX = re.compile(r" \[([^\[\]]*)\]$")
 _CHANGED_SUFFIX = re.compile(r"; \S.* was changed since$")
 
 
-def of_command(command: str, what: str) -> str:
+def command_fact(command: str, result: str) -> str:
     """Return a fact, or a failure, about a command; it depends on all files."""
-    return f"`{command}` {what}"
+    return f"`{command}` {result}"
 
 
-def of_places(fact: str, places: Sequence[str]) -> str:
+def fact_with_places(fact: str, places: Sequence[str]) -> str:
     """Return a fact that depends on these places, such as `src/app.py:10-24`."""
     return f"{fact} [{', '.join(places)}]"
 
 
-def after_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
+def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
     """Return the memory after an update: first new blocks, then removed items, then items appended to lists."""
     updated: JsonMap = {**memory, **update.blocks}
-    for block in {**update.gone, **update.newest}:
-        replaced = {*update.gone.get(block, ()), *update.newest.get(block, ())}
+    for block in {**update.removed, **update.appended}:
+        replaced = {*update.removed.get(block, ()), *update.appended.get(block, ())}
         remaining = [
-            item for item in texts(updated, block) if item not in replaced and plain(item) not in replaced
+            item
+            for item in block_items(updated, block)
+            if item not in replaced and strip_change_note(item) not in replaced
         ]
         updated[block] = [
-            *_limit_items([*remaining, *dict.fromkeys(update.newest.get(block, ()))], MOST.get(block))
+            *_limit_items([*remaining, *dict.fromkeys(update.appended.get(block, ()))], MAX_ITEMS.get(block))
         ]
     return updated
 
 
-def after_change(memory: JsonMap, change: FileChanged) -> JsonMap:
+def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
     """Return the memory after a file changed: the agent's changes, and facts that may no longer hold."""
     updated: JsonMap = {**memory}
     path = change.path
@@ -73,38 +75,38 @@ def after_change(memory: JsonMap, change: FileChanged) -> JsonMap:
         added, removed = _pair(changes.pop(path, None))
         added, removed = added + change.added, removed + change.removed
         if (
-            change.holds is not None or added != removed
+            change.disk_sha256_after is not None or added != removed
         ):  # a file that was created and removed again is no change
             changes[path] = [added, removed]
-        updated["patch_summary"] = dict(list(changes.items())[-MOST_CHANGED:])
-    facts = texts(memory, "verified_facts")
+        updated["patch_summary"] = dict(list(changes.items())[-MAX_CHANGED_FILES:])
+    facts = block_items(memory, "verified_facts")
     if facts:
         updated["verified_facts"] = [
             f"{item}; {path} was changed since" if _depends_on(item, path) else item for item in facts
         ]
-    if change.holds is None:
+    if change.disk_sha256_after is None:
         for block, suffix in (("explored_files", path), ("relevant_symbols", f"({path})")):
-            if any(item.endswith(suffix) for item in texts(memory, block)):
+            if any(item.endswith(suffix) for item in block_items(memory, block)):
                 updated[block] = [
                     item
-                    for item in texts(memory, block)
+                    for item in block_items(memory, block)
                     if item != suffix and not item.endswith(f" {suffix}")
                 ]
     return updated
 
 
-def plain(fact: str) -> str:
+def strip_change_note(fact: str) -> str:
     """Return a fact without the note that something it depends on has changed."""
     return _CHANGED_SUFFIX.sub("", fact)
 
 
-def texts(memory: JsonMap, block: str) -> list[str]:
+def block_items(memory: JsonMap, block: str) -> list[str]:
     """Return the items of a list block."""
     items = memory.get(block)
     return [item for item in items if isinstance(item, str)] if isinstance(items, list) else []
 
 
-def lines(memory: JsonMap, block: str) -> list[str]:
+def block_lines(memory: JsonMap, block: str) -> list[str]:
     """Return a block as lines for people and models; empty if it has none."""
     match memory.get(block):
         case dict() as value if block == "task":
@@ -117,9 +119,9 @@ def lines(memory: JsonMap, block: str) -> list[str]:
             return []
 
 
-def told(memory: JsonMap) -> list[tuple[str, list[str]]]:
+def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
     """Return the title and lines of each block that is not empty, in order."""
-    blocks = [(TITLES[name], lines(memory, name)) for name in BLOCKS]
+    blocks = [(TITLES[name], block_lines(memory, name)) for name in BLOCKS]
     return [(title, text_lines) for title, text_lines in blocks if text_lines]
 
 
@@ -127,13 +129,13 @@ def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
     """Return the newest items; facts whose files have changed are dropped first."""
     if most is None or len(items) <= most:
         return items
-    outdated = [item for item in items if plain(item) != item][: len(items) - most]
+    outdated = [item for item in items if strip_change_note(item) != item][: len(items) - most]
     return [item for item in items if item not in outdated][-most:]
 
 
 def _depends_on(fact: str, path: str) -> bool:
     """Return True if an unmarked fact depends on a file."""
-    if plain(fact) != fact:
+    if strip_change_note(fact) != fact:
         return False
     places = _PLACES_SUFFIX.search(fact)
     if places is None:

@@ -29,7 +29,13 @@ MeterLevel: TypeAlias = Literal["below", "near", "over", "compaction"]
 SectionState: TypeAlias = Literal["whole", "reduced", "dropped"]
 """A section as sent: all of it, less of it, or without some of its parts."""
 
-WARN, WARN_OFF, SOFT, CRITICAL, COMPACT = 0.32, 0.28, 0.40, 0.80, 0.85
+WARN_FRACTION, WARN_OFF_FRACTION, SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = (
+    0.32,
+    0.28,
+    0.40,
+    0.80,
+    0.85,
+)
 
 
 ASSUMED_WINDOW = 128_000
@@ -52,7 +58,7 @@ class MeterSection:
     rule: str = ""
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """A description of the section's state."""
         return f"{self.name}: {self.state}{f', {self.rule}' if self.rule else ''}"
 
@@ -77,26 +83,26 @@ class ContextMeterView:
     cache_breaks: int = 0
     cache_break: str = ""
     assumed: bool = False
-    learnt: bool = False
+    window_inferred: bool = False
     """True if `window` was inferred from a provider's refusal."""
-    compacts: float = COMPACT
+    compaction_fraction: float = COMPACT_FRACTION
     """Share of the window from which old turns are summarised; 0: never automatically."""
-    room: int | None = None
+    input_budget: int | None = None
     """Tokens available to the newest request."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Descriptions of the incomplete sections."""
-        return tuple(section.said for section in self.sections if section.state != "whole")
+        return tuple(section.description for section in self.sections if section.state != "whole")
 
-    def sections_of(self, whole: int) -> tuple[MeterSection, ...]:
-        """Return the sections scaled to add up to `whole`, without empty ones."""
-        shares = shares_of([item.tokens for item in self.sections], whole)
+    def scaled_sections(self, total: int) -> tuple[MeterSection, ...]:
+        """Return the sections scaled to add up to `total`, without empty ones."""
+        shares = scale_to_total([item.tokens for item in self.sections], total)
         pairs = zip(self.sections, shares, strict=True)
         return tuple(replace(item, tokens=share) for item, share in pairs if share)
 
 
-NAMES: dict[SectionName, str] = {
+SECTION_LABELS: dict[SectionName, str] = {
     "system": "system",
     "task_contract": "task",
     "available_tools": "tools",
@@ -113,7 +119,7 @@ NAMES: dict[SectionName, str] = {
 """Display names of the sections."""
 
 
-def compacts_at(window: int, answer: int, share: float = COMPACT) -> float:
+def compaction_threshold(window: int, answer: int, share: float = COMPACT_FRACTION) -> float:
     """Return the tokens from which old turns are summarised.
 
     It is this share of the window, or less if an answer of `answer` tokens needs the space, but never less
@@ -179,26 +185,26 @@ class ContextMeter:
         self._prior = 0
         """Tokens of the request before the newest, as its provider counted them."""
         self._learnt = False
-        self._share = COMPACT
+        self._share = COMPACT_FRACTION
         self._pending_manifest: ContextPacked | None = None
         """The newest manifest, whose sections are not computed yet, and the totals since then."""
         self._pending_totals: list[int] = []
         self._view: ContextMeterView | None = None
 
-    def kept(self) -> MeterState:
-        """Return the state for `taken_up`."""
+    def dump_state(self) -> MeterState:
+        """Return the state for `from_state`."""
         self._compute_sections()
         return MeterState(**{field.name: getattr(self, f"_{field.name}") for field in fields(MeterState)})
 
     @classmethod
-    def taken_up(cls, kept: MeterState) -> "ContextMeter":
+    def from_state(cls, kept: MeterState) -> "ContextMeter":
         """Return a meter that continues from a state."""
         meter = cls()
         for field in fields(MeterState):
             setattr(meter, f"_{field.name}", getattr(kept, field.name))
         return meter
 
-    def compact_at(self, share: float) -> None:
+    def set_compaction_share(self, share: float) -> None:
         """Set the share of the window from which old turns are summarised (0: never automatically)."""
         if share != self._share:
             self._share, self._view = share, None
@@ -252,8 +258,8 @@ class ContextMeter:
         if previous is not None and has_digests and previous.prefix_digest != packed.prefix_digest:
             self._cache_breaks += 1
             self._cache_break = _changed_sections(previous, packed)
-        self._window, self._may_take = packed.window or self._window, packed.room
-        self._learnt = packed.learnt
+        self._window, self._may_take = packed.window or self._window, packed.input_budget
+        self._learnt = packed.window_inferred
         self._pending_manifest, self._pending_totals = packed, []
         self._prior = 0 if self._answer.estimated else self._answer.input_tokens or self._prior
         self._estimated, self._answer = packed.estimated, Usage()
@@ -283,7 +289,7 @@ class ContextMeter:
             self._sections = _meter_sections(packed.sections)
         totals, self._pending_totals = self._pending_totals, []
         for used in totals:
-            shares = shares_of([item.tokens for item in self._sections], used)
+            shares = scale_to_total([item.tokens for item in self._sections], used)
             self._sections = tuple(
                 replace(item, tokens=share) for item, share in zip(self._sections, shares, strict=True)
             )
@@ -298,16 +304,16 @@ class ContextMeter:
                 window=self._effective_window(),
                 fraction=self._fraction(),
                 assumed=self._effective_window() != self._window,
-                learnt=self._learnt,
+                window_inferred=self._learnt,
                 level=next_level(self._level, self._fraction()),
                 estimated=self._estimated,
                 sections=self._sections,
                 next_tokens=self._used + answer_tokens,
                 next_cost_usd=self._forecast(answer_tokens),
-                room=self._may_take,
+                input_budget=self._may_take,
                 cache_breaks=self._cache_breaks,
                 cache_break=self._cache_break,
-                compacts=self._compaction_share(),
+                compaction_fraction=self._compaction_share(),
             )
         return self._view
 
@@ -321,7 +327,9 @@ class ContextMeter:
             return self._share
         # A window inferred from refusals alone reserves nothing for the answer.
         is_inferred = self._learnt and (self._may_take or 0) >= self._window
-        return compacts_at(self._window, 0 if is_inferred else self._room, self._share) / self._window
+        return (
+            compaction_threshold(self._window, 0 if is_inferred else self._room, self._share) / self._window
+        )
 
     def _fraction(self) -> float:
         limit = self._effective_window()
@@ -352,7 +360,9 @@ class ContextMeter:
 
 def _meter_sections(sections: Sequence[Section]) -> tuple[MeterSection, ...]:
     return tuple(
-        MeterSection(NAMES[item.name], item.tokens, item.budget, _section_state(item), _state_reason(item))
+        MeterSection(
+            SECTION_LABELS[item.name], item.tokens, item.budget, _section_state(item), _state_reason(item)
+        )
         for item in sections
     )
 
@@ -386,7 +396,7 @@ def _parse_model(value: dict[str, JsonValue]) -> ModelInfo:
 def _subtract_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[MeterSection, ...]:
     """Return the sections after outputs were put away, the older ones first."""
     remaining = {item.name: item.tokens for item in sections}
-    for name in (NAMES["tool_results"], NAMES["recent_observations"]):
+    for name in (SECTION_LABELS["tool_results"], SECTION_LABELS["recent_observations"]):
         subtracted = min(freed, remaining.get(name, 0))
         freed -= subtracted
         if subtracted:
@@ -399,16 +409,16 @@ def _subtract_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[Met
 
 def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
     """Return the level of a fraction; it falls to `below` only under the lower limit, to avoid flicker."""
-    if fraction >= CRITICAL:
+    if fraction >= CRITICAL_FRACTION:
         return "compaction"
-    if fraction >= SOFT:
+    if fraction >= SOFT_FRACTION:
         return "over"
-    if fraction >= WARN or (level != "below" and fraction >= WARN_OFF):
+    if fraction >= WARN_FRACTION or (level != "below" and fraction >= WARN_OFF_FRACTION):
         return "near"
     return "below"
 
 
-def shares_of(parts: Sequence[int], total: int) -> list[int]:
+def scale_to_total(parts: Sequence[int], total: int) -> list[int]:
     """Return integers in the proportion of `parts` that add up to `total` (largest remainder method)."""
     parts_sum = sum(parts)
     if parts_sum in (0, total):
@@ -429,4 +439,4 @@ def _changed_sections(before: ContextPacked, after: ContextPacked) -> str:
     differing = {section for section, _, _ in old_fragments ^ new_fragments} - {
         "working_memory"
     }  # it comes after the cached prefix
-    return ", ".join(name for section, name in NAMES.items() if section in differing)
+    return ", ".join(name for section, name in SECTION_LABELS.items() if section in differing)

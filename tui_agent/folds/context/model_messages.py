@@ -8,11 +8,11 @@ import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from tui_agent.folds.context.compacted_history import Forgotten, ForgottenState, called
-from tui_agent.folds.context.instructions import joining
+from tui_agent.folds.context.compacted_history import RemovedMessages, RemovedMessagesState, call_ids
+from tui_agent.folds.context.instructions import joined_content
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText, LongText, lean
+from tui_agent.protocol.base import BlobText, LongText, share_field_tables
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.context import (
@@ -41,8 +41,8 @@ from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessag
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextContent, TextPart, ToolCallPart
 
 INTERRUPTED = "[The user interrupted here.]"
-GONE_ON = "[The user interrupted here and now asks you to continue.]"
-BROKEN_OFF = "[The program crashed here during the turn and was restarted.]"
+CONTINUED = "[The user interrupted here and now asks you to continue.]"
+CRASHED = "[The program crashed here during the turn and was restarted.]"
 _JOB = "[Background job "
 _JOB_ENDS: dict[JobEnd, str] = {
     "exited": "ended by itself",
@@ -67,7 +67,7 @@ class MessagesState:
     profiles: dict[RequestId, str]
     task: int | None
     broken: bool
-    forgotten: ForgottenState = field(default_factory=ForgottenState)
+    forgotten: RemovedMessagesState = field(default_factory=RemovedMessagesState)
     answers: int = 0
     opening: LongText = ""
 
@@ -91,15 +91,15 @@ class ModelMessages:
         """Number of answers so far, including those behind summaries."""
         self.opening: LongText = ""
         """The first text of the conversation: the user's, or a delegate's task."""
-        self.forgotten = Forgotten()
+        self.removed = RemovedMessages()
         """Messages that can be restored."""
-        self.broken = False
+        self.was_interrupted = False
         """True if the running turn was left open by an earlier run."""
-        self.forked = False
+        self.is_fork_start = False
         """True until the first turn of a fork starts: a turn that ends before was only cut by the fork."""
 
-    def kept(self) -> MessagesState:
-        """Return the state for `taken_up`."""
+    def dump_state(self) -> MessagesState:
+        """Return the state for `from_state`."""
         return MessagesState(
             self.agent,
             tuple(self._messages),
@@ -107,22 +107,22 @@ class ModelMessages:
             tuple(self._open),
             dict(self._profiles),
             self._task,
-            self.broken,
-            self.forgotten.kept(),
+            self.was_interrupted,
+            self.removed.dump_state(),
             self.answers,
             self.opening,
         )
 
     @classmethod
-    def taken_up(cls, kept: MessagesState) -> "ModelMessages":
+    def from_state(cls, kept: MessagesState) -> "ModelMessages":
         """Return a history that continues from a state."""
         history = cls(kept.agent)
         history._messages, history._late = [
             [_save_memory(message) for message in messages] for messages in (kept.messages, kept.late)
         ]
         history._open, history._profiles = set(kept.open), dict(kept.profiles)
-        history._task, history.broken = kept.task, kept.broken
-        history.forgotten, history.answers = Forgotten(kept.forgotten), kept.answers
+        history._task, history.was_interrupted = kept.task, kept.broken
+        history.removed, history.answers = RemovedMessages(kept.forgotten), kept.answers
         history.opening = kept.opening
         return history
 
@@ -146,12 +146,12 @@ class ModelMessages:
         (self._late if self._open or self._late else self._messages).append(_save_memory(message))
         return True
 
-    def mark(self, message: Message) -> bool:
+    def add_note(self, message: Message) -> bool:
         """Append a note at the present position, before messages that wait."""
         (self._late if self._open else self._messages).append(_save_memory(message))
         return True
 
-    def goes_on(self) -> bool:
+    def note_continuation(self) -> bool:
         """Replace the note on an interruption: the agent continues from here.
 
         The interruption was by the user or, if calls are still open, by a crash that left them undecided.
@@ -163,25 +163,25 @@ class ModelMessages:
         last = messages[index] if messages else None
         if not isinstance(last, UserMessage) or last.content != (TextContent(text=INTERRUPTED),):
             return False
-        note = BROKEN_OFF if self._open else GONE_ON
+        note = CRASHED if self._open else CONTINUED
         messages[index] = last.model_copy(update={"content": (TextContent(text=note),)})
         return True
 
-    def delay(self, message: Message) -> bool:
+    def add_late(self, message: Message) -> bool:
         """Keep a message at the end of the view until the next request."""
         self._late.append(_save_memory(message))
         return True
 
-    def told(self, job_id: str) -> None:
+    def drop_job_note(self, job_id: str) -> None:
         """Remove the waiting note on a job's end, because a call's result reports it."""
         self._late = [message for message in self._late if not _is_job_note(message, f"{job_id} ")]
 
-    def task(self, text: LongText, seq: int) -> bool:
+    def add_task(self, text: LongText, seq: int) -> bool:
         """Add a delegate's task as its first message, until the message that opens its turn replaces it."""
         self._task = len(self._messages)
         return self.add(UserMessage(content=(TextContent(text=text),), seq=seq))
 
-    def opens(self, message: UserMessage) -> bool:
+    def open_turn(self, message: UserMessage) -> bool:
         """Add a message that opens a turn; a delegate's first one replaces its task."""
         if self._task is not None and self._task < len(self._messages):
             self._messages[self._task] = _save_memory(message)
@@ -189,7 +189,7 @@ class ModelMessages:
             return True
         return self.add(message)
 
-    def request(self, request_id: RequestId, profile: str) -> bool:
+    def record_request(self, request_id: RequestId, profile: str) -> bool:
         """Record a request: messages that waited are part of it."""
         self._profiles[request_id] = profile
         self._task = None
@@ -199,7 +199,7 @@ class ModelMessages:
         self._late = []
         return True
 
-    def answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
+    def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
         """Add the model's answer and open its calls."""
         profile = self._profiles.pop(request_id, "")
         if not parts:
@@ -209,7 +209,7 @@ class ModelMessages:
         self._open.update(part.call_id for part in parts if isinstance(part, ToolCallPart))
         return True
 
-    def result(self, message: ToolMessage) -> bool:
+    def add_result(self, message: ToolMessage) -> bool:
         """Add a call's result; ignore one that this history did not ask for."""
         if message.call_id not in self._open:
             return False
@@ -219,31 +219,31 @@ class ModelMessages:
 
     def compact(self, through: int, summary: SummaryMessage) -> bool:
         """Replace everything up to `through` by `summary`; results whose call is removed go too."""
-        self._messages = self.forgotten.compact(self._messages, through, lean(summary))
-        self._open &= called(self._messages)
+        self._messages = self.removed.compact(self._messages, through, share_field_tables(summary))
+        self._open &= call_ids(self._messages)
         self._task = None
         return True
 
     def reduce(self, artifacts: dict[CallId, Artifact]) -> bool:
         """Replace each of these results by one line."""
-        self._messages = self.forgotten.reduce(self._messages, artifacts)
+        self._messages = self.removed.reduce(self._messages, artifacts)
         return True
 
     def restore(self, seqs: Collection[int], compaction: int | None, now: int) -> bool:
         """Restore these messages, or all that the newest compaction removed."""
         if compaction is not None:
-            self._messages = self.forgotten.undo(self._messages, compaction, self._open)
+            self._messages = self.removed.undo(self._messages, compaction, self._open)
             return True
-        self._messages, quotations = self.forgotten.restore(self._messages, seqs, now)
+        self._messages, quotations = self.removed.restore(self._messages, seqs, now)
         for message in quotations:
             self.add(message)
         return True
 
     def originals(self) -> tuple[Message, ...]:
         """Return the whole history, including removed messages."""
-        return (*self.forgotten.originals(self._messages), *self._late)
+        return (*self.removed.originals(self._messages), *self._late)
 
-    def preface(self, message: Message) -> bool:
+    def prepend(self, message: Message) -> bool:
         """Insert a message at the beginning."""
         self._messages.insert(0, message)
         return True
@@ -255,9 +255,9 @@ _HANDLERS: Handlers[ModelMessages] = Handlers()
 def _save_memory(message: Message) -> Message:
     match message:
         case UserMessage(content=pieces) | ToolMessage(content=pieces) | AssistantMessage(parts=pieces):
-            return lean(message, pieces)
+            return share_field_tables(message, pieces)
         case SummaryMessage():
-            return lean(message)
+            return share_field_tables(message)
 
 
 def _message_content(text: LongText, attachments: tuple[ImageContent, ...]) -> tuple[Content, ...]:
@@ -277,24 +277,24 @@ def _mention_messages(mentions: tuple[Mention, ...], seq: int) -> list[UserMessa
             pieces.append(TextContent(text=mention.text))
         if mention.image is not None:
             pieces.append(mention.image)
-    return [UserMessage(content=tuple(pieces), seq=seq, kind="mentions")] if pieces else []
+    return [UserMessage(content=tuple(pieces), seq=seq, origin="mentions")] if pieces else []
 
 
 @_HANDLERS.on(UserMessageReceived)
 def _on_user_message_received(fold: ModelMessages, ev: Envelope, payload: UserMessageReceived) -> None:
     fold.opening = fold.opening or payload.text
-    fold.forgotten.spoken[ev.seq] = None
-    fold.opens(UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq))
+    fold.removed.user_seqs[ev.seq] = None
+    fold.open_turn(UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq))
     for message in _mention_messages(payload.mentions, ev.seq):
         fold.add(message)
 
 
 @_HANDLERS.on(UserSteered)
 def _on_user_steered(fold: ModelMessages, ev: Envelope, payload: UserSteered) -> None:
-    fold.forgotten.spoken[ev.seq] = None
-    fold.delay(UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq))
+    fold.removed.user_seqs[ev.seq] = None
+    fold.add_late(UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq))
     for message in _mention_messages(payload.mentions, ev.seq):
-        fold.delay(message)
+        fold.add_late(message)
 
 
 @_HANDLERS.on(UserShellFinished)
@@ -307,7 +307,7 @@ def _on_user_shell_finished(fold: ModelMessages, ev: Envelope, payload: UserShel
         "timeout": f"stopped at its time limit of {seconds:.0f} s",
         "failed": "could not be run",
         "lost": "the program crashed while it ran; its effects are unknown",
-    }.get(payload.ended, "did not end" if payload.exit_code is None else f"exit status {payload.exit_code}")
+    }.get(payload.end, "did not end" if payload.exit_code is None else f"exit status {payload.exit_code}")
     head = f"[The user ran a command: {payload.command} ({end}). Its output:]"
     if isinstance(payload.output, BlobText):
         content: tuple[Content, ...] = (TextContent(text=head), TextContent(text=payload.output))
@@ -327,7 +327,7 @@ def _on_hook_ran(fold: ModelMessages, ev: Envelope, payload: HookRan) -> bool:
 def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:
     """Yield the notes on a hook for the model. The reason of a refusal is in the call's own result."""
     event_name = payload.event.replace("_", " ")
-    if payload.changed:
+    if payload.arguments_changed:
         arguments = json.dumps(payload.arguments, ensure_ascii=False)
         yield TextContent(
             text=f"[A hook ({event_name}) changed the arguments of call {payload.call_id} to: {arguments}]"
@@ -343,19 +343,19 @@ def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:
 @_HANDLERS.on(AgentSpawned)
 def _on_agent_spawned(fold: ModelMessages, ev: Envelope, payload: AgentSpawned) -> bool:
     fold.opening = payload.task
-    fold.forgotten.spoken[ev.seq] = None
-    return fold.task(payload.task, ev.seq)
+    fold.removed.user_seqs[ev.seq] = None
+    return fold.add_task(payload.task, ev.seq)
 
 
 @_HANDLERS.on(SessionContextLoaded)
 def _on_session_context_loaded(fold: ModelMessages, ev: Envelope, payload: SessionContextLoaded) -> bool:
-    return fold.preface(SummaryMessage(text=payload.summary, seq=ev.seq))
+    return fold.prepend(SummaryMessage(text=payload.summary, seq=ev.seq))
 
 
 @_HANDLERS.on(InstructionsLoaded)
 def _on_instructions_loaded(fold: ModelMessages, ev: Envelope, payload: InstructionsLoaded) -> bool:
-    content = joining(payload)
-    return bool(content) and fold.add(UserMessage(content=content, seq=ev.seq, kind="instructions"))
+    content = joined_content(payload)
+    return bool(content) and fold.add(UserMessage(content=content, seq=ev.seq, origin="instructions"))
 
 
 @_HANDLERS.on(RepomapUsed)
@@ -364,7 +364,7 @@ def _on_repomap_used(fold: ModelMessages, ev: Envelope, payload: RepomapUsed) ->
         return False
     opening_tag, closing_tag = TextContent(text=MAP_BEGINS), TextContent(text=MAP_ENDS)
     content = (opening_tag, TextContent(text=payload.text), closing_tag)
-    return fold.add(UserMessage(content=content, seq=ev.seq, kind="map"))
+    return fold.add(UserMessage(content=content, seq=ev.seq, origin="map"))
 
 
 @_HANDLERS.on(ContextCompacted)
@@ -387,20 +387,20 @@ def _on_context_restored(fold: ModelMessages, ev: Envelope, payload: ContextRest
 def _on_context_pinned(fold: ModelMessages, ev: Envelope, payload: ContextPinned) -> bool:
     for seq in payload.seqs:
         if payload.pinned:
-            fold.forgotten.pinned[seq] = None
+            fold.removed.pinned[seq] = None
         else:
-            fold.forgotten.pinned.pop(seq, None)
+            fold.removed.pinned.pop(seq, None)
     return False
 
 
 @_HANDLERS.on(ModelRequested)
 def _on_model_requested(fold: ModelMessages, ev: Envelope, payload: ModelRequested) -> bool:
-    return fold.request(payload.request_id, payload.model.profile)
+    return fold.record_request(payload.request_id, payload.model.profile)
 
 
 @_HANDLERS.on(ModelResponded)
 def _on_model_responded(fold: ModelMessages, ev: Envelope, payload: ModelResponded) -> bool:
-    return fold.answer(payload.request_id, payload.parts, ev.seq)
+    return fold.add_answer(payload.request_id, payload.parts, ev.seq)
 
 
 @_HANDLERS.on(ModelFailed)
@@ -409,7 +409,7 @@ def _on_model_failed(fold: ModelMessages, ev: Envelope, payload: ModelFailed) ->
     own = payload.request_id in fold._profiles
     if not own or payload.fault != "cancelled" or (isinstance(partial, str) and not partial.strip()):
         return False
-    return fold.answer(payload.request_id, (TextPart(text=partial),), ev.seq)
+    return fold.add_answer(payload.request_id, (TextPart(text=partial),), ev.seq)
 
 
 def _is_job_note(message: Message, job: str) -> bool:
@@ -426,15 +426,15 @@ def _on_job_finished(fold: ModelMessages, ev: Envelope, payload: JobFinished) ->
     seconds = f" after {payload.duration_ms / 1_000:.0f} s" if payload.duration_ms else ""
     status = f", exit {payload.exit_code}" if payload.exit_code is not None else ""
     printed = f"; {payload.size:,} bytes printed" if payload.size else ""
-    text = f"{_JOB}{payload.job_id} {_JOB_ENDS[payload.ended]}{seconds}{status}{printed}.]"
-    return fold.delay(UserMessage(content=(TextContent(text=text),), seq=ev.seq))
+    text = f"{_JOB}{payload.job_id} {_JOB_ENDS[payload.end]}{seconds}{status}{printed}.]"
+    return fold.add_late(UserMessage(content=(TextContent(text=text),), seq=ev.seq))
 
 
 @_HANDLERS.on(ToolFinished)
 def _on_tool_finished(fold: ModelMessages, ev: Envelope, payload: ToolFinished) -> bool:
     if payload.data.get("state", "running") != "running":
-        fold.told(str(payload.data.get("job_id")))
-    return fold.result(
+        fold.drop_job_note(str(payload.data.get("job_id")))
+    return fold.add_result(
         ToolMessage(
             call_id=payload.call_id,
             name=payload.name,
@@ -456,25 +456,25 @@ def _artifact_id(end: ToolFinished) -> str:
 
 @_HANDLERS.on(RunStarted)
 def _on_run_started(fold: ModelMessages, ev: Envelope, payload: RunStarted) -> bool:
-    fold.broken = True
+    fold.was_interrupted = True
     return False
 
 
 @_HANDLERS.on(SessionForked)
 def _on_session_forked(fold: ModelMessages, ev: Envelope, payload: SessionForked) -> bool:
-    fold.forked = True
+    fold.is_fork_start = True
     return False
 
 
 @_HANDLERS.on(TurnStarted)
 def _on_turn_started(fold: ModelMessages, ev: Envelope, payload: TurnStarted) -> bool:
-    fold.broken = fold.forked = False
-    return payload.goes_on and fold.goes_on()
+    fold.was_interrupted = fold.is_fork_start = False
+    return payload.is_continuation and fold.note_continuation()
 
 
 @_HANDLERS.on(TurnFinished)
 def _on_turn_finished(fold: ModelMessages, ev: Envelope, payload: TurnFinished) -> bool:
-    if payload.reason != "interrupted" or fold.forked:
+    if payload.reason != "interrupted" or fold.is_fork_start:
         return False
-    note = BROKEN_OFF if fold.broken else INTERRUPTED
-    return fold.mark(UserMessage(content=(TextContent(text=note),), seq=ev.seq))
+    note = CRASHED if fold.was_interrupted else INTERRUPTED
+    return fold.add_note(UserMessage(content=(TextContent(text=note),), seq=ev.seq))

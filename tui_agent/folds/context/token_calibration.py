@@ -32,7 +32,7 @@ class Calibration:
         self._counted: dict[RequestId, tuple[str, int]] = {}
         """Open requests: the tokenizer and its count."""
 
-    def kept(self) -> dict[str, float]:
+    def dump_state(self) -> dict[str, float]:
         """Return the state between two requests, for a snapshot."""
         return dict(self._ratios)
 

@@ -1,6 +1,6 @@
 """Summaries of a session's turns, and the bounded text of them that a new session starts with.
 
-Invariant: built from recorded text only, without a model. The text has at most `MOST_CHARS` characters, no
+Invariant: built from recorded text only, without a model. The text has at most `MAX_CHARS` characters, no
 turn takes more than its detail level allows, and it fits in one line of a log.
 """
 
@@ -19,18 +19,18 @@ from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.parts import TextPart
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 
-MOST_CHARS: Final = 6_000
-MOST_BYTES: Final = 7_600
+MAX_CHARS: Final = 6_000
+MAX_BYTES: Final = 7_600
 """Maximum UTF-8 bytes of the text: below the size at which a log moves a text into a blob."""
-CARRIED_CHARS: Final = 900
+MAX_CARRIED_CHARS: Final = 900
 """Maximum characters of the summary that the session itself started with."""
 _MAX_TEXT_CHARS = 1_200
 _DONE = ("completed", "verified", "abandoned")
 
 
-class Detail(NamedTuple):
+class DetailLevel(NamedTuple):
     """Maximum characters of each part of a turn; 0 leaves it out."""
 
     asked: int
@@ -40,11 +40,11 @@ class Detail(NamedTuple):
     errors: int
 
 
-NEWEST: Final = Detail(asked=500, done=900, changed=400, tests=250, errors=250)
-RECENT: Final = Detail(asked=200, done=240, changed=160, tests=120, errors=120)
-OLD: Final = Detail(asked=120, done=0, changed=0, tests=0, errors=0)
+NEWEST_DETAIL: Final = DetailLevel(asked=500, done=900, changed=400, tests=250, errors=250)
+RECENT_DETAIL: Final = DetailLevel(asked=200, done=240, changed=160, tests=120, errors=120)
+OLD_DETAIL: Final = DetailLevel(asked=120, done=0, changed=0, tests=0, errors=0)
 RECENT_TURNS: Final = 5
-LEFT_OPEN_CHARS: Final = 600
+MAX_OPEN_TASK_CHARS: Final = 600
 _HEAD_CHARS = 200
 """Characters reserved for the first line."""
 
@@ -54,12 +54,12 @@ class TurnSummary:
     """One turn. `files` are (path, lines added, lines removed); `tests` and `errors` are sentences, the
     newest last.
 
-    `asked` is empty if the turn continued without a new message.
+    `prompt` is empty if the turn continued without a new message.
     """
 
     turn: int
-    asked: str = ""
-    done: str = ""
+    prompt: str = ""
+    answer: str = ""
     files: tuple[tuple[str, int, int], ...] = ()
     tests: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
@@ -67,12 +67,12 @@ class TurnSummary:
 
 @dataclass(frozen=True, slots=True)
 class TurnSummariesView:
-    """The turns in order. `left` are the unfinished tasks, `carried` the summary that the session started with."""
+    """The turns in order. `open_tasks` are the unfinished tasks, `earlier_summary` the summary that the session started with."""
 
     turns: tuple[TurnSummary, ...] = ()
-    left: tuple[TodoItem, ...] = ()
+    open_tasks: tuple[TodoItem, ...] = ()
     title: str = ""
-    carried: str = ""
+    earlier_summary: str = ""
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ _HANDLERS: Handlers[TurnSummaries] = Handlers()
 
 
 def _clip_text(text: LongText) -> str:
-    return clip(text_preview(text), _MAX_TEXT_CHARS)
+    return clip_line(text_preview(text), _MAX_TEXT_CHARS)
 
 
 @_HANDLERS.on(SessionTitled)
@@ -167,7 +167,7 @@ def _on_model_responded(fold: TurnSummaries, ev: Envelope, payload: ModelRespond
     texts = [text_preview(part.text) for part in payload.parts if isinstance(part, TextPart)]
     if fold._current is None or ev.agent != MAIN_AGENT or not any(texts):
         return False
-    fold._current.done = clip(" ".join(texts), _MAX_TEXT_CHARS)
+    fold._current.done = clip_line(" ".join(texts), _MAX_TEXT_CHARS)
     return True
 
 
@@ -203,7 +203,7 @@ def _describe_test(test: TestFinished) -> str:
 def _on_model_failed(fold: TurnSummaries, ev: Envelope, payload: ModelFailed) -> bool:
     if fold._current is None or ev.agent != MAIN_AGENT or payload.fault == "cancelled":
         return False
-    fold._current.errors.append(clip(payload.message, _MAX_TEXT_CHARS))
+    fold._current.errors.append(clip_line(payload.message, _MAX_TEXT_CHARS))
     return True
 
 
@@ -211,7 +211,7 @@ def _on_model_failed(fold: TurnSummaries, ev: Envelope, payload: ModelFailed) ->
 def _on_error_raised(fold: TurnSummaries, ev: Envelope, payload: ErrorRaised) -> bool:
     if fold._current is None:
         return False
-    fold._current.errors.append(clip(payload.message, _MAX_TEXT_CHARS))
+    fold._current.errors.append(clip_line(payload.message, _MAX_TEXT_CHARS))
     return True
 
 
@@ -229,7 +229,7 @@ def _on_turn_finished(fold: TurnSummaries, ev: Envelope, payload: TurnFinished) 
         return False
     detail = f": {payload.detail}" if payload.detail else ""
     fold._current.errors.append(
-        clip(f"The turn ended ({payload.reason.replace('_', ' ')}){detail}", _MAX_TEXT_CHARS)
+        clip_line(f"The turn ended ({payload.reason.replace('_', ' ')}){detail}", _MAX_TEXT_CHARS)
     )
     return True
 
@@ -237,10 +237,10 @@ def _on_turn_finished(fold: TurnSummaries, ev: Envelope, payload: TurnFinished) 
 # -- as a text -----------------------------------------------------------------------------------------------------
 
 
-def clip(text: str, most: int) -> str:
-    """Return a text in one line, cut to `most` characters."""
+def clip_line(text: str, max_chars: int) -> str:
+    """Return a text in one line, cut to `max_chars` characters."""
     line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+    return line if len(line) <= max_chars else line[: max_chars - 1].rstrip() + "…"
 
 
 def summary_text(view: TurnSummariesView, session: str) -> str:
@@ -249,11 +249,11 @@ def summary_text(view: TurnSummariesView, session: str) -> str:
     The newest turn is described in detail, the `RECENT_TURNS` before it briefly, older ones in one line. A
     turn that does not fit gets less detail; if the text is still too long, the oldest turns are left out.
     """
-    if not view.turns and not view.carried:
+    if not view.turns and not view.earlier_summary:
         return ""
-    tail = [_format_tasks(view.left)] if view.left else []
-    if view.carried:
-        tail.append(f"## Before that\n{clip(view.carried, CARRIED_CHARS)}")
+    tail = [_format_tasks(view.open_tasks)] if view.open_tasks else []
+    if view.earlier_summary:
+        tail.append(f"## Before that\n{clip_line(view.earlier_summary, MAX_CARRIED_CHARS)}")
     blocks: list[str] = []
     for age, turn in enumerate(reversed(view.turns)):
         block = _fit_turn(turn, age, [*blocks, *tail])
@@ -265,10 +265,10 @@ def summary_text(view: TurnSummariesView, session: str) -> str:
 
 def _fit_turn(turn: TurnSummary, age: int, others: Sequence[str]) -> str | None:
     """Return the turn in as much detail as its age allows and fits; None if nothing fits."""
-    details = (NEWEST, RECENT, OLD)[0 if age == 0 else 1 if age <= RECENT_TURNS else 2 :]
+    details = (NEWEST_DETAIL, RECENT_DETAIL, OLD_DETAIL)[0 if age == 0 else 1 if age <= RECENT_TURNS else 2 :]
     used = "\n\n".join(others)
-    room = MOST_CHARS - _HEAD_CHARS - len(used)
-    byte_room = MOST_BYTES - 4 * _HEAD_CHARS - len(used.encode("utf-8", "replace"))
+    room = MAX_CHARS - _HEAD_CHARS - len(used)
+    byte_room = MAX_BYTES - 4 * _HEAD_CHARS - len(used.encode("utf-8", "replace"))
     for detail in details:
         block = _format_turn(turn, detail)
         if len(block) + 2 <= room and len(block.encode("utf-8", "replace")) + 2 <= byte_room:
@@ -277,14 +277,14 @@ def _fit_turn(turn: TurnSummary, age: int, others: Sequence[str]) -> str | None:
 
 
 def _format_head(view: TurnSummariesView, session: str, left_out: int) -> str:
-    title = f" ({clip(view.title, 60)})" if view.title else ""
-    count = counted(len(view.turns), "turn")
+    title = f" ({clip_line(view.title, 60)})" if view.title else ""
+    count = format_count(len(view.turns), "turn")
     omission = f" The oldest {left_out} are left out." if left_out else ""
     return f"This session continues an earlier one of {count}: {session}{title}. Its turns:{omission}"
 
 
-def _format_turn(turn: TurnSummary, detail: Detail) -> str:
-    asked = clip(turn.asked, detail.asked) or "(continued without a new message)"
+def _format_turn(turn: TurnSummary, detail: DetailLevel) -> str:
+    asked = clip_line(turn.prompt, detail.asked) or "(continued without a new message)"
     if not detail.done:
         count = len(turn.files)
         files = f"; changed {count} {'file' if count == 1 else 'files'}" if count else ""
@@ -292,7 +292,7 @@ def _format_turn(turn: TurnSummary, detail: Detail) -> str:
     lines = [
         f"## Turn {turn.turn}",
         f"- Asked: {asked}",
-        _format_line("Done", [turn.done] if turn.done else [], detail.done),
+        _format_line("Done", [turn.answer] if turn.answer else [], detail.done),
         _format_line(
             "Changed", [f"{path} +{added} -{removed}" for path, added, removed in turn.files], detail.changed
         ),
@@ -304,7 +304,7 @@ def _format_turn(turn: TurnSummary, detail: Detail) -> str:
 
 def _format_tasks(left: Iterable[TodoItem]) -> str:
     lines = [f"- {'[>]' if item.status == 'in_progress' else '[ ]'} {item.content}" for item in left]
-    return "## Left open\n" + _join_items(lines, LEFT_OPEN_CHARS, "\n")
+    return "## Left open\n" + _join_items(lines, MAX_OPEN_TASK_CHARS, "\n")
 
 
 def _format_line(name: str, items: Sequence[str], most: int) -> str:
@@ -313,10 +313,10 @@ def _format_line(name: str, items: Sequence[str], most: int) -> str:
 
 def _join_items(items: Sequence[str], most: int, separator: str) -> str:
     """Join as many items as fit, the first one cut if needed, and count the rest."""
-    shown = [clip(items[0], most)]
+    shown = [clip_line(items[0], most)]
     for item in items[1:]:
         if sum(len(text) + len(separator) for text in shown) + len(item) > most:
             break
-        shown.append(clip(item, most))
+        shown.append(clip_line(item, most))
     rest = len(items) - len(shown)
     return separator.join(shown) + (f" and {rest} more" if rest else "")

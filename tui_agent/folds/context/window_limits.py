@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.context import ContextLearnt, ContextPacked
+from tui_agent.protocol.events.context import ContextPacked, ContextWindowInferred
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import ModelInfo
 
-TAKES = (ContextPacked, ModelRequested, ModelResponded, ModelFailed, ContextLearnt)
+TAKES = (ContextPacked, ModelRequested, ModelResponded, ModelFailed, ContextWindowInferred)
 """Payload classes that this fold handles."""
 
 BELOW_REFUSED: Final = 0.75
@@ -29,90 +29,90 @@ _ANNOUNCED_CHANGE: Final = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class LearntWindow:
+class InferredWindow:
     """Token sizes for one model.
 
-    `held` is the largest accepted request, `refused` the smallest refused one (0: none), and `told` the
+    `accepted` is the largest accepted request, `refused` the smallest refused one (0: none), and `stated` the
     window that the provider states, with the answer (0: not stated).
     """
 
-    held: int = 0
+    accepted: int = 0
     refused: int = 0
-    told: int = 0
+    stated: int = 0
 
     @property
     def window(self) -> int:
         """The window that the provider states; 0 if it states none, or refused a request that should fit."""
-        return self.told if 0 < self.told < self.refused else 0
+        return self.stated if 0 < self.stated < self.refused else 0
 
     @property
     def tokens(self) -> int:
         """Maximum tokens of a request; 0 if nothing was refused, or `window` gives the limit."""
         if not self.refused or self.window:
             return 0
-        return max(round(self.refused * BELOW_REFUSED), self.held)
+        return max(round(self.refused * BELOW_REFUSED), self.accepted)
 
     @property
-    def last(self) -> int:
+    def last_resort(self) -> int:
         """Maximum tokens when the user's own words need the space: a little more than is known to fit."""
-        gap = self.refused - self.held
-        is_small_gap = gap <= self.held * _MIN_GAP
-        return max(self.tokens, self.held + gap // 4) if self.tokens and not is_small_gap else self.tokens
+        gap = self.refused - self.accepted
+        is_small_gap = gap <= self.accepted * _MIN_GAP
+        return max(self.tokens, self.accepted + gap // 4) if self.tokens and not is_small_gap else self.tokens
 
     @property
-    def limit(self) -> tuple[int, int]:
+    def refusal_state(self) -> tuple[int, int]:
         """The values that only a refusal changes."""
-        return self.refused, self.told
+        return self.refused, self.stated
 
-    def said(self, window: int) -> int:
+    def stated_window(self, window: int) -> int:
         """Return the window with its answer, as stated by the profile (0: not stated) or the provider; 0: by
         neither."""
         return min((size for size in (window, self.window) if size), default=0)
 
-    def least(self, window: int) -> int:
+    def effective_window(self, window: int) -> int:
         """Return the tokens that count as the window; 0: unknown."""
-        return min((size for size in (self.said(window), self.tokens) if size), default=0)
+        return min((size for size in (self.stated_window(window), self.tokens) if size), default=0)
 
-    def took(self, tokens: int) -> "LearntWindow":
+    def with_accepted(self, tokens: int) -> "InferredWindow":
         """Return a copy after an accepted request of `tokens`."""
-        if tokens <= self.held:
+        if tokens <= self.accepted:
             return self
         refused = max(self.refused, round(tokens / _COUNT_TOLERANCE)) if self.refused else 0
-        return replace(self, held=tokens, refused=refused)
+        return replace(self, accepted=tokens, refused=refused)
 
-    def refuses(self, tokens: int, told: int) -> "LearntWindow":
-        """Return a copy after a refused request of `tokens`; `told` is the window that the provider stated."""
-        held = min(self.held, round(tokens * _COUNT_TOLERANCE))
-        return LearntWindow(held, min(self.refused or tokens, tokens), told or self.told)
-
-
-NOTHING: Final = LearntWindow()
+    def with_refused(self, tokens: int, told: int) -> "InferredWindow":
+        """Return a copy after a refused request of `tokens`; `stated` is the window that the provider stated."""
+        held = min(self.accepted, round(tokens * _COUNT_TOLERANCE))
+        return InferredWindow(held, min(self.refused or tokens, tokens), told or self.stated)
 
 
-class LearntWindows:
+UNKNOWN_WINDOW: Final = InferredWindow()
+
+
+class InferredWindows:
     """A fold of requests and their outcomes."""
 
-    def __init__(self, kept: Mapping[str, LearntWindow] | None = None) -> None:
-        self._known: dict[str, LearntWindow] = dict(kept or {})
+    def __init__(self, kept: Mapping[str, InferredWindow] | None = None) -> None:
+        self._known: dict[str, InferredWindow] = dict(kept or {})
         self._packed: dict[RequestId, int] = {}
         self._asked: dict[RequestId, tuple[str, int]] = {}
         self._announced: dict[str, int] = {}
 
-    def kept(self) -> dict[str, LearntWindow]:
+    def dump_state(self) -> dict[str, InferredWindow]:
         """Return the state between two requests, for a snapshot."""
         return dict(self._known)
 
-    def of(self, model: ModelInfo) -> LearntWindow:
+    def window_of(self, model: ModelInfo) -> InferredWindow:
         """Return what is known about a model."""
-        return self._known.get(_key(model), NOTHING)
+        return self._known.get(_key(model), UNKNOWN_WINDOW)
 
-    def least(self, model: ModelInfo) -> int:
+    def effective_window(self, model: ModelInfo) -> int:
         """Return the tokens that count as its window; 0: unknown."""
-        return self.of(model).least(model.window)
+        return self.window_of(model).effective_window(model.window)
 
-    def news(self, model: ModelInfo) -> bool:
+    def has_news(self, model: ModelInfo) -> bool:
         """Return True if the window differs noticeably from the announced one."""
-        window, announced = self.least(model), self._announced.get(model.profile, 0)
+        window, announced = self.effective_window(model), self._announced.get(model.profile, 0)
         return abs(window - announced) > _ANNOUNCED_CHANGE * window
 
     def apply(self, ev: Envelope) -> bool:
@@ -125,18 +125,20 @@ class LearntWindows:
             case ModelResponded(request_id=request, usage=usage) if request in self._asked:
                 key, tokens = self._asked.pop(request)
                 counted = 0 if usage.estimated else usage.input_tokens
-                return self._learn(key, self._known.get(key, NOTHING).took(max(tokens, counted)))
+                return self._learn(
+                    key, self._known.get(key, UNKNOWN_WINDOW).with_accepted(max(tokens, counted))
+                )
             case ModelFailed(request_id=request, fault=fault, window=stated) if request in self._asked:
                 key, tokens = self._asked.pop(request)
                 if fault == "overflow" and tokens:
-                    return self._learn(key, self._known.get(key, NOTHING).refuses(tokens, stated))
-            case ContextLearnt(profile=profile, window=window):
+                    return self._learn(key, self._known.get(key, UNKNOWN_WINDOW).with_refused(tokens, stated))
+            case ContextWindowInferred(profile=profile, window=window):
                 self._announced[profile] = window
             case _:
                 pass
         return False
 
-    def _learn(self, key: str, updated: LearntWindow) -> bool:
+    def _learn(self, key: str, updated: InferredWindow) -> bool:
         previous = self._known.get(key)
         self._known[key] = updated
         return updated != previous

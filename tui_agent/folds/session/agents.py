@@ -89,7 +89,7 @@ class AgentsTree:
             self._view = AgentsTreeView(tuple(agent.to_node() for agent in self._agents.values()))
         return self._view
 
-    def agent(self, name: AgentId) -> _Agent:
+    def get_or_add_agent(self, name: AgentId) -> _Agent:
         """Return the agent of that name, created if no event introduced it."""
         known = self._agents.get(name)
         if known is None:
@@ -97,9 +97,9 @@ class AgentsTree:
             known = self._agents[name] = _Agent(name, name, parent, 0 if parent is None else 1)
         return known
 
-    def spend(self, name: AgentId, usage: Usage, cost: float | None) -> bool:
+    def add_usage(self, name: AgentId, usage: Usage, cost: float | None) -> bool:
         """Add the tokens and cost of a model call."""
-        agent = self.agent(name)
+        agent = self.get_or_add_agent(name)
         agent.tokens += usage.input_tokens + usage.output_tokens
         if cost is not None:
             agent.cost_usd = (agent.cost_usd or 0.0) + cost
@@ -111,17 +111,17 @@ _HANDLERS: Handlers[AgentsTree] = Handlers()
 
 @_HANDLERS.on(SessionStarted)
 def _on_session_started(fold: AgentsTree, ev: Envelope, payload: SessionStarted) -> None:
-    fold.agent(MAIN_AGENT).name = payload.settings.agent
+    fold.get_or_add_agent(MAIN_AGENT).name = payload.settings.agent
 
 
 @_HANDLERS.on(UserMessageReceived)
 def _on_user_message_received(fold: AgentsTree, ev: Envelope, payload: UserMessageReceived) -> None:
-    fold.agent(ev.agent).task = text_preview(payload.text)
+    fold.get_or_add_agent(ev.agent).task = text_preview(payload.text)
 
 
 @_HANDLERS.on(AgentSpawned)
 def _on_agent_spawned(fold: AgentsTree, ev: Envelope, payload: AgentSpawned) -> None:
-    agent = fold.agent(ev.agent)
+    agent = fold.get_or_add_agent(ev.agent)
     agent.name, agent.parent, agent.delegate_level = (
         payload.name,
         payload.parent_agent,
@@ -132,36 +132,36 @@ def _on_agent_spawned(fold: AgentsTree, ev: Envelope, payload: AgentSpawned) -> 
 
 @_HANDLERS.on(AgentStateChanged)
 def _on_agent_state_changed(fold: AgentsTree, ev: Envelope, payload: AgentStateChanged) -> None:
-    fold.agent(ev.agent).state = payload.state
+    fold.get_or_add_agent(ev.agent).state = payload.state
 
 
 @_HANDLERS.on(AgentFinished)
 def _on_agent_finished(fold: AgentsTree, ev: Envelope, payload: AgentFinished) -> None:
     stopped = payload.reason == "interrupted"
     failure_state = AgentState.STOPPED if stopped else AgentState.ERROR
-    agent = fold.agent(ev.agent)
+    agent = fold.get_or_add_agent(ev.agent)
     agent.state = AgentState.FINISHED if payload.success else failure_state
     agent.summary = text_preview(payload.summary)
 
 
 @_HANDLERS.on(ToolCalled)
 def _on_tool_called(fold: AgentsTree, ev: Envelope, payload: ToolCalled) -> None:
-    fold.agent(ev.agent).calls += 1
+    fold.get_or_add_agent(ev.agent).calls += 1
 
 
 @_HANDLERS.on(ModelRequested)
 def _on_model_requested(fold: AgentsTree, ev: Envelope, payload: ModelRequested) -> None:
-    fold.agent(ev.agent).calls += 1
+    fold.get_or_add_agent(ev.agent).calls += 1
 
 
 @_HANDLERS.on(ModelResponded)
 def _on_model_responded(fold: AgentsTree, ev: Envelope, payload: ModelResponded) -> bool:
-    return fold.spend(ev.agent, payload.usage, payload.cost_usd)
+    return fold.add_usage(ev.agent, payload.usage, payload.cost_usd)
 
 
 @_HANDLERS.on(ModelFailed)
 def _on_model_failed(fold: AgentsTree, ev: Envelope, payload: ModelFailed) -> bool:
-    return fold.spend(ev.agent, payload.usage, payload.cost_usd)
+    return fold.add_usage(ev.agent, payload.usage, payload.cost_usd)
 
 
 TAKES = _HANDLERS.classes

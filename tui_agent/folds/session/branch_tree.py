@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from tui_agent.folds.session.branches import Stretch
 from tui_agent.folds.session.changed_files import FilesChanged
-from tui_agent.folds.text.labels import TURN_ENDS
+from tui_agent.folds.text.labels import TURN_END_LABELS
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
@@ -20,21 +20,21 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnEnd, TurnStarted, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
 
-Stand: TypeAlias = Literal["done", "failed", "stopped", "open", "empty"]
+TurnState: TypeAlias = Literal["done", "failed", "stopped", "open", "empty"]
 """State of a turn: `open` has not ended, `empty` never started."""
-FAILED: Final[frozenset[TurnEnd]] = frozenset(("rejected", "stuck", "model_error", "error"))
+FAILED_ENDS: Final[frozenset[TurnEnd]] = frozenset(("rejected", "stuck", "model_error", "error"))
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A state and its label: `done, 32 tests pass`."""
 
-    state: Stand = "empty"
-    words: str = "no messages"
+    state: TurnState = "empty"
+    label: str = "no messages"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TurnResult:
     """One message and its result. `text` is empty if a turn continued without a new message.
 
     `seq` is the message, `last_seq` the last record before the next message. `files` are (path, added,
@@ -43,7 +43,7 @@ class Said:
 
     seq: int
     last_seq: int
-    at: float
+    time: float
     text: str
     outcome: Outcome
     answer: str = ""
@@ -63,8 +63,8 @@ def outcome_of(figures: MetricsView) -> Outcome:
     end = figures.last_turn_end
     if not end:
         return Outcome("open", "not finished")
-    label = TURN_ENDS[end]  # type: ignore[index]  # the fold keeps the event's own word
-    state: Stand = "done" if end == "finished" else "failed" if end in FAILED else "stopped"
+    label = TURN_END_LABELS[end]  # type: ignore[index]  # the fold keeps the event's own word
+    state: TurnState = "done" if end == "finished" else "failed" if end in FAILED_ENDS else "stopped"
     if figures.tests_failed:
         tests = "1 test fails" if figures.tests_failed == 1 else f"{figures.tests_failed} tests fail"
         return Outcome("failed", f"{tests}, agent says done" if state == "done" else f"{label}, {tests}")
@@ -74,7 +74,7 @@ def outcome_of(figures: MetricsView) -> Outcome:
     return Outcome(state, label)
 
 
-class Deed:
+class TurnResultFold:
     """A fold of the events from one message up to the next."""
 
     def __init__(self, seq: int, at: float, text: LongText) -> None:
@@ -84,7 +84,7 @@ class Deed:
         self._turns = 0
 
     @property
-    def begun(self) -> bool:
+    def has_started(self) -> bool:
         """True if a turn has started with it."""
         return self._turns > 0
 
@@ -95,15 +95,15 @@ class Deed:
         self._turns += ev.payload.kind == "turn.started"
         self._last_seq = ev.seq
         if ev.payload.kind in ("turn.finished", "model.responded", "tool.finished"):
-            self._last_at = ev.at
+            self._last_at = ev.time
 
-    def said(self) -> Said:
+    def result(self) -> TurnResult:
         """Return the result as of the last record."""
         figures = self._metrics.view()
-        return Said(
+        return TurnResult(
             seq=self._seq,
             last_seq=self._last_seq,
-            at=self._at,
+            time=self._at,
             text=self._text,
             outcome=outcome_of(figures),
             answer=figures.final_answer,
@@ -131,7 +131,7 @@ class Branch:
     depth: int
     own: tuple[Stretch, ...]
     path: tuple[Stretch, ...]
-    said: tuple[Said, ...]
+    turns: tuple[TurnResult, ...]
     started: float
     ended: float
     current: bool
@@ -149,7 +149,7 @@ class Branch:
     @property
     def outcome(self) -> Outcome:
         """The outcome of its newest turn."""
-        return self.said[-1].outcome if self.said else Outcome()
+        return self.turns[-1].outcome if self.turns else Outcome()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,23 +167,23 @@ class TreeView:
         """Return the indices of the branches that leave this one, in the order in which they started."""
         return tuple(child for child, branch in enumerate(self.branches) if branch.parent == index)
 
-    def worth_showing(self, index: int) -> bool:
+    def is_worth_showing(self, index: int) -> bool:
         """Return True unless the branch is empty, as after an undo that was redone at once."""
         branch = self.branches[index]
         return bool(
             index == 0
-            or branch.said
+            or branch.turns
             or branch.current
-            or any(self.worth_showing(child) for child in self.children(index))
+            or any(self.is_worth_showing(child) for child in self.children(index))
         )
 
-    def drawn(self) -> tuple[int, ...]:
+    def drawing_order(self) -> tuple[int, ...]:
         """Return the branches worth showing in drawing order: each followed by its children."""
         shown: list[int] = []
         waiting = [0] if self.branches else []
         while waiting:
             index = waiting.pop()
-            if self.worth_showing(index):
+            if self.is_worth_showing(index):
                 shown.append(index)
             waiting.extend(reversed(self.children(index)))
         return tuple(shown)
@@ -200,8 +200,8 @@ class _OpenBranch:
     above: tuple[Stretch, ...]
     started: float
     ended: float
-    said: list[Said]
-    deed: Deed | None = None
+    said: list[TurnResult]
+    deed: TurnResultFold | None = None
 
 
 class Tree:
@@ -225,7 +225,7 @@ class Tree:
             self._move_head(payload.to_seq, record)
         branch = self._branches[self._current]
         branch.own[-1] = branch.own[-1][0], record.seq
-        branch.ended = record.at
+        branch.ended = record.time
         if isinstance(record, Envelope) and record.seq > self._after:
             _apply_to_branch(branch, record)
         return True
@@ -247,7 +247,7 @@ class Tree:
         self, parent: int | None, at_seq: int | None, depth: int, above: tuple[Stretch, ...], record: Record
     ) -> None:
         branch = _OpenBranch(
-            parent, at_seq, depth, [(record.seq, record.seq)], above, record.at, record.at, []
+            parent, at_seq, depth, [(record.seq, record.seq)], above, record.time, record.time, []
         )
         self._branches.append(branch)
         self._switch_to(len(self._branches) - 1, record.seq)
@@ -270,7 +270,7 @@ class Tree:
             depth=branch.depth,
             own=own,
             path=(*branch.above, *own),
-            said=(*branch.said, branch.deed.said()) if branch.deed is not None else tuple(branch.said),
+            turns=(*branch.said, branch.deed.result()) if branch.deed is not None else tuple(branch.said),
             started=branch.started,
             ended=branch.ended,
             current=index == self._current,
@@ -280,17 +280,17 @@ class Tree:
 def _apply_to_branch(branch: _OpenBranch, ev: Envelope) -> None:
     payload, deed = ev.payload, branch.deed
     is_prompt = isinstance(payload, UserMessageReceived) and ev.agent == MAIN_AGENT
-    is_continuation = isinstance(payload, TurnStarted) and (deed is None or deed.begun)
+    is_continuation = isinstance(payload, TurnStarted) and (deed is None or deed.has_started)
     if is_prompt or is_continuation:
         if deed is not None:
-            branch.said.append(deed.said())
+            branch.said.append(deed.result())
         text = payload.text if isinstance(payload, UserMessageReceived) else ""
-        branch.deed = Deed(ev.seq, ev.at, text)
+        branch.deed = TurnResultFold(ev.seq, ev.time, text)
     if branch.deed is not None:
         branch.deed.apply(ev)
 
 
-def tree(records: Iterable[Record], after: int = -1) -> TreeView:
+def branch_tree(records: Iterable[Record], after: int = -1) -> TreeView:
     """Return the branches of a log. The records may lack deltas."""
     fold = Tree(after)
     for record in records:

@@ -18,11 +18,11 @@ Reason = Literal["revert", "undo", "redo", "branch"]
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class HeadMove:
     """A move of the head from `from_seq` to `to_seq` by the event `seq`."""
 
     seq: int
-    at: float
+    time: float
     to_seq: int
     from_seq: int
     reason: Reason
@@ -44,12 +44,12 @@ class Stretch:
 class BranchesView:
     """`moves` in order; `undo_to` is the event before the newest turn, `redo_to` the end of what was undone last."""
 
-    moves: tuple[Move, ...] = ()
+    moves: tuple[HeadMove, ...] = ()
     undo_to: int | None = None
     redo_to: int | None = None
 
 
-def stretches(moves: Iterable[Move], last: int) -> tuple[Stretch, ...]:
+def stretches(moves: Iterable[HeadMove], last: int) -> tuple[Stretch, ...]:
     """Return the stretches of the log on the branch that ends at `last`, in order. Costs one pass over the
     moves.
 
@@ -67,7 +67,7 @@ def stretches(moves: Iterable[Move], last: int) -> tuple[Stretch, ...]:
     return tuple(reversed(backwards))
 
 
-def on_branch(seq: int, branch: Sequence[Stretch]) -> bool:
+def is_on_branch(seq: int, branch: Sequence[Stretch]) -> bool:
     """Return True if a record is on the branch made of these stretches."""
     return any(seq in stretch for stretch in branch)
 
@@ -76,7 +76,7 @@ def on_branch(seq: int, branch: Sequence[Stretch]) -> bool:
 class BranchesState:
     """The complete state of the fold, for a snapshot."""
 
-    moves: tuple[Move, ...]
+    moves: tuple[HeadMove, ...]
     prompts: tuple[tuple[int, int], ...]
     undone: tuple[int, ...]
 
@@ -85,18 +85,18 @@ class Branches:
     """A fold of `session.head_moved`, and of the prompts that can be undone."""
 
     def __init__(self) -> None:
-        self._moves: list[Move] = []
+        self._moves: list[HeadMove] = []
         self._prompts: list[tuple[int, int]] = []
         """(seq, parent) of each user message, and of each turn without one, on all branches."""
         self._undone: list[int] = []
         self._view: BranchesView | None = None
 
-    def kept(self) -> BranchesState:
-        """Return the state for `taken_up`."""
+    def dump_state(self) -> BranchesState:
+        """Return the state for `from_state`."""
         return BranchesState(tuple(self._moves), tuple(self._prompts), tuple(self._undone))
 
     @classmethod
-    def taken_up(cls, kept: BranchesState) -> "Branches":
+    def from_state(cls, kept: BranchesState) -> "Branches":
         """Return a fold that continues from a state."""
         branches = cls()
         branches._moves, branches._prompts = list(kept.moves), list(kept.prompts)
@@ -109,7 +109,7 @@ class Branches:
         match payload:
             case SessionHeadMoved():
                 self._apply_move(ev, payload)
-            case UserMessageReceived() | TurnStarted(goes_on=True) if (
+            case UserMessageReceived() | TurnStarted(is_continuation=True) if (
                 ev.agent == MAIN_AGENT and ev.parent is not None
             ):
                 self._prompts.append((ev.seq, ev.parent))
@@ -120,7 +120,7 @@ class Branches:
         return True
 
     def _apply_move(self, ev: Envelope, payload: SessionHeadMoved) -> None:
-        move = Move(ev.seq, ev.at, payload.to_seq, payload.from_seq, payload.reason, payload.files)
+        move = HeadMove(ev.seq, ev.time, payload.to_seq, payload.from_seq, payload.reason, payload.files)
         self._moves.append(move)
         if payload.reason == "redo":
             self._undone = self._undone[:-1]
@@ -139,4 +139,4 @@ class Branches:
         """Return the event before the newest turn on the branch."""
         last = max(self._prompts[-1][0] if self._prompts else -1, self._moves[-1].seq if self._moves else -1)
         branch = stretches(self._moves, last)
-        return next((parent for seq, parent in reversed(self._prompts) if on_branch(seq, branch)), None)
+        return next((parent for seq, parent in reversed(self._prompts) if is_on_branch(seq, branch)), None)

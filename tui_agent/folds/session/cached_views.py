@@ -7,33 +7,33 @@ metrics cover the newest records only; their entries have the same ids as in a f
 from collections.abc import Sequence
 
 from tui_agent.folds.context.meter import ContextMeter
-from tui_agent.folds.session.branches import Branches, on_branch, stretches
+from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.snapshot import Outline
+from tui_agent.folds.session.snapshot import SnapshotOutline
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
 
 
-def begun(kept: Outline, seq: int, tail: Sequence[Record]) -> Views | None:
-    """Return views as of the last record of `tail`, continued from the snapshot `kept` of event `seq`.
+def restore_views(outline: SnapshotOutline, seq: int, tail: Sequence[Record]) -> Views | None:
+    """Return views as of the last record of `tail`, continued from the snapshot `outline` of event `seq`.
 
-    `kept` cannot be used again. Returns None if records between the two are missing, or if the head has moved
+    `outline` cannot be used again. Returns None if records between the two are missing, or if the head has moved
     since.
     """
     newer = [record for record in tail if record.seq > seq]
     if not tail or tail[0].seq > seq + 1 or any(map(_is_head_move, newer)):
         return None
     views = Views()
-    views.branches = Branches.taken_up(kept.branches)
-    views.take_up(SessionState.taken_up(kept.state), ContextMeter.taken_up(kept.meter))
-    branch = stretches(kept.branches.moves, seq)
+    views.branches = Branches.from_state(outline.branches)
+    views.resume_from(SessionState.from_state(outline.state), ContextMeter.from_state(outline.meter))
+    branch = stretches(outline.branches.moves, seq)
     for record in tail:
         if record.seq > seq:
             views.apply(record)
-        elif on_branch(record.seq, branch):
-            views.recall(record)
-    views.moved = False
+        elif is_on_branch(record.seq, branch):
+            views.replay_old(record)
+    views.head_moved = False
     return views
 
 

@@ -1,6 +1,6 @@
 """The files that the session changed: on the branch with line counts, and across all undos and redos.
 
-Invariant: `StandingFiles` follows files in time order, not along the branch: reverting only the conversation
+Invariant: `ModifiedFiles` follows files in time order, not along the branch: reverting only the conversation
 leaves them as they are.
 """
 
@@ -18,8 +18,8 @@ from tui_agent.protocol.events.turn import TurnStarted
 class ChangedFile:
     """One changed file. Line counts are sums over its changes.
 
-    `before` is the stored content before the first change, `after` that after the newest. `held` and `holds`
-    are the hex SHA-256 of the file's own bytes at those times. `bits` is True if its permissions changed.
+    `before` is the stored content before the first change, `after` that after the newest. `disk_sha256_before` and `disk_sha256_after`
+    are the hex SHA-256 of the file's own bytes at those times. `mode_changed` is True if its permissions changed.
     """
 
     path: str
@@ -29,14 +29,18 @@ class ChangedFile:
     removed: int
     authors: tuple[Author, ...]
     last_seq: int
-    held: str | None = None
-    holds: str | None = None
-    bits: bool = False
+    disk_sha256_before: str | None = None
+    disk_sha256_after: str | None = None
+    mode_changed: bool = False
 
     @property
-    def bits_only(self) -> bool:
+    def only_mode_changed(self) -> bool:
         """True if only its permissions changed."""
-        return self.bits and self.held is not None and self.held == self.holds
+        return (
+            self.mode_changed
+            and self.disk_sha256_before is not None
+            and self.disk_sha256_before == self.disk_sha256_after
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,9 @@ class FilesChanged:
         self._turn_files[change.path] = None
         self._last_seq = seq
         known = self._files.get(change.path)
-        bits_only = change.held is not None and change.held == change.holds
+        bits_only = (
+            change.disk_sha256_before is not None and change.disk_sha256_before == change.disk_sha256_after
+        )
         if known is None:
             self._files[change.path] = ChangedFile(
                 change.path,
@@ -93,8 +99,8 @@ class FilesChanged:
                 change.removed,
                 (change.author,),
                 seq,
-                change.held,
-                change.holds,
+                change.disk_sha256_before,
+                change.disk_sha256_after,
                 bits_only,
             )
             return
@@ -102,18 +108,22 @@ class FilesChanged:
         self._files[change.path] = replace(
             known,
             after=change.after,
-            holds=change.holds,
+            disk_sha256_after=change.disk_sha256_after,
             added=known.added + change.added,
             removed=known.removed + change.removed,
             authors=authors,
             last_seq=seq,
-            bits=known.bits or bits_only,
+            mode_changed=known.mode_changed or bits_only,
         )
 
     def view(self) -> FilesChangedView:
         """Return the changed files."""
         if self._view is None:
-            files = tuple(file for file in self._files.values() if file.held != file.holds or file.bits_only)
+            files = tuple(
+                file
+                for file in self._files.values()
+                if file.disk_sha256_before != file.disk_sha256_after or file.only_mode_changed
+            )
             self._view = FilesChangedView(
                 files,
                 sum(file.added for file in files),
@@ -124,20 +134,20 @@ class FilesChanged:
         return self._view
 
 
-class Stand(NamedTuple):
-    """The state of a file from an event on. `bits` is True if only its permissions differ from the original."""
+class FileState(NamedTuple):
+    """The state of a file from an event on. `mode_changed` is True if only its permissions differ from the original."""
 
     seq: int
-    holds: str | None
-    bits: bool
+    sha256: str | None
+    mode_changed: bool
 
 
-class StandingFiles:
+class ModifiedFiles:
     """A fold of `file.changed`, and of restores, which write no such events."""
 
     def __init__(self) -> None:
         self._originals: dict[str, str | None] = {}
-        self._history: dict[str, list[Stand]] = {}
+        self._history: dict[str, list[FileState]] = {}
         self._to_seq = -1
         """The event whose files are being restored."""
 
@@ -145,11 +155,16 @@ class StandingFiles:
         """Fold one event; return True if it changed the state of a file."""
         match ev.payload:
             case FileChanged() as change:
-                self._originals.setdefault(change.path, change.held)
+                self._originals.setdefault(change.path, change.disk_sha256_before)
                 states = self._history.setdefault(change.path, [])
-                only_bits = change.held is not None and change.held == change.holds
-                bits = only_bits or bool(states and states[-1].bits and change.holds is not None)
-                states.append(Stand(ev.seq, change.holds, bits))
+                only_bits = (
+                    change.disk_sha256_before is not None
+                    and change.disk_sha256_before == change.disk_sha256_after
+                )
+                bits = only_bits or bool(
+                    states and states[-1].mode_changed and change.disk_sha256_after is not None
+                )
+                states.append(FileState(ev.seq, change.disk_sha256_after, bits))
             case SessionHeadMoved(to_seq=to_seq, files=True):
                 self._to_seq = to_seq
                 return False
@@ -162,16 +177,22 @@ class StandingFiles:
     def _restore(self, restored: CheckpointRestored, seq: int) -> None:
         """Add the restored states. (A restore without a head move writes a `file.changed` for each file instead.)"""
         to_seq, self._to_seq = self._to_seq, -1
-        restored_paths = set(self._history) - set(restored.kept) if restored.more else set(restored.paths)
+        restored_paths = (
+            set(self._history) - set(restored.skipped_paths)
+            if restored.unlisted_count
+            else set(restored.paths)
+        )
         for path in restored_paths & self._history.keys():
             states = self._history[path]
             index = bisect_right(states, to_seq, key=lambda state: state.seq) - 1
-            past_state = states[index] if index >= 0 else Stand(seq, self._originals[path], bits=False)
+            past_state = (
+                states[index] if index >= 0 else FileState(seq, self._originals[path], mode_changed=False)
+            )
             states.append(past_state._replace(seq=seq))
 
     def view(self) -> tuple[str, ...]:
         """Return the paths in the order of their first change."""
         return tuple(path for path, states in self._history.items() if self._differs(path, states[-1]))
 
-    def _differs(self, path: str, state: Stand) -> bool:
-        return state.holds != self._originals[path] or (state.bits and state.holds is not None)
+    def _differs(self, path: str, state: FileState) -> bool:
+        return state.sha256 != self._originals[path] or (state.mode_changed and state.sha256 is not None)

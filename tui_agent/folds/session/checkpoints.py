@@ -7,7 +7,7 @@ current one.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tui_agent.folds.session.branches import Branches, on_branch, stretches
+from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -31,18 +31,18 @@ class Checkpoint:
     """One checkpoint. `part` is -1 for the files before the session's first change; `restored`: files were
     restored to it.
 
-    `more` counts changed paths that the log does not list; `skipped` lists what the checkpoint does not
+    `unlisted_count` counts changed paths that the log does not list; `skipped` lists what the checkpoint does not
     include.
     """
 
     seq: int
-    at: float
+    time: float
     turn: int
     part: int
     author: Author
     commit: str
     files: tuple[PathChange, ...] = ()
-    more: int = 0
+    unlisted_count: int = 0
     skipped: tuple[str, ...] = ()
     restored: bool = False
     on_branch: bool = True
@@ -98,13 +98,19 @@ class Checkpoints:
     def _add_taken(self, ev: Envelope, payload: CheckpointTaken) -> None:
         self._part = payload.part
         files = [self._changed.get(path, PathChange(path, payload.author)) for path in payload.paths]
-        checkpoint = Checkpoint(ev.seq, ev.at, self._turn, payload.part, payload.author, payload.commit)
-        self._append(replace(checkpoint, files=tuple(files), more=payload.more, skipped=payload.skipped))
+        checkpoint = Checkpoint(ev.seq, ev.time, self._turn, payload.part, payload.author, payload.commit)
+        self._append(
+            replace(
+                checkpoint, files=tuple(files), unlisted_count=payload.unlisted_count, skipped=payload.skipped
+            )
+        )
 
     def _add_restored(self, ev: Envelope, payload: CheckpointRestored) -> None:
         files = [self._changed.get(path, PathChange(path, "human")) for path in payload.paths]
-        checkpoint = Checkpoint(ev.seq, ev.at, self._turn, self._part, "human", payload.commit)
-        self._append(replace(checkpoint, files=tuple(files), more=payload.more, restored=True))
+        checkpoint = Checkpoint(ev.seq, ev.time, self._turn, self._part, "human", payload.commit)
+        self._append(
+            replace(checkpoint, files=tuple(files), unlisted_count=payload.unlisted_count, restored=True)
+        )
 
     def _append(self, checkpoint: Checkpoint) -> None:
         self._changed = {}
@@ -114,12 +120,12 @@ class Checkpoints:
         """Return all checkpoints, oldest first. Costs one pass."""
         current = stretches(self._branches.view().moves, self._last_seq)
         return tuple(
-            replace(checkpoint, on_branch=on_branch(checkpoint.seq, current))
+            replace(checkpoint, on_branch=is_on_branch(checkpoint.seq, current))
             for checkpoint in self._checkpoints
         )
 
 
-def checkpoints(records: Iterable[Record]) -> tuple[Checkpoint, ...]:
+def list_checkpoints(records: Iterable[Record]) -> tuple[Checkpoint, ...]:
     """Return the checkpoints of a log."""
     fold = Checkpoints()
     for record in records:

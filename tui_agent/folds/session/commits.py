@@ -27,12 +27,12 @@ class Commits:
         self._seqs: list[int] = []
         self._commits: list[str] = []
 
-    def kept(self) -> CommitsState:
-        """Return the state for `taken_up`."""
+    def dump_state(self) -> CommitsState:
+        """Return the state for `from_state`."""
         return CommitsState(tuple(self._seqs), tuple(self._commits))
 
     @classmethod
-    def taken_up(cls, kept: CommitsState) -> "Commits":
+    def from_state(cls, kept: CommitsState) -> "Commits":
         """Return a fold that continues from a state."""
         commits = cls()
         commits._seqs, commits._commits = list(kept.seqs), list(kept.commits)
@@ -50,7 +50,7 @@ class Commits:
         """Return all commits, oldest first."""
         return tuple(self._commits)
 
-    def at(self, branch: Sequence[Stretch]) -> str:
+    def commit_on(self, branch: Sequence[Stretch]) -> str:
         """Return the newest commit on a branch, which may end anywhere.
 
         If there is none, return the session's first commit, which holds the files before its first change;

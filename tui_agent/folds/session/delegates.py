@@ -6,7 +6,7 @@ Invariant: everything here comes from `agent.spawned` and the later events with 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tui_agent.folds.context.instructions import Instructed
+from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
@@ -43,9 +43,9 @@ class DelegateState:
     """Its open model request."""
     files_created: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
-    instructed: Instructed = field(default_factory=Instructed)
+    instructions: AgentInstructions = field(default_factory=AgentInstructions)
 
-    def spent(self, usage: Usage, cost: float | None) -> "DelegateState":
+    def with_usage(self, usage: Usage, cost: float | None) -> "DelegateState":
         """Return a copy with a model call added."""
         return replace(
             self,
@@ -56,7 +56,7 @@ class DelegateState:
             request=None,
         )
 
-    def changed(self, path: str, *, created: bool) -> "DelegateState":
+    def with_changed_file(self, path: str, *, created: bool) -> "DelegateState":
         """Return a copy with a file that it, or a delegate below it, wrote."""
         if path in self.files_created or path in self.files_modified:
             return self
@@ -64,16 +64,16 @@ class DelegateState:
             return replace(self, files_created=(*self.files_created, path))
         return replace(self, files_modified=(*self.files_modified, path))
 
-    def removed(self, path: str) -> "DelegateState":
+    def with_removed_file(self, path: str) -> "DelegateState":
         """Return a copy with a removed file: one that it created is forgotten, another one counts as modified."""
         if path in self.files_created:
             return replace(
                 self, files_created=tuple(created for created in self.files_created if created != path)
             )
-        return self.changed(path, created=False)
+        return self.with_changed_file(path, created=False)
 
 
-def spawned(ev: Envelope, payload: AgentSpawned, instructed: Instructed) -> DelegateState:
+def new_delegate(ev: Envelope, payload: AgentSpawned, instructed: AgentInstructions) -> DelegateState:
     """Return a new delegate with the instructions of the agent that delegated."""
     return DelegateState(
         agent=ev.agent,
@@ -88,11 +88,11 @@ def spawned(ev: Envelope, payload: AgentSpawned, instructed: Instructed) -> Dele
         max_tokens=payload.max_tokens,
         max_iterations=payload.max_iterations,
         start_seq=ev.seq,
-        instructed=instructed,
+        instructions=instructed,
     )
 
 
-def line_of(delegates: Mapping[AgentId, DelegateState], agent: AgentId) -> list[DelegateState]:
+def delegate_chain(delegates: Mapping[AgentId, DelegateState], agent: AgentId) -> list[DelegateState]:
     """Return the delegate with this id and those above it; empty for the main agent."""
     chain: list[DelegateState] = []
     delegate = delegates.get(agent)

@@ -7,14 +7,14 @@ next.
 from dataclasses import fields, replace
 
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.session.delegates import spawned
-from tui_agent.folds.session.lifecycle import ON_LIFE
+from tui_agent.folds.session.delegates import new_delegate
+from tui_agent.folds.session.lifecycle import LIFECYCLE_HANDLERS
 from tui_agent.folds.session.state import Draft, FoldState, SessionFold
 from tui_agent.folds.session.view import OpenCall, ReadFile, SessionStateView, Totals, call_digest
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
-from tui_agent.protocol.events.context import ContextCut, ContextReduced
+from tui_agent.protocol.events.context import ContextReduced, ContextTruncated
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested, PermissionRevoked
 from tui_agent.protocol.events.session import LogRepaired
@@ -59,7 +59,7 @@ _CONVERTED_FIELDS = frozenset(
         "extra",
         "unkept",
         "written",
-        "seen_at",
+        "last_event_time",
     )
 )
 _COPIED_FIELDS = tuple(item.name for item in fields(Draft) if item.name not in _CONVERTED_FIELDS)
@@ -73,7 +73,7 @@ class SessionState(SessionFold):
         self._view: SessionStateView | None = None
 
     @classmethod
-    def taken_up(cls, kept: FoldState) -> "SessionState":
+    def from_state(cls, kept: FoldState) -> "SessionState":
         """Return a fold that continues from a state."""
         state = cls()
         state.draft, state.arguments = kept.draft, kept.arguments
@@ -85,7 +85,7 @@ class SessionState(SessionFold):
         self.draft.last_event = ev.payload.kind
         _ALL_HANDLERS.apply(self, ev)
         if not isinstance(ev.payload, LogRepaired):
-            self.draft.seen_at = ev.at
+            self.draft.last_event_time = ev.time
         self._view = None
         return True
 
@@ -103,13 +103,13 @@ class SessionState(SessionFold):
                 jobs=tuple(draft.jobs.values()),
                 questions=tuple(draft.questions.values()),
                 open_questions=tuple(text_preview(question.text) for question in draft.questions.values()),
-                granted=tuple(draft.granted),
-                explored=tuple(draft.explored),
+                granted_rules=tuple(draft.granted),
+                explored_paths=tuple(draft.explored),
                 read_files=dict(draft.read_files),
                 artifacts=dict(draft.artifacts),
                 extra=dict(draft.extra),
-                unkept=dict(draft.unkept),
-                written=tuple(draft.written),
+                uncheckpointed=dict(draft.unkept),
+                written_paths=tuple(draft.written),
             )
         return self._view
 
@@ -126,8 +126,8 @@ def _on_user_message_received(fold: SessionFold, ev: Envelope, payload: UserMess
     if payload.queue_id is not None:
         draft.queue.pop(payload.queue_id, None)
     _add_read_mentions(fold, payload.mentions)
-    draft.mentioned = tuple(mention.path for mention in payload.mentions if mention.text)
-    fold.taken_on("message")
+    draft.mentioned_paths = tuple(mention.path for mention in payload.mentions if mention.text)
+    fold.clear_fork_changes("message")
 
 
 def _add_read_mentions(fold: SessionFold, mentions: tuple[Mention, ...]) -> None:
@@ -136,7 +136,9 @@ def _add_read_mentions(fold: SessionFold, mentions: tuple[Mention, ...]) -> None
     for mention in mentions:
         if mention.kind == "file":
             known = draft.read_files.get(mention.path)
-            whole = mention.whole or (known is not None and known.whole and known.digest == mention.sha256)
+            whole = mention.is_whole_file or (
+                known is not None and known.complete and known.digest == mention.sha256
+            )
             draft.explored[mention.path] = None
             draft.read_files[mention.path] = ReadFile(mention.sha256, whole)
 
@@ -153,13 +155,13 @@ def _on_user_unqueued(fold: SessionFold, ev: Envelope, payload: UserUnqueued) ->
 
 @_HANDLERS.on(UserSteered)
 def _on_user_steered(fold: SessionFold, ev: Envelope, payload: UserSteered) -> None:
-    fold.draft.steers += 1
+    fold.draft.pending_steers += 1
     _add_read_mentions(fold, payload.mentions)
 
 
 @_HANDLERS.on(UserShellStarted)
 def _on_user_shell_started(fold: SessionFold, ev: Envelope, payload: UserShellStarted) -> None:
-    fold.draft.shell, fold.draft.shell_started_at = payload, ev.at
+    fold.draft.shell, fold.draft.shell_started_at = payload, ev.time
 
 
 @_HANDLERS.on(UserShellFinished)
@@ -170,11 +172,11 @@ def _on_user_shell_finished(fold: SessionFold, ev: Envelope, payload: UserShellF
 @_HANDLERS.on(TurnStarted)
 def _on_turn_started(fold: SessionFold, ev: Envelope, payload: TurnStarted) -> None:
     draft = fold.draft
-    draft.turn, draft.turn_running, draft.turn_started_at = payload.turn, True, ev.at
+    draft.turn, draft.turn_running, draft.turn_started_at = payload.turn, True, ev.time
     draft.turn_start_part, draft.turn_iterations, draft.turn_cost_usd = draft.parts, 0, None
     draft.turn_totals, draft.pending_prompt = Totals(), None
-    draft.repeated_call, draft.repeats, draft.almost_stuck = "", 0, False
-    draft.forked, draft.moved = None, False
+    draft.repeated_call, draft.repeat_count, draft.almost_stuck = "", 0, False
+    draft.fork_changes, draft.head_moved = None, False
 
 
 @_HANDLERS.on(TurnFinished)
@@ -200,7 +202,7 @@ def _on_iteration_started(fold: SessionFold, ev: Envelope, payload: IterationSta
             delegate, iteration=payload.iteration, local_iteration=payload.local_iteration
         )
     elif ev.agent == MAIN_AGENT:
-        draft.main_local, draft.own_iteration = payload.local_iteration, payload.iteration
+        draft.main_local_iteration, draft.own_iteration = payload.local_iteration, payload.iteration
     draft.turn_iterations += payload.delegate_level == 0
 
 
@@ -228,7 +230,7 @@ def _on_model_requested(fold: SessionFold, ev: Envelope, payload: ModelRequested
         draft.delegates[ev.agent] = replace(delegate, request=payload.request_id)
     draft.phase = "model"
     if ev.agent == MAIN_AGENT:
-        draft.steers = 0
+        draft.pending_steers = 0
 
 
 @_HANDLERS.on(ModelResponded)
@@ -241,7 +243,7 @@ def _on_model_responded(fold: SessionFold, ev: Envelope, payload: ModelResponded
             fold.arguments[part.call_id] = part.arguments
             draft.open_calls[part.call_id] = OpenCall(part.call_id, part.name, ev.agent, False, False, False)
     if payload.author != "agent":
-        fold.spend(agent, payload.usage, payload.cost_usd)
+        fold.add_usage(agent, payload.usage, payload.cost_usd)
 
 
 @_HANDLERS.on(ModelFailed)
@@ -249,7 +251,7 @@ def _on_model_failed(fold: SessionFold, ev: Envelope, payload: ModelFailed) -> N
     agent = fold.draft.open_requests.pop(payload.request_id, ev.agent)
     if payload.fault != "cancelled":
         fold.draft.last_error = payload.message
-    fold.spend(agent, payload.usage, payload.cost_usd)
+    fold.add_usage(agent, payload.usage, payload.cost_usd)
 
 
 @_HANDLERS.on(ToolCalled)
@@ -272,7 +274,7 @@ def _on_tool_started(fold: SessionFold, ev: Envelope, payload: ToolStarted) -> N
     draft.phase = "tools"
     call = draft.open_calls.get(payload.call_id)
     if call is not None:
-        begun = replace(call, started=True, writes=payload.writes, waits=payload.delegates)
+        begun = replace(call, started=True, writes=payload.writes, waits_for_delegate=payload.delegates)
         draft.open_calls[payload.call_id] = begun
 
 
@@ -281,8 +283,8 @@ def _on_tool_finished(fold: SessionFold, ev: Envelope, payload: ToolFinished) ->
     draft = fold.draft
     draft.open_calls.pop(payload.call_id, None)
     draft.permissions.pop(payload.call_id, None)
-    if draft.forked is not None and payload.call_id == draft.forked.call_id:
-        fold.taken_on("call_id", "result")
+    if draft.fork_changes is not None and payload.call_id == draft.fork_changes.call_id:
+        fold.clear_fork_changes("call_id", "result")
     if payload.part is not None:
         draft.parts = max(draft.parts, payload.part + 1)
     if payload.artifact is not None:
@@ -290,13 +292,13 @@ def _on_tool_finished(fold: SessionFold, ev: Envelope, payload: ToolFinished) ->
     if payload.status in ("failed", "invalid", "lost"):
         draft.last_error = _describe_failure(payload)
     digest = call_digest(payload.name, fold.arguments.pop(payload.call_id, {}), payload.content)
-    draft.repeats = draft.repeats + 1 if digest == draft.repeated_call else 1
-    draft.repeated_call, draft.almost_stuck = digest, draft.repeats >= STUCK_AFTER
+    draft.repeat_count = draft.repeat_count + 1 if digest == draft.repeated_call else 1
+    draft.repeated_call, draft.almost_stuck = digest, draft.repeat_count >= STUCK_AFTER
 
 
-@_HANDLERS.on(ContextCut)
-def _on_context_cut(fold: SessionFold, ev: Envelope, payload: ContextCut) -> None:
-    fold.draft.artifacts.update({cut.artifact.id: cut.artifact for cut in payload.cuts})
+@_HANDLERS.on(ContextTruncated)
+def _on_context_cut(fold: SessionFold, ev: Envelope, payload: ContextTruncated) -> None:
+    fold.draft.artifacts.update({cut.artifact.id: cut.artifact for cut in payload.truncations})
 
 
 @_HANDLERS.on(ContextReduced)
@@ -320,7 +322,7 @@ def _on_permission_requested(fold: SessionFold, ev: Envelope, payload: Permissio
 def _set_asked(fold: SessionFold, call_id: CallId, *, asked: bool) -> None:
     call = fold.draft.open_calls.get(call_id)
     if call is not None:
-        fold.draft.open_calls[call_id] = replace(call, asked=asked)
+        fold.draft.open_calls[call_id] = replace(call, awaits_decision=asked)
 
 
 @_HANDLERS.on(PermissionRevoked)
@@ -346,12 +348,12 @@ def _on_agent_spawned(fold: SessionFold, ev: Envelope, payload: AgentSpawned) ->
         payload.delegate_level,
     )
     parent = draft.delegates.get(payload.parent_agent)
-    instructions = draft.instructed if parent is None else parent.instructed
-    draft.delegates[ev.agent] = spawned(ev, payload, instructions.handed_on())
-    draft.agents_begun += 1
+    instructions = draft.agent_instructions if parent is None else parent.instructions
+    draft.delegates[ev.agent] = new_delegate(ev, payload, instructions.for_delegate())
+    draft.delegate_count += 1
     call = draft.open_calls.get(payload.call_id) if payload.call_id is not None else None
     if call is not None:
-        draft.open_calls[call.call_id] = replace(call, waits=False)
+        draft.open_calls[call.call_id] = replace(call, waits_for_delegate=False)
     draft.local_iteration, draft.start_seq = 0, ev.seq
 
 
@@ -366,7 +368,7 @@ def _on_agent_state_changed(fold: SessionFold, ev: Envelope, payload: AgentState
 def _on_agent_finished(fold: SessionFold, ev: Envelope, payload: AgentFinished) -> None:
     delegate = fold.draft.delegates.pop(ev.agent, None)
     _return_to(fold.draft, MAIN_AGENT if delegate is None else delegate.parent)
-    fold.retask()
+    fold.update_subtask()
 
 
 def _return_to(draft: Draft, agent: AgentId) -> None:
@@ -375,7 +377,7 @@ def _return_to(draft: Draft, agent: AgentId) -> None:
     draft.agent = MAIN_AGENT if delegate is None else agent
     draft.delegate_level = 0 if delegate is None else delegate.level
     draft.start_seq = 0 if delegate is None else delegate.start_seq
-    draft.local_iteration = draft.main_local if delegate is None else delegate.local_iteration
+    draft.local_iteration = draft.main_local_iteration if delegate is None else delegate.local_iteration
 
 
 @_HANDLERS.on(TodoUpdated)
@@ -383,7 +385,7 @@ def _on_todo_updated(fold: SessionFold, ev: Envelope, payload: TodoUpdated) -> N
     if ev.agent != MAIN_AGENT:
         return
     fold.draft.todo = payload.items
-    fold.retask()
+    fold.update_subtask()
 
 
-_ALL_HANDLERS = Handlers.joined(_HANDLERS, ON_LIFE)
+_ALL_HANDLERS = Handlers.join(_HANDLERS, LIFECYCLE_HANDLERS)

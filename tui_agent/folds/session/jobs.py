@@ -1,6 +1,6 @@
 """The background jobs of a session, running and ended, as `/jobs` shows them.
 
-Invariant: the newest `TAIL` characters of a job's output are stored; adding a piece costs no more than that.
+Invariant: the newest `OUTPUT_TAIL_CHARS` characters of a job's output are stored; adding a piece costs no more than that.
 """
 
 from dataclasses import dataclass, replace
@@ -12,16 +12,16 @@ from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobS
 from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.ids import CallId, JobId
 
-TAIL = 32 * 1024
+OUTPUT_TAIL_CHARS = 32 * 1024
 """Maximum characters of a job's output that are stored."""
-# The output may grow to this many characters before it is cut to `TAIL`.
-_SLACK = 2 * TAIL
+# The output may grow to this many characters before it is cut to `OUTPUT_TAIL_CHARS`.
+_SLACK = 2 * OUTPUT_TAIL_CHARS
 JobState: TypeAlias = Literal["running"] | JobEnd
 
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """One job. `output` is the end of its output; once it has ended, `whole` is all the output that the log stores."""
+    """One job. `output` is the end of its output; once it has ended, `full_output` is all the output that the log stores."""
 
     job_id: JobId
     command: str
@@ -33,14 +33,14 @@ class JobView:
     ended_at: float | None = None
     exit_code: int | None = None
     output: str = ""
-    whole: LongText = ""
+    full_output: LongText = ""
     size: int = 0
     dropped: int = 0
     stopped_by: str = ""
     message: str = ""
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """True if the job runs, as far as is known."""
         return self.state == "running"
 
@@ -51,7 +51,7 @@ class JobView:
 
     @property
     def outcome(self) -> str:
-        """A short description of how it ended; `running` until then."""
+        """A short description of how it ended; `is_running` until then."""
         suffix = {"user": " by you", "agent": " by the agent"}.get(self.stopped_by, "")
         match self.state:
             case "running":
@@ -70,7 +70,7 @@ class JobView:
 
 @dataclass(frozen=True, slots=True)
 class JobsView:
-    """All jobs in the order of their start; `running` is the number of running ones."""
+    """All jobs in the order of their start; `is_running` is the number of running ones."""
 
     jobs: tuple[JobView, ...] = ()
     running: int = 0
@@ -93,12 +93,12 @@ class Jobs:
             case JobStarted() as start:
                 self._jobs.pop(start.job_id, None)
                 self._jobs[start.job_id] = JobView(
-                    start.job_id, start.command, start.cwd, start.call_id, ev.seq, ev.at
+                    start.job_id, start.command, start.cwd, start.call_id, ev.seq, ev.time
                 )
             case JobProgress(job_id=job_id) as progress if job_id in self._jobs:
                 job = self._jobs[job_id]
                 output = job.output + progress.text
-                output = output[-TAIL:] if len(output) > _SLACK else output
+                output = output[-OUTPUT_TAIL_CHARS:] if len(output) > _SLACK else output
                 self._jobs[job_id] = replace(job, output=output, size=progress.size)
             case JobFinished(job_id=job_id) as end if job_id in self._jobs:
                 self._jobs[job_id] = _end_job(self._jobs[job_id], ev, end)
@@ -113,21 +113,21 @@ class Jobs:
         """Return the jobs."""
         if self._view is None:
             jobs = tuple(self._jobs.values())
-            self._view = JobsView(jobs, sum(job.running for job in jobs))
+            self._view = JobsView(jobs, sum(job.is_running for job in jobs))
         return self._view
 
     def _mark_lost(self, ev: Envelope) -> bool:
-        open_jobs = [job for job in self._jobs.values() if job.running]
+        open_jobs = [job for job in self._jobs.values() if job.is_running]
         for job in open_jobs:
-            self._jobs[job.job_id] = replace(job, state="lost", ended_at=ev.at)
+            self._jobs[job.job_id] = replace(job, state="lost", ended_at=ev.time)
         if open_jobs:
             self._view = None
         return bool(open_jobs)
 
 
-def without_engine(view: JobsView, at: float) -> JobsView:
-    """Return the jobs after their engine ended at time `at`: running jobs ended with it."""
-    jobs = (replace(job, state="lost", ended_at=at) if job.running else job for job in view.jobs)
+def mark_jobs_lost(view: JobsView, at: float) -> JobsView:
+    """Return the jobs after their engine ended at time `time`: running jobs ended with it."""
+    jobs = (replace(job, state="lost", ended_at=at) if job.is_running else job for job in view.jobs)
     return JobsView(tuple(jobs)) if view.running else view
 
 
@@ -135,13 +135,13 @@ def _end_job(job: JobView, ev: Envelope, end: JobFinished) -> JobView:
     output = text_preview(end.output)
     return replace(
         job,
-        state=end.ended,
-        ended_at=job.ended_at or ev.at,
+        state=end.end,
+        ended_at=job.ended_at or ev.time,
         exit_code=end.exit_code,
-        output=job.output or output[-TAIL:],
-        whole=end.output,
+        output=job.output or output[-OUTPUT_TAIL_CHARS:],
+        full_output=end.output,
         size=max(job.size, end.size),
-        dropped=end.dropped,
+        dropped=end.dropped_bytes,
         stopped_by=end.stopped_by,
         message=end.message,
     )

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from tui_agent.folds.context.meter import ContextMeter, MeterState
 from tui_agent.folds.context.model_messages import MessagesState, ModelMessages
 from tui_agent.folds.context.token_calibration import Calibration
-from tui_agent.folds.context.window_limits import LearntWindow, LearntWindows
+from tui_agent.folds.context.window_limits import InferredWindow, InferredWindows
 from tui_agent.folds.session.branches import Branches, BranchesState
 from tui_agent.folds.session.commits import Commits, CommitsState
 from tui_agent.folds.session.fold import SessionState
@@ -21,11 +21,11 @@ from tui_agent.folds.session.state import FoldState
 
 FORMAT: Final = 31
 """Increased whenever a fold in the snapshot stores or derives something different from the same events."""
-MOST_MESSAGES: Final = 20_000
+MAX_MESSAGES: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class SnapshotOutline:
     """The folds that a screen starts with; they do not grow with the conversation."""
 
     state: FoldState
@@ -33,38 +33,38 @@ class Outline:
     branches: BranchesState
 
 
-_OUTLINE_FIELDS: Final = {field.name for field in fields(Outline)}
+_OUTLINE_FIELDS: Final = {field.name for field in fields(SnapshotOutline)}
 
 
 @dataclass(frozen=True, slots=True)
-class Standing(Outline):
+class Snapshot(SnapshotOutline):
     """The states of all folds. Dump or restore it before anything more is folded."""
 
     messages: MessagesState
     commits: CommitsState
     calibration: dict[str, float]
-    windows: dict[str, LearntWindow]
+    windows: dict[str, InferredWindow]
 
 
 @cache
-def _adapter() -> TypeAdapter[Standing]:
-    return TypeAdapter(Standing)
+def _adapter() -> TypeAdapter[Snapshot]:
+    return TypeAdapter(Snapshot)
 
 
 @cache
-def _outline_adapter() -> TypeAdapter[Outline]:
-    return TypeAdapter(Outline)
+def _outline_adapter() -> TypeAdapter[SnapshotOutline]:
+    return TypeAdapter(SnapshotOutline)
 
 
-def standing(
+def take_snapshot(
     state: SessionState,
     messages: ModelMessages,
     meter: ContextMeter,
     branches: Branches,
     commits: Commits,
     calibration: Calibration,
-    windows: LearntWindows,
-) -> Standing | None:
+    windows: InferredWindows,
+) -> Snapshot | None:
     """Return the states of the folds.
 
     Returns None while something is in progress, for a log without a beginning, and if the history is too
@@ -72,30 +72,30 @@ def standing(
     """
     view = state.view()
     is_busy = (
-        view.busy
+        view.is_busy
         or view.jobs
         or view.open_calls
         or view.open_requests
         or view.pending_prompt
         or view.permissions
     )
-    if is_busy or view.forked is not None or not view.workspace or view.settings is None:
+    if is_busy or view.fork_changes is not None or not view.workspace or view.settings is None:
         return None
-    messages_state = messages.kept()
-    if len(messages_state.messages) > MOST_MESSAGES:
+    messages_state = messages.dump_state()
+    if len(messages_state.messages) > MAX_MESSAGES:
         return None
-    return Standing(
-        state.kept(),
-        meter.kept(),
-        branches.kept(),
+    return Snapshot(
+        state.dump_state(),
+        meter.dump_state(),
+        branches.dump_state(),
         messages_state,
-        commits.kept(),
-        calibration.kept(),
-        windows.kept(),
+        commits.dump_state(),
+        calibration.dump_state(),
+        windows.dump_state(),
     )
 
 
-def dumped(snapshot: Standing) -> bytes:
+def dump_snapshot(snapshot: Snapshot) -> bytes:
     """Return a snapshot as two lines of JSON: the outline, and the rest."""
     return (
         _outline_adapter().dump_json(snapshot)
@@ -104,7 +104,7 @@ def dumped(snapshot: Standing) -> bytes:
     )
 
 
-def loaded(data: bytes) -> Standing | None:
+def load_snapshot(data: bytes) -> Snapshot | None:
     """Return the snapshot of dumped data; None if this version did not write it."""
     outline, _, rest = data.partition(b"\n")
     try:
@@ -113,7 +113,7 @@ def loaded(data: bytes) -> Standing | None:
         return None
 
 
-def outlined(data: bytes) -> Outline | None:
+def load_outline(data: bytes) -> SnapshotOutline | None:
     """Return only the outline of dumped data, without reading the messages (40 MB for ten thousand of them)."""
     try:
         return _outline_adapter().validate_json(data.partition(b"\n")[0])

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from tui_agent.folds.context.instructions import Instructed
+from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.delegates import DelegateState
-from tui_agent.folds.session.uncheckpointed_changes import ToldChange
+from tui_agent.folds.session.uncheckpointed_changes import UncheckpointedChange
 from tui_agent.folds.session.view import OpenCall, ReadFile, Totals
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import JsonMap
@@ -47,7 +47,7 @@ class Draft:
     turn_iterations: int = 0
     turn_cost_usd: float | None = None
     last_turn_end: TurnEnd | None = None
-    moved: bool = False
+    head_moved: bool = False
     shell: UserShellStarted | None = None
     shell_started_at: float | None = None
     iteration: int = 0
@@ -56,7 +56,7 @@ class Draft:
     delegate_level: int = 0
     parts: int = 0
     repeated_call: str = ""
-    repeats: int = 0
+    repeat_count: int = 0
     almost_stuck: bool = False
     last_error: str = ""
     session_context: str = ""
@@ -65,13 +65,13 @@ class Draft:
     todo: tuple[TodoItem, ...] = ()
     queue: dict[RequestId, UserQueued] = field(default_factory=dict)
     pending_prompt: UserMessageReceived | None = None
-    steers: int = 0
+    pending_steers: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
     """Open requests, each with the agent that it counts for."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
-    agents_begun: int = 0
-    main_local: int = 0
+    delegate_count: int = 0
+    main_local_iteration: int = 0
     """The main agent's own iteration count while a delegate works."""
     permissions: dict[CallId, PermissionRequested] = field(default_factory=dict)
     questions: dict[RequestId, QuestionAsked] = field(default_factory=dict)
@@ -80,26 +80,26 @@ class Draft:
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     explored: dict[str, None] = field(default_factory=dict)
     memory: JsonMap = field(default_factory=dict)
-    mentioned: tuple[str, ...] = ()
-    mapped: bool = False
-    map_late: str = ""
+    mentioned_paths: tuple[str, ...] = ()
+    has_repo_map: bool = False
+    map_delay_reason: str = ""
     totals: Totals = field(default_factory=Totals)
     turn_totals: Totals = field(default_factory=Totals)
     jobs: dict[JobId, JobStarted] = field(default_factory=dict)
-    jobs_begun: int = 0
+    job_count: int = 0
     clean: bool = True
     commit: str = ""
-    unkept: dict[str, ToldChange] = field(default_factory=dict)
+    unkept: dict[str, UncheckpointedChange] = field(default_factory=dict)
     written: dict[str, bool] = field(default_factory=dict)
     """Files changed by agents and their commands, the newest last; True if the file did not exist before."""
-    lost_at: float | None = None
-    seen_at: float = 0.0
+    crash_time: float | None = None
+    last_event_time: float = 0.0
     """Time of the newest event, except repairs of the log."""
     sandbox: str = ""
-    sandbox_why_not: str = ""
-    variables: tuple[str, ...] = ()
-    forked: ForkChange | None = None
-    instructed: Instructed = field(default_factory=Instructed)
+    no_sandbox_reason: str = ""
+    exposed_variables: tuple[str, ...] = ()
+    fork_changes: ForkChange | None = None
+    agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
     extra: JsonMap = field(default_factory=dict)
 
@@ -119,28 +119,28 @@ class SessionFold:
         self.draft = Draft()
         self.arguments: dict[CallId, JsonMap] = {}
 
-    def kept(self) -> FoldState:
-        """Return the state for `taken_up`; valid until more events are folded."""
+    def dump_state(self) -> FoldState:
+        """Return the state for `from_state`; valid until more events are folded."""
         return FoldState(self.draft, self.arguments)
 
-    def spend(self, agent: AgentId, usage: Usage, cost: float | None) -> None:
+    def add_usage(self, agent: AgentId, usage: Usage, cost: float | None) -> None:
         """Add an agent's model call to the sums of the session, the turn and the delegate."""
         draft = self.draft
         if agent in draft.delegates:
-            draft.delegates[agent] = draft.delegates[agent].spent(usage, cost)
+            draft.delegates[agent] = draft.delegates[agent].with_usage(usage, cost)
         draft.totals = _add_usage(draft.totals, usage, cost)
         draft.turn_totals = _add_usage(draft.turn_totals, usage, cost)
         draft.turn_cost_usd = draft.turn_totals.cost_usd
 
-    def taken_on(self, *fields: str) -> None:
+    def clear_fork_changes(self, *fields: str) -> None:
         """Clear these changes of a fork, which have been applied or replaced."""
-        if self.draft.forked is not None:
+        if self.draft.fork_changes is not None:
             defaults = ForkChange()
-            self.draft.forked = self.draft.forked.model_copy(
+            self.draft.fork_changes = self.draft.fork_changes.model_copy(
                 update={name: getattr(defaults, name) for name in fields}
             )
 
-    def retask(self) -> None:
+    def update_subtask(self) -> None:
         """Set the subtask: the newest delegate's task or, without delegates, the todo item in progress."""
         delegate = next(reversed(self.draft.delegates.values()), None)
         current_items = (item.content for item in self.draft.todo if item.status == "in_progress")

@@ -23,7 +23,7 @@ def state_to_json(state: SessionStateView) -> JsonMap:
     """Return every field by its name, and the derived ones."""
     plain: JsonMap = _adapter().dump_python(state, mode="json")
     budgets = state.settings.budgets.model_dump(mode="json") if state.settings is not None else {}
-    plain["confirmation_mode"] = state.confirmation_mode
+    plain["confirmation_mode"] = state.asks_before_acting
     plain["budget"] = {
         **budgets,
         "parts_used": state.parts - state.turn_start_part,
@@ -32,7 +32,7 @@ def state_to_json(state: SessionStateView) -> JsonMap:
         "cost_used_usd": state.totals.cost_usd,
     }
     plain["file_summaries"] = {
-        path: f"{'fully read' if read_file.whole else 'partly read'}, content {read_file.digest[:12]}"
+        path: f"{'fully read' if read_file.complete else 'partly read'}, content {read_file.digest[:12]}"
         for path, read_file in state.read_files.items()
     }
     return plain

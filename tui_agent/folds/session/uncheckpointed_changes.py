@@ -7,23 +7,25 @@ from tui_agent.protocol.events.files import Author, FileChanged
 
 
 @dataclass(frozen=True, slots=True)
-class ToldChange:
-    """The newest known change of one path and its time. `session` is True if this or an earlier change is the
+class UncheckpointedChange:
+    """The newest known change of one path and its time. `by_session` is True if this or an earlier change is the
     session's."""
 
     change: FileChanged
-    at: float
-    session: bool
+    time: float
+    by_session: bool
 
 
-def told_after(known: Mapping[str, ToldChange], change: FileChanged, at: float) -> ToldChange:
+def update_change(
+    known: Mapping[str, UncheckpointedChange], change: FileChanged, at: float
+) -> UncheckpointedChange:
     """Return the entry for the path of `change`, given the earlier entries."""
     previous = known.get(change.path)
-    by_session = change.author != "human" or (previous is not None and previous.session)
-    return ToldChange(change, at, by_session)
+    by_session = change.author != "human" or (previous is not None and previous.by_session)
+    return UncheckpointedChange(change, at, by_session)
 
 
-def author_of(told: Mapping[str, ToldChange], *, otherwise: Author) -> Author:
+def author_of(told: Mapping[str, UncheckpointedChange], *, otherwise: Author) -> Author:
     """Return the author of these changes as one word: a command if any of the session's changes was one."""
-    authors = {entry.change.author for entry in told.values() if entry.session}
+    authors = {entry.change.author for entry in told.values() if entry.by_session}
     return "agent" if authors == {"agent"} else otherwise

@@ -8,9 +8,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tui_agent.folds.context.instructions import Instructed
+from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.delegates import DelegateState
-from tui_agent.folds.session.uncheckpointed_changes import ToldChange
+from tui_agent.folds.session.uncheckpointed_changes import UncheckpointedChange
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.instructions import InstructionFile, SkillRecord
@@ -29,9 +29,9 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, RunId
 from tui_agent.protocol.parts import Content, ImageContent
 from tui_agent.protocol.settings import AgentState, SessionSettings
 
-COMPACTING = "summarising"
+COMPACTING_REASON = "summarising"
 """State reason of an agent whose history is being compacted."""
-BRINGING_BACK = "bringing back"
+RESTORING_REASON = "bringing back"
 """State reason of an agent while compacted messages are restored."""
 
 
@@ -64,9 +64,9 @@ class OpenCall:
     started: bool
     """True if tool.started was recorded: side effects may have happened."""
     writes: bool
-    waits: bool = False
+    waits_for_delegate: bool = False
     """True if it passes its work to a delegate that has not started."""
-    asked: bool = False
+    awaits_decision: bool = False
     """True if the user was asked about it, in this run or an earlier one, and has not decided."""
 
 
@@ -75,7 +75,7 @@ class ReadFile:
     """The newest known content of a file that the session read or wrote: its digest and whether all of it was read."""
 
     digest: str
-    whole: bool
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class SessionStateView:
     turn_iterations: int = 0
     turn_cost_usd: float | None = None
     last_turn_end: TurnEnd | None = None
-    moved: bool = False
+    head_moved: bool = False
     """True after a revert, undo, redo or fork, until the next turn starts.
 
     Nothing failed and nothing was stopped, but queued messages wait until the user continues.
@@ -128,17 +128,17 @@ class SessionStateView:
     Concurrent delegates are in different iterations.
     """
     local_iteration: int = 0
-    main_local: int = 0
+    main_local_iteration: int = 0
     """The main agent's own iteration count, also while a delegate works."""
     delegate_level: int = 0
     parts: int = 0
     """The number of parts; also the next part's index."""
     repeated_call: str = ""
     """The digest of the newest finished call's name, arguments and result content (`call_digest`)."""
-    repeats: int = 0
+    repeat_count: int = 0
     """Number of calls in a row with that digest."""
     almost_stuck: bool = False
-    """True if `repeats` has reached 3."""
+    """True if `repeat_count` has reached 3."""
     last_error: str = ""
     """The last failure: of the engine, of a model, or of a call with its message for the model."""
     session_context: str = ""
@@ -150,94 +150,94 @@ class SessionStateView:
     queue: tuple[UserQueued, ...] = ()
     pending_prompt: UserMessageReceived | None = None
     """A recorded message whose turn has not started (after a crash)."""
-    steers: int = 0
+    pending_steers: int = 0
     """Number of steering messages that no request has sent yet."""
     open_calls: tuple[OpenCall, ...] = ()
     open_requests: tuple[RequestId, ...] = ()
     """Model requests without an answer."""
     delegates: tuple[DelegateState, ...] = ()
     """The running delegates."""
-    agents_begun: int = 0
+    delegate_count: int = 0
     """Number of delegates started, on all branches that this one knows of."""
     permissions: tuple[PermissionRequested, ...] = ()
     """Requests that wait for the user's decision."""
     questions: tuple[QuestionAsked, ...] = ()
-    granted: tuple[str, ...] = ()
+    granted_rules: tuple[str, ...] = ()
     """Rules allowed for this session."""
     read_files: dict[str, ReadFile] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     """Artifacts that `read_artifact` can read, by id."""
-    explored: tuple[str, ...] = ()
+    explored_paths: tuple[str, ...] = ()
     memory: JsonMap = field(default_factory=dict)
     """The task's working memory: blocks by name. Must not be changed."""
-    mentioned: tuple[str, ...] = ()
+    mentioned_paths: tuple[str, ...] = ()
     """Paths mentioned in the message that started the newest turn; folders end in `/`."""
-    mapped: bool = False
+    has_repo_map: bool = False
     """True if the model's history contains a repository map."""
-    map_late: str = ""
+    map_delay_reason: str = ""
     """The reason why the next request lacks a map that it should have."""
     open_questions: tuple[str, ...] = ()
     totals: Totals = Totals()
     turn_totals: Totals = Totals()
     jobs: tuple[JobStarted, ...] = ()
     """The running background jobs."""
-    jobs_begun: int = 0
+    job_count: int = 0
     """Number of jobs started on this branch."""
     clean: bool = True
     """True if the newest run finished properly, or none has started."""
     commit: str = ""
     """The newest checkpoint of the workspace; empty before the first."""
-    unkept: dict[str, ToldChange] = field(default_factory=dict)
+    uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
     """Changes since then, by path."""
-    written: tuple[str, ...] = ()
+    written_paths: tuple[str, ...] = ()
     """Every file that agents and their commands changed in this session, the newest last."""
-    lost_at: float | None = None
+    crash_time: float | None = None
     """Time of the newest event of a run that crashed during a call that writes.
 
     None again after the next checkpoint.
     """
     sandbox: str = ""
-    """The sandbox of this run's commands; empty without one (`sandbox_why_not` then gives the reason, once known)."""
-    sandbox_why_not: str = ""
-    variables: tuple[str, ...] = ()
+    """The sandbox of this run's commands; empty without one (`no_sandbox_reason` then gives the reason, once known)."""
+    no_sandbox_reason: str = ""
+    exposed_variables: tuple[str, ...] = ()
     """Variables with secrets that commands may see all the same."""
-    forked: ForkChange | None = None
+    fork_changes: ForkChange | None = None
     """The changes of a fork that are not applied yet; None once a turn has started."""
-    instructed: Instructed = field(default_factory=Instructed)
+    agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
     extra: JsonMap = field(default_factory=dict)
     """A plugin's task-specific values, by plugin: `plugin.event` with the name `state`."""
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """True if a turn, a command of the user's or a compaction runs: a message waits, and Esc stops it."""
-        return self.turn_running or self.shell is not None or self.compacting
+        return self.turn_running or self.shell is not None or self.is_compacting
 
     @property
-    def compacting(self) -> bool:
+    def is_compacting(self) -> bool:
         """True if the history is compacted or restored on the user's request: a message waits, and Esc stops it."""
         return (
             not self.turn_running
             and self.agent_state is AgentState.RUNNING
-            and self.state_reason in (COMPACTING, BRINGING_BACK)
+            and self.state_reason in (COMPACTING_REASON, RESTORING_REASON)
         )
 
     @property
     def instructions(self) -> tuple[InstructionFile, ...]:
         """The agent's instruction files, the outermost folder first."""
-        return self.instructed.files
+        return self.agent_instructions.files
 
     @property
     def instruction_notes(self) -> tuple[str, ...]:
         """What was left out of the instructions, with reasons."""
-        return self.instructed.notes
+        return self.agent_instructions.notes
 
     @property
-    def confirmation_mode(self) -> bool:
+    def asks_before_acting(self) -> bool:
         """True if writes and commands ask first."""
         return self.settings is not None and self.settings.policy in ("ask", "plan")
 
-    def seen_by(self, agent: AgentId) -> "SessionStateView":
+    def view_for_agent(self, agent: AgentId) -> "SessionStateView":
         """Return the session as this agent sees it.
 
         A delegate sees its own task, model, policy, instructions and iterations; the main agent sees its own
@@ -246,7 +246,12 @@ class SessionStateView:
         delegate = next((candidate for candidate in self.delegates if candidate.agent == agent), None)
         if delegate is None and agent == MAIN_AGENT != self.agent:
             return replace(
-                self, agent=agent, local_iteration=self.main_local, delegate_level=0, start_seq=0, subtask=""
+                self,
+                agent=agent,
+                local_iteration=self.main_local_iteration,
+                delegate_level=0,
+                start_seq=0,
+                subtask="",
             )
         if delegate is None or self.settings is None:
             return self
@@ -267,7 +272,7 @@ class SessionStateView:
             turn_iterations=delegate.local_iteration,
             start_seq=delegate.start_seq,
             session_context="",
-            instructed=delegate.instructed,
-            steers=0,
+            agent_instructions=delegate.instructions,
+            pending_steers=0,
             todo=(),
         )

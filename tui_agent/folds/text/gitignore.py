@@ -1,7 +1,7 @@
 """Rules of gitignore files (`man gitignore`).
 
 Invariant: bounded work for any ignore file: matching a path takes time proportional to its length and to the
-number of lines, of which the first `MAX_LINES` count. `work` returns the bound.
+number of lines, of which the first `MAX_LINES` count. `max_comparisons` returns the bound.
 """
 
 import re
@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from tui_agent.folds.text.glob import Part, fits, parts_of
+from tui_agent.folds.text.glob import NamePattern, compile_parts, matches_parts
 
 MAX_LINES = 5_000
 """Maximum number of lines; a line with `**` counts once per name in it."""
-MAX_LINE = 1_000
+MAX_LINE_CHARS = 1_000
 """Maximum characters in a line; a longer one is skipped."""
-MAX_STARS = 10
+MAX_STAR_RUNS = 10
 """Maximum runs of stars in a line; a line with more is skipped."""
 _STARS = re.compile(r"\*+")
 
@@ -24,7 +24,7 @@ _STARS = re.compile(r"\*+")
 class _Line:
     """A parsed line of an ignore file."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[NamePattern, ...]
     ignores: bool
     folders_only: bool
     by_name: bool
@@ -38,7 +38,7 @@ class _Line:
 
     def fits(self, names: Sequence[str]) -> bool:
         if not self.by_name:
-            return fits(names, self.parts)
+            return matches_parts(names, self.parts)
         return self.parts[0] is None or self.parts[0].fullmatch(names[-1]) is not None
 
 
@@ -57,7 +57,7 @@ class IgnoreFile:
     def __bool__(self) -> bool:
         return bool(self._lines)
 
-    def work(self, path: str) -> int:
+    def max_comparisons(self, path: str) -> int:
         """Return the number of comparisons that a verdict about `path` takes at most."""
         return self._by_name + self._by_path * (path.count("/") + 1)
 
@@ -70,28 +70,28 @@ class IgnoreFile:
             if not line.fits(names):
                 continue
             # `docs/**` also fits the folder `docs` itself, as `**` may match no names.
-            if line.inside_only and fits(names, line.parts[:-1]):
+            if line.inside_only and matches_parts(names, line.parts[:-1]):
                 continue
             return line.ignores
         return None
 
 
-class Rules:
+class IgnoreRules:
     """The ignore files that apply to a folder, from the repository's root down; the deepest one decides."""
 
     def __init__(self, files: tuple[tuple[str, IgnoreFile], ...] = ()) -> None:
         self._files = files
 
-    def below(self, base: str, text: str) -> "Rules":
+    def with_file(self, base: str, text: str) -> "IgnoreRules":
         """Return these rules extended by the ignore file in `base` (empty, or ending with `/`)."""
         ignore_file = IgnoreFile(text)
-        return Rules((*self._files, (base, ignore_file))) if ignore_file else self
+        return IgnoreRules((*self._files, (base, ignore_file))) if ignore_file else self
 
-    def work(self, path: str) -> int:
-        """Return the number of comparisons that `ignores` takes at most."""
-        return sum(ignore_file.work(path[len(base) :]) for base, ignore_file in self._files)
+    def max_comparisons(self, path: str) -> int:
+        """Return the number of comparisons that `is_ignored` takes at most."""
+        return sum(ignore_file.max_comparisons(path[len(base) :]) for base, ignore_file in self._files)
 
-    def ignores(self, path: str, folder: bool) -> bool:
+    def is_ignored(self, path: str, folder: bool) -> bool:
         """Return True if `path` (relative to the rules' root) is ignored, assuming its folders are not."""
         for base, ignore_file in reversed(self._files):
             verdict = ignore_file.verdict(path[len(base) :], folder)
@@ -99,7 +99,7 @@ class Rules:
                 return verdict
         return False
 
-    def ignores_any_of(self, path: str) -> bool:
+    def is_inside_ignored(self, path: str) -> bool:
         """Return True if the folder `path`, or one above it, is ignored."""
         names = path.split("/")
         return any(self._ignores_folder("/".join(names[: index + 1])) for index in range(len(names)))
@@ -110,14 +110,14 @@ class Rules:
             for base, ignore_file in self._files
             if path.startswith(base) and path != base.rstrip("/")
         )
-        return Rules(above).ignores(path, True)
+        return IgnoreRules(above).is_ignored(path, True)
 
 
 def _parse_line(text: str) -> _Line | None:
     line = _strip_trailing_spaces(text.removesuffix("\r"))
-    if not line or line.startswith("#") or len(line) > MAX_LINE:
+    if not line or line.startswith("#") or len(line) > MAX_LINE_CHARS:
         return None
-    if len(_STARS.findall(line)) > MAX_STARS:
+    if len(_STARS.findall(line)) > MAX_STAR_RUNS:
         return None
     negated = line.startswith("!")
     line = line[negated:]
@@ -126,7 +126,7 @@ def _parse_line(text: str) -> _Line | None:
     if not line:
         return None
     by_name = "/" not in line
-    parts = parts_of(line, escapes=True)
+    parts = compile_parts(line, escapes=True)
     inside_only = not by_name and len(parts) > 1 and parts[-1] is None
     return _Line(parts, not negated, folders_only, by_name, inside_only) if parts else None
 

@@ -11,9 +11,9 @@ from functools import lru_cache
 from re import Pattern
 from typing import TypeAlias
 
-MAX_PATTERN = 500
+MAX_PATTERN_CHARS = 500
 MAX_ALTERNATIVES = 64
-Part: TypeAlias = Pattern[str] | None
+NamePattern: TypeAlias = Pattern[str] | None
 """The pattern of one name; None means `**`: any number of names."""
 
 _CLASSES = {
@@ -30,7 +30,7 @@ _CLASSES = {
 }
 
 
-def path_pattern(pattern: str) -> Callable[[str], bool]:
+def compile_path_pattern(pattern: str) -> Callable[[str], bool]:
     """Return a predicate for paths with `/`.
 
     A pattern without a slash matches names in any folder. Raises `ValueError` with a sentence for the user.
@@ -38,23 +38,23 @@ def path_pattern(pattern: str) -> Callable[[str], bool]:
     plain = pattern.strip().removeprefix("./").lstrip("/")
     if not plain:
         raise ValueError("The pattern is empty.")
-    if len(plain) > MAX_PATTERN:
-        raise ValueError(f"The pattern is longer than {MAX_PATTERN} characters.")
+    if len(plain) > MAX_PATTERN_CHARS:
+        raise ValueError(f"The pattern is longer than {MAX_PATTERN_CHARS} characters.")
     if plain.endswith("/"):
         plain += "**"
-    choices = [parts_of(choice) for choice in _expand_braces(plain)]
+    choices = [compile_parts(choice) for choice in _expand_braces(plain)]
     by_name = "/" not in plain
 
     def matches(path: str) -> bool:
         names = path.split("/")
-        return any(fits(names[-1:] if by_name else names, parts) for parts in choices)
+        return any(matches_parts(names[-1:] if by_name else names, parts) for parts in choices)
 
     return matches
 
 
-def parts_of(pattern: str, *, escapes: bool = False) -> tuple[Part, ...]:
+def compile_parts(pattern: str, *, escapes: bool = False) -> tuple[NamePattern, ...]:
     """Return one expression per name of a pattern. With `escapes` a backslash makes the next character literal."""
-    parts: list[Part] = []
+    parts: list[NamePattern] = []
     for name in pattern.split("/"):
         if len(name) > 1 and not name.strip("*"):
             if not parts or parts[-1] is not None:
@@ -64,7 +64,7 @@ def parts_of(pattern: str, *, escapes: bool = False) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def fits(names: Sequence[str], parts: Sequence[Part]) -> bool:
+def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
     """Return True if the names match the parts. Linear: it tracks the set of reachable positions."""
     reachable = _skip_stars({0}, parts)
     for name in names:
@@ -83,7 +83,7 @@ def fits(names: Sequence[str], parts: Sequence[Part]) -> bool:
     return len(parts) in reachable
 
 
-def _skip_stars(reachable: set[int], parts: Sequence[Part]) -> set[int]:
+def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
     """Return the positions and those after each `**`, which may match no folder."""
     positions = set(reachable)
     for index in reachable:

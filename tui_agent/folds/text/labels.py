@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from tui_agent.folds.trace.spans import SpanState
-from tui_agent.protocol.events.context import ContextCut, ContextLearnt, Cut
+from tui_agent.protocol.events.context import ContextTruncated, ContextWindowInferred, Truncation
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.tool import ToolStatus
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.mentions import Mention
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost, format_milliseconds
 
-TURN_ENDS: Final[dict[TurnEnd, str]] = {
+TURN_END_LABELS: Final[dict[TurnEnd, str]] = {
     "finished": "done",
     "rejected": "the agent declined",
     "interrupted": "stopped",
@@ -29,7 +29,7 @@ TURN_ENDS: Final[dict[TurnEnd, str]] = {
     "model_error": "the model failed",
     "error": "failed",
 }
-SPAN_STATES: Final[dict[SpanState, str]] = {
+SPAN_STATE_LABELS: Final[dict[SpanState, str]] = {
     "queued": "queued",
     "running": "running",
     "waiting": "waiting for you",
@@ -38,7 +38,7 @@ SPAN_STATES: Final[dict[SpanState, str]] = {
     "denied": "denied",
     "interrupted": "stopped",
 }
-TOOL_ENDS: Final[dict[ToolStatus, str]] = {
+TOOL_END_LABELS: Final[dict[ToolStatus, str]] = {
     "ok": "",
     "failed": "failed",
     "invalid": "invalid call",
@@ -46,7 +46,7 @@ TOOL_ENDS: Final[dict[ToolStatus, str]] = {
     "interrupted": "stopped",
     "lost": "lost",
 }
-FAILURES: Final[dict[str, str]] = {
+FAILURE_LABELS: Final[dict[str, str]] = {
     "model": "a request to the model",
     "tool": "a tool call",
     "environment": "a file or program of the workspace",
@@ -57,7 +57,7 @@ FAILURES: Final[dict[str, str]] = {
 """Causes of failures, by the categories of `MetricsView.failures`."""
 
 
-def unpriced(model: str, price: float | None, limit_usd: float | None) -> str:
+def unknown_price_warning(model: str, price: float | None, limit_usd: float | None) -> str:
     """Return a warning if a cost limit cannot be enforced because the model's price is unknown; otherwise ""."""
     if limit_usd is None or price is not None or not model:
         return ""
@@ -80,83 +80,87 @@ def fork_changes(changed: ForkChange) -> tuple[str, ...]:
     return tuple(changes)
 
 
-CAME: Final = "A later request included it."
-LATER: Final = "A later request will include it."
+MAP_SENT_LATER: Final = "A later request included it."
+MAP_COMES_LATER: Final = "A later request will include it."
 
 
-def unmapped(waited_ms: float) -> str:
+def missing_map_notice(waited_ms: float) -> str:
     """Return the notice that a request was sent before the repository map was ready."""
     return f"Sent without the repository map, which was not ready after {format_milliseconds(waited_ms)}."
 
 
-def stepped_over(count: int) -> str:
+def skipped_lines_notice(count: int) -> str:
     """Return the notice on unreadable lines of a log."""
-    return counted(count, "damaged line was skipped", "damaged lines were skipped")
+    return format_count(count, "damaged line was skipped", "damaged lines were skipped")
 
 
-def unknown_events(count: int, *, newer: bool = False) -> str:
+def unknown_events_notice(count: int, *, newer: bool = False) -> str:
     """Return the phrase for events of a log that could be read but not understood."""
-    return f"{counted(count, 'event')} of {'a newer log version' if newer else 'a kind'} that this version does not know"
+    return f"{format_count(count, 'event')} of {'a newer log version' if newer else 'a kind'} that this version does not know"
 
 
-HELPS: Final = (
+LARGER_WINDOW_HINT: Final = (
     "Use a model with a larger window (/model), or mention a file with @path, which is read in parts."
 )
 
 
-def too_long(cut: ContextCut) -> str:
+def truncation_notice(cut: ContextTruncated) -> str:
     """Return the notice that texts do not fit in the window, and what the model is sent of them."""
     window = f" of {cut.window:,} tokens" if cut.window else ""
-    sizes = [f"{text.chars:,} of {text.raw_chars:,} characters" for text in cut.cuts]
-    if len(cut.cuts) == 1:
-        subject, sent = f"{cut.cuts[0].what} does", f" ({sizes[0]})"
+    sizes = [f"{text.chars:,} of {text.raw_chars:,} characters" for text in cut.truncations]
+    if len(cut.truncations) == 1:
+        subject, sent = f"{cut.truncations[0].label} does", f" ({sizes[0]})"
     else:
-        labels = [f"{text.what} ({size})" for text, size in zip(cut.cuts, sizes, strict=True)]
+        labels = [f"{text.label} ({size})" for text, size in zip(cut.truncations, sizes, strict=True)]
         subject, sent = f"{', '.join(labels[:-1])} and {labels[-1]} do", ""
     return (
         f"{subject[:1].upper()}{subject[1:]} not fit in this model's window{window}: it is sent the beginning and"
-        f" the end{sent} and can read the rest ({_artifact_ids(cut.cuts)})."
+        f" the end{sent} and can read the rest ({_artifact_ids(cut.truncations)})."
     )
 
 
-def learnt(made: ContextLearnt) -> tuple[str, str]:
+def inferred_window_notice(event: ContextWindowInferred) -> tuple[str, str]:
     """Return the notice on the inferred window of a model, and how to set a better value."""
-    reason = "stated by its provider" if made.told else f"its provider refused {made.refused:,}"
-    line = f"The window of model {made.profile} now counts as {made.window:,} tokens: {reason}."
+    reason = (
+        "stated by its provider"
+        if event.stated_by_provider
+        else f"its provider refused {event.refused_tokens:,}"
+    )
+    line = f"The window of model {event.profile} now counts as {event.window:,} tokens: {reason}."
     return line, "If you know its size, set context_window in its profile in config.toml."
 
 
-def not_whole(cuts: Sequence[Cut]) -> str:
+def shortened_summary_notice(cuts: Sequence[Truncation]) -> str:
     """Return the notice that a summary holds some texts only in part."""
-    labels = ", ".join(cut.what for cut in cuts)
+    labels = ", ".join(cut.label for cut in cuts)
     return f"Shortened in the summary: {labels}. The model can read all of it ({_artifact_ids(cuts)})."
 
 
-def _artifact_ids(cuts: Sequence[Cut]) -> str:
+def _artifact_ids(cuts: Sequence[Truncation]) -> str:
     return ", ".join(cut.artifact.id for cut in cuts)
 
 
-def mention_name(one: Mention) -> str:
+def mention_name(mention: Mention) -> str:
     """Return the name of a mention: its path, or the text in the message."""
-    return one.given if one.kind in ("missing", "symbol") else one.path
+    return mention.reference if mention.kind in ("missing", "symbol") else mention.path
 
 
-def mention_sent(one: Mention, size: str, tokens: str) -> str:
+def mention_result(mention: Mention, size: str, tokens: str) -> str:
     """Return what the model was sent of a mention, or why nothing.
 
     `size` and `tokens` are formatted by the caller.
     """
-    match one.kind:
+    match mention.kind:
         case "missing":
-            return f"left as text: {one.note}"
+            return f"left as text: {mention.note}"
         case "refused":
-            return f"not sent: {one.note}"
+            return f"not sent: {mention.note}"
         case "directory":
-            return counted(one.size, "entry", "entries")
+            return format_count(mention.size, "entry", "entries")
         case "image":
             return size
         case "symbol":
-            return f"{one.path}:{one.first_line}" + (f", {one.note}" if one.note else "")
+            return f"{mention.path}:{mention.first_line}" + (f", {mention.note}" if mention.note else "")
         case "file":
-            lines = f"lines {one.first_line}–{one.last_line}, " if one.first_line else ""
-            return f"{lines}{one.note + ', ' if one.note else ''}{tokens} tokens"
+            lines = f"lines {mention.first_line}–{mention.last_line}, " if mention.first_line else ""
+            return f"{lines}{mention.note + ', ' if mention.note else ''}{tokens} tokens"

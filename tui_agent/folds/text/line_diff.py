@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-CONTEXT = 3
+CONTEXT_LINES = 3
 EXACT_LIMIT = 1_000_000
 """Maximum product of the line counts for an exact comparison."""
 NO_NEWLINE = "\\ No newline at end of file"
@@ -47,7 +47,7 @@ def split_lines(text: str) -> list[str]:
     return lines
 
 
-def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+def find_changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     """Return the changed ranges in order; adjoining ones are merged."""
     merged: list[Change] = []
     for change in _compare(old, new, 0, len(old), 0, len(new)):
@@ -58,10 +58,10 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     return merged
 
 
-def line_diff(before: str, after: str, context: int = CONTEXT) -> LineDiff:
+def diff_lines(before: str, after: str, context: int = CONTEXT_LINES) -> LineDiff:
     """Return hunks with `context` lines around each change, and the numbers of lines added and removed."""
     old, new = split_lines(before), split_lines(after)
-    all_changes = changes(old, new)
+    all_changes = find_changes(old, new)
     added = sum(change.b2 - change.b1 for change in all_changes)
     removed = sum(change.a2 - change.a1 for change in all_changes)
     lines: list[str] = []
@@ -71,8 +71,8 @@ def line_diff(before: str, after: str, context: int = CONTEXT) -> LineDiff:
 
 
 def count_changes(before: str, after: str) -> tuple[int, int]:
-    """Return the (added, removed) lines as counted by `line_diff`."""
-    all_changes = changes(split_lines(before), split_lines(after))
+    """Return the (added, removed) lines as counted by `diff_lines`."""
+    all_changes = find_changes(split_lines(before), split_lines(after))
     return sum(change.b2 - change.b1 for change in all_changes), sum(
         change.a2 - change.a1 for change in all_changes
     )

@@ -23,22 +23,22 @@ which would otherwise be split before the last capital.
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])")
 """The same for a word of ASCII letters only."""
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-MAX_WORD = 64
+MAX_WORD_CHARS = 64
 """Maximum characters of a word; a longer run is data."""
-MAX_NUMBER = 5
+MAX_NUMBER_DIGITS = 5
 """Maximum digits that belong to the letters before them, as in sha512, utf8 or phase_2; a longer number
 stands alone."""
-LEAST_MADE = 20
+MIN_GENERATED_CHARS = 20
 """Minimum characters of a generated run."""
-LEAST_DIGITS = 3
+MIN_GENERATED_DIGITS = 3
 """Minimum digits of a generated run."""
-TURNS = 4
+MAX_CHARS_PER_CHANGE = 4
 """Maximum average number of characters between changes of character kind in a generated run."""
-_LONG_RUN = re.compile(rf"[A-Za-z0-9]{{{LEAST_MADE},}}")
+_LONG_RUN = re.compile(rf"[A-Za-z0-9]{{{MIN_GENERATED_CHARS},}}")
 _KIND_CHANGE = re.compile(r"(?<=[a-z0-9])[A-Z]|(?<=[A-Za-z])[0-9]|(?<=[0-9])[a-z]")
 _DOUBLED_CONSONANT = re.compile(r"(?<=..)([bdfgmnprt])\1$")
 
-STOP = frozenset(
+STOP_WORDS = frozenset(
     """a about above after again all also always am an and any are as at be because been before being below between
     both but by can cannot could did do does doing don done down during each either else etc even ever every few for
     from further get gets give given go goes had has have having he her here his how however i if in instead into is it
@@ -73,22 +73,24 @@ def _normalize(piece: str) -> str:
     if len(piece) > 2 and piece[-1] == "s" and piece[:-1].isupper():
         piece = piece[:-1]
     lowered = piece.lower()
-    return stem(lowered) if len(lowered) > 1 and lowered not in STOP else ""
+    return stem(lowered) if len(lowered) > 1 and lowered not in STOP_WORDS else ""
 
 
 def _is_generated(run: str) -> bool:
     """Return True if a run looks generated (a digest, a key). Such runs are not indexed."""
-    return sum(map(str.isdigit, run)) >= LEAST_DIGITS and len(_KIND_CHANGE.findall(run)) * TURNS >= len(run)
+    return sum(map(str.isdigit, run)) >= MIN_GENERATED_DIGITS and len(
+        _KIND_CHANGE.findall(run)
+    ) * MAX_CHARS_PER_CHANGE >= len(run)
 
 
-def split(word: str) -> tuple[str, ...]:
+def split_identifier(word: str) -> tuple[str, ...]:
     """Return the comparable pieces of one identifier or word."""
-    if len(word) > MAX_WORD:
+    if len(word) > MAX_WORD_CHARS:
         return ()
     if word.isascii() and (word.isalpha() or word.replace("_", "a").isalpha()):
         parts = word.split("_") if word.islower() or word.isupper() else _LETTERS.findall(word)
         return tuple(filter(None, map(_normalize, parts)))
-    if len(word) >= LEAST_MADE and any(map(_is_generated, _LONG_RUN.findall(word))):
+    if len(word) >= MIN_GENERATED_CHARS and any(map(_is_generated, _LONG_RUN.findall(word))):
         return ()
     pieces: list[str] = []
     preceding_letters = ""
@@ -102,7 +104,7 @@ def split(word: str) -> tuple[str, ...]:
         if (
             preceding_letters
             and lowered.isdigit()
-            and len(lowered) <= (1 if word[start - 1] == "_" else MAX_NUMBER)
+            and len(lowered) <= (1 if word[start - 1] == "_" else MAX_NUMBER_DIGITS)
         ):
             pieces.append(preceding_letters + lowered)
         elif lowered.isalpha():
@@ -114,23 +116,23 @@ def split(word: str) -> tuple[str, ...]:
     return tuple(pieces)
 
 
-def raw_words(text: str) -> list[str]:
+def find_words(text: str) -> list[str]:
     """Return the identifiers and words of a text unchanged."""
     return _WORD.findall(text)
 
 
-def pieces(text: str) -> list[str]:
+def split_text(text: str) -> list[str]:
     """Return the comparable pieces of a short text, in order."""
-    return [piece for word in raw_words(text) for piece in split(word)]
+    return [piece for word in find_words(text) for piece in split_identifier(word)]
 
 
 @lru_cache(maxsize=16_384)
-def named(name: str) -> frozenset[str]:
+def split_name(name: str) -> frozenset[str]:
     """Return the comparable pieces of a symbol's name."""
-    return frozenset(pieces(name))
+    return frozenset(split_text(name))
 
 
-def plain_letters(text: str) -> str:
+def strip_accents(text: str) -> str:
     """Return the text with Latin letters stripped of accents, so that words match however they are typed:
     Größe is Grosse."""
     return text if text.isascii() else normalize("NFC", text).translate(_plain_letters)

@@ -4,10 +4,10 @@ Invariant: `apply` costs O(depth); unchanged spans are the same objects in the n
 """
 
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.text.labels import TOOL_ENDS, TURN_ENDS
+from tui_agent.folds.text.labels import TOOL_END_LABELS, TURN_END_LABELS
 from tui_agent.folds.trace.span_tree import Node, SpanTree
 from tui_agent.folds.trace.spans import Span, SpanKind, SpanState, TraceView
-from tui_agent.folds.transcript.packed_list import KEEP
+from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.protocol.base import text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
@@ -55,16 +55,16 @@ class Trace:
     Spans of old turns, before the newest `keep`, are packed.
     """
 
-    def __init__(self, keep: int = KEEP) -> None:
+    def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self.tree = SpanTree(keep)
         self.turn: Node | None = None
         self.iterations: dict[AgentId, Node] = {}
         self.requests: dict[RequestId, Node] = {}
         self.tools: dict[CallId, Node] = {}
         self.subtasks: dict[AgentId, Node] = {}
-        self.left: dict[CallId, Node] = {}
+        self.unstarted_calls: dict[CallId, Node] = {}
         """Calls that had not started when their turn ended, for a turn that continues with them."""
-        self.packed: dict[RequestId, int] = {}
+        self.sent_tokens: dict[RequestId, int] = {}
         """The tokens sent by open requests, as counted before sending."""
         self.last_at = 0.0
 
@@ -72,7 +72,7 @@ class Trace:
         """Fold one event; return True if a span changed."""
         changed = _HANDLERS.apply(self, ev)
         if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
-            self.last_at = ev.at
+            self.last_at = ev.time
         return changed
 
     def view(self) -> TraceView:
@@ -89,25 +89,29 @@ class Trace:
         copy.requests = {key: nodes[node.index] for key, node in self.requests.items()}
         copy.tools = {key: nodes[node.index] for key, node in self.tools.items()}
         copy.subtasks = {key: nodes[node.index] for key, node in self.subtasks.items()}
-        copy.left, copy.packed, copy.last_at = self.left.copy(), self.packed.copy(), self.last_at
+        copy.unstarted_calls, copy.sent_tokens, copy.last_at = (
+            self.unstarted_calls.copy(),
+            self.sent_tokens.copy(),
+            self.last_at,
+        )
         return copy
 
-    def broke_off(self) -> bool:
+    def note_crash(self) -> bool:
         """Note that open spans ended here at the latest, whenever they are closed; always returns False."""
         if self.turn is None:
-            self.tree.until = None
-        elif self.tree.until is None:
-            self.tree.until = self.last_at
+            self.tree.crash_time = None
+        elif self.tree.crash_time is None:
+            self.tree.crash_time = self.last_at
         return False
 
-    def queue(self, ev: Envelope, call_id: CallId, name: str, verb: str) -> Node:
+    def open_call(self, ev: Envelope, call_id: CallId, name: str, verb: str) -> Node:
         """Open the span of a call that has not started."""
-        node = self.tools[call_id] = self.tree.open("tool", name, ev, self.place(ev.agent))
+        node = self.tools[call_id] = self.tree.open("tool", name, ev, self.parent_for(ev.agent))
         node.verb = verb
         self.tree.set_state(node, "queued")
         return node
 
-    def place(self, agent: AgentId) -> Node | None:
+    def parent_for(self, agent: AgentId) -> Node | None:
         """Return the parent span for this agent's next span."""
         if agent in self.subtasks:
             return self.subtasks[agent]
@@ -122,12 +126,12 @@ _HANDLERS: Handlers[Trace] = Handlers()
 
 @_HANDLERS.on(RunStarted)
 def _on_run_started(fold: Trace, ev: Envelope, payload: RunStarted) -> bool:
-    return fold.broke_off()
+    return fold.note_crash()
 
 
 @_HANDLERS.on(SessionForked)
 def _on_session_forked(fold: Trace, ev: Envelope, payload: SessionForked) -> bool:
-    return fold.broke_off()
+    return fold.note_crash()
 
 
 @_HANDLERS.on(TurnStarted)
@@ -135,11 +139,11 @@ def _on_turn_started(fold: Trace, ev: Envelope, payload: TurnStarted) -> None:
     if fold.turn is not None:
         fold.tree.end_below(fold.turn, ev)
         fold.tree.end(fold.turn, ev, "interrupted")
-    fold.tree.until = None
+    fold.tree.crash_time = None
     fold.turn = fold.tree.open("turn", f"turn {payload.turn}", ev, None)
-    for call_id, earlier_node in fold.left.items() if payload.goes_on else ():
-        fold.queue(ev, call_id, earlier_node.name, earlier_node.verb).first_seq = earlier_node.first_seq
-    fold.left.clear()
+    for call_id, earlier_node in fold.unstarted_calls.items() if payload.is_continuation else ():
+        fold.open_call(ev, call_id, earlier_node.name, earlier_node.verb).first_seq = earlier_node.first_seq
+    fold.unstarted_calls.clear()
 
 
 @_HANDLERS.on(TurnFinished)
@@ -147,15 +151,17 @@ def _on_turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
     turn, fold.turn = fold.turn, None
     if turn is None:
         return False
-    if fold.tree.until is not None and payload.duration_ms:
-        fold.tree.until = turn.start + payload.duration_ms / 1_000
-    fold.left = {key: node for key, node in fold.tools.items() if node.state in ("queued", "waiting")}
+    if fold.tree.crash_time is not None and payload.duration_ms:
+        fold.tree.crash_time = turn.start + payload.duration_ms / 1_000
+    fold.unstarted_calls = {
+        key: node for key, node in fold.tools.items() if node.state in ("queued", "waiting")
+    }
     fold.tree.end_below(turn, ev)
-    turn.outcome = "" if payload.reason == "finished" else TURN_ENDS[payload.reason]
+    turn.outcome = "" if payload.reason == "finished" else TURN_END_LABELS[payload.reason]
     turn.detail = payload.detail
     fold.tree.end(turn, ev, _TURN_STATES.get(payload.reason, "failed"), payload.duration_ms)
-    fold.tree.until = None
-    fold.packed.clear()
+    fold.tree.crash_time = None
+    fold.sent_tokens.clear()
     for open_spans in (fold.iterations, fold.requests, fold.tools, fold.subtasks):
         open_spans.clear()
     return True
@@ -174,14 +180,14 @@ def _on_iteration_finished(fold: Trace, ev: Envelope, payload: IterationFinished
     node = fold.iterations.pop(ev.agent, None)
     if node is None:
         return False
-    node.outcome = fold.tree.calls_in_words(node) or ("answer" if payload.action != "none" else "")
-    fold.tree.end(node, ev, fold.tree.worst_below(node), payload.duration_ms)
+    node.outcome = fold.tree.describe_calls(node) or ("answer" if payload.action != "none" else "")
+    fold.tree.end(node, ev, fold.tree.iteration_end_state(node), payload.duration_ms)
     return True
 
 
 @_HANDLERS.on(ContextPacked)
 def _on_context_packed(fold: Trace, ev: Envelope, payload: ContextPacked) -> bool:
-    fold.packed[payload.request_id] = payload.total_tokens
+    fold.sent_tokens[payload.request_id] = payload.total_tokens
     return False
 
 
@@ -189,7 +195,7 @@ def _on_context_packed(fold: Trace, ev: Envelope, payload: ContextPacked) -> boo
 def _on_model_requested(fold: Trace, ev: Envelope, payload: ModelRequested) -> None:
     node = fold.requests.get(payload.request_id)
     if node is None:
-        node = fold.tree.open("model", payload.model.model, ev, fold.place(ev.agent))
+        node = fold.tree.open("model", payload.model.model, ev, fold.parent_for(ev.agent))
         fold.requests[payload.request_id] = node
     node.outcome = ""
     fold.tree.set_state(node, "running")
@@ -209,12 +215,12 @@ def _on_model_retried(fold: Trace, ev: Envelope, payload: ModelRetried) -> bool:
 @_HANDLERS.on(ModelResponded)
 def _on_model_responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> bool:
     node = fold.requests.pop(payload.request_id, None)
-    fold.packed.pop(payload.request_id, None)
+    fold.sent_tokens.pop(payload.request_id, None)
     if node is None:
         return False
     node.outcome = f"{payload.usage.output_tokens} out"
     node.part = payload.first_part
-    fold.tree.spend(node, payload.usage, payload.cost_usd)
+    fold.tree.add_usage(node, payload.usage, payload.cost_usd)
     fold.tree.end(node, ev, "done", payload.duration_ms)
     return True
 
@@ -222,17 +228,17 @@ def _on_model_responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> b
 @_HANDLERS.on(ModelFailed)
 def _on_model_failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
     node = fold.requests.pop(payload.request_id, None)
-    sent = fold.packed.pop(payload.request_id, None)
+    sent = fold.sent_tokens.pop(payload.request_id, None)
     if node is None:
         return False
     stopped = payload.fault == "cancelled"
     node.outcome = "stopped" if stopped else payload.fault.replace("_", " ")
     node.detail = payload.message
-    fold.tree.spend(node, payload.usage, payload.cost_usd)
+    fold.tree.add_usage(node, payload.usage, payload.cost_usd)
     if stopped and sent is not None and payload.usage == Usage():
         size = text_size(payload.partial)
         node.tokens_in, node.tokens_out, node.estimated = sent, round(size / CHARS_PER_TOKEN), True
-    if fold.tree.until is not None:
+    if fold.tree.crash_time is not None:
         return True  # the run crashed during this answer: the span ends with its turn
     fold.tree.end(node, ev, "interrupted" if stopped else "failed")
     return True
@@ -240,7 +246,7 @@ def _on_model_failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
 
 @_HANDLERS.on(ToolCalled)
 def _on_tool_called(fold: Trace, ev: Envelope, payload: ToolCalled) -> None:
-    fold.queue(ev, payload.call_id, f"{payload.verb} {payload.target}".strip(), payload.verb)
+    fold.open_call(ev, payload.call_id, f"{payload.verb} {payload.target}".strip(), payload.verb)
 
 
 @_HANDLERS.on(ToolStarted)
@@ -248,7 +254,7 @@ def _on_tool_started(fold: Trace, ev: Envelope, payload: ToolStarted) -> bool:
     node = fold.tools.get(payload.call_id)
     if node is None:
         return False
-    node.start = ev.at
+    node.start = ev.time
     fold.tree.set_state(node, "running")
     return True
 
@@ -265,9 +271,9 @@ def _on_permission_requested(fold: Trace, ev: Envelope, payload: PermissionReque
 def decided_by(payload: PermissionDecided) -> str:
     """Return who decided: the user, with the reach of an approval, or the rule."""
     verdict = "allowed" if payload.decision == "allow" else "denied"
-    if payload.by == "user":
+    if payload.decided_by == "user":
         return f"{verdict} by you ({payload.reach})" if payload.decision == "allow" else f"{verdict} by you"
-    return f"{verdict} by {payload.rule_id or payload.by}"
+    return f"{verdict} by {payload.rule_id or payload.decided_by}"
 
 
 @_HANDLERS.on(PermissionDecided)
@@ -287,13 +293,13 @@ def _on_permission_decided(fold: Trace, ev: Envelope, payload: PermissionDecided
 @_HANDLERS.on(ToolFinished)
 def _on_tool_finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
     node = fold.tools.pop(payload.call_id, None)
-    fold.left.pop(payload.call_id, None)
+    fold.unstarted_calls.pop(payload.call_id, None)
     if node is None:
         return False
-    node.outcome = payload.summary or TOOL_ENDS[payload.status]
+    node.outcome = payload.summary or TOOL_END_LABELS[payload.status]
     node.part = payload.part
     if node.state == "queued":
-        node.start = ev.at  # it never ran: waiting does not count as its time
+        node.start = ev.time  # it never ran: waiting does not count as its time
     fold.tree.end_below(node, ev)
     duration_ms = 0.0 if node.kind == "subtask" else payload.duration_ms
     fold.tree.end(node, ev, _TOOL_STATES[payload.status], duration_ms)
@@ -304,11 +310,11 @@ def _on_tool_finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
 def _on_agent_spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> None:
     node = fold.tools.get(payload.call_id) if payload.call_id is not None else None
     if node is None:
-        node = fold.tree.open("subtask", "subtask", ev, fold.place(payload.parent_agent))
+        node = fold.tree.open("subtask", "subtask", ev, fold.parent_for(payload.parent_agent))
     node.kind, node.agent = "subtask", ev.agent
     node.name = f"subtask, delegate level {payload.delegate_level}"
     node.detail = text_preview(payload.task)
-    node.start = ev.at  # until now it was waiting
+    node.start = ev.time  # until now it was waiting
     fold.subtasks[ev.agent] = node
     fold.tree.set_state(node, "running")
 
@@ -319,7 +325,7 @@ def _on_agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> boo
     if node is None:
         return False
     fold.tree.end_below(node, ev)
-    node.outcome = fold.tree.calls_in_words(node)
+    node.outcome = fold.tree.describe_calls(node)
     state: SpanState = "interrupted" if payload.reason == "interrupted" else "failed"
     fold.tree.end(node, ev, "done" if payload.success else state)
     return True
@@ -327,7 +333,7 @@ def _on_agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> boo
 
 @_HANDLERS.on(ContextCompacted)
 def _on_context_compacted(fold: Trace, ev: Envelope, payload: ContextCompacted) -> None:
-    node = fold.tree.open("compaction", "compaction", ev, fold.place(ev.agent))
+    node = fold.tree.open("compaction", "compaction", ev, fold.parent_for(ev.agent))
     turns = f"{payload.turns} turn{'s' if payload.turns != 1 else ''}"
     node.outcome = f"{turns}, {payload.before_tokens} to {payload.after_tokens} tokens"
     fold.tree.end(node, ev, "done")

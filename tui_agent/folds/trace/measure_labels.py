@@ -4,21 +4,23 @@ Invariant: pure; values that were not measured have no line.
 """
 
 from tui_agent.folds.trace.metrics import MetricsView
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes, format_duration
 
 
-def told(metrics: MetricsView) -> list[tuple[str, str]]:
+def measure_rows(metrics: MetricsView) -> list[tuple[str, str]]:
     """Return (name, text) rows on output, context, map, and the first edit and test."""
     share = "" if metrics.compression_ratio is None else f", {metrics.compression_ratio:.0%} sent to models"
-    artifacts = f"{counted(metrics.artifact_count, 'output')} stored, {format_bytes(metrics.artifact_bytes)}"
+    artifacts = (
+        f"{format_count(metrics.artifact_count, 'output')} stored, {format_bytes(metrics.artifact_bytes)}"
+    )
     rows = [
         ("output", f"{metrics.raw_output_chars} characters{share}" if metrics.raw_output_chars else ""),
         ("context", _describe_context(metrics) if metrics.context_peak_tokens else ""),
         ("observations", _describe_observations(metrics)),
         ("artifacts", artifacts if metrics.artifact_count else ""),
         ("map", _describe_map(metrics)),
-        ("memory", counted(metrics.memory_updates, "update") if metrics.memory_updates else ""),
+        ("memory", format_count(metrics.memory_updates, "update") if metrics.memory_updates else ""),
         ("first edit", _describe_first_edit(metrics)),
     ]
     return [(name, value) for name, value in rows if value]
@@ -29,8 +31,8 @@ def _describe_context(metrics: MetricsView) -> str:
     provider_note = "" if counted_tokens is None else f" (provider's count: {counted_tokens})"
     return (
         f"peak about {metrics.context_peak_tokens} tokens, newest request {metrics.context_estimated_tokens}{provider_note}; "
-        f"{counted(metrics.context_compression_count, 'summary', 'summaries')}, outputs shortened "
-        f"{counted(metrics.context_reduction_count, 'time')}"
+        f"{format_count(metrics.context_compression_count, 'summary', 'summaries')}, outputs shortened "
+        f"{format_count(metrics.context_reduction_count, 'time')}"
     )
 
 
@@ -41,7 +43,7 @@ def _describe_observations(metrics: MetricsView) -> str:
     if metrics.cold_summary_chars:
         phrases.append(f"the others in a summary of {metrics.cold_summary_chars} characters")
     if metrics.repeated_reads:
-        phrases.append(f"{counted(metrics.repeated_reads, 'repeated read')}")
+        phrases.append(f"{format_count(metrics.repeated_reads, 'repeated read')}")
     return ", ".join(phrases)
 
 
@@ -50,8 +52,8 @@ def _describe_map(metrics: MetricsView) -> str:
         return ""
     tool_uses = metrics.repomap_uses - metrics.repomap_injections
     return (
-        f"built {counted(metrics.repomap_builds, 'time')}, in {counted(metrics.repomap_injections, 'request')}, "
-        f"requested {counted(tool_uses, 'time')} by tool"
+        f"built {format_count(metrics.repomap_builds, 'time')}, in {format_count(metrics.repomap_injections, 'request')}, "
+        f"requested {format_count(tool_uses, 'time')} by tool"
     )
 
 
@@ -65,9 +67,9 @@ def _describe_first_edit(metrics: MetricsView) -> str:
     if metrics.first_target_read_part is not None:
         phrases.append(f"first read of an edited file at part {metrics.first_target_read_part}")
     if metrics.search_to_edit_parts is not None:
-        phrases.append(f"{counted(metrics.search_to_edit_parts, 'part')} after the last search")
+        phrases.append(f"{format_count(metrics.search_to_edit_parts, 'part')} after the last search")
     if metrics.edit_to_test_parts is not None:
-        phrases.append(f"next test {counted(metrics.edit_to_test_parts, 'part')} later")
+        phrases.append(f"next test {format_count(metrics.edit_to_test_parts, 'part')} later")
     if metrics.seconds_to_first_test is not None:
         phrases.append(f"first test after {format_duration(metrics.seconds_to_first_test)}")
     return ", ".join(phrases)

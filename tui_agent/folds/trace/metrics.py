@@ -6,10 +6,10 @@ changes count as edits once it has ended, because only then it is known whether 
 
 from dataclasses import dataclass, field, replace
 
-from tui_agent.folds.context.told_results import TAKES as VISIBILITY_EVENTS
-from tui_agent.folds.context.told_results import Observed
+from tui_agent.folds.context.visible_results import TAKES as VISIBILITY_EVENTS
+from tui_agent.folds.context.visible_results import VisibleResults
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.session.changed_files import StandingFiles
+from tui_agent.folds.session.changed_files import ModifiedFiles
 from tui_agent.protocol.base import BlobText, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
@@ -33,10 +33,10 @@ from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change of a file by an agent or delegate; `at` is in seconds since 1970."""
+    """A change of a file by an agent or delegate; `time` is in seconds since 1970."""
 
     path: str
-    at: float
+    time: float
     call_id: CallId | None
 
 
@@ -50,9 +50,9 @@ class Edits:
         """Fold one event; return the edits that it makes certain, in order."""
         match ev.payload:
             case FileChanged(author="agent") as change:
-                return [Edit(change.path, ev.at, change.call_id)]
+                return [Edit(change.path, ev.time, change.call_id)]
             case FileChanged(author="command", call_id=str() as call) as change:
-                self._command_edits.setdefault(call, []).append(Edit(change.path, ev.at, call))
+                self._command_edits.setdefault(call, []).append(Edit(change.path, ev.time, call))
             case TestFinished(call_id=str() as call):
                 self._command_edits.pop(call, None)
             case ToolFinished(call_id=call):
@@ -166,18 +166,18 @@ class Metrics:
         """The parts of open calls."""
         self.first_read_parts: dict[str, int] = {}
         self._targets: set[str] = set()
-        self._files = StandingFiles()
+        self._files = ModifiedFiles()
         self._edits = Edits()
-        self._observations = Observed()
+        self._observations = VisibleResults()
         self._view: MetricsView | None = None
 
     def apply(self, ev: Envelope) -> bool:
         """Fold one event. Always True: every event is counted."""
         sums, kind = self.sums, ev.payload.kind
         if not sums.events:
-            sums.first_at = ev.at
+            sums.first_at = ev.time
         sums.events += 1
-        sums.last_at = ev.at
+        sums.last_at = ev.time
         sums.kinds[kind] = sums.kinds.get(kind, 0) + 1
         self._files.apply(ev)
         for edit in self._edits.apply(ev):
@@ -222,7 +222,7 @@ class Metrics:
             if self.last_search_part is not None:
                 sums.search_to_edit_parts = sums.first_edit_part - self.last_search_part
         if self.first_turn_at is not None and sums.seconds_to_first_edit is None:
-            sums.seconds_to_first_edit = edit.at - self.first_turn_at
+            sums.seconds_to_first_edit = edit.time - self.first_turn_at
 
     def fail(self, category: str) -> None:
         """Count a failure and make it the newest one."""
@@ -247,7 +247,7 @@ _HANDLERS: Handlers[Metrics] = Handlers()
 def _on_turn_started(fold: Metrics, ev: Envelope, payload: TurnStarted) -> None:
     fold.sums.turns += 1
     if fold.first_turn_at is None:
-        fold.first_turn_at = ev.at
+        fold.first_turn_at = ev.time
 
 
 @_HANDLERS.on(TurnFinished)
@@ -354,7 +354,7 @@ def _on_test_finished(fold: Metrics, ev: Envelope, payload: TestFinished) -> Non
     sums = fold.sums
     sums.tests_passed = payload.passed if payload.passed >= 0 else None
     sums.tests_failed = payload.failed if payload.failed >= 0 else None
-    fold.first_test_at = ev.at if fold.first_test_at is None else fold.first_test_at
+    fold.first_test_at = ev.time if fold.first_test_at is None else fold.first_test_at
     if sums.first_edit_part is not None and sums.edit_to_test_parts is None:
         sums.edit_to_test_parts = fold.part_of(payload.call_id) - sums.first_edit_part
 
@@ -389,7 +389,7 @@ def _on_memory_updated(fold: Metrics, ev: Envelope, payload: MemoryUpdated) -> N
 
 @_HANDLERS.on(RepomapBuilt)
 def _on_repomap_built(fold: Metrics, ev: Envelope, payload: RepomapBuilt) -> None:
-    fold.sums.repomap_builds += not payload.late
+    fold.sums.repomap_builds += not payload.delay_reason
 
 
 @_HANDLERS.on(RepomapUsed)

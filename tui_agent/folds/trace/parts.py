@@ -23,10 +23,10 @@ SUMMARY_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """One part. `seq` is the event that gave it its index, `at` that event's time.
+    """One part. `seq` is the event that gave it its index, `time` that event's time.
 
     `duration_ms` is the duration of the call for a result, and of the whole answer for its first part.
-    `commit` is the checkpoint of the files after the part; `changed` is True if the part changed any.
+    `commit` is the checkpoint of the files after the part; `changed_files` is True if the part changed any.
     `author` is its source.
     """
 
@@ -37,14 +37,14 @@ class PartRow:
     agent: AgentId
     turn: int
     seq: int
-    at: float
+    time: float
     name: str
     call_id: CallId | None
     status: str
     summary: str
     duration_ms: float | None
     commit: str = ""
-    changed: bool = False
+    changed_files: bool = False
 
 
 class Parts:
@@ -98,7 +98,7 @@ def _on_model_responded(fold: Parts, ev: Envelope, payload: ModelResponded) -> b
             agent=ev.agent,
             turn=fold.turn,
             seq=ev.seq,
-            at=ev.at,
+            time=ev.time,
             name=call.name if call else "",
             call_id=call.call_id if call else None,
             status="",
@@ -125,7 +125,7 @@ def _on_tool_finished(fold: Parts, ev: Envelope, payload: ToolFinished) -> bool:
         agent=ev.agent,
         turn=fold.turn,
         seq=ev.seq,
-        at=ev.at,
+        time=ev.time,
         name=payload.name,
         call_id=payload.call_id,
         status=payload.status,
@@ -144,7 +144,7 @@ def _on_checkpoint_taken(fold: Parts, ev: Envelope, payload: CheckpointTaken) ->
         row = fold.rows[index]
         is_own = row.part == payload.part and payload.author != "human"
         if is_own:
-            fold.rows[index] = replace(row, commit=payload.commit, changed=True)
+            fold.rows[index] = replace(row, commit=payload.commit, changed_files=True)
         elif is_first and not row.commit:  # the first checkpoint may be taken during the first parts
             fold.rows[index] = replace(row, commit=payload.commit)
         if not is_first and row.part <= payload.part:

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tui_agent.folds.trace.spans import Span, SpanKind, SpanState, TraceView
-from tui_agent.folds.transcript.packed_entries import SpanShelf
-from tui_agent.folds.transcript.packed_list import KEEP
+from tui_agent.folds.transcript.packed_entries import PackedSpans
+from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import Usage
@@ -38,7 +38,7 @@ class Node:
     cost_usd: float | None = None
     children: "list[Node] | tuple[()]" = ()
     """A tuple while empty: most spans are leaves, and a list for each would take a megabyte in a long session."""
-    over: tuple[int, ...] = ()
+    packed_children: tuple[int, ...] = ()
     """Indices of the children that were packed."""
     outcome: str = ""
     detail: str = ""
@@ -57,10 +57,10 @@ GROUPS: frozenset[SpanKind] = frozenset(("turn", "iteration"))
 class SpanTree:
     """All spans in order of start."""
 
-    def __init__(self, keep: int = KEEP) -> None:
+    def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._nodes: dict[int, Node] = {}
         """Nodes that can still change, and the newest of the others."""
-        self._spans = SpanShelf(keep)
+        self._spans = PackedSpans(keep)
         self._count_all = 0
         self._dirty: dict[int, Node] = {}
         self._roots: list[int] = []
@@ -70,20 +70,20 @@ class SpanTree:
         self._denied = 0
         self._turns = 0
         self._longest = 0.0
-        self.until: float | None = None
+        self.crash_time: float | None = None
         """End of the crashed run whose spans are being closed: none of them lasted longer."""
 
     def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
         """Add a running span."""
         depth = 0 if parent is None else parent.depth + 1
         index = self._count_all
-        node = Node(index, kind, name, "running", ev.agent, ev.at, ev.seq, ev.seq, parent, depth)
+        node = Node(index, kind, name, "running", ev.agent, ev.time, ev.seq, ev.seq, parent, depth)
         self._count_all += 1
         self._nodes[index] = node
         self._turns += kind == "turn"
         if parent is None:
             self._roots.append(index)
-            if index - self._spans.packed >= self._spans.room:
+            if index - self._spans.packed_count >= self._spans.pack_threshold:
                 self._pack()
         else:
             if isinstance(parent.children, tuple):
@@ -123,7 +123,7 @@ class SpanTree:
 
     def end(self, node: Node, ev: Envelope, state: SpanState, duration_ms: float = 0.0) -> None:
         """Close a span; without a measured duration, use wall time."""
-        end = ev.at if self.until is None else max(node.start, min(ev.at, self.until))
+        end = ev.time if self.crash_time is None else max(node.start, min(ev.time, self.crash_time))
         self._count(node, state)
         node.last_seq, node.end = ev.seq, end
         node.duration_ms = duration_ms or max(0.0, (end - node.start) * 1_000)
@@ -138,7 +138,7 @@ class SpanTree:
                 self.end_below(child, ev)
                 self.end(child, ev, child.state if child.state == "denied" else "interrupted")
 
-    def spend(self, node: Node, usage: Usage, cost: float | None) -> None:
+    def add_usage(self, node: Node, usage: Usage, cost: float | None) -> None:
         """Set the tokens and cost of a model span, and update the sums of its ancestors."""
         agent, above = node.agent, node
         own = True
@@ -157,7 +157,7 @@ class SpanTree:
             above = above.parent
 
     @staticmethod
-    def calls_in_words(node: Node) -> str:
+    def describe_calls(node: Node) -> str:
         """Return a label for the calls directly below a span.
 
         `3 reads`, or `2 calls` if they differ; for a delegate `2 tool calls`.
@@ -173,21 +173,21 @@ class SpanTree:
         return f"{count} {verb}{ending}" if count else ""
 
     @staticmethod
-    def worst_below(node: Node) -> SpanState:
+    def iteration_end_state(node: Node) -> SpanState:
         """Return the end state of an iteration, which is that of its model call: failures of tools are their own."""
         for child in node.children:
             if child.kind == "model" and child.state in ("failed", "interrupted"):
                 return child.state
         return "done"
 
-    def copy(self, held: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
+    def copy(self, referenced: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
         """Return a copy to continue independently, and those of its nodes that can still change, by index.
 
-        Those are the open nodes, the nodes in `held` and all their ancestors.
+        Those are the open nodes, the nodes in `referenced` and all their ancestors.
         """
         self.view()
         copied: dict[int, Node] = {}
-        for node in (*held, *[node for node in self._nodes.values() if node.end is None]):
+        for node in (*referenced, *[node for node in self._nodes.values() if node.end is None]):
             above: Node | None = node
             while above is not None and above.index not in copied:
                 copied[above.index] = copy.copy(above)
@@ -201,7 +201,7 @@ class SpanTree:
         tree._nodes = {**self._nodes, **copied}
         tree._spans, tree._count_all, tree._roots = self._spans.copy(), self._count_all, self._roots.copy()
         tree._revision, tree._view = self._revision, self._view
-        tree._failed, tree._denied, tree.until = self._failed, self._denied, self.until
+        tree._failed, tree._denied, tree.crash_time = self._failed, self._denied, self.crash_time
         tree._turns, tree._longest = self._turns, self._longest
         return tree, copied
 
@@ -210,7 +210,7 @@ class SpanTree:
         for index in sorted(self._dirty):
             span = _freeze_node(self._dirty[index])
             if index < len(self._spans):
-                self._spans.put(index, span)
+                self._spans.replace(index, span)
             else:  # new nodes come in order, each dirty from the start
                 self._spans.append(span)
         self._dirty.clear()
@@ -218,14 +218,14 @@ class SpanTree:
     def _pack(self) -> None:
         """Pack the spans of finished turns and drop their nodes. A packed span can still be replaced."""
         self._freeze()
-        while self._spans.full and all(span.end is not None for span in self._spans.oldest):
-            first = self._spans.packed
+        while self._spans.needs_packing and all(span.end is not None for span in self._spans.oldest_chunk):
+            first = self._spans.packed_count
             self._spans.pack()
-            for index in range(first, self._spans.packed):
+            for index in range(first, self._spans.packed_count):
                 node = self._nodes.pop(index)
                 # Without references from its children the node is freed at once.
                 if all(child.end is not None for child in node.children):
-                    node.over += tuple(child.index for child in node.children)
+                    node.packed_children += tuple(child.index for child in node.children)
                     node.children = ()
 
     def view(self) -> TraceView:
@@ -261,7 +261,7 @@ def _freeze_node(node: Node) -> Span:
         first_seq=node.first_seq,
         last_seq=node.last_seq,
         parent=None if node.parent is None else node.parent.index,
-        children=(*node.over, *(child.index for child in node.children)),
+        children=(*node.packed_children, *(child.index for child in node.children)),
         outcome=node.outcome,
         detail=node.detail,
         part=node.part,

@@ -48,16 +48,18 @@ class Timeline:
         """Seconds from the first event to the last."""
         return self.clock[-1] if self.clock else 0.0
 
-    def at(self, seconds: float) -> int:
+    def place_at(self, seconds: float) -> int:
         """Return the place of the newest event at this time."""
         return max(0, bisect_right(self.clock, seconds) - 1)
 
-    def beat(self, place: int, by: Literal["event", "part", "turn", "marker"], forward: bool) -> int:
+    def next_stop(self, place: int, unit: Literal["event", "part", "turn", "marker"], forward: bool) -> int:
         """Return the next (or previous) place of this kind; without one, the last (or first) place."""
         last = len(self.clock) - 1
-        if by == "event":
+        if unit == "event":
             return min(last, place + 1) if forward else max(0, place - 1)
-        stops = {"part": self.parts, "turn": self.turns}.get(by) or [marker.place for marker in self.markers]
+        stops = {"part": self.parts, "turn": self.turns}.get(unit) or [
+            marker.place for marker in self.markers
+        ]
         if forward:
             index = bisect_right(stops, place)
             return stops[index] if index < len(stops) else last
@@ -79,15 +81,15 @@ class Timeline:
         return min(columns - 1, max(0, int(share * (columns - 1) + 0.5)))
 
 
-def timeline(records: Sequence[Record]) -> Timeline:
+def build_timeline(records: Sequence[Record]) -> Timeline:
     """Return the timeline of a whole log."""
-    return extended(Timeline((), (), (), ()), records[0].at if records else 0.0, records)
+    return extend_timeline(Timeline((), (), (), ()), records[0].time if records else 0.0, records)
 
 
-def extended(line: Timeline, last_at: float, new: Sequence[Record]) -> Timeline:
+def extend_timeline(line: Timeline, last_at: float, new: Sequence[Record]) -> Timeline:
     """Return the timeline extended by new records; its last record happened at `last_at`."""
     first = len(line)
-    markers = (Marker(place, mark) for place, record in enumerate(new, first) if (mark := mark_of(record)))
+    markers = (Marker(place, mark) for place, record in enumerate(new, first) if (mark := event_mark(record)))
     return Timeline(
         (*line.clock, *_event_times(new, line.length, last_at)),
         (*line.markers, *markers),
@@ -98,8 +100,8 @@ def extended(line: Timeline, last_at: float, new: Sequence[Record]) -> Timeline:
 
 def _event_times(records: Iterable[Record], clock: float, previous_at: float) -> Iterable[float]:
     for record in records:
-        clock += min(PAUSE_S, max(0.0, record.at - previous_at))
-        previous_at = record.at
+        clock += min(PAUSE_S, max(0.0, record.time - previous_at))
+        previous_at = record.time
         yield clock
 
 
@@ -112,13 +114,13 @@ def _has_part(record: Record) -> bool:
 
 def _begins_turn(record: Record) -> bool:
     match record:
-        case Envelope(agent="main", payload=UserMessageReceived() | TurnStarted(goes_on=True)):
+        case Envelope(agent="main", payload=UserMessageReceived() | TurnStarted(is_continuation=True)):
             return True
         case _:
             return False
 
 
-def mark_of(record: Record) -> Mark | None:
+def event_mark(record: Record) -> Mark | None:
     """Return the kind of marker that an event deserves, if any."""
     if not isinstance(record, Envelope) or isinstance(record.payload, ModelDelta | ToolProgress):
         return None

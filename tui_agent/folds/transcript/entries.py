@@ -41,12 +41,12 @@ NoticeLevel: TypeAlias = Literal["info", "running", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class EntryBase:
-    """Fields of every entry. `seq` is the event that opened it, `at` its wall time; `turn` is 0 before the
+    """Fields of every entry. `seq` is the event that opened it, `time` its wall time; `turn` is 0 before the
     first turn."""
 
     id: str
     seq: int
-    at: float
+    time: float
     turn: int
     revision: int
     agent: AgentId
@@ -116,11 +116,11 @@ class ToolEntry(EntryBase):
     output_lines: int = 0
     """Lines of live output so far, including those no longer stored."""
     blocks: tuple[DisplayBlock, ...] = ()
-    denied: str = ""
+    denial: str = ""
     full_output: LongText | None = None
     subtask: Subtask | None = None
     """The delegate that does the work, if any; `output` then lists the delegate's calls."""
-    asks: bool = False
+    is_question: bool = False
     """True if the call only asks the question that follows it; it then has no row of its own."""
 
 
@@ -135,7 +135,7 @@ class NoticeEntry(EntryBase):
     command: str = ""
 
     @property
-    def summarises(self) -> bool:
+    def is_summary(self) -> bool:
         """True if it summarises longer text, which is folded at first."""
         return self.kind == "compaction" or (self.kind == "context" and bool(self.blocks))
 
@@ -144,7 +144,7 @@ class NoticeEntry(EntryBase):
 class QuestionEntry(EntryBase):
     """A question of the agent and, once given, its answer; `choice` is the chosen option.
 
-    `void` is True if its turn or call ended without an answer. With the form `plan` the text is a plan in
+    `is_void` is True if its turn or call ended without an answer. With the form `plan` the text is a plan in
     Markdown.
     """
 
@@ -154,7 +154,7 @@ class QuestionEntry(EntryBase):
     options: tuple[str, ...]
     answer: LongText | None = None
     choice: int | None = None
-    void: bool = False
+    is_void: bool = False
 
 
 @dataclass(frozen=True, slots=True)

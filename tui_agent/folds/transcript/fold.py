@@ -5,7 +5,7 @@ Invariant: an entry keeps its `id` and position forever; when it changes, it is 
 """
 
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.transcript.context import ON_CONTEXT
+from tui_agent.folds.transcript.context import CONTEXT_HANDLERS
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
@@ -21,11 +21,11 @@ from tui_agent.folds.transcript.entries import (
     TurnEntry,
     UserEntry,
 )
-from tui_agent.folds.transcript.messages import ON_TALK
-from tui_agent.folds.transcript.notices import ON_NOTICES, pass_over
-from tui_agent.folds.transcript.packed_list import KEEP
+from tui_agent.folds.transcript.messages import MESSAGE_HANDLERS
+from tui_agent.folds.transcript.notices import NOTICE_HANDLERS, count_unknown
+from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.folds.transcript.state import Draft
-from tui_agent.folds.transcript.tools import ON_TOOLS
+from tui_agent.folds.transcript.tools import TOOL_HANDLERS
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta
 
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 
-_ALL_HANDLERS = Handlers.joined(ON_TALK, ON_TOOLS, ON_NOTICES, ON_CONTEXT)
+_ALL_HANDLERS = Handlers.join(MESSAGE_HANDLERS, TOOL_HANDLERS, NOTICE_HANDLERS, CONTEXT_HANDLERS)
 
 
 class Transcript:
@@ -56,7 +56,7 @@ class Transcript:
     Entries before the newest `keep` are packed: slower to read, but a tenth of the memory.
     """
 
-    def __init__(self, keep: int = KEEP) -> None:
+    def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._draft = Draft(keep)
 
     def apply(self, ev: Envelope) -> bool:
@@ -65,12 +65,12 @@ class Transcript:
         revision_before = draft.revision
         _ALL_HANDLERS.apply(draft, ev)
         if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
-            draft.last_at = ev.at
+            draft.last_event_time = ev.time
         return draft.revision != revision_before
 
-    def pass_over(self, record: UnknownEvent) -> bool:
+    def count_unknown(self, record: UnknownEvent) -> bool:
         """Add an event of an unknown kind to the one notice that counts them."""
-        return pass_over(self._draft, record)
+        return count_unknown(self._draft, record)
 
     def drain(self) -> list[int]:
         """Return the indices of the entries that are new or changed since the last call, in order."""

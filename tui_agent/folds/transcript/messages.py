@@ -39,9 +39,9 @@ from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart
 from tui_agent.units import format_elapsed
 
-ON_TALK: Handlers[Draft] = Handlers()
+MESSAGE_HANDLERS: Handlers[Draft] = Handlers()
 
-ASKING = frozenset({"ask_user", "present_plan"})
+ASKING_TOOLS = frozenset({"ask_user", "present_plan"})
 """Tools that only ask the user."""
 _FAULTS = {
     "rate_limit": "The provider's rate limit was reached.",
@@ -65,14 +65,14 @@ def _is_empty(text: LongText) -> bool:
     return isinstance(text, str) and not text.strip()
 
 
-@ON_TALK.on(UserMessageReceived)
+@MESSAGE_HANDLERS.on(UserMessageReceived)
 def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageReceived) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     if payload.queue_id is not None:
         _remove(draft, draft.queued.pop(payload.queue_id, None))
     turn = draft.turn if draft.turn_running else draft.turn + 1
-    head = draft.head(ev, f"user.{ev.seq}", turn=turn)
+    head = draft.entry_fields(ev, f"user.{ev.seq}", turn=turn)
     mentions = _without_texts(payload.mentions)
     draft.add(UserEntry(*head, payload.text, payload.attachments, "sent", payload.queue_id, mentions))
     return True
@@ -83,14 +83,14 @@ def _without_texts(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
     return tuple(mention.model_copy(update={"text": ""}) for mention in mentions)
 
 
-@ON_TALK.on(UserQueued)
+@MESSAGE_HANDLERS.on(UserQueued)
 def _on_user_queued(draft: Draft, ev: Envelope, payload: UserQueued) -> None:
-    head = draft.head(ev, f"user.{ev.seq}")
+    head = draft.entry_fields(ev, f"user.{ev.seq}")
     entry = UserEntry(*head, payload.text, payload.attachments, "queued", payload.queue_id)
     draft.queued[payload.queue_id] = draft.add(entry)
 
 
-@ON_TALK.on(UserUnqueued)
+@MESSAGE_HANDLERS.on(UserUnqueued)
 def _on_user_unqueued(draft: Draft, ev: Envelope, payload: UserUnqueued) -> bool:
     return _remove(draft, draft.queued.pop(payload.queue_id, None))
 
@@ -99,48 +99,50 @@ def _remove(draft: Draft, index: int | None) -> bool:
     entry = None if index is None else draft.entries[index]
     if index is None or not isinstance(entry, UserEntry):
         return False
-    return draft.put(index, replace(entry, state="removed", revision=draft.revision + 1))
+    return draft.replace_entry(index, replace(entry, state="removed", revision=draft.revision + 1))
 
 
-@ON_TALK.on(UserSteered)
+@MESSAGE_HANDLERS.on(UserSteered)
 def _on_user_steered(draft: Draft, ev: Envelope, payload: UserSteered) -> None:
-    head = draft.head(ev, f"user.{ev.seq}")
+    head = draft.entry_fields(ev, f"user.{ev.seq}")
     mentions = _without_texts(payload.mentions)
     draft.add(UserEntry(*head, payload.text, payload.attachments, "steered", mentions=mentions))
 
 
-@ON_TALK.on(TurnStarted)
+@MESSAGE_HANDLERS.on(TurnStarted)
 def _on_turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> bool:
     draft.turn, draft.turn_running, draft.sums = payload.turn, True, TurnSums()
-    draft.turn_started_at, draft.broke_at, draft.failure = ev.at, None, None
-    draft.put_away = draft.too_long = None
-    if payload.goes_on:
-        draft.notice(ev, "resume", "info", ("The agent continues from here.",))
-    return payload.goes_on
+    draft.turn_started_at, draft.crash_time, draft.failure = ev.time, None, None
+    draft.reduction_notice = draft.overflow_notice = None
+    if payload.is_continuation:
+        draft.add_notice(ev, "resume", "info", ("The agent continues from here.",))
+    return payload.is_continuation
 
 
-@ON_TALK.on(IterationStarted)
+@MESSAGE_HANDLERS.on(IterationStarted)
 def _on_iteration_started(draft: Draft, ev: Envelope, payload: IterationStarted) -> bool:
     draft.sums.iterations += payload.delegate_level == 0
     return False
 
 
-@ON_TALK.on(TurnFinished)
+@MESSAGE_HANDLERS.on(TurnFinished)
 def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None:
     sums = draft.sums
     for question in tuple(draft.questions):
-        draft.void(question)
-    draft.asking.clear()
-    if payload.reason == "model_error" and draft.failure is None and draft.too_long is not None:
-        _note_failure(draft, draft.notice(ev, "model_failed", "error", (_FAULTS["overflow"], payload.detail)))
+        draft.void_question(question)
+    draft.question_calls.clear()
+    if payload.reason == "model_error" and draft.failure is None and draft.overflow_notice is not None:
+        _note_failure(
+            draft, draft.add_notice(ev, "model_failed", "error", (_FAULTS["overflow"], payload.detail))
+        )
     in_notice = payload.reason == "model_error" and _add_kept_work(draft)
-    head = draft.head(ev, f"turn.{payload.turn}.{ev.seq}")
+    head = draft.entry_fields(ev, f"turn.{payload.turn}.{ev.seq}")
     draft.add(
         TurnEntry(
             *head,
             reason=payload.reason,
             detail="" if in_notice else payload.detail,
-            duration_ms=payload.duration_ms or draft.since(draft.turn_started_at, ev),
+            duration_ms=payload.duration_ms or draft.elapsed_ms(draft.turn_started_at, ev),
             iterations=sums.iterations,
             files=len(sums.files),
             added=sums.added,
@@ -148,7 +150,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
             cost_usd=sums.cost_usd,
         )
     )
-    draft.turn_running, draft.broke_at = False, None
+    draft.turn_running, draft.crash_time = False, None
 
 
 def _add_kept_work(draft: Draft) -> bool:
@@ -163,62 +165,67 @@ def _add_kept_work(draft: Draft) -> bool:
     files = len(draft.sums.files)
     changed = "No file was" if not files else "1 file was" if files == 1 else f"{files} files were"
     summary = f"Your message{results_phrase} {'are' if results_phrase else 'is'} kept. {changed} changed in this turn."
-    return draft.renotice(draft.failure, "error", (*entry.lines, summary, _AFTER_FAILURE))
+    return draft.update_notice(draft.failure, "error", (*entry.lines, summary, _AFTER_FAILURE))
 
 
-@ON_TALK.on(QuestionAsked)
+@MESSAGE_HANDLERS.on(QuestionAsked)
 def _on_question_asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> None:
-    head = draft.head(ev, f"question.{payload.question_id}")
+    head = draft.entry_fields(ev, f"question.{payload.question_id}")
     entry = QuestionEntry(*head, payload.question_id, payload.text, payload.form, payload.options)
     draft.questions[payload.question_id] = draft.add(entry)
     for call_id, row in draft.tools.items():
-        call = draft.tool(row)
-        if call is None or call.agent != ev.agent or call.name not in ASKING or call_id in draft.asking:
+        call = draft.tool_entry(row)
+        if (
+            call is None
+            or call.agent != ev.agent
+            or call.name not in ASKING_TOOLS
+            or call_id in draft.question_calls
+        ):
             continue
-        draft.asking[call_id] = payload.question_id
-        draft.put(row, replace(call, asks=True, revision=draft.revision + 1))
+        draft.question_calls[call_id] = payload.question_id
+        draft.replace_entry(row, replace(call, is_question=True, revision=draft.revision + 1))
         break
 
 
-@ON_TALK.on(QuestionAnswered)
+@MESSAGE_HANDLERS.on(QuestionAnswered)
 def _on_question_answered(draft: Draft, ev: Envelope, payload: QuestionAnswered) -> bool:
     index = draft.questions.pop(payload.question_id, None)
     entry = None if index is None else draft.entries[index]
     if index is None or not isinstance(entry, QuestionEntry):
         return False
-    return draft.put(
+    return draft.replace_entry(
         index, replace(entry, answer=payload.answer, choice=payload.choice, revision=draft.revision + 1)
     )
 
 
-@ON_TALK.on(ModelRequested)
+@MESSAGE_HANDLERS.on(ModelRequested)
 def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
     if ev.agent == MAIN_AGENT:
         draft.model = payload.model.model
     return False
 
 
-@ON_TALK.on(ModelDelta)
+@MESSAGE_HANDLERS.on(ModelDelta)
 def _on_model_delta(draft: Draft, ev: Envelope, payload: ModelDelta) -> bool:
-    if payload.part == "tool_call" or ev.agent != MAIN_AGENT:
+    if payload.part_kind == "tool_call" or ev.agent != MAIN_AGENT:
         return False
     stream = draft.streams.setdefault(payload.request_id, {})
-    index = stream.get(payload.block)
+    index = stream.get(payload.part_index)
     if index is None:
-        index = stream[payload.block] = _open_entry(draft, ev, payload)
-    return draft.grow(index, payload.text)
+        index = stream[payload.part_index] = _open_entry(draft, ev, payload)
+    return draft.append_text(index, payload.text)
 
 
 def _open_entry(draft: Draft, ev: Envelope, payload: ModelDelta) -> int:
-    head = draft.head(ev, f"{payload.part}.{payload.request_id}.{payload.block}")
-    if payload.part == "reasoning":
+    head = draft.entry_fields(ev, f"{payload.part_kind}.{payload.request_id}.{payload.part_index}")
+    if payload.part_kind == "reasoning":
         return draft.add(ReasoningEntry(*head, "", streaming=True))
     return draft.add(AnswerEntry(*head, "", streaming=True))
 
 
-@ON_TALK.on(ModelResponded)
+@MESSAGE_HANDLERS.on(ModelResponded)
 def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
-    draft.sums.spend(payload.cost_usd)
+    draft.sums.add_cost(payload.cost_usd)
     if ev.agent != MAIN_AGENT:
         return False
     request = payload.request_id
@@ -249,17 +256,19 @@ def _finish_part(
         unfinished.remove(index)
         _finish_entry(draft, index, part.text)
     elif not _is_empty(part.text):
-        draft.add(entry_class(*draft.head(ev, entry_id), part.text, streaming=False))
+        draft.add(entry_class(*draft.entry_fields(ev, entry_id), part.text, streaming=False))
 
 
 def _finish_entry(draft: Draft, index: int, text: LongText, *, stopped: bool = False) -> None:
-    entry = draft.streamed(index)
+    entry = draft.streamed_entry(index)
     if entry is None:
         return
     if isinstance(text, BlobText) and _has_digest_of(text, entry.text):
         text = entry.text
     finished = replace(entry, text=text, streaming=False, revision=draft.revision + 1)
-    draft.put(index, replace(finished, stopped=stopped) if isinstance(finished, AnswerEntry) else finished)
+    draft.replace_entry(
+        index, replace(finished, stopped=stopped) if isinstance(finished, AnswerEntry) else finished
+    )
 
 
 def _has_digest_of(blob: BlobText, text: LongText) -> bool:
@@ -268,20 +277,20 @@ def _has_digest_of(blob: BlobText, text: LongText) -> bool:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() == blob.blob_sha256
 
 
-@ON_TALK.on(ModelRetried)
+@MESSAGE_HANDLERS.on(ModelRetried)
 def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     for index in draft.streams.get(payload.request_id, {}).values():
-        entry = draft.streamed(index)  # keep the emptied entries: the next try may fill them again
+        entry = draft.streamed_entry(index)  # keep the emptied entries: the next try may fill them again
         if entry is not None:
-            draft.put(index, replace(entry, text="", revision=draft.revision + 1))
+            draft.replace_entry(index, replace(entry, text="", revision=draft.revision + 1))
     lines = (_FAULTS.get(payload.fault, ""), payload.message, _describe_retry(payload))
-    draft.tries[payload.request_id] = payload.attempt + 1
+    draft.attempts[payload.request_id] = payload.attempt + 1
     known = draft.retries.get(payload.request_id)
     if known is not None:
-        return draft.renotice(known, "running", lines)
-    draft.retries[payload.request_id] = draft.notice(ev, "retry", "running", lines)
+        return draft.update_notice(known, "running", lines)
+    draft.retries[payload.request_id] = draft.add_notice(ev, "retry", "running", lines)
     return True
 
 
@@ -291,16 +300,16 @@ def _describe_retry(payload: ModelRetried) -> str:
 
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
     """Remove the announcement of the next try from the notice."""
-    index, tries = draft.retries.pop(request, None), draft.tries.pop(request, 0)
+    index, tries = draft.retries.pop(request, None), draft.attempts.pop(request, 0)
     entry = None if index is None else draft.entries[index]
     if index is not None and isinstance(entry, NoticeEntry):
         last = (f"Try {tries} answered.",) if answered else ()
-        draft.renotice(index, "info", (*entry.lines[:-1], *last))
+        draft.update_notice(index, "info", (*entry.lines[:-1], *last))
 
 
-@ON_TALK.on(ModelFailed)
+@MESSAGE_HANDLERS.on(ModelFailed)
 def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
-    draft.sums.spend(payload.cost_usd)
+    draft.sums.add_cost(payload.cost_usd)
     if ev.agent != MAIN_AGENT:
         return False
     retry = draft.retries.get(payload.request_id)
@@ -308,7 +317,7 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
     stream = draft.streams.pop(payload.request_id, {})
     answers = _stop_entries(draft, [stream[block] for block in sorted(stream)])
     if not answers and not _is_empty(payload.partial):
-        head = draft.head(ev, f"text.{payload.request_id}.0")
+        head = draft.entry_fields(ev, f"text.{payload.request_id}.0")
         draft.add(AnswerEntry(*head, payload.partial, streaming=False, stopped=True))
     if payload.fault == "overflow":
         _note_too_long(draft, ev)
@@ -317,12 +326,12 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
         headline = _FAULTS.get(payload.fault, "The model failed.")
         lines = (headline, payload.message, tries, payload.hint)
         if retry is not None and retry == len(draft.entries) - 1:
-            draft.renotice(
+            draft.update_notice(
                 retry, "error", lines, kind="model_failed"
             )  # it replaces the notice of the retries
             _note_failure(draft, retry)
         else:
-            _note_failure(draft, draft.notice(ev, "model_failed", "error", lines))
+            _note_failure(draft, draft.add_notice(ev, "model_failed", "error", lines))
     return True
 
 
@@ -330,26 +339,26 @@ def _note_failure(draft: Draft, index: int) -> None:
     """Make this notice the one that explains the failure of the turn."""
     draft.failure, entry = index, draft.entries[index]
     if isinstance(entry, NoticeEntry):
-        draft.put(index, replace(entry, command=draft.model))
+        draft.replace_entry(index, replace(entry, command=draft.model))
 
 
 def _note_too_long(draft: Draft, ev: Envelope) -> None:
     """Note that a request is shortened and sent again: no failure yet, and only one notice per turn."""
-    index, count = draft.too_long or (-1, 0)
+    index, count = draft.overflow_notice or (-1, 0)
     times = f" {count + 1} times" if count else ""
     line = f"The request was too long for the provider{times}; it is shortened and sent again."
     if count:
-        draft.renotice(index, "info", (line,))
+        draft.update_notice(index, "info", (line,))
     else:
-        index = draft.notice(ev, "context", "info", (line,))
-    draft.too_long = index, count + 1
+        index = draft.add_notice(ev, "context", "info", (line,))
+    draft.overflow_notice = index, count + 1
 
 
 def _stop_entries(draft: Draft, indices: Sequence[int]) -> int:
     """Mark streamed entries as cut short; return how many of them have answer text."""
     answers = 0
     for index in indices:
-        entry = draft.streamed(index)
+        entry = draft.streamed_entry(index)
         if entry is not None:
             _finish_entry(draft, index, entry.text, stopped=True)
             answers += isinstance(entry, AnswerEntry) and not _is_empty(entry.text)

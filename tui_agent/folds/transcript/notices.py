@@ -7,10 +7,15 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.text.labels import fork_changes, stepped_over, unknown_events, unpriced
+from tui_agent.folds.text.labels import (
+    fork_changes,
+    skipped_lines_notice,
+    unknown_events_notice,
+    unknown_price_warning,
+)
 from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.transcript.state import Draft
-from tui_agent.folds.transcript.streamed_entries import TAIL
+from tui_agent.folds.transcript.streamed_entries import OUTPUT_TAIL_CHARS
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
@@ -33,10 +38,10 @@ from tui_agent.protocol.events.session import (
 )
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
 from tui_agent.protocol.ids import CallId
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_milliseconds, format_tokens
 
-ON_NOTICES: Handlers[Draft] = Handlers()
+NOTICE_HANDLERS: Handlers[Draft] = Handlers()
 
 _SETTINGS = {
     "model": "model",
@@ -44,7 +49,7 @@ _SETTINGS = {
     "agent": "agent",
     "context_mode": "context mode",
     "repo_map": "repository map",
-    "map": "map",
+    "map_options": "map",
     "budgets": "limits",
 }
 _SET_PRICE = "To set the price, add input_price and output_price to its profile."
@@ -65,51 +70,53 @@ _HEAD_MOVES = {
 }
 
 
-@ON_NOTICES.on(ErrorRaised)
+@NOTICE_HANDLERS.on(ErrorRaised)
 def _on_error_raised(draft: Draft, ev: Envelope, payload: ErrorRaised) -> None:
-    index = draft.notice(ev, "error", "error", (payload.message, payload.hint))
+    index = draft.add_notice(ev, "error", "error", (payload.message, payload.hint))
     if payload.detail:
         entry = draft.entries[index]
         if isinstance(entry, NoticeEntry):
-            draft.put(index, replace(entry, blocks=(TerminalBlock(text=payload.detail),)))
+            draft.replace_entry(index, replace(entry, blocks=(TerminalBlock(text=payload.detail),)))
 
 
-@ON_NOTICES.on(CommandRejected)
+@NOTICE_HANDLERS.on(CommandRejected)
 def _on_command_rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> None:
-    head = draft.head(ev, f"notice.{ev.seq}")
+    head = draft.entry_fields(ev, f"notice.{ev.seq}")
     lines = tuple(line for line in (payload.reason, payload.hint) if line)
     draft.add(NoticeEntry(*head, "rejected", "warning", lines, command=payload.command))
 
 
-@ON_NOTICES.on(LogRepaired)
+@NOTICE_HANDLERS.on(LogRepaired)
 def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> None:
     if payload.rewritten:
         lines = ["The session's log was removed or replaced while it was open. It was written again in full."]
         lines += [f"The file found in its place is now {payload.side_file}."] if payload.side_file else []
-        draft.notice(ev, "repair", "warning", lines)
+        draft.add_notice(ev, "repair", "warning", lines)
         return
-    amount = counted(payload.moved_bytes, "byte")
+    amount = format_count(payload.moved_bytes, "byte")
     moved = f"An unfinished line ({amount}) was moved to {payload.side_file}."
-    bad = f"{stepped_over(len(payload.bad_lines))}."
+    bad = f"{skipped_lines_notice(len(payload.bad_lines))}."
     lines = ["The session's log was repaired."]
     lines += [moved] if payload.moved_bytes else []
     lines += [bad] if payload.bad_lines else []
-    draft.notice(ev, "repair", "warning", lines)
+    draft.add_notice(ev, "repair", "warning", lines)
 
 
-def pass_over(draft: Draft, record: UnknownEvent) -> bool:
+def count_unknown(draft: Draft, record: UnknownEvent) -> bool:
     """Count an unknown event in the notice at the first of them."""
-    draft.unknown[record.newer] += 1
-    lines = (f"{unknown_events(draft.unknown[record.newer], newer=record.newer)}.",)
-    index = draft.unknown_at.get(record.newer)
+    draft.unknown_counts[record.is_newer_version] += 1
+    lines = (
+        f"{unknown_events_notice(draft.unknown_counts[record.is_newer_version], newer=record.is_newer_version)}.",
+    )
+    index = draft.unknown_notices.get(record.is_newer_version)
     if index is not None:
-        return draft.renotice(index, "warning", lines)
-    head = (f"notice.{record.seq}", record.seq, record.at, draft.turn, draft.revision + 1, record.agent)
-    draft.unknown_at[record.newer] = draft.add(NoticeEntry(*head, "repair", "warning", lines))
+        return draft.update_notice(index, "warning", lines)
+    head = (f"notice.{record.seq}", record.seq, record.time, draft.turn, draft.revision + 1, record.agent)
+    draft.unknown_notices[record.is_newer_version] = draft.add(NoticeEntry(*head, "repair", "warning", lines))
     return True
 
 
-@ON_NOTICES.on(SessionStarted)
+@NOTICE_HANDLERS.on(SessionStarted)
 def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> bool:
     model = payload.settings.model
     draft.price = (model.model, model.input_price)
@@ -119,9 +126,9 @@ def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> 
 
 def _warn_of_unknown_price(draft: Draft, ev: Envelope) -> bool:
     """Warn that a cost limit cannot be enforced because the model's price is unknown."""
-    warning = unpriced(*draft.price, draft.cost_limit)
+    warning = unknown_price_warning(*draft.price, draft.cost_limit)
     if warning:
-        draft.notice(ev, "settings", "warning", (warning, _SET_PRICE))
+        draft.add_notice(ev, "settings", "warning", (warning, _SET_PRICE))
     return bool(warning)
 
 
@@ -140,7 +147,7 @@ def _update_cost_settings(draft: Draft, payload: SettingsChanged) -> bool:
     return True
 
 
-@ON_NOTICES.on(SettingsChanged)
+@NOTICE_HANDLERS.on(SettingsChanged)
 def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
     changed = _add_settings_notice(draft, ev, payload)
     return (_update_cost_settings(draft, payload) and _warn_of_unknown_price(draft, ev)) or changed
@@ -155,8 +162,8 @@ def _add_settings_notice(draft: Draft, ev: Envelope, payload: SettingsChanged) -
         and newest.kind == "settings"
         and newest.lines[0].startswith(f"{name} ")
     ):
-        return draft.renotice(len(draft.entries) - 1, "info", (line,))
-    draft.notice(ev, "settings", "info", (line,))
+        return draft.update_notice(len(draft.entries) - 1, "info", (line,))
+    draft.add_notice(ev, "settings", "info", (line,))
     return True
 
 
@@ -187,30 +194,30 @@ def _count_list(item: JsonValue) -> JsonValue:
     return len(item) if isinstance(item, list) else item
 
 
-@ON_NOTICES.on(PermissionRevoked)
+@NOTICE_HANDLERS.on(PermissionRevoked)
 def _on_permission_revoked(draft: Draft, ev: Envelope, payload: PermissionRevoked) -> None:
-    draft.notice(ev, "settings", "info", ("rule revoked", payload.rule))
+    draft.add_notice(ev, "settings", "info", ("rule revoked", payload.rule))
 
 
-@ON_NOTICES.on(UserShellStarted)
+@NOTICE_HANDLERS.on(UserShellStarted)
 def _on_user_shell_started(draft: Draft, ev: Envelope, payload: UserShellStarted) -> None:
     lines = ("running", *_HIDDEN_NOTE[: payload.hidden])
-    head = draft.head(ev, f"notice.{ev.seq}")
+    head = draft.entry_fields(ev, f"notice.{ev.seq}")
     draft.shell = draft.add(NoticeEntry(*head, "shell", "running", lines, command=payload.command))
 
 
-@ON_NOTICES.on(UserShellProgress)
+@NOTICE_HANDLERS.on(UserShellProgress)
 def _on_user_shell_progress(draft: Draft, ev: Envelope, payload: UserShellProgress) -> bool:
     entry = None if draft.shell is None else draft.entries[draft.shell]
     if draft.shell is None or not isinstance(entry, NoticeEntry):
         return False
     earlier = next((block.text for block in entry.blocks if isinstance(block, TerminalBlock)), "")
-    text = (text_preview(earlier) + payload.text)[-TAIL:]
+    text = (text_preview(earlier) + payload.text)[-OUTPUT_TAIL_CHARS:]
     block = TerminalBlock(text=text)
-    return draft.put(draft.shell, replace(entry, blocks=(block,), revision=draft.revision + 1))
+    return draft.replace_entry(draft.shell, replace(entry, blocks=(block,), revision=draft.revision + 1))
 
 
-@ON_NOTICES.on(UserShellFinished)
+@NOTICE_HANDLERS.on(UserShellFinished)
 def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinished) -> bool:
     lines = (_describe_shell_end(payload), *_HIDDEN_NOTE[: payload.hidden])
     blocks = (TerminalBlock(text=payload.output),) if payload.output else ()
@@ -219,8 +226,8 @@ def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinish
     running = None if index is None else draft.entries[index]
     if index is not None and isinstance(running, NoticeEntry):
         ended = replace(running, level=level, lines=lines, blocks=blocks, revision=draft.revision + 1)
-        return draft.put(index, ended)
-    head = draft.head(ev, f"notice.{ev.seq}")
+        return draft.replace_entry(index, ended)
+    head = draft.entry_fields(ev, f"notice.{ev.seq}")
     draft.add(NoticeEntry(*head, "shell", level, lines, blocks, payload.command))
     return True
 
@@ -228,18 +235,18 @@ def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinish
 def _describe_shell_end(payload: UserShellFinished) -> str:
     if payload.exit_code is not None:
         return f"exit {payload.exit_code}"
-    label = _SHELL_ENDS.get(payload.ended, "did not end")
+    label = _SHELL_ENDS.get(payload.end, "did not end")
     return (
-        f"{label} after {format_milliseconds(payload.duration_ms)}" if payload.ended in _TIMED_ENDS else label
+        f"{label} after {format_milliseconds(payload.duration_ms)}" if payload.end in _TIMED_ENDS else label
     )
 
 
-@ON_NOTICES.on(PluginFailed)
+@NOTICE_HANDLERS.on(PluginFailed)
 def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> None:
-    draft.notice(ev, "plugin", "warning", (f"The plugin {payload.plugin} is off.", payload.message))
+    draft.add_notice(ev, "plugin", "warning", (f"The plugin {payload.plugin} is off.", payload.message))
 
 
-@ON_NOTICES.on(RunStarted)
+@NOTICE_HANDLERS.on(RunStarted)
 def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> bool:
     _note_crash(draft)
     return False
@@ -247,11 +254,11 @@ def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> bool:
 
 def _note_crash(draft: Draft) -> None:
     """Record that the running turn ended at the last event, whenever it is closed."""
-    if draft.turn_running and draft.broke_at is None:
-        draft.broke_at = draft.last_at
+    if draft.turn_running and draft.crash_time is None:
+        draft.crash_time = draft.last_event_time
 
 
-@ON_NOTICES.on(RunResumed)
+@NOTICE_HANDLERS.on(RunResumed)
 def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
     if payload.clean:
         return False
@@ -261,45 +268,47 @@ def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
         else f"{payload.closed_calls} open tool calls were"
     )
     closed = f"{calls} closed." if payload.closed_calls else ""
-    waits = any(row.state == "waiting" for row in map(draft.tool, draft.tools.values()) if row is not None)
+    waits = any(
+        row.state == "waiting" for row in map(draft.tool_entry, draft.tools.values()) if row is not None
+    )
     approval = "An approval is still open: its call has not run." if waits else ""
-    draft.notice(ev, "resume", "warning", ("The last run did not end properly.", closed, approval))
+    draft.add_notice(ev, "resume", "warning", ("The last run did not end properly.", closed, approval))
     return True
 
 
-@ON_NOTICES.on(SessionHeadMoved)
+@NOTICE_HANDLERS.on(SessionHeadMoved)
 def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
     headline = _HEAD_MOVES[payload.reason].format(event=f"event {payload.to_seq}")
     files = "" if payload.files else "Files were not changed."
-    draft.notice(ev, "resume", "info", (headline, files))
+    draft.add_notice(ev, "resume", "info", (headline, files))
 
 
-@ON_NOTICES.on(CheckpointRestored)
+@NOTICE_HANDLERS.on(CheckpointRestored)
 def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> None:
-    count = len(payload.paths) + payload.more
-    restored = counted(count, "file restored.", "files restored.")
-    paths = ", ".join(payload.kept[:3]) + (" …" if len(payload.kept) > 3 else "")
+    count = len(payload.paths) + payload.unlisted_count
+    restored = format_count(count, "file restored.", "files restored.")
+    paths = ", ".join(payload.skipped_paths[:3]) + (" …" if len(payload.skipped_paths) > 3 else "")
     kept = f"Kept your versions, as you changed them too: {paths}" if paths else ""
-    draft.notice(ev, "resume", "warning" if kept else "info", (restored, kept))
+    draft.add_notice(ev, "resume", "warning" if kept else "info", (restored, kept))
 
 
-@ON_NOTICES.on(SessionForked)
+@NOTICE_HANDLERS.on(SessionForked)
 def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
     _note_crash(draft)
     headline = f"Forked from {payload.parent_session} at event {payload.at_seq}."
-    changes = "; ".join(fork_changes(payload.changed))
-    draft.notice(ev, "resume", "info", (headline, f"Changed: {changes}." if changes else ""))
+    changes = "; ".join(fork_changes(payload.changes))
+    draft.add_notice(ev, "resume", "info", (headline, f"Changed: {changes}." if changes else ""))
 
 
-@ON_NOTICES.on(WorkspaceMoved)
+@NOTICE_HANDLERS.on(WorkspaceMoved)
 def _on_workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> None:
     headline = f"The session now works in {payload.workspace}."
-    draft.notice(ev, "resume", "info", (headline, f"Before, it worked in {payload.previous}."))
+    draft.add_notice(ev, "resume", "info", (headline, f"Before, it worked in {payload.previous}."))
 
 
-@ON_NOTICES.on(HookRan)
+@NOTICE_HANDLERS.on(HookRan)
 def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> bool:
-    row = draft.tool(draft.delegates.get(ev.agent, draft.tools.get(payload.call_id or CallId(""))))
+    row = draft.tool_entry(draft.delegates.get(ev.agent, draft.tools.get(payload.call_id or CallId(""))))
     suffix = f" {row.verb} {row.target}".rstrip() if row is not None else f" {payload.tool}".rstrip()
     head, level = _describe_result(payload, suffix)
     if not head:
@@ -307,13 +316,13 @@ def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> bool:
     source = (
         f"{payload.command} ({payload.event}{', from the project' if payload.source == 'project' else ''})"
     )
-    draft.notice(ev, "hook", level, (head, f"hook: {source}"))
-    if payload.changed and row is not None and ev.agent not in draft.delegates:
+    draft.add_notice(ev, "hook", level, (head, f"hook: {source}"))
+    if payload.arguments_changed and row is not None and ev.agent not in draft.delegates:
         index = draft.tools[row.call_id]
         updated = replace(
             row, target=payload.target, arguments=payload.arguments, revision=draft.revision + 1
         )
-        return draft.put(index, updated)
+        return draft.replace_entry(index, updated)
     return True
 
 
@@ -328,7 +337,7 @@ def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
             f"A hook {'objects to' if payload.event.startswith('after') else 'refused'}{suffix}{reason}",
             "warning",
         )
-    if payload.changed:
+    if payload.arguments_changed:
         return (
             f"A hook changed{suffix}{' and requires your approval' * (payload.decision == 'ask')}{reason}",
             "info",
@@ -340,27 +349,27 @@ def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
     return "", "info"
 
 
-@ON_NOTICES.on(JobStarted)
+@NOTICE_HANDLERS.on(JobStarted)
 def _on_job_started(draft: Draft, ev: Envelope, payload: JobStarted) -> bool:
     draft.jobs[payload.job_id] = payload.command
     return False
 
 
-@ON_NOTICES.on(JobFinished)
+@NOTICE_HANDLERS.on(JobFinished)
 def _on_job_finished(draft: Draft, ev: Envelope, payload: JobFinished) -> None:
     command = draft.jobs.pop(payload.job_id, "")
     label = f"{payload.job_id} {command.splitlines()[0]}" if command else str(payload.job_id)
-    draft.notice(ev, "job", _level(payload), (f"{label}: {_describe_end(payload)}",))
+    draft.add_notice(ev, "job", _level(payload), (f"{label}: {_describe_end(payload)}",))
 
 
 def _level(payload: JobFinished) -> NoticeLevel:
-    if payload.ended in ("lost", "failed"):
+    if payload.end in ("lost", "failed"):
         return "warning"
-    return "error" if payload.ended == "exited" and payload.exit_code else "info"
+    return "error" if payload.end == "exited" and payload.exit_code else "info"
 
 
 def _describe_end(payload: JobFinished) -> str:
-    match payload.ended:
+    match payload.end:
         case "exited":
             return f"ended, exit {payload.exit_code}" if payload.exit_code is not None else "ended"
         case "stopped":

@@ -17,7 +17,7 @@ from tui_agent.folds.transcript.entries import (
     TurnEntry,
     UserEntry,
 )
-from tui_agent.folds.transcript.packed_list import Shelf
+from tui_agent.folds.transcript.packed_list import PackedList
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def _span_adapter() -> TypeAdapter[list[Span]]:
     return TypeAdapter(list[Span])
 
 
-class EntryShelf(Shelf[Entry]):
+class PackedEntries(PackedList[Entry]):
     """A packed list of transcript entries."""
 
     @staticmethod
@@ -90,7 +90,7 @@ def _lists_by_letter(chunk: _Chunk) -> dict[str, list[Entry]]:
     return dict(zip(_LETTERS.values(), lists, strict=True))  # type: ignore[arg-type]  # each list has its letter
 
 
-class SpanShelf(Shelf[Span]):
+class PackedSpans(PackedList[Span]):
     """A packed list of trace spans."""
 
     @staticmethod

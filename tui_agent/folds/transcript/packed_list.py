@@ -11,17 +11,17 @@ from typing import Final, Self, TypeVar, overload
 
 T = TypeVar("T")
 
-KEEP: Final = 8_192
+UNPACKED_ITEMS: Final = 8_192
 _CHUNKS_KEPT: Final = 32
 """Number of chunks that `keep` items would make."""
 _MAX_OPEN_CHUNKS: Final = 8
 """Maximum number of chunks that stay unpacked for later reads."""
 
 
-class Shelf(Sequence[T]):
+class PackedList(Sequence[T]):
     """A sequence that can be appended to, read and replaced by index. Subclasses pack the items."""
 
-    def __init__(self, keep: int = KEEP) -> None:
+    def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._keep = keep
         self._chunk_size = max(1, keep // _CHUNKS_KEPT)
         self._chunks: list[bytes] = []
@@ -41,28 +41,28 @@ class Shelf(Sequence[T]):
         """Return the items that `dump` serialised."""
 
     @property
-    def packed(self) -> int:
+    def packed_count(self) -> int:
         """The number of packed items at the beginning."""
         return len(self._chunks) * self._chunk_size
 
     @property
-    def room(self) -> int:
+    def pack_threshold(self) -> int:
         """The number of unpacked items at which packing starts."""
         return self._keep + self._chunk_size
 
     @property
-    def full(self) -> bool:
+    def needs_packing(self) -> bool:
         """True if the oldest unpacked items may be packed."""
-        return len(self._unpacked) >= self.room
+        return len(self._unpacked) >= self.pack_threshold
 
     @property
-    def oldest(self) -> Sequence[T]:
+    def oldest_chunk(self) -> Sequence[T]:
         """The items that `pack` would pack."""
         return self._unpacked[: self._chunk_size]
 
     def pack(self) -> None:
-        """Pack the oldest items; only when `full`."""
-        self._chunks.append(zlib.compress(self.dump(self.oldest), 1))
+        """Pack the oldest items; only when `needs_packing`."""
+        self._chunks.append(zlib.compress(self.dump(self.oldest_chunk), 1))
         del self._unpacked[: self._chunk_size]
 
     def view(self) -> Sequence[T]:
@@ -77,15 +77,15 @@ class Shelf(Sequence[T]):
         return duplicate
 
     def __len__(self) -> int:
-        return self.packed + len(self._unpacked)
+        return self.packed_count + len(self._unpacked)
 
     def append(self, item: T) -> None:
         """Append an item."""
         self._unpacked.append(item)
 
-    def put(self, index: int, item: T) -> None:
+    def replace(self, index: int, item: T) -> None:
         """Replace the item at `index`, which must not be negative."""
-        position = index - self.packed
+        position = index - self.packed_count
         if position >= 0:
             self._unpacked[position] = item
         else:
@@ -100,7 +100,7 @@ class Shelf(Sequence[T]):
             return tuple(self[position] for position in range(*index.indices(len(self))))
         if index < 0:
             index += len(self)
-        offset = index - self.packed
+        offset = index - self.packed_count
         if offset >= 0:
             return self._unpacked[offset]
         if index < 0:
@@ -110,12 +110,12 @@ class Shelf(Sequence[T]):
         return self._read_chunk(index // self._chunk_size)[index % self._chunk_size]
 
     def __iter__(self) -> Iterator[T]:
-        for index in range(self.packed):
+        for index in range(self.packed_count):
             yield self[index]
         yield from self._unpacked
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Shelf | tuple | list):
+        if not isinstance(other, PackedList | tuple | list):
             return NotImplemented
         return len(self) == len(other) and all(
             mine == theirs for mine, theirs in zip(self, other, strict=True)

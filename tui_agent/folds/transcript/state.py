@@ -1,6 +1,6 @@
 """The transcript while it is folded: its entries, and the positions of everything open.
 
-Invariant: every change of an entry goes through `add`, `put` or `grow`, which update the revision and record
+Invariant: every change of an entry goes through `add`, `replace_entry` or `append_text`, which update the revision and record
 the index.
 """
 
@@ -18,10 +18,10 @@ from tui_agent.folds.transcript.entries import (
     ReasoningEntry,
     ToolEntry,
 )
-from tui_agent.folds.transcript.packed_list import KEEP
-from tui_agent.folds.transcript.streamed_entries import Entries
+from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
+from tui_agent.folds.transcript.streamed_entries import EntryList
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.context import Cut
+from tui_agent.protocol.events.context import Truncation
 from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId
 
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
@@ -41,7 +41,7 @@ class TurnSums:
         self.removed = 0
         self.cost_usd: float | None = None
 
-    def spend(self, cost: float | None) -> None:
+    def add_cost(self, cost: float | None) -> None:
         """Add the cost of a model call, if known."""
         if cost is not None:
             self.cost_usd = (self.cost_usd or 0.0) + cost
@@ -50,8 +50,8 @@ class TurnSums:
 class Draft:
     """The mutable transcript. The dicts map ids of open things to the indices of their entries."""
 
-    def __init__(self, keep: int = KEEP) -> None:
-        self.entries = Entries(keep)
+    def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
+        self.entries = EntryList(keep)
         self.revision = 0
         self.changed: set[int] = set()
         self.turn = 0
@@ -60,20 +60,20 @@ class Draft:
         self.queued: dict[RequestId, int] = {}
         self.streams: dict[RequestId, Stream] = {}
         self.retries: dict[RequestId, int] = {}
-        self.tries: dict[RequestId, int] = {}
+        self.attempts: dict[RequestId, int] = {}
         self.model = ""
-        self.put_away: tuple[int, int] | None = None
+        self.reduction_notice: tuple[int, int] | None = None
         """The notice of outputs put away since the newest summary of this turn, and their number."""
-        self.too_long: tuple[int, int] | None = None
+        self.overflow_notice: tuple[int, int] | None = None
         """The notice of requests that were too long for the provider in this turn, and their number."""
-        self.unmapped: tuple[int, str] | None = None
+        self.missing_map_notice: tuple[int, str] | None = None
         """The notice of requests sent without the repository map, and its text, until there is a map."""
         self._announced_cuts: set[str] = set()
         self.failure: int | None = None
         """The notice of the model's failure in this turn."""
         self.tools: dict[CallId, int] = {}
         self.questions: dict[RequestId, int] = {}
-        self.asking: dict[CallId, RequestId] = {}
+        self.question_calls: dict[CallId, RequestId] = {}
         """Calls that only ask a question."""
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
@@ -84,23 +84,23 @@ class Draft:
         self.price: tuple[str, float | None] = ("", None)
         """The model's name, and the price of its input if known."""
         self.cost_limit: float | None = None
-        self.unknown = {False: 0, True: 0}
+        self.unknown_counts = {False: 0, True: 0}
         """Numbers of unknown events: of this log version (False) and of newer ones (True)."""
-        self.unknown_at: dict[bool, int] = {}
+        self.unknown_notices: dict[bool, int] = {}
         """The notices on unknown events."""
         self.workspace = ""
-        self.last_at = 0.0
+        self.last_event_time = 0.0
         self.turn_started_at = 0.0
-        self.broke_at: float | None = None
+        self.crash_time: float | None = None
         """The time of the last event before a crash: open items ended then, not when they were closed."""
 
-    def head(self, ev: Envelope, entry_id: str, *, turn: int | None = None) -> Head:
+    def entry_fields(self, ev: Envelope, entry_id: str, *, turn: int | None = None) -> Head:
         """Return the common fields of a new entry opened by this event."""
-        return entry_id, ev.seq, ev.at, self.turn if turn is None else turn, self.revision + 1, ev.agent
+        return entry_id, ev.seq, ev.time, self.turn if turn is None else turn, self.revision + 1, ev.agent
 
-    def since(self, start: float, ev: Envelope) -> float:
+    def elapsed_ms(self, start: float, ev: Envelope) -> float:
         """Return the milliseconds from `start` to an event that ends something."""
-        end = ev.at if self.broke_at is None else min(ev.at, self.broke_at)
+        end = ev.time if self.crash_time is None else min(ev.time, self.crash_time)
         return max(0.0, (end - start) * 1_000)
 
     def add(self, entry: Entry) -> int:
@@ -110,51 +110,51 @@ class Draft:
         self.changed.add(index)
         return index
 
-    def put(self, index: int, entry: Entry) -> bool:
+    def replace_entry(self, index: int, entry: Entry) -> bool:
         """Replace an entry by its successor, created with `revision=self.revision + 1`."""
         self.revision += 1
         self.entries.put(index, entry)
         self.changed.add(index)
         return True
 
-    def grow(self, index: int, piece: str) -> bool:
+    def append_text(self, index: int, piece: str) -> bool:
         """Append text to a growing entry."""
         self.revision += 1
         self.entries.grow(index, piece, self.revision)
         self.changed.add(index)
         return True
 
-    def tool(self, index: int | None) -> ToolEntry | None:
+    def tool_entry(self, index: int | None) -> ToolEntry | None:
         """Return the tool entry at an index."""
         entry = None if index is None else self.entries[index]
         return entry if isinstance(entry, ToolEntry) else None
 
-    def streamed(self, index: int) -> AnswerEntry | ReasoningEntry | None:
+    def streamed_entry(self, index: int) -> AnswerEntry | ReasoningEntry | None:
         """Return the streamed entry at an index."""
         entry = self.entries[index]
         return entry if isinstance(entry, AnswerEntry | ReasoningEntry) else None
 
-    def void(self, question: RequestId) -> None:
+    def void_question(self, question: RequestId) -> None:
         """Mark a question as no longer waiting for an answer."""
         index = self.questions.pop(question, None)
         entry = None if index is None else self.entries[index]
         if index is not None and isinstance(entry, QuestionEntry):
-            self.put(index, replace(entry, void=True, revision=self.revision + 1))
+            self.replace_entry(index, replace(entry, is_void=True, revision=self.revision + 1))
 
-    def newly_cut(self, cuts: Sequence[Cut]) -> tuple[Sequence[Cut], ...]:
+    def new_truncations(self, cuts: Sequence[Truncation]) -> tuple[Sequence[Truncation], ...]:
         """Return `(cuts,)` if any of these texts was not announced as cut before, otherwise `()`."""
-        names = {cut.what for cut in cuts}
+        names = {cut.label for cut in cuts}
         if names <= self._announced_cuts:
             return ()
         self._announced_cuts |= names
         return (cuts,)
 
-    def notice(self, ev: Envelope, kind: NoticeKind, level: NoticeLevel, lines: Iterable[str]) -> int:
+    def add_notice(self, ev: Envelope, kind: NoticeKind, level: NoticeLevel, lines: Iterable[str]) -> int:
         """Append a notice, without its empty lines, and return its index."""
         texts = tuple(line for line in lines if line)
-        return self.add(NoticeEntry(*self.head(ev, f"notice.{ev.seq}"), kind, level, texts))
+        return self.add(NoticeEntry(*self.entry_fields(ev, f"notice.{ev.seq}"), kind, level, texts))
 
-    def renotice(
+    def update_notice(
         self,
         index: int,
         level: NoticeLevel,
@@ -166,7 +166,7 @@ class Draft:
         if not isinstance(entry, NoticeEntry):
             return False
         texts = entry.lines if lines is None else tuple(line for line in lines if line)
-        return self.put(
+        return self.replace_entry(
             index,
             replace(entry, kind=kind or entry.kind, level=level, lines=texts, revision=self.revision + 1),
         )

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from typing import overload
 
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ReasoningEntry, ToolEntry
-from tui_agent.folds.transcript.packed_entries import EntryShelf
-from tui_agent.folds.transcript.packed_list import KEEP
+from tui_agent.folds.transcript.packed_entries import PackedEntries
+from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 
-TAIL = 16 * 1024
+OUTPUT_TAIL_CHARS = 16 * 1024
 """Maximum characters of a running tool's output that are stored."""
-# The output may grow to this many characters before it is cut to `TAIL`.
-_SLACK = 4 * TAIL
+# The output may grow to this many characters before it is cut to `OUTPUT_TAIL_CHARS`.
+_SLACK = 4 * OUTPUT_TAIL_CHARS
 
 
 @dataclass(slots=True)
-class Growth:
+class PendingText:
     """Pieces that are not in their entry yet."""
 
     pieces: list[str] = field(default_factory=list)
@@ -26,12 +26,12 @@ class Growth:
     revision: int = 0
 
 
-class Entries(Sequence[Entry]):
+class EntryList(Sequence[Entry]):
     """The transcript's list of entries, readable as a sequence."""
 
-    def __init__(self, keep: int = KEEP) -> None:
-        self._entries = EntryShelf(keep)
-        self._growing: dict[int, Growth] = {}
+    def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
+        self._entries = PackedEntries(keep)
+        self._growing: dict[int, PendingText] = {}
         self._newlines: dict[int, int] = {}
 
     def __len__(self) -> int:
@@ -53,13 +53,13 @@ class Entries(Sequence[Entry]):
     def add(self, entry: Entry) -> int:
         """Append an entry and return its index."""
         self._entries.append(entry)
-        if self._entries.full:
+        if self._entries.needs_packing:
             self._pack()
         return len(self._entries) - 1
 
     def _pack(self) -> None:
         """Pack the oldest entries, after joining their pieces: they may still change but are rarely read."""
-        last = self._entries.packed + len(self._entries.oldest)
+        last = self._entries.packed_count + len(self._entries.oldest_chunk)
         for index in [position for position in self._growing if position < last]:
             self._join_pieces(index)
         self._entries.pack()
@@ -67,19 +67,19 @@ class Entries(Sequence[Entry]):
     def put(self, index: int, entry: Entry) -> None:
         """Replace an entry, including all of its text."""
         self._growing.pop(index, None)
-        self._entries.put(index, entry)
+        self._entries.replace(index, entry)
 
     def grow(self, index: int, piece: str, revision: int) -> None:
         """Append text to a growing entry."""
         growth = self._growing.get(index)
         if growth is None:
-            growth = self._growing[index] = Growth()
+            growth = self._growing[index] = PendingText()
         growth.pieces.append(piece)
         growth.size += len(piece)
         self._newlines[index] = self._newlines.get(index, 0) + piece.count("\n")
         growth.revision = revision
         if growth.size > _SLACK and isinstance(self._entries[index], ToolEntry):
-            tail = "".join(growth.pieces)[-TAIL:]
+            tail = "".join(growth.pieces)[-OUTPUT_TAIL_CHARS:]
             growth.pieces, growth.size = [tail], len(tail)
 
     def _join_pieces(self, index: int) -> None:
@@ -87,10 +87,10 @@ class Entries(Sequence[Entry]):
         entry = self._entries[index]
         text = "".join(growth.pieces)
         if isinstance(entry, ToolEntry):
-            output = (entry.output + text)[-TAIL:]
+            output = (entry.output + text)[-OUTPUT_TAIL_CHARS:]
             lines = self._newlines[index] + (not output.endswith("\n"))
-            self._entries.put(
+            self._entries.replace(
                 index, replace(entry, output=output, output_lines=lines, revision=growth.revision)
             )
         elif isinstance(entry, AnswerEntry | ReasoningEntry) and isinstance(entry.text, str):
-            self._entries.put(index, replace(entry, text=entry.text + text, revision=growth.revision))
+            self._entries.replace(index, replace(entry, text=entry.text + text, revision=growth.revision))

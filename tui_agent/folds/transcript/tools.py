@@ -15,7 +15,7 @@ from tui_agent.protocol.events.policy import PermissionDecided, PermissionReques
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted, ToolStatus
 from tui_agent.protocol.ids import AgentId, CallId
 
-ON_TOOLS: Handlers[Draft] = Handlers()
+TOOL_HANDLERS: Handlers[Draft] = Handlers()
 
 _STATES: dict[ToolStatus, ToolState] = {
     "ok": "done",
@@ -28,10 +28,10 @@ _STATES: dict[ToolStatus, ToolState] = {
 
 
 def _set_state(draft: Draft, index: int | None, state: ToolState) -> bool:
-    entry = draft.tool(index)
+    entry = draft.tool_entry(index)
     if index is None or entry is None:
         return False
-    return draft.put(index, replace(entry, state=state, revision=draft.revision + 1))
+    return draft.replace_entry(index, replace(entry, state=state, revision=draft.revision + 1))
 
 
 def _find_row(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
@@ -39,16 +39,16 @@ def _find_row(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
     return draft.delegates.get(ev.agent, draft.tools.get(call_id))
 
 
-@ON_TOOLS.on(ToolCalled)
+@TOOL_HANDLERS.on(ToolCalled)
 def _on_tool_called(draft: Draft, ev: Envelope, payload: ToolCalled) -> bool:
     row = draft.delegates.get(ev.agent)
     if row is not None:
         return _count_delegate_call(draft, row, f"{payload.verb} {payload.target}".strip() or payload.name)
-    known = draft.tool(draft.tools.get(payload.call_id))
+    known = draft.tool_entry(draft.tools.get(payload.call_id))
     if known is not None:
         return False
     entry = ToolEntry(
-        *draft.head(ev, f"tool.{payload.call_id}"),
+        *draft.entry_fields(ev, f"tool.{payload.call_id}"),
         call_id=payload.call_id,
         name=payload.name,
         verb=payload.verb,
@@ -62,17 +62,17 @@ def _on_tool_called(draft: Draft, ev: Envelope, payload: ToolCalled) -> bool:
 
 def _count_delegate_call(draft: Draft, row: int, label: str) -> bool:
     """Show a delegate's tool calls on its own row: their number and the newest."""
-    entry = draft.tool(row)
+    entry = draft.tool_entry(row)
     if entry is None:
         return False
     calls = draft.delegate_calls[row] = draft.delegate_calls.get(row, 0) + (1 if label else 0)
     outcome = "1 tool call" if calls == 1 else f"{calls} tool calls"
     subtask = replace(entry.subtask, calls=calls) if entry.subtask is not None else None
-    draft.put(row, replace(entry, outcome=outcome, subtask=subtask, revision=draft.revision + 1))
-    return draft.grow(row, label + "\n") if label else True
+    draft.replace_entry(row, replace(entry, outcome=outcome, subtask=subtask, revision=draft.revision + 1))
+    return draft.append_text(row, label + "\n") if label else True
 
 
-@ON_TOOLS.on(ModelRequested)
+@TOOL_HANDLERS.on(ModelRequested)
 def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
     row = draft.delegates.get(ev.agent)
     if row is None:
@@ -81,7 +81,7 @@ def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> 
     return _count_delegate_call(draft, row, "")
 
 
-@ON_TOOLS.on(ModelResponded)
+@TOOL_HANDLERS.on(ModelResponded)
 def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
     row = draft.delegates.get(ev.agent)
     tokens = payload.usage.input_tokens + payload.usage.output_tokens
@@ -90,32 +90,34 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
 
 def _update_subtask(draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, tokens: int = 0) -> bool:
     """Update the counts on a delegate's row: its own iteration, and the tokens of all work for the call."""
-    entry = draft.tool(row)
+    entry = draft.tool_entry(row)
     if entry is None or entry.subtask is None:
         return False
     subtask = entry.subtask
     own_iteration = iteration if iteration and subtask.agent == agent else subtask.iteration
     subtask = replace(subtask, iteration=own_iteration, tokens=subtask.tokens + tokens)
-    return draft.put(row, replace(entry, subtask=subtask, revision=draft.revision + 1))
+    return draft.replace_entry(row, replace(entry, subtask=subtask, revision=draft.revision + 1))
 
 
-@ON_TOOLS.on(PermissionRequested)
+@TOOL_HANDLERS.on(PermissionRequested)
 def _on_permission_requested(draft: Draft, ev: Envelope, payload: PermissionRequested) -> bool:
     index = _find_row(draft, ev, payload.call_id)
-    entry = draft.tool(index)
+    entry = draft.tool_entry(index)
     if index is None or entry is None:
         return False
     target_only = (TextBlock(text=entry.target),)  # the row shows the target already
     blocks = (
         entry.blocks if ev.agent in draft.delegates or payload.preview == target_only else payload.preview
     )
-    return draft.put(index, replace(entry, state="waiting", blocks=blocks, revision=draft.revision + 1))
+    return draft.replace_entry(
+        index, replace(entry, state="waiting", blocks=blocks, revision=draft.revision + 1)
+    )
 
 
-@ON_TOOLS.on(PermissionDecided)
+@TOOL_HANDLERS.on(PermissionDecided)
 def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecided) -> bool:
     index = _find_row(draft, ev, payload.call_id)
-    entry = draft.tool(index)
+    entry = draft.tool_entry(index)
     if index is None or entry is None:
         return False
     if ev.agent in draft.delegates:
@@ -123,42 +125,44 @@ def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecide
     if payload.decision == "allow":
         return entry.state == "waiting" and _set_state(draft, index, "queued")
     reason = text_preview(payload.message) or payload.reason
-    return draft.put(index, replace(entry, state="denied", denied=reason, revision=draft.revision + 1))
+    return draft.replace_entry(
+        index, replace(entry, state="denied", denial=reason, revision=draft.revision + 1)
+    )
 
 
-@ON_TOOLS.on(ToolStarted)
+@TOOL_HANDLERS.on(ToolStarted)
 def _on_tool_started(draft: Draft, ev: Envelope, payload: ToolStarted) -> bool:
     if ev.agent in draft.delegates:
         return False
     index = draft.tools.get(payload.call_id)
-    entry = draft.tool(index)
+    entry = draft.tool_entry(index)
     if index is None or entry is None:
         return False
     # A diff stays until the result's own comes; other previews make room for the live output.
     blocks = tuple(block for block in entry.blocks if isinstance(block, DiffBlock))
-    return draft.put(
+    return draft.replace_entry(
         index,
-        replace(entry, state="running", started_at=ev.at, blocks=blocks, revision=draft.revision + 1),
+        replace(entry, state="running", started_at=ev.time, blocks=blocks, revision=draft.revision + 1),
     )
 
 
-@ON_TOOLS.on(ToolProgress)
+@TOOL_HANDLERS.on(ToolProgress)
 def _on_tool_progress(draft: Draft, ev: Envelope, payload: ToolProgress) -> bool:
     index = draft.tools.get(payload.call_id)
     if index is None or ev.agent in draft.delegates:
         return False
-    return draft.grow(index, payload.text)
+    return draft.append_text(index, payload.text)
 
 
-@ON_TOOLS.on(ToolFinished)
+@TOOL_HANDLERS.on(ToolFinished)
 def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
     if ev.agent in draft.delegates:
         return False
     index = draft.tools.pop(payload.call_id, None)
-    entry = draft.tool(index)
+    entry = draft.tool_entry(index)
     if index is None or entry is None:
         entry = ToolEntry(
-            *draft.head(ev, f"tool.{payload.call_id}"),
+            *draft.entry_fields(ev, f"tool.{payload.call_id}"),
             call_id=payload.call_id,
             name=payload.name,
             verb=payload.name,
@@ -167,12 +171,12 @@ def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool
             arguments={},
         )
         index = draft.add(entry)
-    if (question := draft.asking.pop(payload.call_id, None)) is not None:
-        draft.void(question)
+    if (question := draft.question_calls.pop(payload.call_id, None)) is not None:
+        draft.void_question(question)
     draft.sums.results += payload.status in ("ok", "failed")
     state = _STATES[payload.status]
-    elapsed_ms = None if entry.started_at is None else draft.since(entry.started_at, ev)
-    return draft.put(
+    elapsed_ms = None if entry.started_at is None else draft.elapsed_ms(entry.started_at, ev)
+    return draft.replace_entry(
         index,
         replace(
             entry,
@@ -187,7 +191,7 @@ def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool
     )
 
 
-@ON_TOOLS.on(AgentSpawned)
+@TOOL_HANDLERS.on(AgentSpawned)
 def _on_agent_spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> bool:
     row = draft.delegates.get(payload.parent_agent)
     if row is None and payload.call_id is not None:
@@ -195,21 +199,23 @@ def _on_agent_spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> bool
     if row is None:
         return False
     draft.delegates[ev.agent] = row
-    entry = draft.tool(row)
+    entry = draft.tool_entry(row)
     if entry is None or entry.subtask is not None:
         return False
-    waited = 0.0 if entry.started_at is None else draft.since(entry.started_at, ev)
+    waited = 0.0 if entry.started_at is None else draft.elapsed_ms(entry.started_at, ev)
     subtask = Subtask(ev.agent, payload.name, waited_ms=waited)
-    return draft.put(row, replace(entry, subtask=subtask, started_at=ev.at, revision=draft.revision + 1))
+    return draft.replace_entry(
+        row, replace(entry, subtask=subtask, started_at=ev.time, revision=draft.revision + 1)
+    )
 
 
-@ON_TOOLS.on(AgentFinished)
+@TOOL_HANDLERS.on(AgentFinished)
 def _on_agent_finished(draft: Draft, ev: Envelope, payload: AgentFinished) -> bool:
     draft.delegates.pop(ev.agent, None)
     return False
 
 
-@ON_TOOLS.on(FileChanged)
+@TOOL_HANDLERS.on(FileChanged)
 def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> bool:
     draft.sums.files.add(payload.path)
     draft.sums.added += payload.added

@@ -6,7 +6,7 @@ Invariant: a line end is passed only in `skip_lines`, which also passes the here
 import re
 from typing import Final
 
-from tui_agent.protocol.unicode_text import concealed
+from tui_agent.protocol.unicode_text import describe_invisible
 
 MAX_CHARS: Final = 10_000
 MAX_TABS: Final = 12
@@ -114,7 +114,7 @@ def check_characters(text: str) -> None:
     """Refuse a text that is too long, or in which a person cannot see every character."""
     if len(text) > MAX_CHARS:
         raise RefusedError(f"it is longer than {MAX_CHARS:,} characters", MAX_CHARS)
-    hidden = concealed(text)
+    hidden = describe_invisible(text)
     if hidden:
         raise RefusedError(f"it holds {hidden}", 0)
     if "\t" * MAX_TABS in text:

@@ -15,21 +15,21 @@ from tui_agent.policy.interpreter.report import CommandReport, Doubt, LineReport
 from tui_agent.policy.places.paths import place
 from tui_agent.policy.places.pattern_overlap import paths_overlap, split_pattern
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 _OPTION_STARTS: Final = frozenset("-+@|=")
 _OTHER_MEANINGS: Final = frozenset(":*?[")
 """Signs by which a program takes a name for something else: `HEAD:.env` is a file of a commit, `a*` a pattern."""
 
 
-def settle_doubts(effect: Runs, line: LineReport, facts: PolicyFacts) -> LineReport:
+def settle_doubts(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:
     """Return the report without the doubts that the names in the workspace settle."""
     if not any(doubt.value for command in line.commands for doubt in command.doubts):
         return line
     return replace(line, commands=tuple(_settle(effect, command, facts) for command in line.commands))
 
 
-def _settle(effect: Runs, command: CommandReport, facts: PolicyFacts) -> CommandReport:
+def _settle(effect: RunEffect, command: CommandReport, facts: PolicyFacts) -> CommandReport:
     folders = [None if path is None else _in_workspace(effect, path, facts) for path in command.folders]
     doubts = tuple(
         doubt
@@ -39,7 +39,7 @@ def _settle(effect: Runs, command: CommandReport, facts: PolicyFacts) -> Command
     return replace(command, doubts=doubts)
 
 
-def _in_workspace(effect: Runs, path: str, facts: PolicyFacts) -> str | None:
+def _in_workspace(effect: RunEffect, path: str, facts: PolicyFacts) -> str | None:
     """Return a folder's path as seen from the workspace; None outside of it."""
     return place(from_workspace(effect, path), facts).relative
 

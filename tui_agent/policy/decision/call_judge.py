@@ -15,7 +15,14 @@ from tui_agent.policy.interpreter.report import FileUse, LineReport
 from tui_agent.policy.places.paths import Guards, place
 from tui_agent.policy.rules.hosts import read_host
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
+from tui_agent.protocol.effects import (
+    Effect,
+    InternalEffect,
+    NetworkEffect,
+    ReadEffect,
+    RunEffect,
+    WriteEffect,
+)
 
 
 class CallJudge:
@@ -27,7 +34,7 @@ class CallJudge:
         guards: Guards,
         facts: PolicyFacts,
         tool: str,
-        read_line: Callable[[Runs], LineReport],
+        read_line: Callable[[RunEffect], LineReport],
         lines: Lines,
     ) -> None:
         self._rules = rules
@@ -53,17 +60,17 @@ class CallJudge:
     def judge(self, effect: Effect) -> list[Finding]:
         """Judge one effect."""
         match effect:
-            case Internal():
+            case InternalEffect():
                 return [Finding("allow", "internal", "it touches only the session itself")]
-            case Reads():
-                use = FileUse(effect.path, "read", below=effect.deep)
+            case ReadEffect():
+                use = FileUse(effect.path, "read", below=effect.recursive)
                 return [self._files.judge_place(use, place(effect.path, self._facts))]
-            case Writes(removes=removes):
+            case WriteEffect(removes=removes):
                 use = FileUse(effect.path, "delete" if removes else "write", below=removes)
                 return [self._files.judge_place(use, place(effect.path, self._facts))]
-            case Connects():
+            case NetworkEffect():
                 return [self._connect(effect.host)]
-            case Runs():
+            case RunEffect():
                 return self._commands.judge(effect, self._lines[effect])
 
     def _connect(self, host: str) -> Finding:

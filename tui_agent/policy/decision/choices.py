@@ -15,41 +15,44 @@ from tui_agent.policy.decision.line_uses import Lines, literal_path
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.policy.places.paths import place
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Connects, Reads, Runs, Writes
 from tui_agent.protocol.effects import Effect as CallEffect
-from tui_agent.protocol.events.policy import Choice
+from tui_agent.protocol.effects import NetworkEffect, ReadEffect, RunEffect, WriteEffect
+from tui_agent.protocol.events.policy import PermissionChoice
 
 UNSEEN = "not offered where not everything can be seen"
 SECRET = "not offered where files with secrets would be read"
 RULED = "not offered: a rule asks about this each time"
-_ONCE = Choice(reach="once", rule="")
+_ONCE = PermissionChoice(reach="once", rule="")
 _PATTERN_CHARACTERS = frozenset("*?[]")
 _CODE_OPTIONS = frozenset({"-c", "-e", "-p", "--eval", "--print", "-"})
 
 
-def only_once(why: str) -> tuple[Choice, ...]:
+def only_once(why: str) -> tuple[PermissionChoice, ...]:
     """Offer nothing but this one time."""
     return (_ONCE, *_refuse(why))
 
 
 def offer_choices(
     asked: Sequence[CallEffect], lines: Lines, facts: PolicyFacts, reason: str
-) -> tuple[Choice, ...]:
+) -> tuple[PermissionChoice, ...]:
     """Offer once, this session, always. `asked` are the effects that are asked about, `lines` the reports on
-    the call, `reason` is why it is asked about. For an offered choice `why` says its reach in words."""
+    the call, `reason` is why it is asked about. For an offered choice `unavailable_reason` says its reach in words."""
     kinds = {effect.kind for effect in asked}
     if not asked:
         return only_once("not offered where it is not known what this does")
     if len(kinds) > 1 or (len(asked) > 1 and kinds != {"writes"}):
         return only_once("not offered for several effects at once")
     match asked[0]:
-        case Writes():
-            return (_ONCE, *_offer_writes([effect for effect in asked if isinstance(effect, Writes)], facts))
-        case Reads() as effect:
+        case WriteEffect():
+            return (
+                _ONCE,
+                *_offer_writes([effect for effect in asked if isinstance(effect, WriteEffect)], facts),
+            )
+        case ReadEffect() as effect:
             return (_ONCE, *_offer_read(effect, facts))
-        case Connects(host=host):
+        case NetworkEffect(host=host):
             return (_ONCE, *_offer(f"allow connect {host}", f"connections to {host}"))
-        case Runs() as effect:
+        case RunEffect() as effect:
             if bool(effect.argv) == bool(effect.script.strip()):
                 return only_once("not offered where there is not exactly one command")
             return (_ONCE, *_offer_command(effect, lines[effect], facts, reason))
@@ -57,20 +60,24 @@ def offer_choices(
             return only_once("not offered for this")
 
 
-def _offer(rule: str, words: str, why_not_always: str = "") -> tuple[Choice, Choice]:
+def _offer(rule: str, words: str, why_not_always: str = "") -> tuple[PermissionChoice, PermissionChoice]:
     """Offer a rule for this session, and for always where nothing speaks against it."""
-    session = Choice(reach="session", rule=rule, why=words)
+    session = PermissionChoice(reach="session", rule=rule, unavailable_reason=words)
     if why_not_always:
-        return session, Choice(reach="always", rule="", offered=False, why=why_not_always)
-    return session, Choice(reach="always", rule=rule, why=words)
+        return session, PermissionChoice(
+            reach="always", rule="", offered=False, unavailable_reason=why_not_always
+        )
+    return session, PermissionChoice(reach="always", rule=rule, unavailable_reason=words)
 
 
-def _refuse(why: str) -> tuple[Choice, Choice]:
-    refused = Choice(reach="session", rule="", offered=False, why=why)
+def _refuse(why: str) -> tuple[PermissionChoice, PermissionChoice]:
+    refused = PermissionChoice(reach="session", rule="", offered=False, unavailable_reason=why)
     return refused, refused.model_copy(update={"reach": "always"})
 
 
-def _offer_writes(effects: Sequence[Writes], facts: PolicyFacts) -> tuple[Choice, Choice]:
+def _offer_writes(
+    effects: Sequence[WriteEffect], facts: PolicyFacts
+) -> tuple[PermissionChoice, PermissionChoice]:
     places = [place(effect.path, facts) for effect in effects]
     if any(not _PATTERN_CHARACTERS.isdisjoint(at.absolute) for at in places):
         return _refuse("not offered for names that look like a pattern")
@@ -92,18 +99,20 @@ def _offer_writes(effects: Sequence[Writes], facts: PolicyFacts) -> tuple[Choice
     return _offer("allow edit **", "edits in this workspace")
 
 
-def _offer_read(effect: Reads, facts: PolicyFacts) -> tuple[Choice, Choice]:
+def _offer_read(effect: ReadEffect, facts: PolicyFacts) -> tuple[PermissionChoice, PermissionChoice]:
     at = place(effect.path, facts)
     if not _PATTERN_CHARACTERS.isdisjoint(at.absolute):
         return _refuse("not offered for names that look like a pattern")
     if at.absolute.startswith("~"):
         return _refuse("not offered for a home folder")
-    if effect.deep:
+    if effect.recursive:
         return _offer(f"allow read {at.absolute}/**", f"reading below {at.absolute}")
     return _offer(f"allow read {at.absolute}", "reading this file")
 
 
-def _offer_command(effect: Runs, line: LineReport, facts: PolicyFacts, reason: str) -> tuple[Choice, Choice]:
+def _offer_command(
+    effect: RunEffect, line: LineReport, facts: PolicyFacts, reason: str
+) -> tuple[PermissionChoice, PermissionChoice]:
     exact = f"allow exact {command_line(effect)}"
     commands = _commands_to_allow(line)
     why = _why_no_rule(effect, line, [command for command, _ in commands], facts, reason)
@@ -117,7 +126,9 @@ def _offer_command(effect: Runs, line: LineReport, facts: PolicyFacts, reason: s
     [words] = rules
     if not words.endswith(" *"):
         session, _ = _offer(exact, "this exact command only", "")
-        return session, Choice(reach="always", rule=f"allow run {words}", why="this exact command only")
+        return session, PermissionChoice(
+            reach="always", rule=f"allow run {words}", unavailable_reason="this exact command only"
+        )
     return _offer(f"allow run {words}", f"any {words.removesuffix(' *')}")
 
 
@@ -136,7 +147,7 @@ def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
 
 
 def _why_no_rule(
-    effect: Runs, line: LineReport, commands: Sequence[CommandReport], facts: PolicyFacts, reason: str
+    effect: RunEffect, line: LineReport, commands: Sequence[CommandReport], facts: PolicyFacts, reason: str
 ) -> str:
     """Return why no rule is offered for a command line; "" where one may be."""
     if any(command.program.downloads for command in line.commands):

@@ -11,7 +11,7 @@ from tui_agent.policy.decision.line_uses import Lines
 from tui_agent.policy.interpreter.report import CommandReport
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Effect as CallEffect
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 READ_ONLY = "read-only"
 WORKSPACE = "workspace"
@@ -49,7 +49,7 @@ def runs_anything(command: CommandReport) -> bool:
 
 def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts) -> tuple[str, ...]:
     """Return the classes of a call, the most harmless first."""
-    found = {_OF_KIND.get(effect.kind, READ_ONLY) for effect in effects if not isinstance(effect, Runs)}
+    found = {_OF_KIND.get(effect.kind, READ_ONLY) for effect in effects if not isinstance(effect, RunEffect)}
     for line in lines.values():
         found |= {name for command in line.commands for name in command_classes(command, facts)} or {
             ARBITRARY

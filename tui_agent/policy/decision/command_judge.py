@@ -27,7 +27,7 @@ from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUs
 from tui_agent.policy.places.paths import place
 from tui_agent.policy.rules.grammar import Rule, begins_with, fits_words
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 DOWNLOADS = "It downloads a package and runs it. Packages can run any code while they install."
 UNPROVEN = "It cannot be read with certainty."
@@ -48,13 +48,13 @@ class CommandJudge:
     files: FileJudge
     profile: Profile
     facts: PolicyFacts
-    read_line: Callable[[Runs], LineReport]
+    read_line: Callable[[RunEffect], LineReport]
 
     @property
     def _relies_on_sandbox(self) -> bool:
         return self.facts.sandboxed and self.profile.confined_commands == "allow"
 
-    def judge(self, effect: Runs, line: LineReport) -> list[Finding]:
+    def judge(self, effect: RunEffect, line: LineReport) -> list[Finding]:
         """Return the findings about a line."""
         uses = line_uses(effect, line, self.facts)
         mentioned = MentionedFileJudge(self.rules, self.files, self.facts)
@@ -92,7 +92,7 @@ class CommandJudge:
         return [_with_risk(finding, risk) for finding in stops]
 
     def _ruin(
-        self, effect: Runs, line: LineReport, inner: Iterable[tuple[CommandReport, bool]]
+        self, effect: RunEffect, line: LineReport, inner: Iterable[tuple[CommandReport, bool]]
     ) -> Iterator[Finding]:
         """Judge the commands of a line, and `inner` ones that it may run though not all is known: they ruin nothing."""
         texts = (line.line, *(text for command in line.commands for text in command.code))
@@ -190,7 +190,7 @@ class CommandJudge:
 
     def _is_own(self, use: FileUse) -> bool:
         known = use.certainty is Certainty.KNOWN
-        return known and place(use.path, self.facts).absolute in self.facts.own_files
+        return known and place(use.path, self.facts).absolute in self.facts.private_temp_paths
 
     def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Finding | None:
         """Return the rule that allows a command: its words are certain, and so is what they mean to the shell."""
@@ -247,7 +247,7 @@ def is_ordinary(command: CommandReport) -> bool:
     return not command.doubts and not command.program.downloads and command.effects <= usual and known
 
 
-def command_line(effect: Runs) -> str:
+def command_line(effect: RunEffect) -> str:
     """Return what would be typed to run the same in the workspace; `allow exact` compares it."""
     text = effect.script.strip() if effect.script else shlex.join(effect.argv)
     folder = literal_path(posixpath.normpath(effect.cwd))

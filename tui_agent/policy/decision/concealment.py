@@ -6,8 +6,8 @@ Invariant: pure; nothing that it finds is a reason to allow.
 from collections.abc import Iterator, Sequence
 
 from tui_agent.policy.decision.finding import Finding
-from tui_agent.protocol.effects import Connects, Effect, Runs, Writes
-from tui_agent.protocol.unicode_text import concealed, disguised
+from tui_agent.protocol.effects import Effect, NetworkEffect, RunEffect, WriteEffect
+from tui_agent.protocol.unicode_text import describe_invisible, describe_lookalike
 
 MAX_CHARACTERS = 100_000
 """Characters of a text that are looked at; a longer command line is asked about for its length."""
@@ -17,11 +17,11 @@ def find_concealed(effects: Sequence[Effect]) -> list[Finding]:
     """Return a finding for each kind of concealment. Names that are only read are shown, and change nothing."""
     texts = [text[:MAX_CHARACTERS] for effect in effects for text in _texts(effect)]
     found: list[Finding] = []
-    hidden = next(filter(None, map(concealed, texts)), "")
+    hidden = next(filter(None, map(describe_invisible, texts)), "")
     if hidden:
         risk = f"It holds {hidden}: it may do more than you see."
         found.append(Finding("ask", "unseen", f"it holds {hidden}", risk, default_no=True))
-    other = next(filter(None, map(disguised, texts)), "")
+    other = next(filter(None, map(describe_lookalike, texts)), "")
     if other:
         risk = f"A word of it is not what it reads like: {other}."
         found.append(
@@ -32,13 +32,13 @@ def find_concealed(effects: Sequence[Effect]) -> list[Finding]:
 
 def _texts(effect: Effect) -> Iterator[str]:
     match effect:
-        case Runs():
+        case RunEffect():
             yield effect.script
             yield from effect.argv
             yield effect.cwd
-        case Writes():
+        case WriteEffect():
             yield effect.path
-        case Connects():
+        case NetworkEffect():
             yield effect.host
         case _:
             return

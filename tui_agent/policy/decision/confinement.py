@@ -15,7 +15,7 @@ from tui_agent.policy.decision.effect_words import effect_words
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX
 from tui_agent.policy.decision.word_lists import name_patterns, word_list, word_search
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 InnerCommand: TypeAlias = tuple[CommandReport, bool]
 """A command that another may run, and True if it comes of a text that may be prose."""
@@ -35,7 +35,7 @@ _MESSAGE = re.compile(r"-\w*[mFC]|--(?:mess|fi|no-e|fix|sq|reuse)")
 _HERE: Final = "<<"
 
 
-def inner_commands(command: CommandReport, read: Callable[[Runs], LineReport]) -> Iterator[InnerCommand]:
+def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineReport]) -> Iterator[InnerCommand]:
     """Yield commands that this one may run because not all of it is known: its later words (`foo rm -rf src`), and with True
     those of a text of several words (`foo 'rm -rf src'`), which may be prose as well."""
     if Effect.CONNECTS in command.effects or not is_open(command):
@@ -43,18 +43,18 @@ def inner_commands(command: CommandReport, read: Callable[[Runs], LineReport]) -
     words = [word if word is not None else "?" for word in words_of(command)][: MAX_READINGS + 1]
     for start, word in enumerate(words[1:], start=1):
         if _BLANK.search(word):
-            yield from ((inner, True) for inner in read(Runs(script=word)).commands)
+            yield from ((inner, True) for inner in read(RunEffect(script=word)).commands)
         elif word[:1] not in ("", "-"):
-            yield from ((inner, False) for inner in read(Runs(argv=tuple(words[start:]))).commands)
+            yield from ((inner, False) for inner in read(RunEffect(argv=tuple(words[start:]))).commands)
 
 
-def written_scripts(line: LineReport) -> Iterator[Runs]:
+def written_scripts(line: LineReport) -> Iterator[RunEffect]:
     """Yield the commands of a script that the line may write and then run (`echo 'git push' > x.sh; sh x.sh`)."""
     if any(runs_written_file(command, line) for command in line.commands):
         loose = loose_commands(line.line)
-        yield from (Runs(script=text) for text in loose.texts[:MAX_READINGS])
+        yield from (RunEffect(script=text) for text in loose.texts[:MAX_READINGS])
         for words in loose.commands[:MAX_WRITTEN]:
-            yield Runs(argv=tuple("?" if word is None else word for word in words))
+            yield RunEffect(argv=tuple("?" if word is None else word for word in words))
 
 
 def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: LineReport) -> str:

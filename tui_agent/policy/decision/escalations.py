@@ -55,14 +55,14 @@ def runs_git(command: CommandReport) -> bool:
 def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     """A file of the workspace has the name that the command calls, so it may be anything."""
     name = program_name(command)
-    if command.program.builtin or name not in facts.own_programs:
+    if command.program.builtin or name not in facts.workspace_programs:
         return ""
     return f"{name} is a program of this workspace here"
 
 
 def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     """Git runs programs that the repository's own configuration names."""
-    if not (facts.git_steered and runs_git(command)):
+    if not (facts.git_is_steered and runs_git(command)):
         return ""
     return "git may run programs or read files here that nobody named"
 
@@ -149,7 +149,7 @@ def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
     hidden = "hidden" in use.skips and any(name.startswith(".") for name in names)
     # Which folder an ignore file means is not known here: perhaps the one that the program is told to read.
     ignored = "ignored" in use.skips and secret.ignored and not start
-    if (hidden or ignored) and not secret.brought_back:
+    if (hidden or ignored) and not secret.maybe_reincluded:
         return True
     if "untracked" in use.skips and not secret.in_git:
         return True

@@ -18,9 +18,9 @@ from tui_agent.policy.decision.line_uses import Lines, from_workspace
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileAction, LineReport
 from tui_agent.policy.rules.hosts import host_in_address, read_host
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Connects, Internal, Reads, Runs, Writes
 from tui_agent.protocol.effects import Effect as CallEffect
-from tui_agent.protocol.events.policy import Deed, DeedEffect
+from tui_agent.protocol.effects import InternalEffect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
+from tui_agent.protocol.events.policy import CommandEffect, CommandEffects
 
 _MOST_PATHS = 4
 _COMMAND_WIDTH = 24
@@ -42,7 +42,7 @@ _VERBS: dict[FileAction, str] = {
 
 def deed_rows(
     effects: Sequence[CallEffect], lines: Lines, new: Collection[str], facts: PolicyFacts
-) -> tuple[Deed, ...]:
+) -> tuple[CommandEffects, ...]:
     """Return everything that the effects do, a row for each. `new` are the
     written files that are not there yet, `facts` what the workspace puts in place of programs."""
     found = list(_rows(effects, lines, new, facts))
@@ -69,7 +69,7 @@ def explain(lines: Lines, findings: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _explain_command(effect: Runs, title: str, command: CommandReport) -> Iterator[str]:
+def _explain_command(effect: RunEffect, title: str, command: CommandReport) -> Iterator[str]:
     yield f"command: {_shorten(title, 100)}"
     known = f" ({command.entry})" if command.entry else ": not in the catalog"
     yield f"  known: {_shorten(command.name, 100)}{known}; it {', '.join(sorted(command.effects)) or 'does nothing'}"
@@ -81,40 +81,44 @@ def _explain_command(effect: Runs, title: str, command: CommandReport) -> Iterat
         yield f"  doubt ({doubt.name}): {doubt.reason}"
 
 
-def _rest(left: Sequence[Deed]) -> Deed:
+def _rest(left: Sequence[CommandEffects]) -> CommandEffects:
     """The row that stands for those without one."""
     named = classes.ranked({name for deed in left for name in deed.classes})
     word = "deletes" if _SERIOUS.intersection(named) else "may do"
-    effect = DeedEffect(word=word, about="what the command above says", grave=True)
-    return Deed(what=f"{len(left)} more", classes=named, effects=(effect,))
+    effect = CommandEffect(verb=word, target="what the command above says", risky=True)
+    return CommandEffects(command=f"{len(left)} more", classes=named, effects=(effect,))
 
 
 def _rows(
     effects: Sequence[CallEffect], lines: Lines, new: Collection[str], facts: PolicyFacts
-) -> Iterator[Deed]:
+) -> Iterator[CommandEffects]:
     for effect in effects:
         match effect:
-            case Runs():
+            case RunEffect():
                 line = lines[effect]
                 if line.refusal:
-                    why = DeedEffect(word="may do", about=f"anything: {line.refusal}", grave=True)
-                    yield Deed(what=_shorten(line.line), classes=(classes.ARBITRARY,), effects=(why,))
+                    why = CommandEffect(verb="may do", target=f"anything: {line.refusal}", risky=True)
+                    yield CommandEffects(
+                        command=_shorten(line.line), classes=(classes.ARBITRARY,), effects=(why,)
+                    )
                 for title, command in zip(_titles(line), line.commands, strict=True):
                     yield _command_row(effect, title, _own_doubts(command, line), new, facts)
-            case Reads():
+            case ReadEffect():
                 yield _row(effect.path, classes.READ_ONLY, "reads")
-            case Writes():
+            case WriteEffect():
                 yield _row(
                     effect.path, classes.WORKSPACE, "deletes" if effect.removes else "writes", grave=True
                 )
-            case Connects():
+            case NetworkEffect():
                 yield _row(effect.host, classes.NETWORK, "network", grave=True)
-            case Internal():
-                yield Deed(what=effect.what, classes=(classes.READ_ONLY,))
+            case InternalEffect():
+                yield CommandEffects(command=effect.subject, classes=(classes.READ_ONLY,))
 
 
-def _row(what: str, name: str, word: str, *, grave: bool = False) -> Deed:
-    return Deed(what=what, classes=(name,), effects=(DeedEffect(word=word, about=what, grave=grave),))
+def _row(what: str, name: str, word: str, *, grave: bool = False) -> CommandEffects:
+    return CommandEffects(
+        command=what, classes=(name,), effects=(CommandEffect(verb=word, target=what, risky=grave),)
+    )
 
 
 def _own_doubts(command: CommandReport, line: LineReport) -> CommandReport:
@@ -132,29 +136,31 @@ def _titles(line: LineReport) -> Iterator[str]:
 
 
 def _command_row(
-    effect: Runs, title: str, command: CommandReport, new: Collection[str], facts: PolicyFacts
-) -> Deed:
+    effect: RunEffect, title: str, command: CommandReport, new: Collection[str], facts: PolicyFacts
+) -> CommandEffects:
     shown = (
         *_workspace_effects(command, facts),
         *_file_effects(effect, command, new),
         *_other_effects(command),
     )
     if not shown and command.runs_next:
-        shown = (DeedEffect(word="starts", about="what stands below"),)
-    return Deed(
-        what=_shorten(title), classes=classes.ranked(classes.command_classes(command, facts)), effects=shown
+        shown = (CommandEffect(verb="starts", target="what stands below"),)
+    return CommandEffects(
+        command=_shorten(title),
+        classes=classes.ranked(classes.command_classes(command, facts)),
+        effects=shown,
     )
 
 
-def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[DeedEffect]:
+def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[CommandEffect]:
     """Programs that run beside, or in place of, the one that the catalog knows."""
     if runs_configured_programs(command, (), facts):
-        yield DeedEffect(word="runs", about="programs that this repository names", grave=True)
+        yield CommandEffect(verb="runs", target="programs that this repository names", risky=True)
     if is_workspace_program(command, (), facts):
-        yield DeedEffect(word="runs", about="a program of this workspace", grave=True)
+        yield CommandEffect(verb="runs", target="a program of this workspace", risky=True)
 
 
-def _file_effects(effect: Runs, command: CommandReport, new: Collection[str]) -> Iterator[DeedEffect]:
+def _file_effects(effect: RunEffect, command: CommandReport, new: Collection[str]) -> Iterator[CommandEffect]:
     for action, word in _VERBS.items():
         paths = [
             from_workspace(effect, use.path)
@@ -166,31 +172,31 @@ def _file_effects(effect: Runs, command: CommandReport, new: Collection[str]) ->
         about = _join_some(paths)
         if action == "write" and len(set(paths)) == 1 and paths[0] in new:
             about += ", a new file"
-        yield DeedEffect(word=word, about=about, grave=action in ("write", "move", "delete"))
+        yield CommandEffect(verb=word, target=about, risky=action in ("write", "move", "delete"))
 
 
-def _other_effects(command: CommandReport) -> Iterator[DeedEffect]:
+def _other_effects(command: CommandReport) -> Iterator[CommandEffect]:
     actions = {use.action for use in command.files}
     effects = command.effects
     if Effect.CONNECTS in effects:
         unnamed = "package index" if command.program.downloads else _NO_HOST
         about = _join_some([_host_name(host) for host in command.hosts]) or unnamed
-        yield DeedEffect(word="network", about=about, grave=True)
+        yield CommandEffect(verb="network", target=about, risky=True)
     if command.program.downloads:
-        yield DeedEffect(word="runs", about="code from outside", grave=True)
+        yield CommandEffect(verb="runs", target="code from outside", risky=True)
     elif command.doubts:
-        yield DeedEffect(word="may do", about=f"anything: {command.doubts[0].reason}", grave=True)
+        yield CommandEffect(verb="may do", target=f"anything: {command.doubts[0].reason}", risky=True)
     elif classes.runs_anything(command):
-        yield DeedEffect(word="may do", about="anything", grave=True)
+        yield CommandEffect(verb="may do", target="anything", risky=True)
     elif Effect.RUNS in effects:
-        yield DeedEffect(word="runs", about="code of this workspace, or changes it")
+        yield CommandEffect(verb="runs", target="code of this workspace, or changes it")
     if Effect.DELETES in effects and "delete" not in actions:
-        yield DeedEffect(word="deletes", about="files that it does not name", grave=True)
+        yield CommandEffect(verb="deletes", target="files that it does not name", risky=True)
     if Effect.WRITES in effects and not actions & {"write", "move", "delete"}:
-        yield DeedEffect(word="changes", about="files that it does not name", grave=True)
+        yield CommandEffect(verb="changes", target="files that it does not name", risky=True)
     for words in words_for(effects):
         if words.row:
-            yield DeedEffect(word=words.row[0], about=words.row[1], grave=True)
+            yield CommandEffect(verb=words.row[0], target=words.row[1], risky=True)
 
 
 def _host_name(address: str) -> str:

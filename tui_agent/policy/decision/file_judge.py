@@ -191,7 +191,7 @@ class FileJudge:
     def _own(self, use: FileUse, at: Place) -> Finding | None:
         """In a sandbox the folders for temporary files are the session's own, and nothing of anybody else's is there."""
         known = use.certainty is Certainty.KNOWN and self.facts.sandboxed
-        if not known or at.absolute not in self.facts.own_files:
+        if not known or at.absolute not in self.facts.private_temp_paths:
             return None
         if use.action not in ("read", "list") and self.profile.confined_commands != "allow":
             return None

@@ -14,9 +14,9 @@ from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUs
 from tui_agent.policy.interpreter.state import tidy_path
 from tui_agent.policy.places.paths import place
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
-Lines: TypeAlias = Mapping[Runs, LineReport]
+Lines: TypeAlias = Mapping[RunEffect, LineReport]
 """The reports on the effects of a call that run commands."""
 Uses: TypeAlias = Sequence[tuple[FileUse, str]]
 """Files with their paths as seen from the workspace."""
@@ -30,7 +30,7 @@ class _Link:
     target: str
 
 
-def line_uses(effect: Runs, line: LineReport, facts: PolicyFacts) -> list[Uses]:
+def line_uses(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> list[Uses]:
     """Return the files of each command of a line."""
     links: list[_Link] = []
     found: list[Uses] = []
@@ -90,7 +90,7 @@ def _with_dots(path: str) -> Iterator[str]:
         yield "/".join(f".{name}" if at in chosen else name for at, name in enumerate(names))
 
 
-def file_uses(effect: Runs, command: CommandReport) -> Uses:
+def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
     """Return the files of a command with their paths as seen from the workspace."""
     return [
         (use, from_workspace(effect, path))
@@ -110,7 +110,7 @@ def _with_parents(path: str) -> Iterator[str]:
             yield "/".join([*names[:at], "..", *names[at + 1 :]])
 
 
-def from_workspace(effect: Runs, path: str) -> str:
+def from_workspace(effect: RunEffect, path: str) -> str:
     """Return a command's path as seen from the workspace."""
     if not effect.cwd or path.startswith(("/", "~")):
         return path or "."

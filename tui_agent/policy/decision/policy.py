@@ -24,8 +24,8 @@ from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUs
 from tui_agent.policy.places.paths import Guards
 from tui_agent.policy.rules.grammar import Rule, parse_rule
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
-from tui_agent.protocol.events.policy import Deed
+from tui_agent.protocol.effects import Effect, ReadEffect, RunEffect, WriteEffect
+from tui_agent.protocol.events.policy import CommandEffects
 
 _EXACTLY = "rule: allow exact "
 NOBODY = "no one is there to answer"
@@ -35,7 +35,7 @@ NEVER_ASKS = "a delegate that only reads asks nothing"
 class RulePolicy:
     """`ports.policy.Policy` over rules.
 
-    `user_rules` hold for every session; `own` are the product's configuration and data folders (absolute paths), which
+    `user_rules` hold for every session; `private_temp_paths` are the product's configuration and data folders (absolute paths), which
     no agent may write; `catalog` is what is known of programs, the built-in one if None.
     """
 
@@ -54,28 +54,36 @@ class RulePolicy:
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         """Allow, ask or deny this call. See `ports.policy`."""
         decision = self._decide(tool, effects, facts)
-        return replace(decision, own=tuple(sorted(facts.own_files))) if facts.own_files else decision
+        return (
+            replace(decision, private_temp_paths=tuple(sorted(facts.private_temp_paths)))
+            if facts.private_temp_paths
+            else decision
+        )
 
     def explain(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> tuple[str, ...]:
         """Return the chain of reasons behind `decide`, one a line: what was read, what is known of it, what decided."""
         lines = self._settle(effects, facts)
         return explain(lines, self._judge(tool, effects, lines, facts)[0])
 
-    def paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
+    def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
         """See `ports.policy`."""
-        found = [effect.path for effect in effects if isinstance(effect, Reads | Writes)]
-        found += [literal_path(effect.cwd) for effect in effects if isinstance(effect, Runs) and effect.cwd]
+        found = [effect.path for effect in effects if isinstance(effect, ReadEffect | WriteEffect)]
+        found += [
+            literal_path(effect.cwd) for effect in effects if isinstance(effect, RunEffect) and effect.cwd
+        ]
         uses = list(_uses(self._read(effects)))
         found += [path for _, path in uses]
         found += ["~" for use, _ in uses if use.action in ("write", "move", "delete")]
         fixed = self._rules(tuple(granted)).fixed_paths if effects else ()
         return tuple(dict.fromkeys((*found, *fixed)))
 
-    def deeds(self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts) -> tuple[Deed, ...]:
+    def describe_effects(
+        self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts
+    ) -> tuple[CommandEffects, ...]:
         """See `ports.policy`."""
         return deed_rows(effects, self._settle(effects, facts), new, facts)
 
-    def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+    def started_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
         names = (
             GIT if runs_git(command) else program_name(command)
@@ -94,11 +102,11 @@ class RulePolicy:
         )
         return tuple(dict.fromkeys(folders))
 
-    def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+    def written_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
         return self._files(effects, ("write",), Certainty.KNOWN)
 
-    def touched(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+    def touched_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
         return self._files(effects, ("read", "write"), Certainty.KNOWN, Certainty.BOUNDED)
 
@@ -109,11 +117,11 @@ class RulePolicy:
         found = (path for use, path in uses if use.action in actions and use.certainty in certainties)
         return tuple(dict.fromkeys(found))
 
-    def _line(self, effect: Runs) -> LineReport:
+    def _line(self, effect: RunEffect) -> LineReport:
         return read_line(effect, self._catalog)
 
     def _read(self, effects: Sequence[Effect]) -> Lines:
-        return {effect: self._line(effect) for effect in effects if isinstance(effect, Runs)}
+        return {effect: self._line(effect) for effect in effects if isinstance(effect, RunEffect)}
 
     def _settle(self, effects: Sequence[Effect], facts: PolicyFacts) -> Lines:
         """Return the reports without the doubts that the workspace settles."""
@@ -131,7 +139,7 @@ class RulePolicy:
         self, tool: str, effects: Sequence[Effect], lines: Lines, facts: PolicyFacts
     ) -> tuple[list[Finding], list[Effect]]:
         """Return all findings about a call, and the effects that are asked about by themselves."""
-        judge = CallJudge(self._rules(facts.granted), self._guards, facts, tool, self._line, lines)
+        judge = CallJudge(self._rules(facts.session_rules), self._guards, facts, tool, self._line, lines)
         findings = judge.judge_tool(known=bool(effects))
         asked: list[Effect] = []
         for effect in effects:
@@ -152,9 +160,9 @@ class RulePolicy:
                 decided.rule_id,
                 decided.reason,
                 classes,
-                named=decided.rule_id.startswith(_EXACTLY),
-                below=secrets_read(list(_uses(lines)), facts.secrets, facts),
-                sealed=any(finding.bounded for finding in findings),
+                allowed_by_exact_rule=decided.rule_id.startswith(_EXACTLY),
+                unnamed_secrets=secrets_read(list(_uses(lines)), facts.secrets, facts),
+                repository_read_only=any(finding.bounded for finding in findings),
             )
         asking = [finding for finding in findings or (decided,) if finding.verdict == "ask"]
         may_try = facts.sandboxed and all(each.not_understood for each in asking)
@@ -162,7 +170,7 @@ class RulePolicy:
         if silent:
             reason = f"{decided.reason}, and {silent}"
             refused = Decision("deny", decided.rule_id, reason, classes, risk=decided.risk)
-            return replace(refused, unanswered=silent == NOBODY, may_try=may_try)
+            return replace(refused, nobody_to_ask=silent == NOBODY, can_try_in_sandbox=may_try)
         shown = next((finding for finding in asking if finding.is_concealed), decided)
         if shown.is_concealed:
             choices = only_once(UNSEEN)
@@ -181,11 +189,11 @@ class RulePolicy:
             shown.risk,
             shown.default_no,
             by_profile=all(_is_of_profile(finding, facts) for finding in asking),
-            may_try=may_try,
+            can_try_in_sandbox=may_try,
         )
 
 
-def _commands(lines: Lines) -> Iterator[tuple[Runs, CommandReport]]:
+def _commands(lines: Lines) -> Iterator[tuple[RunEffect, CommandReport]]:
     return ((effect, command) for effect, line in lines.items() for command in line.commands)
 
 

@@ -14,7 +14,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from tui_agent.config.files import read_small, write_private
+from tui_agent.config.small_files import read_small, write_private
 from tui_agent.errors import ConfigError
 from tui_agent.policy.catalog.catalog import built_in_catalog
 from tui_agent.policy.decision.command_judge import command_line
@@ -26,7 +26,7 @@ from tui_agent.policy.places.paths import place
 from tui_agent.policy.rules.grammar import VERDICTS, Rule, fits_host, fits_path, fits_tool, parse_rule
 from tui_agent.policy.toml_text import parse_toml
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 _KNOWN = frozenset({*VERDICTS, "why", "matches", "differs"})
 
@@ -127,9 +127,9 @@ def _fits(rule: Rule, example: str) -> bool:
         case "tool":
             return fits_tool(rule.rest, example)
         case "exact":
-            return command_line(Runs(script=example)) == rule.rest
+            return command_line(RunEffect(script=example)) == rule.rest
         case "run":
-            line = read_line(Runs(script=example), built_in_catalog())
+            line = read_line(RunEffect(script=example), built_in_catalog())
             if not certain:
                 return any(finding.is_rule for finding in findings_against(RuleIndex([rule]), line))
             return bool(line.commands) and all(allows(rule, command) for command in line.commands)
@@ -140,4 +140,8 @@ def _stops(rule: Rule, example: str) -> bool:
     facts = PolicyFacts("/workspace", "bypass")
     if " " not in example:
         return bool(RuleIndex([rule]).about_pattern(place(example, facts), [rule.what], facts))
-    return RulePolicy([rule]).decide("run_command", (Runs(script=example),), facts).rule_id.startswith("rule")
+    return (
+        RulePolicy([rule])
+        .decide("run_command", (RunEffect(script=example),), facts)
+        .rule_id.startswith("rule")
+    )

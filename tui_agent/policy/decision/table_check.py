@@ -5,14 +5,14 @@ Invariant: a file of any size and content is answered with faults, never with an
 
 from pathlib import Path
 
-from tui_agent.config.files import read_small
+from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.check import Problem, check_table
 from tui_agent.policy.catalog.model import Decision
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 
 def check_table_path(path: Path) -> list[Problem]:
@@ -28,5 +28,5 @@ def check_table_path(path: Path) -> list[Problem]:
 
 def _judge(line: str, catalog: Catalog) -> tuple[Decision, str]:
     facts = PolicyFacts("/workspace", "ask")
-    decision = RulePolicy(catalog=catalog).decide("run_command", (Runs(script=line),), facts)
+    decision = RulePolicy(catalog=catalog).decide("run_command", (RunEffect(script=line),), facts)
     return decision.verdict, decision.reason

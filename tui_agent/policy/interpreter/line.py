@@ -21,7 +21,7 @@ from tui_agent.policy.interpreter.expansion import known_value, unknown_value
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileUse, LineReport, Value
 from tui_agent.policy.interpreter.script import ScriptWalker
 from tui_agent.policy.interpreter.state import START, START_FOLDERS, Folders, State
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 _NO_CHARACTER: Final = "it holds a code that stands for no character"
 _NO_COMMAND: Final = "it holds no command"
@@ -39,7 +39,7 @@ _MAX_CACHED: Final = 2000
 """Characters of a line that is kept in the cache."""
 
 
-def read_line(effect: Runs, catalog: Catalog) -> LineReport:
+def read_line(effect: RunEffect, catalog: Catalog) -> LineReport:
     """Read a command line or an argument vector. Never raises for a text, whatever it holds."""
     size = sum(map(len, (effect.script, *effect.argv)))
     read = _read if size <= _MAX_CACHED else _read.__wrapped__

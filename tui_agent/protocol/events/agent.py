@@ -12,7 +12,7 @@ class AgentSpawned(Payload):
     """Delegation started. The envelope's `agent` is the new agent.
 
     `policy` judges its calls (None: the session's policy), and only `tools` are allowed. `max_tokens` limits
-    each of its answers, `max_iterations` all its work. `call_id` is the call that requested it; `by` is who
+    each of its answers, `max_iterations` all its work. `call_id` is the call that requested it; `requested_by` is who
     wanted it.
     """
 
@@ -27,7 +27,7 @@ class AgentSpawned(Payload):
     policy: PolicyName | None = None
     max_tokens: int | None = None
     max_iterations: int | None = None
-    by: Literal["agent", "user"] = "agent"
+    requested_by: Literal["agent", "user"] = "agent"
 
 
 class AgentStateChanged(Payload):

@@ -1,9 +1,9 @@
 """The base of every event payload."""
 
-from tui_agent.protocol.base import Frozen
+from tui_agent.protocol.base import FrozenModel
 
 
-class Payload(Frozen):
+class Payload(FrozenModel):
     """Base of every event. Each subclass narrows `kind` to a Literal; defaults never come from a clock or a uuid."""
 
     kind: str

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import Frozen, LongText
+from tui_agent.protocol.base import FrozenModel, LongText
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import SummaryShare
@@ -27,7 +27,7 @@ SectionName: TypeAlias = Literal[
 ]
 
 
-class Section(Frozen):
+class Section(FrozenModel):
     """A named share of a request. Characters and tokens are as sent; `raw_chars` is before any reduction."""
 
     name: SectionName
@@ -41,7 +41,7 @@ class Section(Frozen):
     rule: str = ""
 
 
-class FragmentRecord(Frozen):
+class FragmentRecord(FrozenModel):
     """A fragment added by a middleware: id, digest (16 hex digits of SHA-256), tokens and section."""
 
     id: str
@@ -50,7 +50,7 @@ class FragmentRecord(Frozen):
     section: SectionName
 
 
-class CountedMessage(Frozen):
+class CountedMessage(FrozenModel):
     """A message of the history (`seq` is that of its event) and its tokens before any correction."""
 
     seq: int
@@ -60,7 +60,7 @@ class CountedMessage(Frozen):
 class ContextPacked(Payload):
     """The manifest of one request, before it is sent. `estimated` means that the token counts are ours.
 
-    `room` is the number of tokens that the request may take. `learnt` means that `window` was inferred from
+    `input_budget` is the number of tokens that the request may take. `window_inferred` means that `window` was inferred from
     the refusal of a longer request. `counted_tokens` is the count of `tokenizer`; a ratio learned from the
     provider's own counts corrects it to `total_tokens`. `added` are the messages not counted in any earlier
     request.
@@ -75,14 +75,14 @@ class ContextPacked(Payload):
     fragments: tuple[FragmentRecord, ...] = ()
     estimated: bool = True
     raw_chars: int = 0
-    room: int | None = None
+    input_budget: int | None = None
     mode: ContextMode = "pack"
     counted_tokens: int = 0
     tokenizer: str = ""
     added: tuple[CountedMessage, ...] = ()
     prefix_digest: str = ""
     session_context_injected: bool = False
-    learnt: bool = False
+    window_inferred: bool = False
 
 
 class ContextWarned(Payload):
@@ -94,35 +94,35 @@ class ContextWarned(Payload):
     fraction: float
 
 
-class ContextLearnt(Payload):
+class ContextWindowInferred(Payload):
     """A provider refused a request as too long and accepted a shorter one.
 
     From now on, in later runs of the session too, `window` tokens are used as the window of this model
-    (`profile`). `refused` is the tokens of the shortest refused request. `told` means that the provider
+    (`profile`). `refused_tokens` is the tokens of the shortest refused request. `stated_by_provider` means that the provider
     stated the window; otherwise it is inferred.
     """
 
     kind: Literal["context.learnt"] = "context.learnt"
     profile: str
     window: int
-    refused: int
-    told: bool = False
+    refused_tokens: int
+    stated_by_provider: bool = False
 
 
-class Cut(Frozen):
+class Truncation(FrozenModel):
     """A text shortened because it does not fit.
 
-    `what` describes it for people; `raw_chars` and `chars` are its characters before and after. The context
+    `label` describes it for people; `raw_chars` and `chars` are its characters before and after. The context
     keeps its beginning and end, or what is left of them, and the id of `artifact`, which stores all of it.
     """
 
-    what: str
+    label: str
     raw_chars: int
     chars: int
     artifact: Artifact
 
 
-class ContextCut(Payload):
+class ContextTruncated(Payload):
     """The user's own text was shortened because it does not fit the window even after everything else was
     reduced.
 
@@ -131,45 +131,45 @@ class ContextCut(Payload):
 
     kind: Literal["context.cut"] = "context.cut"
     window: int
-    cuts: tuple[Cut, ...]
+    truncations: tuple[Truncation, ...]
 
 
 class ContextCompacted(Payload):
-    """A summary replaced the messages up to `through_seq`; `forgets` are the seqs of those left out.
+    """A summary replaced the messages up to `through_seq`; `removed_seqs` are the seqs of those left out.
 
     `request_id` is the model request that wrote the summary. Without one the summary was assembled from the
     log, and `fault` gives the reason. `focus` is the topic that the summary should emphasise. `sections`
     describes the agent's next request, which takes `after_tokens` in total. `shares` measures the user's own
-    words in the summary, and `cuts` lists texts that did not fit in full.
+    words in the summary, and `truncations` lists texts that did not fit in full.
     """
 
     kind: Literal["context.compacted"] = "context.compacted"
     through_seq: int
     summary: LongText
-    forgets: tuple[int, ...]
+    removed_seqs: tuple[int, ...]
     turns: int
     before_tokens: int
     after_tokens: int
-    by: Literal["limit", "user", "overflow"]
+    trigger: Literal["limit", "user", "overflow"]
     focus: str = ""
     request_id: RequestId | None = None
     fault: str = ""
     sections: tuple[Section, ...] = ()
     shares: tuple[SummaryShare, ...] = ()
-    cuts: tuple[Cut, ...] = ()
+    truncations: tuple[Truncation, ...] = ()
 
 
 class ContextReduced(Payload):
     """The results of these calls were replaced by one line each; `artifacts`, in the same order, store them
     in full.
 
-    `forgets` are the seqs of the results. Tokens are those of the whole request, before and after.
+    `removed_seqs` are the seqs of the results. Tokens are those of the whole request, before and after.
     """
 
     kind: Literal["context.reduced"] = "context.reduced"
     call_ids: tuple[CallId, ...]
     artifacts: tuple[Artifact, ...]
-    forgets: tuple[int, ...]
+    removed_seqs: tuple[int, ...]
     before_tokens: int
     after_tokens: int
 
@@ -213,21 +213,21 @@ class ContextStuck(Payload):
 class MemoryUpdated(Payload):
     """Blocks of the task's working memory changed.
 
-    `blocks` are new values; `gone` are items removed from lists, `newest` items appended to them. Concurrent
+    `blocks` are new values; `removed` are items removed from lists, `appended` items appended to them. Concurrent
     calls append this way so that none overwrites what another added. The list of changed files, and which
     facts are outdated because a file changed, follow from `file.changed` alone.
     """
 
     kind: Literal["memory.updated"] = "memory.updated"
     blocks: dict[str, JsonValue] = Field(default_factory=dict)
-    newest: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    gone: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    appended: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    removed: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
 class RepomapBuilt(Payload):
     """The index of the repository map was built or refreshed.
 
-    With `late`, which gives the reason, a request is sent before the map is ready; a later one has it.
+    With `delay_reason`, which gives the reason, a request is sent before the map is ready; a later one has it.
     """
 
     kind: Literal["repomap.built"] = "repomap.built"
@@ -235,7 +235,7 @@ class RepomapBuilt(Payload):
     skipped: int
     partial: bool
     duration_ms: float
-    late: str = ""
+    delay_reason: str = ""
 
 
 class RepomapUsed(Payload):

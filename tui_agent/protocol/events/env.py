@@ -8,7 +8,7 @@ from tui_agent.protocol.events.base import Payload
 class EnvStarted(Payload):
     """An environment is ready.
 
-    `sandbox` names the sandbox of commands; if it is empty, `sandbox_why_not` gives the reason. `variables`
+    `sandbox` names the sandbox of commands; if it is empty, `no_sandbox_reason` gives the reason. `exposed_variables`
     are those with secrets that commands may see because the configuration allows it.
     """
 
@@ -16,8 +16,8 @@ class EnvStarted(Payload):
     environment: str
     root: str
     sandbox: str = ""
-    sandbox_why_not: str = ""
-    variables: tuple[str, ...] = ()
+    no_sandbox_reason: str = ""
+    exposed_variables: tuple[str, ...] = ()
 
 
 class EnvStopped(Payload):

@@ -2,13 +2,13 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import Frozen
+from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import CallId
 
 Author: TypeAlias = Literal["agent", "command", "human"]
 
-PATHS_NAMED = 200
+MAX_PATHS_IN_EVENT = 200
 """Maximum number of paths listed in one event."""
 
 
@@ -21,7 +21,7 @@ class FileRead(Payload):
     size: int
     first_line: int
     last_line: int
-    whole: bool
+    complete: bool
     call_id: CallId | None = None
 
 
@@ -48,13 +48,13 @@ class FileChanged(Payload):
     after_sha256: str | None = None
 
     @property
-    def held(self) -> str | None:
+    def disk_sha256_before(self) -> str | None:
         """The hex SHA-256 of the file's bytes before the change; None if there was no file or it was too large."""
         return self.before_sha256 or self.before
 
     @property
-    def holds(self) -> str | None:
-        """The hex SHA-256 of the file's bytes after the change; None as for `held`."""
+    def disk_sha256_after(self) -> str | None:
+        """The hex SHA-256 of the file's bytes after the change; None as for `disk_sha256_before`."""
         return self.after_sha256 or self.after
 
 
@@ -63,8 +63,8 @@ class CheckpointTaken(Payload):
     `workspace.checkpoints.git`.
 
     `part` is the part after which the checkpoint was taken; -1 is the state before the session's first
-    change. `author` is who changed `paths` since the previous checkpoint. At most `PATHS_NAMED` paths are
-    listed; `more` others are in the commit only. `skipped` lists, in short phrases, files not in the commit
+    change. `author` is who changed `paths` since the previous checkpoint. At most `MAX_PATHS_IN_EVENT` paths are
+    listed; `unlisted_count` others are in the commit only. `skipped` lists, in short phrases, files not in the commit
     (too large, over the quota).
     """
 
@@ -73,19 +73,19 @@ class CheckpointTaken(Payload):
     commit: str
     author: Author = "agent"
     paths: tuple[str, ...] = ()
-    more: int = 0
+    unlisted_count: int = 0
     skipped: tuple[str, ...] = ()
     call_id: CallId | None = None
 
 
-class PlannedAct(Frozen):
+class PlannedFileChange(FrozenModel):
     """The planned change to one path when files are restored; `added` and `removed` count lines.
 
     `conflict` names who else changed the path, so that the user is asked first; empty if nobody did.
     """
 
     path: str
-    act: Literal["write", "create", "remove", "mode"]
+    operation: Literal["write", "create", "remove", "mode"]
     added: int
     removed: int
     conflict: str = ""
@@ -99,8 +99,8 @@ class CheckpointPlanned(Payload):
 
     kind: Literal["checkpoint.planned"] = "checkpoint.planned"
     to_seq: int
-    acts: tuple[PlannedAct, ...] = ()
-    more: int = 0
+    changes: tuple[PlannedFileChange, ...] = ()
+    unlisted_count: int = 0
     unavailable: str = ""
 
 
@@ -114,13 +114,13 @@ class CheckpointRestoring(Payload):
     source: str
     to_seq: int
     paths: tuple[str, ...] = ()
-    more: int = 0
+    unlisted_count: int = 0
 
 
 class CheckpointRestored(Payload):
     """Files were restored from the checkpoint `source`; `commit` holds the workspace afterwards.
 
-    The two differ if some files were not touched: those in `kept` (also changed by someone else) and files
+    The two differ if some files were not touched: those in `skipped_paths` (also changed by someone else) and files
     that the session never changed.
     """
 
@@ -128,5 +128,5 @@ class CheckpointRestored(Payload):
     source: str
     commit: str
     paths: tuple[str, ...]
-    more: int = 0
-    kept: tuple[str, ...] = ()
+    unlisted_count: int = 0
+    skipped_paths: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ HookSource: TypeAlias = Literal["user", "project", "plugin"]
 class HookRan(Payload):
     """A hook ended. `command` is the start of the configured command; for a plugin it is `plugin NAME`.
 
-    `decision` is empty if the hook made none. With `changed`, `arguments` replace the call's arguments and
+    `decision` is empty if the hook made none. With `arguments_changed`, `arguments` replace the call's arguments and
     `target` the target in its row. `context` is text for the model. `fault` is why the result is ignored (it
     failed, timed out or printed an invalid answer); the user is then asked about a call.
     """
@@ -38,7 +38,7 @@ class HookRan(Payload):
     tool: str = ""
     decision: HookDecision = ""
     reason: str = ""
-    changed: bool = False
+    arguments_changed: bool = False
     arguments: JsonMap = {}
     target: str = ""
     context: LongText = ""

@@ -2,17 +2,17 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import Frozen, LongText
+from tui_agent.protocol.base import FrozenModel, LongText
 from tui_agent.protocol.events.base import Payload
 
 InstructionScope: TypeAlias = Literal["user", "project", "nested"]
 
 
-class InstructionFile(Frozen):
+class InstructionFile(FrozenModel):
     """A file of instructions as it was read. `path` is relative to the workspace; that of the user's own file
     is absolute.
 
-    `sha256` is of the file's own bytes, `tokens` an estimate for `text`. `cut` means that the file is longer
+    `sha256` is of the file's own bytes, `tokens` an estimate for `text`. `truncated` means that the file is longer
     than `text`.
     """
 
@@ -22,26 +22,26 @@ class InstructionFile(Frozen):
     size: int
     tokens: int
     text: LongText
-    cut: bool = False
+    truncated: bool = False
 
 
 class InstructionsLoaded(Payload):
     """The instruction files of an agent changed.
 
     `files` are the new or changed ones; `order` names all of them, the outermost folder first; `notes` list
-    what was left out, with reasons. With `why` `turn`, `files` are in the agent's prompt. With `nested` they
-    join its conversation here, and the earlier text of the files in `gone` no longer applies.
+    what was left out, with reasons. With `trigger` `turn`, `files` are in the agent's prompt. With `nested` they
+    join its conversation here, and the earlier text of the files in `removed` no longer applies.
     """
 
     kind: Literal["instructions.loaded"] = "instructions.loaded"
-    why: Literal["turn", "nested"]
+    trigger: Literal["turn", "nested"]
     files: tuple[InstructionFile, ...] = ()
-    gone: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-class SkillRecord(Frozen):
+class SkillRecord(FrozenModel):
     """A skill: a folder with instructions for one kind of task. With a `fault` it is listed but cannot be used."""
 
     name: str

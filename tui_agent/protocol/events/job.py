@@ -40,20 +40,20 @@ class JobProgress(Payload):
 
 
 class JobFinished(Payload):
-    """A job ended. `output` is the newest part of its output; `dropped` counts the earlier bytes that were
+    """A job ended. `output` is the newest part of its output; `dropped_bytes` counts the earlier bytes that were
     not kept.
 
-    `stopped_by` is who stopped it if `ended` is `stopped`. `message` is why it could not be started, or the
+    `stopped_by` is who stopped it if `end` is `stopped`. `message` is why it could not be started, or the
     sandbox's note.
     """
 
     kind: Literal["job.finished"] = "job.finished"
     job_id: JobId
-    ended: JobEnd
+    end: JobEnd
     exit_code: int | None = None
     output: LongText = ""
     size: int = 0
-    dropped: int = 0
+    dropped_bytes: int = 0
     duration_ms: float = 0.0
     stopped_by: Literal["", "user", "agent"] = ""
     message: str = ""

@@ -50,7 +50,7 @@ class ModelRequested(Payload):
 
 
 class ModelDelta(Payload):
-    """A merged piece of a streaming answer (at most 20 a second, or 2 KB). `block` is the index of the
+    """A merged piece of a streaming answer (at most 20 a second, or 2 KB). `part_index` is the index of the
     answer's part.
 
     The arguments of a tool call arrive as one text when the answer is complete: secrets in them cannot be
@@ -59,8 +59,8 @@ class ModelDelta(Payload):
 
     kind: Literal["model.delta"] = "model.delta"
     request_id: RequestId
-    part: Literal["text", "reasoning", "tool_call"]
-    block: int
+    part_kind: Literal["text", "reasoning", "tool_call"]
+    part_index: int
     text: str
     name: str = ""
     call_id: CallId | None = None

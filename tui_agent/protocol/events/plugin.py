@@ -7,13 +7,13 @@ from tui_agent.protocol.events.base import Payload
 
 
 class PluginLoaded(Payload):
-    """A plugin was loaded from `source`; `offers` names what it registered, as `tool:read_file`."""
+    """A plugin was loaded from `source`; `contributions` names what it registered, as `tool:read_file`."""
 
     kind: Literal["plugin.loaded"] = "plugin.loaded"
     plugin: str
     version: str
     source: Literal["bundled", "user", "project", "entry_point", "option"]
-    offers: tuple[str, ...]
+    contributions: tuple[str, ...]
 
 
 class PluginFailed(Payload):

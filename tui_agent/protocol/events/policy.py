@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import Frozen, LongText
+from tui_agent.protocol.base import FrozenModel, LongText
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.base import Payload
@@ -12,40 +12,40 @@ from tui_agent.protocol.settings import PolicyName
 Reach: TypeAlias = Literal["once", "session", "always"]
 
 
-class Choice(Frozen):
-    """An answer that the approval shows. `rule` is what it would allow; `why` is the reason if it is not `offered`."""
+class PermissionChoice(FrozenModel):
+    """An answer that the approval shows. `rule` is what it would allow; `unavailable_reason` is the reason if it is not `offered`."""
 
     reach: Reach
     rule: str
     offered: bool = True
-    why: str = ""
+    unavailable_reason: str = ""
 
 
-class DeedEffect(Frozen):
-    """A short description of one effect: the verb `word` (`writes`, `network`) and its object `about`.
+class CommandEffect(FrozenModel):
+    """A short description of one effect: the verb `verb` (`writes`, `network`) and its object `target`.
 
-    `grave` means that it does more than read the workspace or run its code.
+    `risky` means that it does more than read the workspace or run its code.
     """
 
-    word: str
-    about: str = ""
-    grave: bool = False
+    verb: str
+    target: str = ""
+    risky: bool = False
 
 
-class Deed(Frozen):
-    """One simple command of a command line: `what` names it, `classes` are the policy's."""
+class CommandEffects(FrozenModel):
+    """One simple command of a command line: `command` names it, `classes` are the policy's."""
 
-    what: str
+    command: str
     classes: tuple[str, ...] = ()
-    effects: tuple[DeedEffect, ...] = ()
+    effects: tuple[CommandEffect, ...] = ()
 
 
 class PermissionRequested(Payload):
     """A person must decide. `preview` shows exactly what will run or change; `risk` is one sentence or empty.
 
-    `deeds` are the commands to run, in the order of the text, as the rules judged them; empty if nothing
-    runs. `time_limit_s` is the maximum run time. `confined` names the sandbox; empty if there is none.
-    `wrong` says what is wrong with `wrong_rule`, which the user wrote when first asked about this call.
+    `commands` are the commands to run, in the order of the text, as the rules judged them; empty if nothing
+    runs. `time_limit_s` is the maximum run time. `sandbox` names the sandbox; empty if there is none.
+    `rule_error` says what is wrong with `rejected_rule`, which the user wrote when first asked about this call.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"
@@ -57,15 +57,15 @@ class PermissionRequested(Payload):
     effects: tuple[Effect, ...]
     digest: str
     preview: tuple[DisplayBlock, ...]
-    choices: tuple[Choice, ...]
-    deeds: tuple[Deed, ...] = ()
+    choices: tuple[PermissionChoice, ...]
+    commands: tuple[CommandEffects, ...] = ()
     risk: str = ""
     reason: str = ""
     default_no: bool = False
     time_limit_s: float | None = None
-    confined: str = ""
-    wrong: str = ""
-    wrong_rule: str = ""
+    sandbox: str = ""
+    rule_error: str = ""
+    rejected_rule: str = ""
 
 
 class PermissionRevoked(Payload):
@@ -79,14 +79,14 @@ class PermissionRevoked(Payload):
 
 
 class PermissionDecided(Payload):
-    """A permission was decided; stored before the call starts. `by` is who decided; `message` is the user's
+    """A permission was decided; stored before the call starts. `decided_by` is who decided; `message` is the user's
     note to the model."""
 
     kind: Literal["permission.decided"] = "permission.decided"
     call_id: CallId
     request_id: RequestId | None
     decision: Literal["allow", "deny"]
-    by: Literal["rule", "user", "engine"]
+    decided_by: Literal["rule", "user", "engine"]
     policy: PolicyName
     rule_id: str
     reason: str

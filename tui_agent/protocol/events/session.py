@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from tui_agent.protocol.base import Frozen, LongText
+from tui_agent.protocol.base import FrozenModel, LongText
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import CallId, RunId, SessionId
 from tui_agent.protocol.settings import ContextMode, Effort, ModelInfo, SessionSettings
@@ -24,19 +24,19 @@ class SessionStarted(Payload):
 
 
 class SessionTitled(Payload):
-    """The session got a name: from its first prompt (`by` = auto) or from the user."""
+    """The session got a name: from its first prompt (`titled_by` = auto) or from the user."""
 
     kind: Literal["session.titled"] = "session.titled"
     title: str
-    by: Literal["auto", "user"]
+    titled_by: Literal["auto", "user"]
 
 
-class ForkChange(Frozen):
+class ForkChange(FrozenModel):
     """The differences of a fork from its parent at its beginning. Empty or null fields stay as they were.
 
     `workspace` is its own folder to work in. `model` (a name that `SetModel` accepts), `reasoning_effort` and
     `context_mode` are set when the fork is first opened (`settings.changed`); then the open call `call_id`
-    gets `result` as its answer (`tool.finished`). `message` is what `GoOn` submits: the fork starts before
+    gets `result` as its answer (`tool.finished`). `message` is what `ContinueTurn` submits: the fork starts before
     the message that it replaces.
     """
 
@@ -52,14 +52,14 @@ class ForkChange(Frozen):
 class SessionForked(Payload):
     """This session continues another one's log up to and including `at_seq` (whose line had `parent_crc`).
 
-    `changed` holds what is different from here on.
+    `changes` holds what is different from here on.
     """
 
     kind: Literal["session.forked"] = "session.forked"
     parent_session: SessionId
     at_seq: int
     parent_crc: str
-    changed: ForkChange = ForkChange()
+    changes: ForkChange = ForkChange()
 
 
 class WorkspaceMoved(Payload):
@@ -141,10 +141,10 @@ class SettingsChanged(Payload):
     """One setting changed. `key` is a field of `SessionSettings`; values are JSON."""
 
     kind: Literal["settings.changed"] = "settings.changed"
-    key: Literal["model", "policy", "agent", "context_mode", "repo_map", "map", "budgets"]
+    key: Literal["model", "policy", "agent", "context_mode", "repo_map", "map_options", "budgets"]
     value: JsonValue
     previous: JsonValue
-    by: Literal["user", "agent", "engine"] = "user"
+    changed_by: Literal["user", "agent", "engine"] = "user"
 
 
 class CommandRejected(Payload):

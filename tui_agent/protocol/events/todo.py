@@ -2,13 +2,13 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import Frozen
+from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.events.base import Payload
 
 TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "abandoned", "verified"]
 
 
-class TodoItem(Frozen):
+class TodoItem(FrozenModel):
     """One task. `id` is unique in the list; `parent` names another item or nothing."""
 
     id: str

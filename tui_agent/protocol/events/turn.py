@@ -85,7 +85,7 @@ class UserShellProgress(Payload):
 class UserShellFinished(Payload):
     """A command of the user's own (`!`) ended; `hidden` (`!!`) keeps it out of the model's context.
 
-    `exit_code` is None if it did not exit by itself. `ended` is how it ended: `interrupted` by the user,
+    `exit_code` is None if it did not exit by itself. `end` is how it ended: `interrupted` by the user,
     `timeout`, `failed` to start, or `lost` when the program that ran it crashed.
     """
 
@@ -95,16 +95,16 @@ class UserShellFinished(Payload):
     exit_code: int | None
     duration_ms: float
     hidden: bool = False
-    ended: ShellEnd = "exited"
+    end: ShellEnd = "exited"
 
 
 class TurnStarted(Payload):
-    """A turn started; `turn` counts from 1. With `goes_on`, no message began it: the model continues from the
+    """A turn started; `turn` counts from 1. With `is_continuation`, no message began it: the model continues from the
     history."""
 
     kind: Literal["turn.started"] = "turn.started"
     turn: int
-    goes_on: bool = False
+    is_continuation: bool = False
 
 
 class TurnFinished(Payload):
@@ -158,4 +158,4 @@ class QuestionAnswered(Payload):
     question_id: RequestId
     answer: LongText
     choice: int | None = None
-    by: Literal["user", "engine"] = "user"
+    answered_by: Literal["user", "engine"] = "user"

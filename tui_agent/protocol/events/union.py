@@ -79,8 +79,8 @@ CorePayload: TypeAlias = Annotated[
     | context.ContextPacked
     | context.ContextWarned
     | context.ContextCompacted
-    | context.ContextCut
-    | context.ContextLearnt
+    | context.ContextTruncated
+    | context.ContextWindowInferred
     | context.ContextReduced
     | context.ContextRestored
     | context.ContextPinned

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.secret_names import SECRET_KEY
+from tui_agent.protocol.secret_names import SECRET_NAME
 from tui_agent.store.redaction.library import KeywordIndex, bundled_rules
 from tui_agent.store.redaction.rule import Rule, compile_pattern
 from tui_agent.store.redaction.shapes import has_shape
@@ -84,7 +84,7 @@ class Redactor:
         """Return False only if JSON or other text in UTF-8 holds no secret; True asks for a closer look."""
         return any(value in raw for value, _ in self._secrets) or self._index().may_match(raw)
 
-    def content(self, data: bytes) -> bytes:
+    def redact_content(self, data: bytes) -> bytes:
         """Return a file's content without secrets; the same object if it holds none.
 
         In a content that is not text only the values of variables are looked for.
@@ -97,10 +97,10 @@ class Redactor:
             text = data.decode(codec, "surrogatepass")
         except UnicodeDecodeError:
             return spliced(data, self.hits(data, only_given=True))
-        clean = self.text(text)
+        clean = self.redact_text(text)
         return data if clean is text else clean.encode(codec, "surrogatepass")
 
-    def text(self, text: str) -> str:
+    def redact_text(self, text: str) -> str:
         """Return the text without its secrets; the same object if it holds none."""
         if text in self._clean:
             return text
@@ -150,20 +150,20 @@ class Redactor:
     def json(self, value: "JsonValue") -> "JsonValue":
         """Return a JSON value with every string redacted; a string under a key like `password` is covered whole."""
         if isinstance(value, str):
-            return self.text(value)
+            return self.redact_text(value)
         if isinstance(value, list):
             return [self.json(item) for item in value]
         if isinstance(value, dict):
-            return {self.text(key): self._member(key, item) for key, item in value.items()}
+            return {self.redact_text(key): self._member(key, item) for key, item in value.items()}
         return value
 
     def _member(self, key: str, value: "JsonValue") -> "JsonValue":
         if key == "argv" and isinstance(value, list):
             words = [word for word in value if isinstance(word, str)]
             return [*self.words(words)] if len(words) == len(value) else self.json(value)
-        if not isinstance(value, str) or len(value) < 4 or not SECRET_KEY.fullmatch(key):
+        if not isinstance(value, str) or len(value) < 4 or not SECRET_NAME.fullmatch(key):
             return self.json(value)
-        clean = self.text(value)
+        clean = self.redact_text(value)
         whole = clean is not value and clean.startswith("[redacted: ") and clean.find("]") == len(clean) - 1
         return clean if whole or has_shape(value, "placeholder") else f"[redacted: {key.lower()}]"
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import re2
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from tui_agent.protocol.secret_names import SECRET_KEY
+from tui_agent.protocol.secret_names import SECRET_NAME
 from tui_agent.store.redaction.candidate import Candidate
 from tui_agent.store.redaction.checks import CHECKS
 from tui_agent.store.redaction.fragments import expand, rules_table
@@ -123,4 +123,4 @@ def _is_secret_name(candidate: Candidate) -> bool:
         return True
     lead = candidate.raw[max(0, start - 30) : start].decode("latin-1")
     text = lead + candidate.raw[start : end + 2].decode("latin-1")
-    return SECRET_KEY.match(text, len(lead)) is not None
+    return SECRET_NAME.match(text, len(lead)) is not None

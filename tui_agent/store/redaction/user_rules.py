@@ -56,7 +56,7 @@ def configured_redactor(options: RedactionOptions) -> Redactor:
         allowed = _allow_list(options.allow)
     except ValueError as error:
         raise ConfigError(
-            f"{options.place}: {error}.", hint="docs/redaction.md explains the table."
+            f"{options.config_file}: {error}.", hint="docs/redaction.md explains the table."
         ) from error
     return Redactor(options.secrets, rules=rules, disabled=options.disable, allowed=allowed)
 

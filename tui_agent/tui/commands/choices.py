@@ -111,7 +111,7 @@ def _short(source: str, home: str) -> str:
 def _in_force(context: AppContext) -> InForce:
     state = context.state
     policy = state.settings.policy if state.settings else "ask"
-    return InForce(policy, state.granted, state.sandbox, state.sandbox_why_not)
+    return InForce(policy, state.granted_rules, state.sandbox, state.no_sandbox_reason)
 
 
 def next_policy(context: AppContext, argument: str) -> None:

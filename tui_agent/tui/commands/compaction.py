@@ -5,7 +5,7 @@ from typing import Final
 
 from textual.strip import Strip
 
-from tui_agent.folds.context.compacted_rows import ForgottenItem, ForgottenView
+from tui_agent.folds.context.compacted_rows import CompactedView, MessageRow
 from tui_agent.protocol.commands import Compact, PinContext, RestoreContext
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
@@ -29,13 +29,13 @@ def compact(context: AppContext, argument: str) -> None:
 
 def _show_list(context: AppContext) -> None:
     """Open the list at once; a long session is read meanwhile."""
-    view = ForgottenView((), None)
+    view = CompactedView((), None)
 
     def choose(value: str) -> None:
         if value == UNDO:
             _offer_undo(context, view)
         else:
-            _offer_actions(context, (*view.items, *view.held)[int(value)])
+            _offer_actions(context, (*view.items, *view.present_items)[int(value)])
 
     async def fill() -> None:
         nonlocal view
@@ -48,13 +48,13 @@ def _show_list(context: AppContext) -> None:
     context.worker(fill(), "compactions")
 
 
-def _rows(view: ForgottenView) -> list[Item]:
+def _rows(view: CompactedView) -> list[Item]:
     """Return the rows: undo of the newest summary, then each summarised message, then messages that can be pinned."""
     undo = Item(UNDO, "undo", "undo the newest summary and bring back everything in it")
     return [*([undo] if view.compaction is not None else []), *rows(view), *held_rows(view)]
 
 
-def _offer_undo(context: AppContext, view: ForgottenView) -> None:
+def _offer_undo(context: AppContext, view: CompactedView) -> None:
     """Ask before undoing the summary: its row is the first, and one Enter too many would undo what cost a request."""
     items = [
         Item("leave", "Keep it", "the summary stays in the context"),
@@ -68,7 +68,7 @@ def _offer_undo(context: AppContext, view: ForgottenView) -> None:
     open_picker(context, "The newest summary", items, choose)
 
 
-def _offer_actions(context: AppContext, item: ForgottenItem) -> None:
+def _offer_actions(context: AppContext, item: MessageRow) -> None:
     pin = (
         Item("unpin", "Unpin it", "later summaries may leave it out")
         if item.pinned
@@ -76,7 +76,7 @@ def _offer_actions(context: AppContext, item: ForgottenItem) -> None:
     )
     back = (
         []
-        if item.where in ("back", "here")
+        if item.place in ("back", "here")
         else [Item("back", "Bring it back", "as a message in the context")]
     )
     items = [*back, pin, Item("show", "Show all of it")]
@@ -93,7 +93,7 @@ def _offer_actions(context: AppContext, item: ForgottenItem) -> None:
     open_picker(context, head_of(item), items, choose)
 
 
-async def _show(context: AppContext, item: ForgottenItem) -> None:
+async def _show(context: AppContext, item: MessageRow) -> None:
     text = await whole_of(item, context.reader.read_text)
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:

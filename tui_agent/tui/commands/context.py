@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from rich.cells import cell_len
 from textual.strip import Strip
 
-from tui_agent.folds.context.meter import SOFT, WARN, ContextMeterView, MeterSection
+from tui_agent.folds.context.meter import SOFT_FRACTION, WARN_FRACTION, ContextMeterView, MeterSection
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.commands.ledger import ledger_rows
 from tui_agent.tui.context import AppContext
@@ -68,7 +68,7 @@ class ContextSheet(Viewer):
         view, running = self._session.views.meter.view(), self._session.running
         self._shown = self._figures()
         mark = "~" if view.estimated else ""
-        how = " (assumed)" if view.assumed else " (learnt)" if view.learnt else ""
+        how = " (assumed)" if view.assumed else " (learnt)" if view.window_inferred else ""
         limit = f" of {format_tokens(view.window)}{how}" if view.window else ""
         shown = bool(view.used and view.window)
         self.verdict = (
@@ -149,7 +149,7 @@ def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]
         "total".ljust(columns.name),
         (format_thousands(total) if total >= KILO else str(total)).rjust(8),
         ("100 %" if total else "0 %").rjust(8) if columns.share else "",
-        format_thousands(view.room).rjust(9) if columns.budget and view.room else "",
+        format_thousands(view.input_budget).rjust(9) if columns.budget and view.input_budget else "",
     )
     return [*rows, viewer.line(width, [("".join(last), viewer.style(bold=True))])]
 
@@ -238,10 +238,10 @@ def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
         text = f"about {format_estimate(view.next_tokens)} tokens in, {price or 'price unknown'}"
         rows.append(viewer.line(width, [("Next turn  ", viewer.style(bold=True)), (text, viewer.style())]))
     if view.window:
-        near, soft = (format_estimate(round(view.window * part)) for part in (WARN, SOFT))
+        near, soft = (format_estimate(round(view.window * part)) for part in (WARN_FRACTION, SOFT_FRACTION))
         when = (
-            f"at {format_estimate(round(view.compacts * view.window))}"
-            if view.compacts
+            f"at {format_estimate(round(view.compaction_fraction * view.window))}"
+            if view.compaction_fraction
             else "only when you run /compact"
         )
         text = f"The meter turns amber at {near}; the soft limit is {soft}. Old turns are summarised {when}."
@@ -249,13 +249,13 @@ def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
     if view.assumed:
         text = "The model's window is unknown; this one is assumed. Set context_window in its profile."
         rows += viewer.say(width, text, "t3")
-    if view.learnt:
+    if view.window_inferred:
         text = "The window is estimated from what the provider accepted and refused. Set context_window in its profile."
         rows += viewer.say(width, text, "t3")
     columns = _Columns.fit(view, width)
     for section in view.sections:
         if section.state != "whole" and not columns.has_room_for_reason(section, width):
-            rows += viewer.say(width, section.said, "warning")
+            rows += viewer.say(width, section.description, "warning")
     if view.cache_breaks:
         times = "Once" if view.cache_breaks == 1 else f"{view.cache_breaks:,} times"
         reason = f" Newly written the last time: {view.cache_break}." if view.cache_break else ""

@@ -6,7 +6,7 @@ Invariant: the counts are those of the lines shown; a change that was undone cou
 from textual.strip import Strip
 
 from tui_agent.folds.session.changed_files import ChangedFile
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import Compared, compared, diff_strips
 from tui_agent.tui.modals.viewer import Viewer, newest_only
@@ -67,7 +67,7 @@ def _matching_files(context: AppContext, argument: str) -> list[ChangedFile]:
 
 
 def _count(files: list[ChangedFile]) -> str:
-    return counted(len(files), "file") if files else ""
+    return format_count(len(files), "file") if files else ""
 
 
 def _totals(context: AppContext, comparisons: dict[str, Compared]) -> str:
@@ -91,6 +91,6 @@ def _file_rows(viewer: Viewer, file: ChangedFile, comparison: Compared | None, w
     if comparison is None:
         return [head, *viewer.say(width, "reading …", "t3")]
     if comparison.said:
-        note = "Only its permissions changed." if file.bits_only else comparison.said
+        note = "Only its permissions changed." if file.only_mode_changed else comparison.said
         return [head, *viewer.say(width, note, "t3")]
     return [head, *diff_strips(file.path, comparison.text, "", viewer.looks, width)]

@@ -18,7 +18,7 @@ def show_doctor(context: AppContext, argument: str) -> None:
         _, answer = await context.ask("doctor", "--json", *place(context.app.options), *model_words(context))
         lines: list[str] = []
         for row in json_rows(answer):
-            name, finding = text_of(row, "what"), f"{text_of(row, 'found')} {text_of(row, 'do')}"
+            name, finding = text_of(row, "check"), f"{text_of(row, 'message')} {text_of(row, 'advice')}"
             check = check_terminal(context.app) if name == "terminal" else (text_of(row, "state"), finding)
             lines.append(_line(name, *check))
         return "\n".join(lines) or answer

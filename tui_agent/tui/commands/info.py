@@ -3,7 +3,7 @@
 from textual.strip import Strip
 
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action, groups
 from tui_agent.tui.cli_client import place
 from tui_agent.tui.commands.sheets import open_picker, show_answer
@@ -85,7 +85,7 @@ def show_tools(context: AppContext, argument: str) -> None:
         counts = context.views.metrics.view().tools
         for name, plugin in sorted(offers(context, "tool")):
             count = counts.get(name, 0)
-            use = f", used {counted(count, 'time')}" if count else ""
+            use = f", used {format_count(count, 'time')}" if count else ""
             rows += viewer.pair(width, name, plugin + use, names=22)
         return rows or viewer.say(width, "No tools loaded. /plugins shows why.", "t3")
 
@@ -98,7 +98,7 @@ def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
         (offer.removeprefix(f"{kind}:"), plugin.plugin)
         for plugin in context.views.plugins.values()
         if not isinstance(plugin, PluginFailed)
-        for offer in plugin.offers
+        for offer in plugin.contributions
         if offer.startswith(f"{kind}:")
     ]
 
@@ -112,7 +112,7 @@ def show_plugins(context: AppContext, argument: str) -> None:
             if isinstance(plugin, PluginFailed):
                 rows += viewer.pair(width, name, f"failed: {plugin.message} {plugin.where}", role="error")
             else:
-                names = ", ".join(plugin.offers) or "nothing"
+                names = ", ".join(plugin.contributions) or "nothing"
                 rows += viewer.pair(width, name, f"{plugin.version}, {plugin.source}: {names}")
         return rows or viewer.say(width, "No plugins loaded.", "t3")
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from textual.strip import Strip
 
-from tui_agent.config.notes import NoteFile, notes, notes_folder, text_of_note
-from tui_agent.folds.context.memory import told
+from tui_agent.config.note_files import NoteFile, list_notes, notes_folder, read_note
+from tui_agent.folds.context.memory import list_blocks
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
@@ -95,7 +95,7 @@ def _task_rows(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
     settings = context.state.settings
     mode = settings.context_mode if settings is not None else "pack"
     rows = [viewer.heading(width, "Of this task")]
-    for title, lines in told(context.state.memory):
+    for title, lines in list_blocks(context.state.memory):
         for index, line in enumerate(lines):
             rows += viewer.pair(width, "" if index else title, clean_line(line), names=18)
     if mode == "none":
@@ -107,7 +107,7 @@ def _task_rows(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
 
 
 async def _read_notes(context: AppContext) -> list[NoteFile]:
-    return [] if context.config is None else await asyncio.to_thread(notes, notes_folder(context.config))
+    return [] if context.config is None else await asyncio.to_thread(list_notes, notes_folder(context.config))
 
 
 def _show_note(context: AppContext, name: str) -> None:
@@ -116,7 +116,7 @@ def _show_note(context: AppContext, name: str) -> None:
     async def look() -> None:
         files = await _read_notes(context)
         note = next((file for file in files if name in (file.path.name, file.path.stem)), None)
-        text = None if note is None else await asyncio.to_thread(text_of_note, note.path)
+        text = None if note is None else await asyncio.to_thread(read_note, note.path)
         if note is None or text is None:
             context.app.say(f"No note {clean_line(name)}. /memory lists the notes.", "warning")
             return
@@ -134,7 +134,7 @@ def _note_rows(viewer: Viewer, width: int, files: Sequence[NoteFile] | None) -> 
         return [*rows, *viewer.say(width, text, "t3")]
     names = min(32, max(len(file.path.stem) for file in files) + 2)
     for file in files:
-        day = time.strftime("%Y-%m-%d", time.localtime(file.at))
+        day = time.strftime("%Y-%m-%d", time.localtime(file.modified))
         about = f"{day}  {format_bytes(file.size)}  {clean_line(file.title)}"
         rows += viewer.pair(width, clean_line(file.path.stem)[: names - 2], about, names=names)
     rows += [viewer.gap(width), *viewer.say(width, "/memory NAME shows a note.", "t3")]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.folds.context.meter import NAMES
+from tui_agent.folds.context.meter import SECTION_LABELS
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.widgets.rows import Part, part
@@ -62,7 +62,7 @@ def _messages(viewer: Viewer, view: "LedgerView", width: int, price: float | Non
         _row(viewer, width, "largest messages", "event", "tokens", "price", room, head=True),
     ]
     for message in view.messages[:MOST]:
-        name = f"{message.who}  {message.what}".rstrip()
+        name = f"{message.sender}  {message.subject}".rstrip()
         cost = _price(message.tokens, price)
         rows.append(_row(viewer, width, name, str(message.seq), format_tokens(message.tokens), cost, room))
     return rows
@@ -80,8 +80,8 @@ def _requests(viewer: Viewer, view: "LedgerView", width: int) -> list[Strip]:
         cached = "" if request.cached_tokens is None or not request.input_tokens else _share(request)
         left: list[Part] = [
             part(
-                _fit_name(viewer, request.broken or change, room),
-                viewer.style("warning" if request.broken else "t1"),
+                _fit_name(viewer, request.cache_miss_reason or change, room),
+                viewer.style("warning" if request.cache_miss_reason else "t1"),
             ),
             (format_tokens(request.input_tokens or request.tokens).rjust(9), viewer.style()),
             (cached.rjust(11), viewer.style("t2")),
@@ -98,7 +98,8 @@ def _change(viewer: Viewer, changes: "Mapping[SectionName, int]") -> str:
     minus = viewer.looks.symbols.minus
     largest = sorted(changes.items(), key=lambda change: -abs(change[1]))[:3]
     texts = [
-        f"{NAMES[name]} {'+' if size > 0 else minus}{format_tokens(abs(size))}" for name, size in largest
+        f"{SECTION_LABELS[name]} {'+' if size > 0 else minus}{format_tokens(abs(size))}"
+        for name, size in largest
     ]
     return ", ".join(texts) or "the same"
 

@@ -6,8 +6,8 @@ user asked to keep it.
 
 import asyncio
 
-from tui_agent.config.secrets import Keys
-from tui_agent.config.vendors import VENDORS, key_variable, profile_key
+from tui_agent.config.api_keys import Keys
+from tui_agent.config.providers import PROVIDERS, key_variable, profile_key
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.commands import SetModel
 from tui_agent.tui.commands.sheets import open_picker
@@ -88,11 +88,13 @@ def set_up_provider(context: AppContext, argument: str) -> None:
 def _choose_vendor(context: AppContext) -> None:
     keys = context.known_keys()
     items = [Item(ACT, "Own server", "your OpenAI-compatible server, by its address", group="By address")]
-    for name in sorted(VENDORS, key=lambda name: (not VENDORS[name].suggested, pretty(name).lower())):
-        vendor = VENDORS[name]
-        if vendor.keys:
-            has_key = any(key in keys for key in vendor.keys)
-            about = f"{vendor.keys[0]} is set" if has_key else f"needs {vendor.keys[0]}"
+    for name in sorted(
+        PROVIDERS, key=lambda name: (not PROVIDERS[name].suggested_models, pretty(name).lower())
+    ):
+        vendor = PROVIDERS[name]
+        if vendor.key_variables:
+            has_key = any(key in keys for key in vendor.key_variables)
+            about = f"{vendor.key_variables[0]} is set" if has_key else f"needs {vendor.key_variables[0]}"
             items.append(
                 Item(suggested(vendor) or f"{name}/", pretty(name), about, suggested(vendor), "By name")
             )

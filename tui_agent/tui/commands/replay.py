@@ -28,13 +28,13 @@ class OpenSession:
         """Return the session's id."""
         return self._context.app.session_id
 
-    async def records(self) -> Sequence[Record]:
+    async def read_all(self) -> Sequence[Record]:
         """Return every event so far."""
         if self._recorded is not None:
-            return await self._recorded.records()
+            return await self._recorded.read_all()
         return await self._context.reader.events_between(0, self._context.views.seq, EVERYTHING)
 
-    async def newer(self, after: int) -> Sequence[Record]:
+    async def read_new(self, after: int) -> Sequence[Record]:
         """Return the events after this one."""
         if self._context.views.seq <= after:
             return ()
@@ -55,7 +55,7 @@ def open_replay(context: AppContext, argument: str) -> None:
     recorded: Recording | None = None
     if context.folder is not None and is_session_stored(context.folder):
         recorded = cast(
-            Recording, import_module("tui_agent.session.recorded").RecordedSession(context.folder)
+            Recording, import_module("tui_agent.session.recorded_session").RecordedSession(context.folder)
         )
     recording = OpenSession(context, recorded)
     ways = Ways(

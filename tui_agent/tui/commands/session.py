@@ -8,7 +8,7 @@ from tui_agent.config.paths import is_session_stored
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import Pause, Rename, Resume, SendQueued, Unqueue
 from tui_agent.protocol.events.turn import UserQueued
-from tui_agent.protocol.settings import PAUSING
+from tui_agent.protocol.settings import PAUSE_PENDING
 from tui_agent.tui.commands.info import show_command_output
 from tui_agent.tui.commands.session_name import begin, say_turn_is_running
 from tui_agent.tui.context import AppContext
@@ -52,7 +52,7 @@ def resume(context: AppContext, argument: str) -> None:
         begin(context, argument, named=False)
     elif context.state.agent_state == "paused":
         context.submit(Resume())
-    elif context.running and context.state.state_reason == PAUSING:
+    elif context.running and context.state.state_reason == PAUSE_PENDING:
         context.submit(Resume())
         context.app.say("The turn continues without a pause.")
     elif context.running:
@@ -68,7 +68,7 @@ def pause(context: AppContext, argument: str) -> None:
     elif context.state.agent_state == "paused":
         context.submit(Resume())
     else:
-        if context.state.state_reason != PAUSING:
+        if context.state.state_reason != PAUSE_PENDING:
             context.submit(Pause())
         context.app.say("The turn pauses after this call. /resume cancels that.")
 

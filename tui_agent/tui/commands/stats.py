@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from textual.strip import Strip
 
-from tui_agent.folds.trace.measure_labels import told
+from tui_agent.folds.trace.measure_labels import measure_rows
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.folds.trace.spans import Span, TraceView
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import json_rows, place, text_of
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer, newest_only, show
@@ -23,14 +23,14 @@ MOST_TURNS = 20
 def show_status(context: AppContext, argument: str) -> None:
     """Show the state of the session, its settings and its figures."""
 
-    secrets = "looking …"
+    hidden_files = "looking …"
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         rows = newest_only(context, viewer, width)
         for name, value in _status_pairs(context):
             rows += viewer.pair(width, name, value) if name else [viewer.gap(width)]
-            if name == "sandbox" and secrets:
-                rows += viewer.pair(width, "secrets", secrets)
+            if name == "sandbox" and hidden_files:
+                rows += viewer.pair(width, "secrets", hidden_files)
         return rows
 
     viewer = show(
@@ -41,10 +41,10 @@ def show_status(context: AppContext, argument: str) -> None:
     )
 
     async def ask() -> None:
-        nonlocal secrets
+        nonlocal hidden_files
         _, output = await context.ask("doctor", "--only", "secrets", "--json", *place(context.app.options))
-        secrets = " ".join(
-            f"{text_of(row, 'found')} {text_of(row, 'do')}" for row in json_rows(output)
+        hidden_files = " ".join(
+            f"{text_of(row, 'message')} {text_of(row, 'advice')}" for row in json_rows(output)
         ).strip()
         if viewer.is_attached:
             viewer.redraw()
@@ -93,8 +93,12 @@ def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
             ("reasoning", effort),
             ("window", f"{format_tokens(model.window) if model.window else 'not known'}, {price}"),
             ("policy", state.settings.policy),
-            ("sandbox", clean_line(state.sandbox or f"none: {state.sandbox_why_not or 'not known yet'}")),
-            *([("shown to commands", clean_line(", ".join(state.variables)))] if state.variables else []),
+            ("sandbox", clean_line(state.sandbox or f"none: {state.no_sandbox_reason or 'not known yet'}")),
+            *(
+                [("shown to commands", clean_line(", ".join(state.exposed_variables)))]
+                if state.exposed_variables
+                else []
+            ),
             ("agent", state.settings.agent),
             ("context mode", state.settings.context_mode),
             *_instruction_pairs(context),
@@ -111,12 +115,12 @@ def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
         ("cost", format_cost(metrics.cost_usd) or "not known"),
         (
             "tools",
-            counted(sum(metrics.tools.values()), "call"),
+            format_count(sum(metrics.tools.values()), "call"),
         ),
         ("failed", f"{trace.failed} (calls of tools and models), {trace.denied} denied"),
         ("queue", f"{len(state.queue)} waiting"),
         ("", ""),
-        *told(metrics),
+        *measure_rows(metrics),
     ]
 
 

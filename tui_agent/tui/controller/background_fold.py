@@ -42,7 +42,7 @@ class BackgroundFold:
 
     def look(self) -> None:
         """Replace what is shown as soon as this fold has caught up."""
-        if not self._taken and not self._views.moved and self._views.seq >= self._host.views.seq:
+        if not self._taken and not self._views.head_moved and self._views.seq >= self._host.views.seq:
             self._replace_shown()
 
     @property

@@ -6,8 +6,8 @@ Invariant: only `write` changes the user's file, and it is called only after an 
 import asyncio
 
 from tui_agent.config import layers
-from tui_agent.config.user_file import keep_model, model_lines
-from tui_agent.config.vendors import VENDORS
+from tui_agent.config.providers import PROVIDERS
+from tui_agent.config.user_file import format_model_lines, save_model
 from tui_agent.errors import ConfigError
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.settings import ModelInfo
@@ -53,7 +53,7 @@ class DefaultModel:
     def _config_values(self, model: ModelInfo) -> tuple[str, str]:
         """Return the name for the configuration, and the address if the name does not imply it."""
         name = model.profile or model.model
-        vendor = VENDORS.get(name.partition("/")[0])
+        vendor = PROVIDERS.get(name.partition("/")[0])
         is_implied = name in self._context.profiles or (
             vendor is not None and vendor.base_url == model.base_url
         )
@@ -62,7 +62,11 @@ class DefaultModel:
     def lines(self) -> list[str]:
         """Return the lines to write for the present model; none without a model."""
         settings = self._context.state.settings
-        return model_lines(*self._config_values(settings.model)) if settings and settings.model.model else []
+        return (
+            format_model_lines(*self._config_values(settings.model))
+            if settings and settings.model.model
+            else []
+        )
 
     async def write(self) -> None:
         """Save the present model in the user's file."""
@@ -72,8 +76,8 @@ class DefaultModel:
         path = context.config.paths.user_config
         name, address = self._config_values(settings.model)
         try:
-            await asyncio.to_thread(lambda: keep_model(path, name, address))
-            context.config = layers.load(context.app.options, context.app.environ)
+            await asyncio.to_thread(lambda: save_model(path, name, address))
+            context.config = layers.load_config(context.app.options, context.app.environ)
         except ConfigError as fault:
             context.app.say(str(fault), "error")
             return

@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from tui_agent.config.paths import screen_faults
-from tui_agent.folds.views import FoldFault, fault_words
+from tui_agent.config.paths import screen_error_log
+from tui_agent.folds.views import FoldFault, describe_error
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.text import clean_line
@@ -66,7 +66,7 @@ class FaultReporter:
         notice = (
             f"{_upper(what)} could not be drawn ({{}}). The rest works, and the log has everything. {REPORT}."
         )
-        self._tell(what, fault_words(error), notice, "".join(traceback.format_exception(error)))
+        self._tell(what, describe_error(error), notice, "".join(traceback.format_exception(error)))
 
     def look(self) -> None:
         """Report events that a fold could not apply."""
@@ -94,7 +94,7 @@ class FaultReporter:
     def _clean(self, text: str) -> str:
         app = self._context.app
         # By name: only a fault needs it.
-        clean: Callable[..., str] = import_module("tui_agent.session.fault_redaction").without_secrets
+        clean: Callable[..., str] = import_module("tui_agent.session.fault_redaction").redact_text
         return clean(text, app.environ, app.options.cwd)
 
     def _write(self, what: str, detail: str) -> None:
@@ -102,7 +102,7 @@ class FaultReporter:
         if config is None:
             return
         now = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-        path, head = screen_faults(config.data_dir), f"{now} {app.session_id or '-'} {what}"
+        path, head = screen_error_log(config.data_dir), f"{now} {app.session_id or '-'} {what}"
         self._frame.run_worker(
             lambda: _write(path, f"{head}\n{_unbroken(self._clean(detail))}\n\n"),
             thread=True,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.folds.views import ALL, ViewName, Views
+from tui_agent.folds.views import ALL_VIEWS, ViewName, Views
 from tui_agent.protocol.base import text_preview
 from tui_agent.tui.controller.faults import REPORT
 from tui_agent.tui.controller.host import SessionHost
@@ -36,7 +36,7 @@ class PaneUpdater:
             return
         views = self._host.views
         if self._host.config is not None:
-            views.meter.compact_at(self._host.config.context.compact_at)
+            views.meter.set_compaction_share(self._host.config.context.compact_at)
         guarded = self._host.faults.guarded
         self._host.faults.look()
         with self._frame.batch_update():
@@ -84,7 +84,7 @@ class PaneUpdater:
 
     def show_all(self) -> None:
         """Update every pane."""
-        self.show(ALL)
+        self.show(ALL_VIEWS)
 
     def show_status(self) -> None:
         """Show the state, what runs, and the keys that apply."""
@@ -139,17 +139,19 @@ class PaneUpdater:
             note = f"next turn {format_estimate(meter.next_tokens)} tokens{cost}"
         if state.workspace:
             self._frame.prompt.set_root(Path(state.workspace))
-        waits_for = "the summary" if state.compacting else "your command" if state.shell is not None else ""
-        after = waits_for or ("this turn" if state.busy else "")
+        waits_for = (
+            "the summary" if state.is_compacting else "your command" if state.shell is not None else ""
+        )
+        after = waits_for or ("this turn" if state.is_busy else "")
         self._frame.prompt.set_queue([text_preview(message.text) for message in state.queue], after=after)
-        unconfined = not state.sandbox and bool(state.sandbox_why_not)
+        unconfined = not state.sandbox and bool(state.no_sandbox_reason)
         self._frame.prompt.set_state(
-            state.settings.policy, note, running=state.busy, waits_for=waits_for, unconfined=unconfined
+            state.settings.policy, note, running=state.is_busy, waits_for=waits_for, unconfined=unconfined
         )
         hint = PLACEHOLDER
         if not state.settings.model.model:
             hint = "Pick a model above, or type /model"
-        elif state.last_turn_end == "model_error" and not state.busy:
+        elif state.last_turn_end == "model_error" and not state.is_busy:
             hint = f"Press {self._host.app.key_map.key_of('send')} to try again, or type a message"
         if self._frame.prompt.editor.placeholder != hint:
             self._frame.prompt.editor.placeholder = hint
@@ -169,7 +171,7 @@ class PaneUpdater:
     def _stopped_status(self) -> StatusView | None:
         """Return the status while the engine cannot continue, else None."""
         host = self._host
-        if host.session is not None and host.session.closed and not host.sessions.under_way:
+        if host.session is not None and host.session.is_closed and not host.sessions.under_way:
             return StatusView("failed", "engine ended", "your next message opens the session again")
         if host.halted_at == host.views.seq:
             return StatusView("failed", "not stored", "free some disk space, then send a message")
@@ -178,7 +180,7 @@ class PaneUpdater:
     def _look_for_trouble(self) -> None:
         """Report an event that the engine could not store, and count its turn as stopped."""
         host = self._host
-        trouble = host.session.trouble if host.session is not None else None
+        trouble = host.session.storage_fault if host.session is not None else None
         if trouble is None or trouble is self._told:
             return
         self._told = trouble

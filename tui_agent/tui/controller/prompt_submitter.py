@@ -90,7 +90,7 @@ class PromptSubmitter:
         if self._host.session is None:
             self._host.submit(SubmitPrompt(text=text))
             return False
-        if self._host.session.closed:
+        if self._host.session.is_closed:
             self._host.app.waiting_intents.append(message)
             self._remember(text)
             self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")

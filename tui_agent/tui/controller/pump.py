@@ -8,7 +8,7 @@ one frame does not keep the next from coming.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
-from tui_agent.folds.session.branches import on_branch, stretches
+from tui_agent.folds.session.branches import is_on_branch, stretches
 from tui_agent.folds.views import ViewName, Views
 from tui_agent.ports.log import Follower
 from tui_agent.protocol.envelope import Record
@@ -57,9 +57,9 @@ class Pump:
     async def run(self) -> None:
         """Follow the session to its end."""
         try:
-            while batch := await self._follower.next():
+            while batch := await self._follower.next_batch():
                 await self._fold(batch, self._views.apply)
-                if self._views.moved and self._views.seq >= self._quiet_until:
+                if self._views.head_moved and self._views.seq >= self._quiet_until:
                     await self._begin_again()
                 self._plan()
         except BaseException:
@@ -88,12 +88,14 @@ class Pump:
         self._stop_timer()
         last = self._views.seq
         branch = stretches(self._views.branches.view().moves, last)
-        self._views.begin_again()
+        self._views.reset()
         follower = self._follow(-1)
         try:
-            while self._views.seq < last and (batch := await follower.next()):
-                records = (record for record in batch if record.seq <= last and on_branch(record.seq, branch))
-                await self._fold(records, self._views.take)
+            while self._views.seq < last and (batch := await follower.next_batch()):
+                records = (
+                    record for record in batch if record.seq <= last and is_on_branch(record.seq, branch)
+                )
+                await self._fold(records, self._views.apply_on_branch)
                 if batch[-1].seq >= last:
                     break
         finally:
@@ -131,13 +133,15 @@ class Pump:
 
     def _due(self) -> None:
         self._timer = None
-        if not self._views.moved:  # else the views are not of the branch; the next frame comes when they are
+        if (
+            not self._views.head_moved
+        ):  # else the views are not of the branch; the next frame comes when they are
             self._frame()
 
     def _frame(self) -> None:
         self._next_frame = asyncio.get_running_loop().time() + self._frame_s
         seq = self._views.seq
-        changed = self._views.take_changed()
+        changed = self._views.pop_changed()
         try:
             self._show(changed)
         except Exception as error:

@@ -8,7 +8,7 @@ import time
 
 from tui_agent.folds.session.approvals import ApprovalsView
 from tui_agent.folds.session.fold import SessionStateView
-from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, GoOn
+from tui_agent.protocol.commands import AnswerQuestion, ContinueTurn, DecidePermission
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.ids import RequestId
@@ -84,7 +84,7 @@ class OpenQuestions:
         if not host.connected or not host.state.open_calls or host.running or host.submitter.under_way:
             return False
         if host.has_model:
-            host.submit(GoOn())
+            host.submit(ContinueTurn())
         else:
             key = self._app.key_map.key_of("send")
             self._app.say(f"Choose a model, then press {key} to see the open question again.", "warning")
@@ -113,7 +113,7 @@ class OpenQuestions:
             workspace=state.workspace,
             waiting=len(self._view.permissions),
             blob=self._host.reader.blob_text,
-            granted=state.granted,
+            granted=state.granted_rules,
         )
         modal.who = _asking_delegate(state, request)
         modal.follow = _count_following(state, request)
@@ -126,7 +126,7 @@ class OpenQuestions:
             self._close(modal, request.request_id, answered=decision is not None)
             if decision is None:
                 return
-            if self._host.session is not None and self._host.session.closed:
+            if self._host.session is not None and self._host.session.is_closed:
                 self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")
                 self._app.say("The engine had stopped. It starts again and repeats the question.", "warning")
             else:

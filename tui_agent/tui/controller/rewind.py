@@ -11,7 +11,7 @@ from textual import events
 from tui_agent.folds.transcript.entries import UserEntry
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
-from tui_agent.protocol.events.files import CheckpointPlanned, PlannedAct
+from tui_agent.protocol.events.files import CheckpointPlanned, PlannedFileChange
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.picker import Item, Picker
@@ -93,7 +93,7 @@ class RewindActions:
         """Return the messages, newest first; a last row says what is not read yet."""
         now = self._host.app.clock()
         items = [
-            Item(str(entry.seq), _line(entry), right=f"{format_elapsed(now - entry.at)} ago")
+            Item(str(entry.seq), _line(entry), right=f"{format_elapsed(now - entry.time)} ago")
             for entry in reversed(self._sent_messages())
         ]
         if older := self._host.sessions.older:
@@ -108,15 +108,15 @@ class RewindActions:
     def look(self) -> None:
         """Look at new views: show a plan that arrived, and ask about files that were kept."""
         views = self._host.views
-        planned = views.planned
+        planned = views.restore_plan
         if self._picker is not None and planned is not None and planned.to_seq == self._to_seq:
             self._picker.set_items([*_way_items(), *_plan_items(planned)])
             self._picker = None
-        if views.kept_at <= max(self._asked_at, self._host.seen_seq):
+        if views.restore_seq <= max(self._asked_at, self._host.seen_seq):
             return
-        self._asked_at = views.kept_at
-        if views.kept and views.kept_to >= 0:
-            self._ask_about_kept(views.kept, views.kept_to)
+        self._asked_at = views.restore_seq
+        if views.skipped_paths and views.restore_target_seq >= 0:
+            self._ask_about_kept(views.skipped_paths, views.restore_target_seq)
 
     def go(
         self,
@@ -143,7 +143,7 @@ class RewindActions:
 
         looking = Item("", "looking at the files …", offered=False, group="Files")
         self._picker = Picker(lambda: host.app.looks, title, [*_way_items(), looking])
-        self._to_seq, host.views.planned = to_seq, None
+        self._to_seq, host.views.restore_plan = to_seq, None
         host.app.push_screen(self._picker, chosen)
         host.submit(PlanRevert(to_seq=to_seq))
 
@@ -194,17 +194,17 @@ def _plan_items(planned: CheckpointPlanned) -> list[Item]:
     """Return the files that would change, as rows that cannot be chosen."""
     if planned.unavailable:
         return [Item("", clean_line(planned.unavailable), offered=False, group="Files cannot be restored")]
-    if not planned.acts:
+    if not planned.changes:
         return [Item("", "no file would change", offered=False, group="Files")]
-    rows = [_act_item(act) for act in planned.acts[:SHOWN]]
-    rest = len(planned.acts) - len(rows) + planned.more
+    rows = [_act_item(act) for act in planned.changes[:SHOWN]]
+    rest = len(planned.changes) - len(rows) + planned.unlisted_count
     if rest:
         rows.append(Item("", f"and {rest} more", offered=False, group="Files"))
     return rows
 
 
-def _act_item(act: PlannedAct) -> Item:
+def _act_item(act: PlannedFileChange) -> Item:
     counts = " ".join(f"{sign}{count}" for sign, count in (("+", act.added), ("−", act.removed)) if count)
-    change = {"create": "restored", "remove": "removed", "write": counts, "mode": "mode"}[act.act]
+    change = {"create": "restored", "remove": "removed", "write": counts, "mode": "mode"}[act.operation]
     about = f"kept: {act.conflict}" if act.conflict else change
     return Item("", act.path, about=about, right=counts if act.conflict else "", offered=False, group="Files")

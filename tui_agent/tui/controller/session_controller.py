@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tui_agent.config.settings import Config, ModelProfile
-from tui_agent.folds.session.jobs import JobsView, without_engine
+from tui_agent.folds.session.jobs import JobsView, mark_jobs_lost
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import Views
 from tui_agent.ports.session import AppSession
@@ -135,17 +135,19 @@ class SessionController:
     def jobs(self) -> JobsView:
         """The background jobs; without an engine none of them runs."""
         view = self.views.jobs.view()
-        return view if self.connected or not view.running else without_engine(view, self.views.last_at)
+        return (
+            view if self.connected or not view.running else mark_jobs_lost(view, self.views.last_event_time)
+        )
 
     @property
     def connected(self) -> bool:
         """True if a session is open and its engine runs."""
-        return self.session is not None and not self.session.closed
+        return self.session is not None and not self.session.is_closed
 
     @property
     def running(self) -> bool:
         """True while a turn or a command of the user runs."""
-        return self.connected and self.state.busy and self.halted_at != self.views.seq
+        return self.connected and self.state.is_busy and self.halted_at != self.views.seq
 
     @property
     def failed(self) -> bool:
@@ -180,8 +182,8 @@ class SessionController:
     async def use_key(self, variable: str, key: str) -> None:
         """Give the engine a key for this run, and open the session again with it."""
         # The newest key wins over one in the environment that did not work.
-        typed = {**dict(self.app.options.keys), variable: key}
-        self.app.options = replace(self.app.options, keys=tuple(typed.items()))
+        typed = {**dict(self.app.options.typed_keys), variable: key}
+        self.app.options = replace(self.app.options, typed_keys=tuple(typed.items()))
         self.ask = self.app.outside or command_line(self.app.options, self.app.environ)
         await self.sessions.reopen()
 
@@ -197,7 +199,7 @@ class SessionController:
 
     def submit(self, command: Command) -> None:
         """Hand a command to the engine."""
-        if self.session is not None and self.session.closed:
+        if self.session is not None and self.session.is_closed:
             self.app.say("The engine stopped. Send a message to open the session again.", "warning")
             return
         if self.session is None:
@@ -276,7 +278,7 @@ class SessionController:
         if name not in POLICIES:
             return
         self.submit(SetPolicy(policy=name))
-        reason = self.state.sandbox_why_not
+        reason = self.state.no_sandbox_reason
         if name == "accept-edits" and reason and not self.state.sandbox and not self._has_warned_unconfined:
             self._has_warned_unconfined = True
             self.app.say(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tui_agent.errors import BlobMissing
+from tui_agent.errors import BlobNotFound
 from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Record
@@ -22,7 +22,7 @@ class SessionReader:
             return text_preview(text)
         try:
             return (await self._context.session.read_blob(text.blob_sha256)).decode("utf-8", "replace")
-        except BlobMissing as fault:
+        except BlobNotFound as fault:
             return f"{text.preview}\n\n{fault}"
 
     def blob_text(self, text: LongText, arrived: Callable[[str], None]) -> str:
@@ -54,7 +54,7 @@ class SessionReader:
                 and (not records or records[-1].seq < last)
                 and self._context.views.seq >= first
             ):
-                batch = await follower.next()
+                batch = await follower.next_batch()
                 if not batch:
                     break
                 records.extend(record for record in batch if record.seq <= last)

@@ -14,9 +14,9 @@ from typing import Final, Literal, cast
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import SessionLocked, TuiAgentError
-from tui_agent.folds.session.cached_views import begun
+from tui_agent.folds.session.cached_views import restore_views
 from tui_agent.folds.views import Views
-from tui_agent.ports.session import AppSession, HeldSession
+from tui_agent.ports.session import AppSession, LockedSession
 from tui_agent.protocol.commands import Close
 from tui_agent.tui.actions import BY_NAME, BY_SLASH
 from tui_agent.tui.cli_client import json_rows, text_of
@@ -108,7 +108,7 @@ class SessionSwitcher:
         self._host.frame.run_worker(session.serve(), name="serve", group="session", exit_on_error=False)
         first, whole = await self._show_end(session)
         try:
-            opened = await session.opened()
+            opened = await session.wait_until_open()
         except TuiAgentError as fault:
             if whole is not None:
                 whole.close()
@@ -163,23 +163,27 @@ class SessionSwitcher:
 
         Return the views of its end, if a fold of it was stored, and the started fold of a very long session.
         """
-        stored = await session.held()
+        stored = await session.wait_until_readable()
         if stored is None or stored.last_seq < LONG or self._host.session is not None:
             return None, None
         await self._host.chat.begin(self._host.views)
-        await self._host.chat.glimpse(await session.tail(GLIMPSE))
+        await self._host.chat.glimpse(await session.read_newest(GLIMPSE))
         first = await self._views_of_end(session, stored)
         if first is not None:
             self._host.panes.show_figures(first)
         whole = BackgroundFold(self._host, session, stored.last_seq) if stored.last_seq >= VERY_LONG else None
         return first, whole
 
-    async def _views_of_end(self, session: AppSession, stored: HeldSession) -> Views | None:
+    async def _views_of_end(self, session: AppSession, stored: LockedSession) -> Views | None:
         """Return views of the end of a very long session, to use while all of it is folded."""
         if stored.last_seq < VERY_LONG:
             return None
-        cached = await session.kept()
-        return None if cached is None else begun(cached[1], cached[0], await session.tail(GLIMPSE))
+        cached = await session.load_outline()
+        return (
+            None
+            if cached is None
+            else restore_views(cached[1], cached[0], await session.read_newest(GLIMPSE))
+        )
 
     @property
     def older(self) -> str:

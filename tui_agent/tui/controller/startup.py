@@ -5,9 +5,9 @@ from importlib import import_module
 from pathlib import Path
 
 from tui_agent.config import layers
-from tui_agent.config.git import ask_git
+from tui_agent.config.api_keys import Keys
+from tui_agent.config.git_query import query_git
 from tui_agent.config.repository import find_repository
-from tui_agent.config.secrets import Keys
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.protocol.settings import EFFORTS, POLICIES
 from tui_agent.tui.context import AppContext
@@ -23,7 +23,7 @@ def configure(host: SessionHost) -> None:
     """Read the typed configuration, and apply the settings of the screen."""
     app, frame = host.app, host.frame
     try:
-        host.config = layers.load(app.options, app.environ)
+        host.config = layers.load_config(app.options, app.environ)
     except TuiAgentError as fault:
         app.say(str(fault), "error")
         return
@@ -162,7 +162,7 @@ class StartPage:
     def _show(self, *, needs: bool, fault: str, policy: str) -> None:
         host = self._host
         home, folder = str(Path.home()), str(host.app.options.cwd)
-        host.chat.start.left = len(host.config.ignored) if host.config is not None else 0
+        host.chat.start.left = len(host.config.ignored_files) if host.config is not None else 0
         host.chat.start.set_page(
             needs_model=needs,
             fault=fault,
@@ -182,7 +182,7 @@ def folder_facts(root: Path) -> str:
     if repository is None:
         return ""
     branch = f"git {repository.branch or 'detached'}"
-    changed = ask_git(root, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all")
+    changed = query_git(root, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all")
     if changed is None:
         return branch
     return f"{branch}, {len(changed.splitlines())} changed" if changed else f"{branch}, clean"
@@ -193,9 +193,9 @@ def known_keys(context: AppContext) -> frozenset[str]:
     app = context.app
     if context.config is None:
         return frozenset(name for name, value in app.environ.items() if value)
-    typed = {name for name, _ in app.options.keys}
+    typed = {name for name, _ in app.options.typed_keys}
     try:
-        variables = layers.environment(app.options, app.environ)
+        variables = layers.merge_environment(app.options, app.environ)
         return Keys(variables, context.config.paths.secrets).names() | typed
     except ConfigError as fault:
         app.say(str(fault), "warning")

@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import Sequence
 
 from tui_agent.config import trust
-from tui_agent.config.paths import Paths, find
-from tui_agent.config.trust import Project, projects
+from tui_agent.config.paths import Paths, find_paths
+from tui_agent.config.trust import Project, load_projects
 from tui_agent.errors import TuiAgentError
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.trust import Answer, TrustSheet
 
@@ -27,7 +27,7 @@ class TrustDialog:
     async def ask(self) -> bool:
         """Ask about undecided files, before the first session; return False if the user quits."""
         folders, paths = await asyncio.to_thread(self._look)
-        if not any(folder.standing == "open" for folder in folders):
+        if not any(folder.trust_state == "open" for folder in folders):
             return True
         answer = await self._host.app.push_screen_wait(self._sheet(folders, paths, asking=True))
         if answer == "quit":
@@ -43,7 +43,7 @@ class TrustDialog:
 
     async def _show(self) -> None:
         folders, paths = await asyncio.to_thread(self._look)
-        before = [folder.standing for folder in folders]
+        before = [folder.trust_state for folder in folders]
         answer = await self._host.app.push_screen_wait(self._sheet(folders, paths, asking=False))
         if answer is None or answer == "quit" or not self._save(folders, answer, paths):
             return
@@ -54,13 +54,13 @@ class TrustDialog:
     def _look(self) -> tuple[list[Project], Paths]:
         app = self._host.app
         try:
-            return list(projects(app.options, app.environ)), find(app.options.cwd, app.environ)
+            return list(load_projects(app.options, app.environ)), find_paths(app.options.cwd, app.environ)
         except TuiAgentError:  # a folder that cannot be read has nothing to use; opening it says why
-            return [], find(app.options.cwd.parent, app.environ)
+            return [], find_paths(app.options.cwd.parent, app.environ)
 
     def _sheet(self, folders: Sequence[Project], paths: Paths, *, asking: bool) -> TrustSheet:
-        listed = [folder for folder in folders if folder.standing == "open"] if asking else folders
-        marks = {str(folder.files.folder): trust.marks(folder.files, paths) for folder in listed}
+        listed = [folder for folder in folders if folder.trust_state == "open"] if asking else folders
+        marks = {str(folder.files.folder): trust.compare_files(folder.files, paths) for folder in listed}
         sheet = TrustSheet(lambda: self._host.app.looks, listed, marks, asking=asking)
         sheet.ahead = self._host.questions.typed_ahead()
         return sheet
@@ -71,13 +71,13 @@ class TrustDialog:
         try:
             for folder in folders:
                 if answer == "forget":
-                    trust.forget(folder.folder, paths)
-                elif folder.files.files and folder.standing != "trusted":
-                    trust.decide(folder.files, "trusted" if answer == "trust" else "without", paths)
+                    trust.remove_decision(folder.folder, paths)
+                elif folder.files.files and folder.trust_state != "trusted":
+                    trust.save_decision(folder.files, "trusted" if answer == "trust" else "without", paths)
         except TuiAgentError as fault:
             app.say(str(fault), "error")
             return False
-        count = counted(sum(len(folder.files.files) for folder in folders), "file")
+        count = format_count(sum(len(folder.files.files) for folder in folders), "file")
         notices = {
             "trust": f"Trusted {count} of this folder until one changes. Undo with /trust.",
             "without": f"Ignoring {count} of this folder. /trust shows them.",

@@ -21,13 +21,13 @@ from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.text.labels import LATER, mention_name, mention_sent, unmapped
+from tui_agent.folds.text.labels import MAP_COMES_LATER, mention_name, mention_result, missing_map_notice
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Command,
+    ContinueTurn,
     DecidePermission,
-    GoOn,
     Interrupt,
     Steer,
     SubmitPrompt,
@@ -36,7 +36,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextWarned, RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
-from tui_agent.protocol.events.policy import Choice, PermissionRequested
+from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
@@ -115,7 +115,7 @@ class Linear:
                 return [f"you, {text_preview(text)}", *map(_mention_line, mentions)]
             case UserSteered(mentions=mentions):
                 return [_mention_line(mention) for mention in mentions]
-            case TurnStarted(goes_on=True):
+            case TurnStarted(is_continuation=True):
                 return ["the agent continues"]
             case ToolCalled() as call:
                 self.verbs[call.call_id] = f"{named(call.verb)}, {named(call.target)}"
@@ -124,7 +124,7 @@ class Linear:
                 call_words = self.verbs.pop(done.call_id, done.name)
                 outcome = f", {clean_line(done.summary)}" if done.summary else ""
                 return [f"tool {call_words}, {done.status}{outcome}, {done.duration_ms / 1000:.1f} seconds"]
-            case ModelDelta(request_id=request_id, part="text", text=text):
+            case ModelDelta(request_id=request_id, part_kind="text", text=text):
                 return self._streamed_lines(request_id, text)
             case ModelResponded(request_id=request_id, parts=parts):
                 streamed = self._streamed_text.pop(request_id, "")
@@ -143,9 +143,9 @@ class Linear:
                 return [f"task {now + 1} of {len(items)}, {items[now].content}"] if now is not None else []
             case ContextWarned(level=level, fraction=fraction):
                 return [f"context, {level} the limit, {round(fraction * 100)} percent"]
-            case RepomapBuilt(late=late, duration_ms=waited) if late and not self._unmapped:
+            case RepomapBuilt(delay_reason=late, duration_ms=waited) if late and not self._unmapped:
                 self._unmapped = True
-                return [f"{unmapped(waited)} {LATER}"]
+                return [f"{missing_map_notice(waited)} {MAP_COMES_LATER}"]
             case RepomapUsed(injected=True):
                 self._unmapped = False
                 return []
@@ -196,7 +196,7 @@ class Linear:
             f"{question_of(request)} {clean(request.verb, reveal=True)} {clean(request.target, reveal=True)}",
             *(clean(text, reveal=True) for text in previews if text),
             *(
-                f"Does: {target}: {', '.join(f'{deed.word} {deed.about}'.strip() for deed in deeds)}"
+                f"Does: {target}: {', '.join(f'{deed.verb} {deed.target}'.strip() for deed in deeds)}"
                 for target, deeds in deed_lines(request)
             ),
             *(f"{name}: {text}" for name, text in effect_lines(request, policy, state.workspace)),
@@ -258,7 +258,7 @@ async def talk(
     async with anyio.create_task_group() as group:
         group.start_soon(session.serve)
         try:
-            opened = await session.opened()
+            opened = await session.wait_until_open()
         except TuiAgentError as fault:
             say(clean(str(fault)))
             group.cancel_scope.cancel()
@@ -312,14 +312,14 @@ def run_linear(options: SessionOptions, *, handle: "EngineHandle | None" = None)
 async def _tell_all(session: "AppSession", linear: Linear, last: int) -> None:
     """Write all events. After event `last`, continue a turn that stopped at a question."""
     follower = session.follow()
-    while batch := await follower.next():
+    while batch := await follower.next_batch():
         for record in batch:
             if isinstance(record, Envelope):
                 linear.tell(record)
             state = linear.state.view() if record.seq == last else None
-            if state is not None and state.open_calls and not state.busy and not linear.under_way:
+            if state is not None and state.open_calls and not state.is_busy and not linear.under_way:
                 linear.under_way = True
-                session.submit(GoOn())
+                session.submit(ContinueTurn())
 
 
 class Typed:
@@ -364,10 +364,10 @@ class Typed:
                     self._lines.put_nowait(None)
 
 
-def _find_choice(request: PermissionRequested, reach: str) -> Choice | None:
+def _find_choice(request: PermissionRequested, reach: str) -> PermissionChoice | None:
     return next((choice for choice in request.choices if choice.reach == reach), None)
 
 
 def _mention_line(mention: Mention) -> str:
-    sent = mention_sent(mention, format_bytes(mention.size), format_tokens(mention.tokens))
+    sent = mention_result(mention, format_bytes(mention.size), format_tokens(mention.tokens))
     return f"mentions {named(mention_name(mention))}, {clean_line(sent)}"

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from tui_agent.config import trust
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.paths import find
-from tui_agent.config.project_powers import power
-from tui_agent.config.trust import projects
+from tui_agent.config.paths import find_paths
+from tui_agent.config.project_effects import describe_effect
+from tui_agent.config.trust import load_projects
 from tui_agent.errors import ConfigError
 from tui_agent.tui.modals.trust import Answer
 from tui_agent.tui.text import clean_line
@@ -29,12 +29,12 @@ async def ask_about_files(
     say: Callable[[str], None],
 ) -> Answer | None:
     """Ask about undecided files of the folder, and save the answer; return None if there are none."""
-    folders = [folder for folder in projects(options, environ) if folder.standing == "open"]
+    folders = [folder for folder in load_projects(options, environ) if folder.trust_state == "open"]
     if not folders:
         return None
-    paths = find(options.cwd, environ)
+    paths = find_paths(options.cwd, environ)
     for folder in folders:
-        marks = trust.marks(folder.files, paths)
+        marks = trust.compare_files(folder.files, paths)
         say(
             clean_line(
                 f"These files of {folder.files.folder} can steer this program. None is used yet.", reveal=True
@@ -42,7 +42,7 @@ async def ask_about_files(
         )
         for file in folder.files.files:
             mark = marks.get(file.name, "")
-            say(clean_line(f"{f'{mark}, ' if mark else ''}{file.name}, {power(file)}", reveal=True))
+            say(clean_line(f"{f'{mark}, ' if mark else ''}{file.name}, {describe_effect(file)}", reveal=True))
     for choice in _CHOICES:
         say(choice)
     while (line := await read_line()) is not None:
@@ -50,7 +50,7 @@ async def ask_about_files(
         if answer in ("trust", "without"):
             try:
                 for folder in folders:
-                    trust.decide(folder.files, "trusted" if answer == "trust" else "without", paths)
+                    trust.save_decision(folder.files, "trusted" if answer == "trust" else "without", paths)
             except ConfigError as fault:
                 say(clean_line(str(fault)))
                 continue

@@ -13,9 +13,9 @@ from textual.strip import Strip
 
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import DiffBlock
-from tui_agent.protocol.events.policy import Choice, PermissionRequested, Reach
+from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested, Reach
 from tui_agent.protocol.ids import RequestId
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.approval_body import ApprovalBody
 from tui_agent.tui.modals.approval_rows import ANSWERS, Answer, ApprovalSheet, Plan
@@ -119,8 +119,8 @@ class ApprovalFrame(ApprovalSheet):
 
     def on_mount(self) -> None:
         self.add_class("-warning")
-        if self.request.wrong and "edit_rule" not in self.without:
-            self.chosen, self.rule = "a", Field(self.request.wrong_rule)
+        if self.request.rule_error and "edit_rule" not in self.without:
+            self.chosen, self.rule = "a", Field(self.request.rejected_rule)
             self._set_typing(on=True)
 
     def _set_typing(self, *, on: bool) -> None:
@@ -194,7 +194,7 @@ class ApprovalFrame(ApprovalSheet):
             return None
         return self.word if answer == "n" else self.rule if answer == "a" else None
 
-    def choice(self, answer: Answer) -> Choice:
+    def choice(self, answer: Answer) -> PermissionChoice:
         if answer == "n":
             told = (
                 "the agent reads your words and goes on"
@@ -202,21 +202,23 @@ class ApprovalFrame(ApprovalSheet):
                 else "tell the agent why"
             )
             said = self.word.text or told
-            return Choice(reach="once", rule=said)
+            return PermissionChoice(reach="once", rule=said)
         reach = _REACH[answer]
         if answer == "y" and self.sight.unseen:
             rows = "the row" if self.sight.unseen == 1 else f"the {self.sight.unseen} rows"
-            return Choice(reach=reach, rule=f"first shows {rows} left out above")
+            return PermissionChoice(reach=reach, rule=f"first shows {rows} left out above")
         if answer == "y" and self.sight.below and not self.gated:
-            return Choice(reach=reach, rule=f"{counted(self.sight.below, 'row')} not seen yet")
+            return PermissionChoice(reach=reach, rule=f"{format_count(self.sight.below, 'row')} not seen yet")
         if self.gated:
             whole = self.key_map.key_of("whole_file" if self.asked.runs is None else "whole_command")
             why = "to its end first" if self.expanded else f"{whole} first, to its end"
-            return Choice(reach=reach, rule="", offered=False, why=why)
+            return PermissionChoice(reach=reach, rule="", offered=False, unavailable_reason=why)
         found = next((one for one in self.request.choices if one.reach == reach), None)
         if found is None:
             offered = answer == "y"
-            return Choice(reach=reach, rule="", offered=offered, why="not offered here")
+            return PermissionChoice(
+                reach=reach, rule="", offered=offered, unavailable_reason="not offered here"
+            )
         if answer == "y" and self.follow and not found.rule:
             return found.model_copy(update={"rule": "this one alone; the others are asked"})
         if answer == "a" and self.rule is not None:

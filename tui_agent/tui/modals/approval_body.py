@@ -11,7 +11,7 @@ from typing import Any, Final
 from textual.strip import Strip
 
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.modals.block_rows import PreviewTexts, ReadLong, block_rows
@@ -41,7 +41,7 @@ class ApprovalBody:
 
     def subject(self, width: int) -> list[Strip]:
         """The file that is meant, with how much changes; nothing where a command runs."""
-        if any(isinstance(one, Runs) for one in self._request.effects):
+        if any(isinstance(one, RunEffect) for one in self._request.effects):
             return []
         verb = named(self._request.verb or self._request.tool).ljust(0 if width < NARROW else 7) + " "
         diffs = [one for one in self._request.preview if isinstance(one, DiffBlock)]
@@ -95,28 +95,28 @@ class ApprovalBody:
         return self._texts.whole
 
     @property
-    def runs(self) -> Runs | None:
+    def runs(self) -> RunEffect | None:
         """The command, where one runs."""
-        return next((one for one in self._request.effects if isinstance(one, Runs)), None)
+        return next((one for one in self._request.effects if isinstance(one, RunEffect)), None)
 
     def effects(self, width: int, *, roomy: bool, grave: bool = False, why: bool = True) -> list[Strip]:
-        """Commands and files in rows, then undo, then why it is asked; `roomy` with empty rows between. With `grave`
+        """Commands and files in rows, then undo, then why it is asked; `roomy` with empty rows between. With `risky`
         only the commands that do more than read the workspace or run its code have a row, without `why` only they."""
         gap = [self._sheet.line(width, [])] if roomy else []
         rows = [*self._where(width), *gap] if why else []
-        if self._request.deeds:
+        if self._request.commands:
             if roomy:
                 rows.append(self._sheet.line(width, [("What it does", self._sheet.style(bold=True))]))
             rows += self.deeds(width, grave=grave)
             rows += gap
-        if why or not self._request.deeds:
+        if why or not self._request.commands:
             rows += self._labelled(width)
         return rows
 
     def deeds(self, width: int, *, grave: bool = False) -> list[Strip]:
         """What the commands do."""
         found = [(at, *one) for at, one in enumerate(deed_lines(self._request), 1)]
-        shown = [one for one in found if not grave or any(effect.grave for effect in one[2])]
+        shown = [one for one in found if not grave or any(effect.risky for effect in one[2])]
         rows = [
             self._sheet.line(
                 width, [(text, self._sheet.style(role, bold=bold)) for text, role, bold in pieces]
@@ -150,7 +150,7 @@ class ApprovalBody:
             return []
         limit = self._request.time_limit_s
         bound = f", at most {limit:g} s" if limit else ""
-        confined = named(self._request.confined)
+        confined = named(self._request.sandbox)
         how = f"confined by {confined}" if confined else "not confined"
         return self._notes(width, f"in {self._folder(runs.cwd)}{bound}, {how}")
 
@@ -172,7 +172,7 @@ class ApprovalBody:
 
     def wrong(self, width: int, most: int = 0) -> list[Strip]:
         """Why the rule that was written before cannot stand; in so many rows as `risk`."""
-        return self._marked(self._request.wrong, self._sheet.looks.symbols.failed, "error", width, most)
+        return self._marked(self._request.rule_error, self._sheet.looks.symbols.failed, "error", width, most)
 
     def _marked(self, text: str, mark: str, role: Role, width: int, most: int = 0) -> list[Strip]:
         pieces = wrap(named(text), max(1, width - 2)) if text else []
@@ -192,7 +192,7 @@ class ApprovalBody:
                 (f"{mark} ", style("success")),
                 (name.ljust(14), style(policy_role(name), bold=True)),
             ]
-            words = policy_words(name, unconfined=self.runs is not None and not self._request.confined)
+            words = policy_words(name, unconfined=self.runs is not None and not self._request.sandbox)
             rows.append(self._sheet.line(width, [*left, (words, style())]))
         if granted:
             rows += [

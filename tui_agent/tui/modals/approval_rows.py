@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 from textual.strip import Strip
 
 from tui_agent.protocol.commands import DecidePermission
-from tui_agent.protocol.events.policy import Choice, PermissionRequested
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.modals.approval_body import ApprovalBody
 from tui_agent.tui.modals.effects import question_of
@@ -141,7 +141,7 @@ class ApprovalSheet(Sheet[DecidePermission | None]):
         """Return the names of the actions whose keys do nothing here."""
         raise NotImplementedError
 
-    def choice(self, answer: Answer) -> Choice:
+    def choice(self, answer: Answer) -> PermissionChoice:
         """Return what an answer allows, or why it is not offered."""
         raise NotImplementedError
 
@@ -189,10 +189,10 @@ class ApprovalSheet(Sheet[DecidePermission | None]):
         first = [*(asked.wrong(width) if self.typing else []), *self.subject]
         grave = [
             *asked.risk(width),
-            *(asked.deeds(width, grave=True) if runs and self.request.deeds else []),
+            *(asked.deeds(width, grave=True) if runs and self.request.commands else []),
         ]
         must = len(first) + (len(thing) + len(grave) if runs else min(1, len(thing)))
-        rest = asked.around(width) if runs and self.request.deeds else asked.effects(width, roomy=False)
+        rest = asked.around(width) if runs and self.request.commands else asked.effects(width, roomy=False)
         return Plan([*first, *thing, *grave, *rest], (), must)
 
     def _more(self, width: int) -> Callable[[int], Strip]:
@@ -201,7 +201,7 @@ class ApprovalSheet(Sheet[DecidePermission | None]):
 
         def row(count: int) -> Strip:
             key = self.key_map.key_of("whole_file" if self.asked.runs is None else "whole_command")
-            said = f"  {ellipsis} {counted(count, 'more line')}, {key} shows all"
+            said = f"  {ellipsis} {format_count(count, 'more line')}, {key} shows all"
             return self.line(width, [(said, ground)], ground="sunk")
 
         return row
@@ -218,7 +218,7 @@ class ApprovalSheet(Sheet[DecidePermission | None]):
         if waiting > 1:
             queue = f"1/{waiting}" if width < 34 else f"1 of {waiting} waiting"
         elif follow and width >= 60:
-            calls = counted(follow, f"more {self.request.verb} call")
+            calls = format_count(follow, f"more {self.request.verb} call")
             queue = f"{calls} {'follows' if follow == 1 else 'follow'}"
         title: list[Part] = [
             (symbols.waiting, self.style("warning", bold=True)),
@@ -254,7 +254,7 @@ class ApprovalSheet(Sheet[DecidePermission | None]):
             return [self._typed_row(width) if self.typing else self._answers_in_one(width)]
         risk = self._risk(width)
         rows = [*(self._gap(width) if risk else []), *risk]
-        if self.request.wrong:
+        if self.request.rule_error:
             most = _RISK_ROWS if self.tight else 2 * _RISK_ROWS
             rows += [*self._gap(width), *self.asked.wrong(width, most)]
         if self.gated:
@@ -330,10 +330,14 @@ class ApprovalSheet(Sheet[DecidePermission | None]):
     def _reach(self, answer: Answer, room: int) -> list[str]:
         """What the answer reaches, in one row or two; a rule that needs more is cut and says how to see it."""
         choice = self.choice(answer)
-        exact = choice.rule.startswith("allow exact ") and bool(choice.why)
-        said = choice.rule if choice.offered and not exact else choice.why or "not offered"
+        exact = choice.rule.startswith("allow exact ") and bool(choice.unavailable_reason)
+        said = choice.rule if choice.offered and not exact else choice.unavailable_reason or "not offered"
         above = self.choice("s")
-        if answer == "a" and not (self.gated or choice.offered or above.offered) and choice.why == above.why:
+        if (
+            answer == "a"
+            and not (self.gated or choice.offered or above.offered)
+            and choice.unavailable_reason == above.unavailable_reason
+        ):
             said = _EITHER  # for the same reason, which stands above
         ascii_only = self.looks.symbols.name == "ascii"
         line = clean(said, reveal=True).replace("\n", "\\n" if ascii_only else "⏎")

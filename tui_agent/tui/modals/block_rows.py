@@ -13,8 +13,8 @@ from pydantic import JsonValue
 from rich.segment import Segment
 from textual.strip import Strip
 
-from tui_agent.errors import BlobMissing
-from tui_agent.folds.text.line_diff import line_diff
+from tui_agent.errors import BlobNotFound
+from tui_agent.folds.text.line_diff import diff_lines
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.display import (
     CustomBlock,
@@ -240,13 +240,13 @@ async def compared(context: AppContext, old: str | None, new: str | None) -> Com
     try:
         before = await _read(context, old)
         after = await _read(context, new)
-    except BlobMissing:
+    except BlobNotFound:
         return Compared(said="Its content is no longer in the session's folder, so it cannot be compared.")
     if len(before) > LARGEST or len(after) > LARGEST:
         return Compared(said="Too large to compare here.")
     if "\0" in before or "\0" in after:
         return Compared(said="A binary file.")
-    made = await asyncio.to_thread(line_diff, before, after)
+    made = await asyncio.to_thread(diff_lines, before, after)
     if not made.text:
         more = " Secrets in it are not kept: one may be another." if "[redacted: " in before else ""
         return Compared(said=f"The content is what it was.{more}")

@@ -6,9 +6,9 @@ Invariant: pure; paths and hosts stand whole, with hidden characters shown; what
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
-from tui_agent.protocol.events.policy import DeedEffect, PermissionRequested
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.effects import Effect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
+from tui_agent.protocol.events.policy import CommandEffect, PermissionRequested
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import named
 from tui_agent.tui.text import width as cells
 from tui_agent.tui.theme.theme import Role
@@ -16,7 +16,7 @@ from tui_agent.tui.widgets.rows import wrap
 
 Piece: TypeAlias = tuple[str, Role, bool]
 """Text, its role, and whether it is bold."""
-Numbered: TypeAlias = tuple[int, str, tuple[DeedEffect, ...]]
+Numbered: TypeAlias = tuple[int, str, tuple[CommandEffect, ...]]
 """Which command of the line it is, what it is, and what it does."""
 WORD = 9
 BETWEEN = 3
@@ -28,17 +28,17 @@ _CHANGES = frozenset({"writes", "deletes", "removes"})
 def question_of(request: PermissionRequested) -> str:
     """The question in three words."""
     effects = request.effects
-    if any(isinstance(one, Runs) for one in effects):
+    if any(isinstance(one, RunEffect) for one in effects):
         return "Run a command?"
-    writes = [one for one in effects if isinstance(one, Writes)]
+    writes = [one for one in effects if isinstance(one, WriteEffect)]
     if writes:
         if all(one.removes for one in writes):
             return "Remove a file?"
         what = "a file" if len({one.path for one in writes}) == 1 else "some files"
         return f"Create {what}?" if all(one.creates for one in writes) else f"Change {what}?"
-    if any(isinstance(one, Connects) for one in effects):
+    if any(isinstance(one, NetworkEffect) for one in effects):
         return "Use the network?"
-    if any(isinstance(one, Reads) for one in effects):
+    if any(isinstance(one, ReadEffect) for one in effects):
         return "Read a file?"
     return f"Use {named(request.tool)[:60]}?"
 
@@ -46,9 +46,9 @@ def question_of(request: PermissionRequested) -> str:
 def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> list[tuple[str, str]]:
     """Label and sentence of every row. Where commands run, their rows (`deed_lines`) say what is read and written."""
     effects = request.effects
-    if request.deeds:
+    if request.commands:
         return [("Undo", _undo(request, workspace, unknown=True)), ("Asked", _asked(request.reason, policy))]
-    runs = any(isinstance(one, Runs) for one in effects)
+    runs = any(isinstance(one, RunEffect) for one in effects)
     unknown = runs or not effects
     return [
         ("Reads", _reads(effects, unknown)),
@@ -59,23 +59,25 @@ def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> l
     ]
 
 
-def deed_lines(request: PermissionRequested) -> list[tuple[str, tuple[DeedEffect, ...]]]:
+def deed_lines(request: PermissionRequested) -> list[tuple[str, tuple[CommandEffect, ...]]]:
     """Every command with its effects, cleaned."""
     return [
         (
-            named(deed.what),
+            named(deed.command),
             tuple(
-                one.model_copy(update={"word": named(one.word), "about": named(one.about)})
+                one.model_copy(update={"verb": named(one.verb), "target": named(one.target)})
                 for one in deed.effects
             )
-            or (DeedEffect(word="only reads"),),
+            or (CommandEffect(verb="only reads"),),
         )
-        for deed in request.deeds
+        for deed in request.commands
     ]
 
 
 def _reads(effects: Sequence[Effect], unknown: bool) -> str:
-    paths = [named(one.path) + ("/**" if one.deep else "") for one in effects if isinstance(one, Reads)]
+    paths = [
+        named(one.path) + ("/**" if one.recursive else "") for one in effects if isinstance(one, ReadEffect)
+    ]
     if paths:
         return ", ".join(dict.fromkeys(paths))
     return "not known" if unknown else "nothing new"
@@ -84,7 +86,7 @@ def _reads(effects: Sequence[Effect], unknown: bool) -> str:
 def _writes(effects: Sequence[Effect], unknown: bool, workspace: str) -> str:
     said: list[str] = []
     for one in effects:
-        if isinstance(one, Writes):
+        if isinstance(one, WriteEffect):
             how = ", removed" if one.removes else ", a new file" if one.creates else ""
             outside = "" if _inside(one.path, workspace) else ", outside this workspace"
             said.append(named(one.path) + how + outside)
@@ -94,7 +96,7 @@ def _writes(effects: Sequence[Effect], unknown: bool, workspace: str) -> str:
 
 
 def _network(effects: Sequence[Effect], unknown: bool) -> str:
-    hosts = [named(one.host) for one in effects if isinstance(one, Connects)]
+    hosts = [named(one.host) for one in effects if isinstance(one, NetworkEffect)]
     if hosts:
         return ", ".join(dict.fromkeys(hosts))
     return "not held off: it can use it" if unknown else "none"
@@ -102,17 +104,17 @@ def _network(effects: Sequence[Effect], unknown: bool) -> str:
 
 def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:
     effects = request.effects
-    written = [one.path for one in effects if isinstance(one, Writes)]
-    told = (one.about for deed in request.deeds for one in deed.effects if one.word in _CHANGES)
+    written = [one.path for one in effects if isinstance(one, WriteEffect)]
+    told = (one.target for deed in request.commands for one in deed.effects if one.verb in _CHANGES)
     written += [path for about in told for path in about.split(", ")]
     if not all(_inside(path, workspace) for path in written):
         return "/undo puts nothing outside this workspace back"
     if unknown:
         return "/undo puts its files back, nothing else that it does"
-    changed = {one.path for one in effects if isinstance(one, Writes)}
+    changed = {one.path for one in effects if isinstance(one, WriteEffect)}
     if changed:
-        return f"/undo puts {counted(len(changed), 'file')} back; /diff shows what changed"
-    if any(isinstance(one, Connects) for one in effects):
+        return f"/undo puts {format_count(len(changed), 'file')} back; /diff shows what changed"
+    if any(isinstance(one, NetworkEffect) for one in effects):
         return "/undo does not reach what it does elsewhere"
     return "nothing to undo"
 
@@ -162,8 +164,8 @@ def _stacked(deed: Numbered, indent: int, room: int) -> list[list[Piece]]:
     left = max(1, room - indent)
     lines: list[tuple[str, Role]] = [(piece, "t1") for piece in wrap(what, left)]
     for one in effects:
-        role: Role = "warning" if one.grave else "t2"
-        lines += [(piece, role) for piece in wrap(f"{one.word} {one.about}".strip(), left)]
+        role: Role = "warning" if one.risky else "t2"
+        lines += [(piece, role) for piece in wrap(f"{one.verb} {one.target}".strip(), left)]
     heads = [str(number), *[""] * (len(lines) - 1)]
     return [
         [(head.ljust(indent), "t3", False), (text, role, role == "warning")]
@@ -171,33 +173,33 @@ def _stacked(deed: Numbered, indent: int, room: int) -> list[list[Piece]]:
     ]
 
 
-def _column(all_effects: Sequence[tuple[DeedEffect, ...]], room: int) -> int:
+def _column(all_effects: Sequence[tuple[CommandEffect, ...]], room: int) -> int:
     """Where the second effect of a row begins: behind the widest first one that leaves room for another."""
     widths = [_width(effects[0]) for effects in all_effects if len(effects) > 1]
     fitting = [one for one in widths if one + BETWEEN < room // 2]
     return max(fitting, default=0) + BETWEEN
 
 
-def _width(effect: DeedEffect) -> int:
-    return max(WORD, cells(effect.word) + 1) + cells(effect.about)
+def _width(effect: CommandEffect) -> int:
+    return max(WORD, cells(effect.verb) + 1) + cells(effect.target)
 
 
-def _lines(effects: Sequence[DeedEffect], room: int, column: int) -> list[list[Piece]]:
+def _lines(effects: Sequence[CommandEffect], room: int, column: int) -> list[list[Piece]]:
     lines: list[list[Piece]] = []
     used = 0
     for effect in effects:
         gap = max(column, used + BETWEEN) - used if used else 0
         if used and used + gap + _width(effect) <= room:
-            lines[-1] += [(" " * gap, "t1", False), *_effect(effect, effect.about)]
+            lines[-1] += [(" " * gap, "t1", False), *_effect(effect, effect.target)]
             used += gap + _width(effect)
             continue
-        pieces = wrap(effect.about, max(8, room - WORD)) or [""]
+        pieces = wrap(effect.target, max(8, room - WORD)) or [""]
         lines.append(_effect(effect, pieces[0]))
         lines += [[(" " * WORD, "t1", False), (piece, "t1", False)] for piece in pieces[1:]]
         used = _width(effect) if len(pieces) == 1 else room
     return lines
 
 
-def _effect(effect: DeedEffect, about: str) -> list[Piece]:
-    word = effect.word.ljust(WORD - 1) + " "
-    return [(word, "warning" if effect.grave else "t2", effect.grave), (about, "t1", False)]
+def _effect(effect: CommandEffect, about: str) -> list[Piece]:
+    word = effect.verb.ljust(WORD - 1) + " "
+    return [(word, "warning" if effect.risky else "t2", effect.risky), (about, "t1", False)]

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.protocol.effects import Runs
-from tui_agent.protocol.unicode_text import revealed
+from tui_agent.protocol.effects import RunEffect
+from tui_agent.protocol.unicode_text import reveal_invisible
 from tui_agent.tui.text import take
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.rows import Part, row
@@ -39,12 +39,12 @@ _EDIT_END = re.compile(r"(?m)(?<=[^ \n]) ++$")
 _MANY_BREAKS = re.compile(rf"\n{{{BREAKS + 1},}}+")
 
 
-def command_text(runs: Runs) -> str:
+def command_text(runs: RunEffect) -> str:
     """What runs, as a shell would take it."""
     return runs.script or shlex.join(runs.argv)
 
 
-def says(text: str, runs: Runs) -> bool:
+def says(text: str, runs: RunEffect) -> bool:
     """Whether a text is the very command that runs; of a very long one only the beginning is known here."""
     if not runs.argv:
         known, cut, _ = runs.script.rpartition(_CUT)
@@ -66,7 +66,7 @@ def exact_lines(text: str, room: int) -> list[Line]:
     """The lines of a text, everything unseen as a sign; `room` bounds how many blanks are shown as blanks."""
     lines: list[Line] = []
     number = 1
-    for at, piece in enumerate(_parts(revealed(text, tabs=True))):
+    for at, piece in enumerate(_parts(reveal_invisible(text, tabs=True))):
         if at % 2:
             lines.append(Line(number, f"<{len(piece)} line breaks>"))
             number += len(piece) - 1

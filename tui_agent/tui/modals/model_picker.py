@@ -6,7 +6,7 @@ Invariant: the list is there at once with what the app knows itself; what is ask
 from collections.abc import Callable
 from dataclasses import replace
 
-from tui_agent.config.vendors import VENDORS, profile_key
+from tui_agent.config.providers import PROVIDERS, profile_key
 from tui_agent.tui.cli_client import JsonRow, number_of, text_of
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item, Picker
@@ -102,9 +102,9 @@ def _set_up(context: AppContext, keys: frozenset[str]) -> list[Item]:
 def _by_key(keys: frozenset[str]) -> list[Item]:
     """The models to offer of every vendor whose key is there."""
     items: list[Item] = []
-    for vendor in VENDORS.values():
-        variable = next((one for one in vendor.keys if one in keys), "")
-        names = [f"{vendor.name}/{name}" for name in vendor.suggested] or [suggested(vendor)]
+    for vendor in PROVIDERS.values():
+        variable = next((one for one in vendor.key_variables if one in keys), "")
+        names = [f"{vendor.name}/{name}" for name in vendor.suggested_models] or [suggested(vendor)]
         if not variable:
             continue
         group = "A key is set"

@@ -11,7 +11,7 @@ from typing import ClassVar
 from textual import events
 from textual.strip import Strip
 
-from tui_agent.config.vendors import VENDORS, key_variable
+from tui_agent.config.providers import PROVIDERS, key_variable
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
@@ -114,7 +114,7 @@ class ProviderForm(Sheet[Provider | None]):
         if name in self.variables:
             return self.variables[name]
         vendor, slash, _ = name.lower().partition("/")
-        known = vendor in VENDORS
+        known = vendor in PROVIDERS
         address = self.fields[1].text.strip()
         if slash and (known or not address):
             return vendor

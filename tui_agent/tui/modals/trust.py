@@ -9,10 +9,10 @@ from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from textual.strip import Strip
 
+from tui_agent.config.project_effects import describe_effect
 from tui_agent.config.project_files import ProjectFile
-from tui_agent.config.project_powers import power
-from tui_agent.config.trust import Mark, Project
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.config.trust import FileChange, Project
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.text import clean, clean_line, width
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
     name: str
     about: str
-    mark: Mark
+    mark: FileChange
     file: ProjectFile | None
     folder: str
 
@@ -75,7 +75,7 @@ class TrustSheet(Sheet[Answer | None]):
         self,
         looks: Callable[[], Looks],
         projects: Sequence[Project],
-        marks: Mapping[str, Mapping[str, Mark]],
+        marks: Mapping[str, Mapping[str, FileChange]],
         *,
         asking: bool,
     ) -> None:
@@ -94,7 +94,7 @@ class TrustSheet(Sheet[Answer | None]):
     @property
     def _standing(self) -> str:
         """The least that holds for any of the folders."""
-        held = {one.standing for one in self._projects if one.files.files}
+        held = {one.trust_state for one in self._projects if one.files.files}
         return next((one for one in ("open", "without", "trusted") if one in held), "nothing")
 
     def _answers(self) -> list[Choice]:
@@ -128,7 +128,7 @@ class TrustSheet(Sheet[Answer | None]):
         rows = [self.line(width, title, said if cells(title) + cells(said) + 2 <= width else [])]
         rows += self._gap(width)
         if self.app.size.height >= 16:
-            why = f"{counted(len(self.entries), 'file')} could steer this program; what each could do:"
+            why = f"{format_count(len(self.entries), 'file')} could steer this program; what each could do:"
             if self._marked:
                 why = "They are not as they were when you decided about them:"
             rows += self.text_rows(width, why, "t2")
@@ -286,11 +286,13 @@ def content_of(file: ProjectFile) -> str:
     return shown or "It is empty."
 
 
-def _entries(one: Project, marks: Mapping[str, Mapping[str, Mark]]) -> list[Entry]:
+def _entries(one: Project, marks: Mapping[str, Mapping[str, FileChange]]) -> list[Entry]:
     folder = str(one.files.folder)
     marked = marks.get(folder, {})
     found = [
-        Entry(file.name, clean_line(power(file), reveal=True), marked.get(file.name, ""), file, folder)
+        Entry(
+            file.name, clean_line(describe_effect(file), reveal=True), marked.get(file.name, ""), file, folder
+        )
         for file in one.files.files
     ]
     gone = [name for name, mark in marked.items() if mark == "gone"]

@@ -28,7 +28,7 @@ def context_rows(
     right: list[Part] = []
     if view.window:
         assumed = "?" if view.assumed else ""
-        limit = f"{'~' if view.learnt else ''}{format_tokens(view.window)}{assumed}"
+        limit = f"{'~' if view.window_inferred else ''}{format_tokens(view.window)}{assumed}"
         used = f"{'~' if view.estimated else ''}{format_tokens(view.used)} of {limit}"
         right = [
             (used, palette.rich("t2", ground)),
@@ -60,7 +60,7 @@ def _sections(view: "ContextMeterView", looks: Looks, width: int, most: int, gro
     fill = palette.rich("t1", ground)
     thousands = view.used >= KILO
     # In tenths of a thousand, as the figures are written; plain below a thousand, as in the head.
-    sections = view.sections_of(round_to_tenths(view.used) if thousands else view.used)
+    sections = view.scaled_sections(round_to_tenths(view.used) if thousands else view.used)
     if len(sections) > most:
         largest = sorted(sections, key=lambda section: -section.tokens)[:most]
         sections = tuple(section for section in sections if section in largest)

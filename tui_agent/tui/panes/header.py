@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.meter import bar, meter_style
 from tui_agent.tui.panes.policy import policy_role
 from tui_agent.tui.panes.status import StatusView, mood_symbol
@@ -93,7 +93,7 @@ class Header(LinePane):
             pieces.append([part(jobs, doing(self.style("accent"), "jobs"))])
         subtasks = len(self.state.delegates) if self.state is not None and width >= 70 else 0
         if subtasks:
-            pieces.append([part(counted(subtasks, "subtask"), doing(self.style("accent"), "trace"))])
+            pieces.append([part(format_count(subtasks, "subtask"), doing(self.style("accent"), "trace"))])
         pieces.append([self._policy(), *self._sandbox(width)])
         cost = self._cost()
         if cost and width >= 30 and not self.shape.tiny:
@@ -120,7 +120,7 @@ class Header(LinePane):
     def _jobs(self, width: int) -> str:
         """Return the number of background jobs, in words."""
         count = len(self.state.jobs) if self.state is not None and width >= 30 and not self.shape.tiny else 0
-        return counted(count, "job") if count else ""
+        return format_count(count, "job") if count else ""
 
     def _policy(self) -> Part:
         name = self.state.settings.policy if self.state and self.state.settings else self.policy_hint
@@ -133,7 +133,7 @@ class Header(LinePane):
             return []
         if state.sandbox:
             return [part(" sandbox", doing(self.style("t3"), "policy"))]
-        if not state.sandbox_why_not:
+        if not state.no_sandbox_reason:
             return []
         relies = state.settings is not None and state.settings.policy in ("accept-edits", "bypass")
         return [part(" no sandbox", doing(self.style("warning" if relies else "t3"), "policy"))]

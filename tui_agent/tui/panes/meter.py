@@ -41,7 +41,7 @@ def ticks(view: "ContextMeterView", cells: int) -> dict[int, str]:
 
     A short bar has no warning.
     """
-    limits = (WARN, SOFT, view.compacts) if cells >= 10 else (SOFT, view.compacts)
+    limits = (WARN, SOFT, view.compaction_fraction) if cells >= 10 else (SOFT, view.compaction_fraction)
     return {min(cells - 1, round(limit * cells)): f"{limit * 100:.0f}" for limit in limits if limit}
 
 

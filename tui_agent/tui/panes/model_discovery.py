@@ -8,9 +8,9 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from tui_agent.config.providers import BUILT_IN_PROFILES, PROVIDERS, Provider, profile_key
 from tui_agent.config.settings import ModelProfile
-from tui_agent.config.vendors import BUILT_IN, VENDORS, Vendor, profile_key
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.start import WITHOUT_KEY, Choice
 
 SERVERS = (("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000))
@@ -69,7 +69,7 @@ def first_choices(
 ) -> list[Choice]:
     """Return the rows of the first page: models set up, models found here, then what works without a key.
 
-    `keys` are the variables that have a value.
+    `key_variables` are the variables that have a value.
     """
     return [
         *(_profile(name, profile, keys) for name, profile in models.items()),
@@ -90,8 +90,8 @@ def _profile(name: str, profile: ModelProfile, keys: Collection[str]) -> Choice:
 
 def _with_keys(keys: Collection[str]) -> list[Choice]:
     choices: list[Choice] = []
-    for vendor in VENDORS.values():
-        variable = next((key for key in vendor.keys if key in keys), "")
+    for vendor in PROVIDERS.values():
+        variable = next((key for key in vendor.key_variables if key in keys), "")
         if variable:
             first = suggested(vendor)
             intent = f"model {first}" if first else f"provider {vendor.name}/"
@@ -102,15 +102,15 @@ def _with_keys(keys: Collection[str]) -> list[Choice]:
     return choices
 
 
-def suggested(vendor: Vendor) -> str:
+def suggested(vendor: Provider) -> str:
     """Return the vendor's model to offer first, from its list or a built-in profile; empty if there is none."""
-    built_in = (profile.model for profile in BUILT_IN.values() if profile.provider == vendor.name)
-    model = next(iter([*vendor.suggested, *built_in]), "")
+    built_in = (profile.model for profile in BUILT_IN_PROFILES.values() if profile.provider == vendor.name)
+    model = next(iter([*vendor.suggested_models, *built_in]), "")
     return f"{vendor.name}/{model}" if model else ""
 
 
 def _local(server: Server) -> Choice:
-    about = f"answers on localhost:{server.port}, {counted(len(server.models), 'model')}"
+    about = f"answers on localhost:{server.port}, {format_count(len(server.models), 'model')}"
     model = server.models[0]
     return Choice(server.name, about, model, f"local {server.address} {model}", "Found on this machine")
 

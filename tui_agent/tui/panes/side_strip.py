@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, doing, part, row
@@ -40,7 +40,7 @@ class PaneStrip(LinePane):
         if self.files and self.files.files:
             left += [
                 ("   " if is_wide else "  ", self.style()),
-                part(counted(len(self.files.files), "file"), doing(self.style("t2"), "diff")),
+                part(format_count(len(self.files.files), "file"), doing(self.style("t2"), "diff")),
             ]
             for words, role in format_line_changes(
                 self.files.added, self.files.removed, self.looks.symbols.minus

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.text import clean_line
@@ -217,7 +217,10 @@ class Start(KeyActions, LinePane, can_focus=True):
             facts.append(part(f"   {self.folder_facts}", self.style("t3")))
         rows = [line([("This folder", self.style(bold=True))]), line(facts)]
         if self.left:
-            unused: Part = (f"   {counted(self.left, 'file')} not trusted, so not used", self.style("t2"))
+            unused: Part = (
+                f"   {format_count(self.left, 'file')} not trusted, so not used",
+                self.style("t2"),
+            )
             rows.append(
                 line(
                     [unused],

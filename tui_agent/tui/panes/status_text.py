@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from tui_agent.folds.session.view import COMPACTING
-from tui_agent.protocol.settings import PAUSING
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.folds.session.view import COMPACTING_REASON
+from tui_agent.protocol.settings import PAUSE_PENDING
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.spans import ROW, fault_words, short_target
 from tui_agent.tui.panes.status import Mood, StatusView
 from tui_agent.tui.text import clean_line, named
@@ -42,9 +42,9 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
     if state.shell is not None and not state.turn_running:
         what = named(state.shell.command[:ROW])
         return StatusView("running", "you run", what, state.shell_started_at, note=note)
-    if state.compacting and state.state_reason != COMPACTING:
+    if state.is_compacting and state.state_reason != COMPACTING_REASON:
         return StatusView("running", state.state_reason, "messages", note=note)
-    if state.compacting:
+    if state.is_compacting:
         span = newest_running(trace)
         return StatusView("running", SUMMARISES, OLD, span.start if span is not None else None, note=note)
     if not state.turn_running:
@@ -61,8 +61,8 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
             note,
         )
     word, what = _activity(state, trace)
-    if state.state_reason == PAUSING:
-        word, what = PAUSING, f"{word} {what}".strip()
+    if state.state_reason == PAUSE_PENDING:
+        word, what = PAUSE_PENDING, f"{word} {what}".strip()
     return StatusView("running", word, what, state.turn_started_at, stage, note)
 
 
@@ -71,9 +71,9 @@ def _at_rest(state: "SessionStateView", trace: "TraceView") -> StatusView:
         return StatusView()
     if not state.settings.model.model:
         return StatusView("ready", "choose a model to begin")
-    if state.moved:
+    if state.head_moved:
         return StatusView(
-            "ready", "ready", counted(len(state.queue), "message") + " held" if state.queue else ""
+            "ready", "ready", format_count(len(state.queue), "message") + " held" if state.queue else ""
         )
     mood, word = _ENDS.get(state.last_turn_end or "finished", ("ready", "ready"))
     if state.last_turn_end == "model_error":
@@ -85,7 +85,7 @@ def _at_rest(state: "SessionStateView", trace: "TraceView") -> StatusView:
 
 
 def _activity(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
-    if state.state_reason == COMPACTING:
+    if state.state_reason == COMPACTING_REASON:
         return SUMMARISES, OLD
     span = newest_running(trace)
     if span is not None and span.kind in ("tool", "subtask"):

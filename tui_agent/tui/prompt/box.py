@@ -15,7 +15,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action, commands
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.prompt.attachments import Picture
@@ -130,7 +130,7 @@ class Prompt(Vertical):
     ) -> None:
         """Set the row under the editor.
 
-        `waits_for`: not a turn but this runs, and a message waits for it. `unconfined`: commands run without a sandbox.
+        `pending_hook`: not a turn but this runs, and a message waits for it. `unconfined`: commands run without a sandbox.
         """
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
@@ -173,7 +173,7 @@ class Prompt(Vertical):
             count = len(self.menu.candidates)
             note = {
                 "command": f"{count} of {len(self.actions)} commands",
-                "file": f"{count} found in {counted(len(self.files.paths.files), 'file')}",
+                "file": f"{count} found in {format_count(len(self.files.paths.files), 'file')}",
                 "argument": f"{count} to choose from",
             }[self._token.kind]
         elif self._searching is not None:

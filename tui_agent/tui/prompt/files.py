@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
-from tui_agent.config.git import ask_git
+from tui_agent.config.git_query import query_git
 
 MOST = 50_000
 FEW: Final = 30
@@ -31,7 +31,7 @@ _SKIPPED = frozenset(
 
 def list_files(root: Path) -> list[str]:
     """Return the paths below `root`, from git or else from a walk. Blocking: call it in a thread."""
-    listed = ask_git(root, "ls-files", "-co", "--exclude-standard", "-z")
+    listed = query_git(root, "ls-files", "-co", "--exclude-standard", "-z")
     if listed is None:
         return _walk(root)
     names = listed.decode("utf-8", "replace").split("\0")

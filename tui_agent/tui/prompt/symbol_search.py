@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tui_agent.config.git import ask_git
+from tui_agent.config.git_query import query_git
 from tui_agent.config.path_kind import is_test
 from tui_agent.tui.cli_client import Ask, json_rows, number_of, text_of
 from tui_agent.tui.prompt.symbols import FindSymbols, Symbol, can_be_symbol
@@ -25,7 +25,7 @@ def find_definitions(root: Path, query: str) -> list[Symbol]:
     if not can_be_symbol(query):
         return []
     pattern = rf"(^|[^[:alnum:]_])({_KEYWORDS})[[:space:]]+(\([^)]*\)[[:space:]]*)?[[:alnum:]_]*{query}"
-    output = ask_git(root, "grep", "--untracked", "-nIiE", "--max-depth", "12", "-e", pattern, "--", ".")
+    output = query_git(root, "grep", "--untracked", "-nIiE", "--max-depth", "12", "-e", pattern, "--", ".")
     found: dict[str, Symbol] = {}
     for line in (output or b"").decode("utf-8", "replace").splitlines():
         path, _, rest = line.partition(":")

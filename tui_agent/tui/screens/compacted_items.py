@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import current_branch
 from tui_agent.folds.context.compacted_rows import (
     CallNames,
+    CompactedView,
     CountedTokens,
-    ForgottenItem,
-    ForgottenView,
-    forgotten_view,
+    MessageRow,
+    compacted_view,
 )
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.base import LongText
@@ -24,46 +24,46 @@ TITLE: Final = "Put away or summarised"
 NOTHING: Final = "Nothing yet: everything that was said is in the context."
 
 
-def folded(records: Sequence[Record]) -> ForgottenView:
+def folded(records: Sequence[Record]) -> CompactedView:
     """What the branch of a log has let go of."""
     fold, counted, calls = ModelMessages(), CountedTokens(), CallNames()
-    for record in branch(records):
+    for record in current_branch(records):
         if isinstance(record, Envelope):
             fold.apply(record)
             counted.apply(record)
             calls.apply(record)
-    return forgotten_view(fold, counted, calls)
+    return compacted_view(fold, counted, calls)
 
 
-def rows(view: ForgottenView) -> list[Item]:
+def rows(view: CompactedView) -> list[Item]:
     """A row for each message; its value is the message's place."""
     return [_row(at, one) for at, one in enumerate(view.items)]
 
 
-def held_rows(view: ForgottenView) -> list[Item]:
+def held_rows(view: CompactedView) -> list[Item]:
     """A row for each message that is in the context as it was said; their places go on behind those of `rows`."""
     ahead = len(view.items)
-    return [replace(_row(at, one), group=HELD) for at, one in enumerate(view.held, start=ahead)]
+    return [replace(_row(at, one), group=HELD) for at, one in enumerate(view.present_items, start=ahead)]
 
 
-def _row(at: int, item: ForgottenItem) -> Item:
-    where = {"summary": "", "line": "put away, ", "back": "brought back, ", "here": ""}[item.where]
+def _row(at: int, item: MessageRow) -> Item:
+    where = {"summary": "", "line": "put away, ", "back": "brought back, ", "here": ""}[item.place]
     pin = "pinned, " if item.pinned else ""
     return Item(
         str(at),
-        clean_line(item.who)[:16],
-        clean_line(item.said),
+        clean_line(item.sender)[:16],
+        clean_line(item.text),
         right=f"{pin}{where}~{format_tokens(item.tokens)} tokens",
         group=f"Turn {item.turn}",
     )
 
 
-def head_of(item: ForgottenItem) -> str:
+def head_of(item: MessageRow) -> str:
     """Who said it, and when."""
-    return clean_line(f"{item.who}, turn {item.turn}")
+    return clean_line(f"{item.sender}, turn {item.turn}")
 
 
-async def whole_of(item: ForgottenItem, read: Callable[[LongText], Awaitable[str]]) -> str:
+async def whole_of(item: MessageRow, read: Callable[[LongText], Awaitable[str]]) -> str:
     """All that it says."""
     texts = [await read(text) for text in item.texts]
     return "\n".join(texts) or "(nothing)"

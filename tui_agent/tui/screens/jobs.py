@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from tui_agent.folds.session.jobs import JobView
 from tui_agent.protocol.commands import StopJob
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
@@ -73,8 +73,8 @@ class JobsScreen(Page):
         super().show_keys()
         job = self.chosen
         idle = {"job_row", "job_output"} if job is None else set[str]()
-        idle |= set() if job is not None and job.running else {"job_end"}
-        idle |= set() if any(one.running for one in self.shown) else {"jobs_end"}
+        idle |= set() if job is not None and job.is_running else {"job_end"}
+        idle |= set() if any(one.is_running for one in self.shown) else {"jobs_end"}
         self.footer.set_keys([hint for hint in self.footer.keys if hint.action not in idle])
 
     @property
@@ -94,7 +94,7 @@ class JobsScreen(Page):
         self.show_keys()
 
     def show_head(self) -> None:
-        running = sum(job.running for job in self.shown)
+        running = sum(job.is_running for job in self.shown)
         self.head.title = [("Background jobs", self.style(bold=True))]
         said = f"{running} running, {len(self.shown)} in all" if self.shown else ""
         self.head.right = [part(said, self.style("t2"))]
@@ -141,7 +141,7 @@ class JobsScreen(Page):
         room = max(3, self.detail.size.height - len(facts.rows) - 1)
         text = "\n".join(last_states(job.output)[-room:])
         if not text.strip():
-            facts.text("nothing was printed yet" if job.running else "nothing was printed", "t3")
+            facts.text("nothing was printed yet" if job.is_running else "nothing was printed", "t3")
             return
         output = Facts(self.looks_of(), facts.width)
         output.text(text)
@@ -159,7 +159,7 @@ class JobsScreen(Page):
             self.context.worker(self._whole(job), "job")
 
     async def _whole(self, job: JobView) -> None:
-        whole = job.output if job.running else await self._kept(job)
+        whole = job.output if job.is_running else await self._kept(job)
         title = f"{job.job_id}  {named(job.command)}"
         text = "\n".join(last_states(whole)) or "(nothing)"
 
@@ -169,14 +169,14 @@ class JobsScreen(Page):
         show(self.context, title, draw, plain=text)
 
     async def _kept(self, job: JobView) -> str:
-        if isinstance(job.whole, str):
-            return job.whole or job.output
-        return await self.context.reader.read_text(job.whole)
+        if isinstance(job.full_output, str):
+            return job.full_output or job.output
+        return await self.context.reader.read_text(job.full_output)
 
     def end_chosen(self) -> None:
         """End the job under the cursor."""
         job = self.chosen
-        if job is not None and job.running:
+        if job is not None and job.is_running:
             self.context.submit(StopJob(job_id=job.job_id))
             self.say(f"{job.job_id} is being ended, with all that it started.")
         elif job is not None:
@@ -184,12 +184,12 @@ class JobsScreen(Page):
 
     def end_all(self) -> None:
         """End all jobs, after a question."""
-        running = [job for job in self.shown if job.running]
+        running = [job for job in self.shown if job.is_running]
         if not running:
             self.say("No job runs.", "warning")
             return
         said = [named(f"{job.job_id}  {job.command}") for job in running]
-        title = f"End {counted(len(running), 'background job')}?"
+        title = f"End {format_count(len(running), 'background job')}?"
         question = Confirm(self.looks_of, title, said, yes=("confirm_yes", "end them"), no="let them run")
         self.app.push_screen(question, lambda yes: self.context.submit(StopJob()) if yes else None)
 
@@ -206,7 +206,7 @@ def last_states(text: str) -> Sequence[str]:
 
 
 def _role(job: JobView) -> Role:
-    if job.running:
+    if job.is_running:
         return "accent"
     if job.state in ("stopped", "session"):
         return "warning"
@@ -216,7 +216,7 @@ def _role(job: JobView) -> Role:
 
 def _symbol(job: JobView, looks: Looks) -> str:
     symbols = looks.symbols
-    if job.running:
+    if job.is_running:
         return symbols.running
     if job.state in ("lost", "failed") or (job.state == "exited" and job.exit_code):
         return symbols.failed

@@ -14,7 +14,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.strip import Strip
 
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import whole_note
@@ -358,7 +358,7 @@ class Facts:
 
     def _left_out(self, rest: int) -> None:
         if rest > 0:
-            self.line([(counted(rest, "more line"), self.style("t3"))])
+            self.line([(format_count(rest, "more line"), self.style("t3"))])
 
     def heading(self, text: str) -> None:
         """A group's name, with a row before it."""

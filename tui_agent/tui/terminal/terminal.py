@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tui_agent.config.programs import find_outside
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.config.programs import find_system_program
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, clean_line
 
 Write = Callable[[str], None]
@@ -76,7 +76,7 @@ class Terminal:
             (("wl-copy",), self._wayland),
             (("xclip", "-selection", "clipboard"), self._x11),
         ):
-            path = find_outside(program[0], os.environ) if is_usable else None
+            path = find_system_program(program[0], os.environ) if is_usable else None
             if path is not None:
                 try:
                     subprocess.run(
@@ -125,7 +125,7 @@ def farewell(
             shown = shown[:limit].rstrip() + "\n…"
         lines += [shown, ""]
     if jobs:
-        lines.append(f"{counted(jobs, 'background job')} ended with the session.")
+        lines.append(f"{format_count(jobs, 'background job')} ended with the session.")
     if session_id:
         place = [] if data_dir is None else ["--data-dir", str(data_dir)]
         lines.append(f"To come back:  tui-agent {clean_line(shlex.join([*place, '--session', session_id]))}")
@@ -152,7 +152,7 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
     command = environ.get("VISUAL") or environ.get("EDITOR") or ""
     if command:
         return command.split()
-    paths = (find_outside(name, environ) for name in ("nano", "vim", "vi"))
+    paths = (find_system_program(name, environ) for name in ("nano", "vim", "vi"))
     return [next(filter(None, paths), "/usr/bin/vi")]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from tui_agent.folds.transcript.entries import Entry, ToolEntry, UserEntry
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.transcript.draw import Shown, is_open, toggles
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import Row, Run
@@ -163,7 +163,7 @@ def group_row(members: Sequence[ToolEntry], look: Look) -> Row:
     """`▸ 7 reads, 2 searches   0.1 s`."""
     counts = Counter(_NOUNS.get(entry.verb, "look") for entry in members)
     words = ", ".join(
-        counted(counts[noun], noun, many)
+        format_count(counts[noun], noun, many)
         for noun, many in (("read", ""), ("search", "searches"), ("look", ""))
         if counts[noun]
     )

@@ -23,7 +23,7 @@ from tui_agent.protocol.display import (
     TreeBlock,
     TreeNode,
 )
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import coloured, lexer_for, tokens
@@ -126,7 +126,7 @@ def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
         shown = sum(not row.joined for row in rows)
         before = omitted + len(lines) - shown
     if before:
-        rows.insert(0, _note(counted(before, "earlier line"), body))
+        rows.insert(0, _note(format_count(before, "earlier line"), body))
     return rows
 
 
@@ -138,7 +138,7 @@ def head_rows(lines: Sequence[Sequence[Run]], body: Body) -> list[Row]:
     rows = output_rows(held, prefix, prefix, body.look)
     more = len(lines) - len(held)
     if more:
-        rows.append(_note(counted(more, "more line"), body))
+        rows.append(_note(format_count(more, "more line"), body))
     return rows
 
 
@@ -167,7 +167,7 @@ def _diff(block: DiffBlock, body: Body) -> list[Row]:
     rows = diff_rows(lines[:limit], block.path, block.language, body.look, dim=body.dim)
     if len(lines) > limit:
         more = len(lines) - limit
-        note = Run(counted(more, "more line"), body.look.s("t3"), act="fold")
+        note = Run(format_count(more, "more line"), body.look.s("t3"), act="fold")
         rows.append(Row([body.look.gutter(), note], body.look.ground))
     return rows
 
@@ -182,7 +182,7 @@ def markdown_rows(text: str, body: Body) -> list[Row]:
     if len(rows) <= limit:
         return rows
     more = len(rows) - limit
-    return [*rows[:limit], _note(counted(more, "more line"), body)]
+    return [*rows[:limit], _note(format_count(more, "more line"), body)]
 
 
 def literal(rows: Iterable[Row]) -> list[Row]:

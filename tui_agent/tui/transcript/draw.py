@@ -122,8 +122,8 @@ def toggles(entry: Entry) -> bool:
         case ReasoningEntry():
             return True
         case ToolEntry():
-            body = entry.blocks or entry.output or entry.denied or "\n" in entry.target
-            return bool(body) and not entry.asks
+            body = entry.blocks or entry.output or entry.denial or "\n" in entry.target
+            return bool(body) and not entry.is_question
         case NoticeEntry():
             return bool(entry.blocks) or len(entry.lines) > 1
         case QuestionEntry():
@@ -142,7 +142,7 @@ def is_open(entry: Entry, shown: Shown) -> bool:
         case ReasoningEntry():
             return entry.streaming
         case NoticeEntry():
-            return not entry.summarises
+            return not entry.is_summary
         case QuestionEntry():
             return entry.form != "plan"
         case UserEntry():
@@ -156,14 +156,14 @@ def search_text(entry: Entry, read: Reader) -> str:
     match entry:
         case UserEntry() | AnswerEntry() | ReasoningEntry():
             return clean(read(entry.text))
-        case ToolEntry(asks=True):
+        case ToolEntry(is_question=True):
             return ""
         case ToolEntry():
             parts = [
                 entry.verb,
                 entry.target,
                 entry.outcome,
-                entry.denied,
+                entry.denial,
                 entry.output if not entry.blocks else "",
             ]
             whole = [] if entry.full_output is None else [read(entry.full_output)]
@@ -219,7 +219,7 @@ def _tool(entry: ToolEntry, shown: Shown) -> int:
         return 1 + min(entry.output.count("\n") + 1 if entry.output else 0, LIVE_ROWS + 1)
     body = sum(_block(block) for block in entry.blocks)
     body = body if shown.opened else min(body, OUTPUT_ROWS + 4)
-    return 1 + body + bool(entry.denied)
+    return 1 + body + bool(entry.denial)
 
 
 def _block(block: DisplayBlock) -> int:

@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.style import Style
 
-from tui_agent.folds.text.labels import TURN_ENDS, mention_name, mention_sent
+from tui_agent.folds.text.labels import TURN_END_LABELS, mention_name, mention_result
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     QuestionEntry,
@@ -19,7 +19,7 @@ from tui_agent.folds.transcript.entries import (
 )
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.turn import TurnEnd
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, clean_line, expand_tabs, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import OUTPUT_ROWS, Body, Reader, literal, markdown_rows, prose_rows
@@ -50,7 +50,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     """A message of the user. `active` (focused or under the mouse) shows `fork  revert` where there is room."""
     if entry.state in ("removed", "queued"):  # what is queued stands above the prompt
         return []
-    note = clock(entry.at)
+    note = clock(entry.time)
     field = look.s("t1", "s2")
     tone = look.s("t1", "s2", bold=True)
     edge = look.right - 1
@@ -70,7 +70,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     hidden = len(lines) - glimpse
     if hidden > 0:
         lines = lines[:glimpse]
-        more = Run(counted(hidden, "more line"), look.s("t3", "s2"), act="fold")
+        more = Run(format_count(hidden, "more line"), look.s("t3", "s2"), act="fold")
         lines.append(Row([*ahead, more], look.ground))
     for image in entry.attachments:
         words = f"{image.name or 'image'}  {format_bytes(image.size)}"
@@ -93,7 +93,7 @@ def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
     rows: list[list[Run]] = []
     for one in entry.mentions:
         sent = one.kind not in ("refused", "missing")
-        said = mention_sent(one, format_bytes(one.size), format_tokens(one.tokens))
+        said = mention_result(one, format_bytes(one.size), format_tokens(one.tokens))
         chip = [
             Run(clean_line(mention_name(one)), look.s("t2" if sent else "warning", "s2")),
             Run(f"  {clean_line(said)}", look.s("t3", "s2")),
@@ -125,7 +125,7 @@ def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: b
     symbol = look.symbols.running if entry.streaming else look.symbols.queued
     count = text.count("\n") + 1
     shown = entry.streaming if opened is None else opened
-    note = "" if shown else f"folded, {counted(count, 'line')}"
+    note = "" if shown else f"folded, {format_count(count, 'line')}"
     ahead = look.head(symbol, "accent" if entry.streaming else "t3", "thinking", "t3")
     rows = [Row([*ahead, Run(note, look.s("t3"), act="fold")], look.ground)]
     if shown:
@@ -154,7 +154,7 @@ def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: boo
     rows = literal(asked.rows)
     if answer is not None:
         return rows + prose_rows(answer, "t1", body)
-    if entry.void:
+    if entry.is_void:
         return rows + prose_rows(said, "t3", body)
     for number, option in enumerate(entry.options, start=1):
         rows += prose_rows(f"{number}  {clean_line(option)}", "t2", body)
@@ -163,7 +163,7 @@ def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: boo
 
 def _question_state(entry: QuestionEntry, look: Look) -> tuple[str, Role, str]:
     """Symbol, role and words of where a question stands."""
-    if entry.void:
+    if entry.is_void:
         return look.symbols.stopped, "t3", "not answered"
     if entry.answer is None:
         return look.symbols.waiting, "warning", "waiting for you"
@@ -186,12 +186,12 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
     tone = look.s("t3")
     facts = [f"turn {entry.turn}", format_duration(entry.duration_ms / 1000)]
     if look.width >= NARROW:
-        facts.append(counted(entry.iterations, "iteration"))
-    facts.append(counted(entry.files, "file") if entry.files else "no files changed")
+        facts.append(format_count(entry.iterations, "iteration"))
+    facts.append(format_count(entry.files, "file") if entry.files else "no files changed")
     left = [look.gutter()]
     if entry.reason != "finished":
         end_role = _END_ROLES.get(entry.reason, "warning")
-        left += [Run(TURN_ENDS[entry.reason], look.s(end_role)), Run(dot, tone)]
+        left += [Run(TURN_END_LABELS[entry.reason], look.s(end_role)), Run(dot, tone)]
     left.append(Run(dot.join(facts), tone))
     if entry.files:
         for words, role in format_line_changes(entry.added, entry.removed, look.symbols.minus):

@@ -24,7 +24,7 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
     if entry.level == "error":
         return _error(entry, look, read)
     role = _LEVELS[entry.level]
-    symbol = look.symbols.compaction if entry.summarises else _symbol(entry.level, look)
+    symbol = look.symbols.compaction if entry.is_summary else _symbol(entry.level, look)
     lines = [clean(line) for line in entry.lines] or [""]
     ahead = look.head(symbol, role, "")[:2]
     tone: Role = "t3" if entry.level == "info" else "t2"
@@ -32,7 +32,7 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
     for line in lines[0].split("\n"):
         parts = wrap([Run(line, look.s(tone), LITERAL)], min(look.text, look.full))
         rows += frame(parts, look.ground, ahead if not rows else [look.gutter()], [look.gutter()])
-    if entry.summarises and not opened and (len(lines) > 1 or bool(entry.blocks)):
+    if entry.is_summary and not opened and (len(lines) > 1 or bool(entry.blocks)):
         rows[-1] = Row([*rows[-1].runs, Run("  open", look.s("t2"), act="fold")], look.ground)
         return rows
     body = Body(look, read, limit=None if opened else OUTPUT_ROWS)

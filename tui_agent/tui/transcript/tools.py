@@ -11,7 +11,7 @@ from typing import Final
 
 from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, clean_line, fit, pad, width
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
@@ -79,7 +79,7 @@ def is_quick(entry: ToolEntry) -> bool:
 
 def unseen(entry: ToolEntry, now: float) -> bool:
     """Whether the call has no row: a question stands for it, or it began just now and only looks."""
-    return entry.asks or (is_quick(entry) and 0 <= now - entry.at < QUICK_S)
+    return entry.is_question or (is_quick(entry) and 0 <= now - entry.time < QUICK_S)
 
 
 def opens_by_itself(entry: ToolEntry, past: bool) -> bool:
@@ -151,7 +151,7 @@ def head_rows_of(entry: ToolEntry, look: Look, note: str, now: float, *, full: b
             ahead = first if not rows else [Run(" " * (indent + (2 if line else 0)), look.ground)]
             rows.append(Row([*ahead, *part], look.ground, joined=line > 0))
     if hidden:
-        more = Run(counted(hidden, "more line"), look.s("t3"), act="fold")
+        more = Run(format_count(hidden, "more line"), look.s("t3"), act="fold")
         rows.append(Row([Run(" " * indent, look.ground), more], look.ground))
     if right_cells:
         rows[0] = look.both_sides(rows[0].runs, right)
@@ -256,8 +256,8 @@ def _meter(subtask: Subtask | None, *, roomy: bool) -> str:
 
 def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
     rows: list[Row] = []
-    if entry.denied:
-        rows += prose_rows(entry.denied, "t2", body)
+    if entry.denial:
+        rows += prose_rows(entry.denial, "t2", body)
     if entry.state == "running" and not entry.blocks:
         if not entry.output:
             return rows
@@ -276,7 +276,7 @@ def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
     rows += body_rows(blocks, body)
     outcome = clean(entry.outcome)
     told = not _is_long(outcome) or _TALLY.fullmatch(outcome)
-    if not told and not entry.denied and entry.state != "running":
+    if not told and not entry.denial and entry.state != "running":
         rows += prose_rows(outcome, "t2", body)
     return rows
 
@@ -308,7 +308,7 @@ def _fold_note(entry: ToolEntry, read: Reader) -> str:
     if _diffs(entry.blocks):
         return "folded"
     lines = sum(line_count(block, read) for block in entry.blocks)
-    return f"folded, {counted(lines, 'line')}" if lines else ""
+    return f"folded, {format_count(lines, 'line')}" if lines else ""
 
 
 def _diffs(blocks: Sequence[DisplayBlock]) -> list[DiffBlock]:

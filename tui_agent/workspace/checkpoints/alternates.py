@@ -4,44 +4,44 @@ import os
 import re
 from pathlib import Path
 
-DEEPEST = 5
+MAX_DEPTH = 5
 """Longest chain of borrowing stores that git follows."""
 _ESCAPED = re.compile(rb'\\([\\"n])')
 
 
-def alternates_of(store: Path) -> Path:
+def alternates_file(store: Path) -> Path:
     """Return the file that lists the object folders a store borrows from."""
     return store / "objects" / "info" / "alternates"
 
 
-def gone(store: Path) -> list[Path]:
+def find_missing_folders(store: Path) -> list[Path]:
     """Return the borrowed object folders, direct or indirect, that no longer exist."""
     missing: list[Path] = []
     folders = [store / "objects"]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         borrowed_folders = [path for folder in folders for path in _borrowed_folders(folder)]
         missing += [path for path in borrowed_folders if not path.is_dir() and path not in missing]
         folders = [path for path in borrowed_folders if path.is_dir()]
     return missing
 
 
-def where_gone(store: Path) -> str:
+def describe_missing_folders(store: Path) -> str:
     """Return a sentence that names the missing folders; empty if none is missing."""
-    missing = gone(store)
+    missing = find_missing_folders(store)
     if not missing:
         return ""
     names = " and ".join(str(path.parent if path.name == "objects" else path) for path in missing)
     return f"It borrows objects from {names}, which no longer exists"
 
 
-def lines_of(objects: Path) -> list[bytes]:
+def read_alternates(objects: Path) -> list[bytes]:
     """Return the borrowed folders as written in the alternates file."""
     path = objects / "info" / "alternates"
     return path.read_bytes().splitlines() if path.exists() else []
 
 
 def _borrowed_folders(objects: Path) -> list[Path]:
-    entries = [line for line in lines_of(objects) if line and not line.startswith(b"#")]
+    entries = [line for line in read_alternates(objects) if line and not line.startswith(b"#")]
     return [objects / os.fsdecode(_unquote(line)) for line in entries]
 
 

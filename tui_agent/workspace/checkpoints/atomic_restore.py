@@ -15,16 +15,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from tui_agent.workspace.checkpoints.rooted_files import FILE_FLAGS, FOLDER_FLAGS, Anchored
+from tui_agent.workspace.checkpoints.rooted_files import FILE_FLAGS, FOLDER_FLAGS, RootedFiles
 
 JOURNAL = "journal.json"
-SAVED = ".tui-agent-saved-"
+SAVED_PREFIX = ".tui-agent-saved-"
 """Name prefix of the folder in which an undone restore keeps what it could not put back."""
-TEMPORARY = 0o600
-NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
+TEMPORARY_MODE = 0o600
+LINK_ERRNOS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
 
-class FileActs:
+class FileOperations:
     """File operations that change the workspace, replaceable so that tests can make each one fail."""
 
     def link(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
@@ -58,7 +58,7 @@ class FileActs:
     def write(self, name: str, fd: int, content: bytes, bits: int, *, sync: bool = False) -> None:
         """Create a file with these bits; with `sync` it is on disk when this returns."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        file = os.open(name, flags, TEMPORARY, dir_fd=fd)
+        file = os.open(name, flags, TEMPORARY_MODE, dir_fd=fd)
         with os.fdopen(file, "wb") as writer:
             writer.write(content)
             writer.flush()
@@ -71,13 +71,13 @@ class FileActs:
         os.symlink(os.fsdecode(target), name, dir_fd=fd)
 
 
-Mark = tuple[int, int, int]
+FileIdentity = tuple[int, int, int]
 """Identity of a file under any name: its inode, time of change and size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One operation on a path. `staged` is the number of the staged file with identity `mark`; `before` are
+    """One operation on a path. `staged` is the number of the staged file with identity `identity`; `old_bits` are
     its old bits.
     """
 
@@ -85,17 +85,17 @@ class Move:
     path: str
     staged: int
     bits: int = 0
-    before: int = 0
-    mark: Mark | None = None
+    old_bits: int = 0
+    identity: FileIdentity | None = None
 
 
-class Staging:
+class StagingFolder:
     """The staging folder `name` of one restore."""
 
-    def __init__(self, files: Anchored, name: str, acts: FileActs) -> None:
+    def __init__(self, files: RootedFiles, name: str, operations: FileOperations) -> None:
         self._files = files
         self._name = name
-        self._acts = acts
+        self._acts = operations
         self._lock_fd: int | None = None
 
     def open(self) -> None:
@@ -103,9 +103,9 @@ class Staging:
         with self._files.folder([]) as root:
             self._acts.mkdir(self._name, root)
             os.chmod(self._name, 0o700, dir_fd=root)
-        self.hold()
+        self.lock()
 
-    def hold(self) -> bool:
+    def lock(self) -> bool:
         """Lock the folder; return False if another process is using it."""
         try:
             with self._files.folder([]) as root:
@@ -128,7 +128,7 @@ class Staging:
             os.close(self._lock_fd)
             self._lock_fd = None
 
-    def lay_out(self, number: int, content: bytes, bits: int, *, link: bool) -> None:
+    def stage(self, number: int, content: bytes, bits: int, *, link: bool) -> None:
         """Create a staged file or link, to be moved later."""
         with self._files.folder([self._name]) as stage:
             if link:
@@ -136,12 +136,12 @@ class Staging:
             else:
                 self._acts.write(f"{number}.new", stage, content, bits)
 
-    def carry_out(self, moves: Sequence[Move]) -> None:
+    def apply(self, moves: Sequence[Move]) -> None:
         """Do all moves, or none on an error. Raises OSError."""
         with self._files.folder([self._name]) as stage:
-            marked = [replace(move, mark=_read_mark(f"{move.staged}.new", stage)) for move in moves]
+            marked = [replace(move, identity=_read_mark(f"{move.staged}.new", stage)) for move in moves]
             journal = json.dumps([asdict(move) for move in marked]).encode()
-            self._acts.write(f"{JOURNAL}.new", stage, journal, TEMPORARY, sync=True)
+            self._acts.write(f"{JOURNAL}.new", stage, journal, TEMPORARY_MODE, sync=True)
             self._acts.rename(f"{JOURNAL}.new", stage, JOURNAL, stage)
             for move in moves:
                 self._do(stage, move)
@@ -169,7 +169,7 @@ class Staging:
         try:
             self._acts.link(source, source_fd, target, target_fd)
         except OSError as fault:
-            if fault.errno not in NO_LINKS:
+            if fault.errno not in LINK_ERRNOS:
                 raise
             self._acts.rename(source, source_fd, target, target_fd)
 
@@ -198,7 +198,7 @@ class Staging:
         with self._files.parent(move.path) as (fd, name):
             match move.kind:
                 case "create":
-                    if _read_mark(name, fd) == move.mark:
+                    if _read_mark(name, fd) == move.identity:
                         self._acts.unlink(name, fd)
                     elif not _exists(f"{move.staged}.new", stage):
                         skipped.append(move)
@@ -210,30 +210,30 @@ class Staging:
                         skipped.append(move)
                 case "mode":
                     if stat.S_IMODE(os.lstat(name, dir_fd=fd).st_mode) == move.bits:
-                        self._acts.chmod(name, fd, move.before)
+                        self._acts.chmod(name, fd, move.old_bits)
                 case "mkdir":
                     with _ignore_error(errno.ENOTEMPTY):
                         self._acts.rmdir(name, fd)
                 case "rmdir":
                     with _ignore_error(errno.EEXIST):
                         self._acts.mkdir(name, fd)
-                        os.chmod(name, move.before, dir_fd=fd)
+                        os.chmod(name, move.old_bits, dir_fd=fd)
 
     def _save(self, moves: Sequence[Move]) -> None:
         """Keep the old content of these paths in a folder of the workspace."""
         if not moves:
             return
         with self._files.folder([]) as root:
-            os.mkdir(self.saved, 0o700, dir_fd=root)
-        with self._files.folder([self._name]) as stage, self._files.folder([self.saved]) as saved_fd:
+            os.mkdir(self.saved_folder, 0o700, dir_fd=root)
+        with self._files.folder([self._name]) as stage, self._files.folder([self.saved_folder]) as saved_fd:
             for move in moves:
                 name = f"{move.staged}-{move.path.rsplit('/', 1)[-1]}"
                 os.rename(f"{move.staged}.old", name, src_dir_fd=stage, dst_dir_fd=saved_fd)
 
     @property
-    def saved(self) -> str:
+    def saved_folder(self) -> str:
         """Name of the folder in which `undo` keeps what it could not put back."""
-        return SAVED + self._name.rsplit("-", 1)[-1]
+        return SAVED_PREFIX + self._name.rsplit("-", 1)[-1]
 
     def clear(self) -> None:
         """Remove the folder and its content, starting with the journal. Raises OSError."""
@@ -265,11 +265,11 @@ def _read_journal(stage: int) -> list[Move]:
 
 
 def _parse_move(fields: dict[str, Any]) -> Move:
-    mark = fields.pop("mark")
-    return Move(**fields, mark=None if mark is None else (int(mark[0]), int(mark[1]), int(mark[2])))
+    mark = fields.pop("identity")
+    return Move(**fields, identity=None if mark is None else (int(mark[0]), int(mark[1]), int(mark[2])))
 
 
-def _read_mark(name: str, fd: int) -> Mark | None:
+def _read_mark(name: str, fd: int) -> FileIdentity | None:
     """Return a file's identity; None if there is no file."""
     try:
         status = os.lstat(name, dir_fd=fd)
@@ -291,7 +291,7 @@ def _is_free(name: str, fd: int, move: Move, before: os.stat_result) -> bool:
     except FileNotFoundError:
         return True
     is_old_file = (current.st_dev, current.st_ino) == (before.st_dev, before.st_ino)
-    return is_old_file or (current.st_ino, current.st_mtime_ns, current.st_size) == move.mark
+    return is_old_file or (current.st_ino, current.st_mtime_ns, current.st_size) == move.identity
 
 
 @contextlib.contextmanager
@@ -303,6 +303,6 @@ def _ignore_error(error_number: int) -> Iterator[None]:
             raise
 
 
-def folder_bits(root: Path, path: str) -> int:
+def read_folder_bits(root: Path, path: str) -> int:
     """Return the permission bits of a folder."""
     return stat.S_IMODE((root / path).lstat().st_mode)

@@ -16,51 +16,57 @@ from anyio.to_thread import run_sync
 from tui_agent.config.repository import Repository, find_repository
 from tui_agent.ports.checkpoint import Baseline
 from tui_agent.units import format_bytes
-from tui_agent.workspace.checkpoints.borrowed_objects import borrow
-from tui_agent.workspace.checkpoints.cancellation import while_wanted
-from tui_agent.workspace.checkpoints.commit import Taken, commit_tree, keep, move_head
-from tui_agent.workspace.checkpoints.git import ATTRIBUTES, listing, names_of
+from tui_agent.workspace.checkpoints.borrowed_objects import borrow_objects
+from tui_agent.workspace.checkpoints.cancellation import iterate_cancellable
+from tui_agent.workspace.checkpoints.change_detection import SkippedPaths, list_candidates, unsaveable_reason
+from tui_agent.workspace.checkpoints.commit import DraftCheckpoint, commit_tree, move_head, protect_commit
+from tui_agent.workspace.checkpoints.file_modes import Modes, most_frequent_bits
+from tui_agent.workspace.checkpoints.git_runner import ATTRIBUTES, join_paths, split_names
 from tui_agent.workspace.checkpoints.index_file import (
     IndexEntry,
-    Unreadable,
-    entry_of,
+    UnreadableIndex,
+    make_entry,
     read_index,
     write_index,
 )
-from tui_agent.workspace.checkpoints.modes import Modes, most_usual
-from tui_agent.workspace.checkpoints.rooted_files import ABSENT, LINK, Near, Stand
-from tui_agent.workspace.checkpoints.state import EMPTY_FOLDERS, Entry, Shadow, folder_size, put
-from tui_agent.workspace.checkpoints.status import Skips, listed, unfit
+from tui_agent.workspace.checkpoints.rooted_files import ABSENT, LINK, FileState, PathReader
+from tui_agent.workspace.checkpoints.store_state import (
+    EMPTY_FOLDERS_FILE,
+    CheckpointStore,
+    Entry,
+    measure_folder,
+    write_file,
+)
 
-BATCH = 32_000_000
+MAX_PACK_BYTES = 32_000_000
 """Most bytes of files in one pack, held in memory."""
-CONVERTING = ("filter", "working-tree-encoding", "ident")
+CONVERTING_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
 """Attributes that can make a file's bytes differ from the repository's at the same length."""
 
 
 @dataclass
-class Gathered:
+class BaselineDraft:
     """Content of a first checkpoint."""
 
     entries: dict[str, IndexEntry] = field(default_factory=dict)
-    skips: Skips = field(default_factory=Skips)
-    read: int = 0
+    skips: SkippedPaths = field(default_factory=SkippedPaths)
+    bytes_read: int = 0
 
 
-async def first(shadow: Shadow) -> Baseline:
+async def take_baseline(shadow: CheckpointStore) -> Baseline:
     """Save the current files as the first checkpoint."""
     started_ns = time.time_ns()
-    gathered = Gathered()
+    gathered = BaselineDraft()
     with shadow.draft(empty=True) as draft:
         repository = await run_sync(find_repository, shadow.workspace)
         if repository is not None:
-            gathered.entries = await borrowed(shadow, repository)
+            gathered.entries = await borrow_index(shadow, repository)
         as_of = await run_sync(_index_time, repository, started_ns)
         await run_sync(write_index, draft, gathered.entries.values(), as_of)
-        paths = set(await listed(shadow, draft)) | await doubtful(shadow, gathered, repository)
-        await gather(shadow, gathered, sorted(paths))
+        paths = set(await list_candidates(shadow, draft)) | await find_doubtful(shadow, gathered, repository)
+        await gather_files(shadow, gathered, sorted(paths))
         await run_sync(write_index, draft, gathered.entries.values(), as_of)
-        untracked = await listed(shadow, draft, ("-o", "--directory"))
+        untracked = await list_candidates(shadow, draft, ("-o", "--directory"))
         await run_sync(_record_empty_folders, shadow, untracked)
         draft_checkpoint = await _write_tree(shadow, draft)
         lines = ["Part: -1", *draft_checkpoint.modes.first_lines()]
@@ -69,108 +75,114 @@ async def first(shadow: Shadow) -> Baseline:
             shadow, draft_checkpoint.tree, "", author="human", message=message, lines=lines
         )
         if shadow.head:
-            await keep(shadow, shadow.head)
+            await protect_commit(shadow, shadow.head)
         shadow.tracked = {}
         await move_head(shadow, commit, draft_checkpoint)
-    shadow.grown = 0
-    shadow.strangers = set(gathered.skips.paths())
+    shadow.growth_bytes = 0
+    shadow.unsaved_paths = set(gathered.skips.paths())
     await run_sync(_record_size, shadow)
-    return Baseline(commit, gathered.skips.words())
+    return Baseline(commit, gathered.skips.sentences())
 
 
 def _index_time(repository: Repository | None, started_ns: int) -> int:
     """Return the time until which stat data can be trusted: when the user's index was written."""
-    if repository is None or not (repository.own / "index").exists():
+    if repository is None or not (repository.git_folder / "index").exists():
         return started_ns
-    return min(started_ns, (repository.own / "index").stat().st_mtime_ns)
+    return min(started_ns, (repository.git_folder / "index").stat().st_mtime_ns)
 
 
-def _record_size(shadow: Shadow) -> None:
-    size = folder_size(shadow.git.folder / "objects")
-    put(shadow.git.folder, shadow.git.folder / "first-size", str(size).encode())
+def _record_size(shadow: CheckpointStore) -> None:
+    size = measure_folder(shadow.git.folder / "objects")
+    write_file(shadow.git.folder, shadow.git.folder / "first-size", str(size).encode())
 
 
-def _record_empty_folders(shadow: Shadow, untracked: list[str]) -> None:
+def _record_empty_folders(shadow: CheckpointStore, untracked: list[str]) -> None:
     """Save the list of folders without files: a restore must not take them for the session's."""
     empty_folders: set[str] = set()
-    for name in while_wanted(untracked):
+    for name in iterate_cancellable(untracked):
         if name.endswith("/"):
             empty_folders |= _empty_folders_in(shadow.workspace, name.rstrip("/"))
-    put(shadow.git.folder, shadow.git.folder / EMPTY_FOLDERS, listing(sorted(empty_folders)))
+    write_file(shadow.git.folder, shadow.git.folder / EMPTY_FOLDERS_FILE, join_paths(sorted(empty_folders)))
 
 
 def _empty_folders_in(workspace: Path, name: str) -> set[str]:
     folders = set()
-    for folder, _, names in while_wanted(os.walk(workspace / name)):
+    for folder, _, names in iterate_cancellable(os.walk(workspace / name)):
         if names:
             return set()
         folders.add(Path(folder).relative_to(workspace).as_posix())
     return folders
 
 
-async def borrowed(shadow: Shadow, repository: Repository) -> dict[str, IndexEntry]:
+async def borrow_index(shadow: CheckpointStore, repository: Repository) -> dict[str, IndexEntry]:
     """Return the valid entries of the user's index, and make its objects reachable."""
     try:
         entries = await run_sync(_index_entries, shadow, repository)
-    except (Unreadable, OSError):
+    except (UnreadableIndex, OSError):
         return {}  # every file is read instead
-    await run_sync(borrow, shadow.git.folder, repository.common / "objects")
+    await run_sync(borrow_objects, shadow.git.folder, repository.common_folder / "objects")
     return entries
 
 
-def _index_entries(shadow: Shadow, repository: Repository) -> dict[str, IndexEntry]:
+def _index_entries(shadow: CheckpointStore, repository: Repository) -> dict[str, IndexEntry]:
     subfolder = shadow.workspace.relative_to(repository.top)
     prefix = b"" if subfolder == Path() else os.fsencode(subfolder.as_posix()) + b"/"
-    entries = read_index(repository.own / "index")
+    entries = read_index(repository.git_folder / "index")
     valid = {}
     for entry in entries:
-        if entry.trusted and entry.mode in (0o100644, 0o100755, LINK) and entry.path.startswith(prefix):
+        if entry.is_trusted and entry.mode in (0o100644, 0o100755, LINK) and entry.path.startswith(prefix):
             path = entry.path[len(prefix) :]
             valid[os.fsdecode(path)] = IndexEntry(path, entry.stat, entry.oid)
     return valid
 
 
-async def doubtful(shadow: Shadow, gathered: Gathered, repository: Repository | None) -> set[str]:
+async def find_doubtful(
+    shadow: CheckpointStore, gathered: BaselineDraft, repository: Repository | None
+) -> set[str]:
     """Return files of the user's index whose bytes may differ from the repository's object."""
     if not gathered.entries or repository is None:
         return set()
     oids = {entry.oid.hex() for entry in gathered.entries.values()}
-    sizes = await shadow.git.sizes(list(oids), missing=True)
+    sizes = await shadow.git.read_sizes(list(oids), missing=True)
     different = {path for path, entry in gathered.entries.items() if sizes.get(entry.oid.hex()) != entry.size}
-    return different | await converted(shadow, gathered, repository)
+    return different | await find_converted(shadow, gathered, repository)
 
 
-async def converted(shadow: Shadow, gathered: Gathered, repository: Repository) -> set[str]:
+async def find_converted(
+    shadow: CheckpointStore, gathered: BaselineDraft, repository: Repository
+) -> set[str]:
     """Return files with a conversion in the user's attributes. Only reads attributes; no conversion runs."""
     texts = await run_sync(_read_attributes, shadow, gathered, repository)
-    if not any(word in text for word in CONVERTING for text in texts):
+    if not any(word in text for word in CONVERTING_ATTRIBUTES for text in texts):
         return set()
     attributes = shadow.git.folder / "info" / "attributes"
     merged = "".join(texts[:-1]).encode("utf-8", "surrogateescape")
-    await run_sync(put, shadow.git.folder, attributes, merged)
+    await run_sync(write_file, shadow.git.folder, attributes, merged)
     try:
         out = await shadow.git(
-            "check-attr", "-z", "--stdin", *CONVERTING, stdin=listing(list(gathered.entries))
+            "check-attr", "-z", "--stdin", *CONVERTING_ATTRIBUTES, stdin=join_paths(list(gathered.entries))
         )
     finally:
         await _reset_attributes(shadow)
-    words = names_of(out)
+    words = split_names(out)
     values = zip(words[::3], words[2::3], strict=True)
     return {path for path, value in values if value not in ("unspecified", "unset")}
 
 
-async def _reset_attributes(shadow: Shadow) -> None:
+async def _reset_attributes(shadow: CheckpointStore) -> None:
     """Restore the store's own attributes, which never convert, even on cancellation."""
     with anyio.CancelScope(shield=True):
-        await run_sync(put, shadow.git.folder, shadow.git.folder / "info" / "attributes", ATTRIBUTES.encode())
+        await run_sync(
+            write_file, shadow.git.folder, shadow.git.folder / "info" / "attributes", ATTRIBUTES.encode()
+        )
 
 
-def _read_attributes(shadow: Shadow, gathered: Gathered, repository: Repository) -> list[str]:
+def _read_attributes(shadow: CheckpointStore, gathered: BaselineDraft, repository: Repository) -> list[str]:
     """Return the texts of attributes for the whole workspace, and last those of its own folders."""
     folders = [path for path in (*shadow.workspace.parents,) if path.is_relative_to(repository.top)]
     above = [folder / ".gitattributes" for folder in reversed(folders)]
     own = [shadow.workspace / path for path in gathered.entries if path.endswith(".gitattributes")]
-    texts = [_regular_text(path) for path in (*above, repository.common / "info" / "attributes")]
+    texts = [_regular_text(path) for path in (*above, repository.common_folder / "info" / "attributes")]
     return [*texts, "".join(_regular_text(path) for path in own)]
 
 
@@ -180,7 +192,7 @@ def _regular_text(path: Path) -> str:
     return path.read_bytes().decode("utf-8", "surrogateescape") + "\n"
 
 
-async def gather(shadow: Shadow, gathered: Gathered, paths: Iterable[str]) -> None:
+async def gather_files(shadow: CheckpointStore, gathered: BaselineDraft, paths: Iterable[str]) -> None:
     """Read and store the files at these paths, within the limits."""
     pending = iter(paths)
     nested: dict[str, bool] = {}
@@ -191,70 +203,79 @@ async def gather(shadow: Shadow, gathered: Gathered, paths: Iterable[str]) -> No
         await shadow.git("fast-import", "--quiet", "--depth=0", stdin=batch)
 
 
-def _next_batch(shadow: Shadow, gathered: Gathered, pending: Iterator[str], nested: dict[str, bool]) -> bytes:
+def _next_batch(
+    shadow: CheckpointStore, gathered: BaselineDraft, pending: Iterator[str], nested: dict[str, bool]
+) -> bytes:
     stream = bytearray()
-    with shadow.files.near() as near:
-        for path in while_wanted(pending):
+    with shadow.files.open_reader() as near:
+        for path in iterate_cancellable(pending):
             content = _read_file(shadow, gathered, path, nested, near)
             if content is not None:
                 stream += b"blob\ndata %d\n" % len(content) + content + b"\n"
-                if len(stream) >= BATCH:
+                if len(stream) >= MAX_PACK_BYTES:
                     break
     return bytes(stream)
 
 
 def _read_file(
-    shadow: Shadow, gathered: Gathered, path: str, nested: dict[str, bool], near: Near
+    shadow: CheckpointStore, gathered: BaselineDraft, path: str, nested: dict[str, bool], near: PathReader
 ) -> bytes | None:
     """Return a path's content and update its entry; None if nothing is to be stored."""
     known = gathered.entries.pop(path, None)
-    reason = unfit(shadow, path, nested, tracked=known is not None)
+    reason = unsaveable_reason(shadow, path, nested, tracked=known is not None)
     stand = ABSENT
     if not reason:
-        stand = near.stand(path, most=shadow.limits.file_bytes, whole=True)
+        stand = near.read_state(path, max_bytes=shadow.limits.file_bytes, skip_larger=True)
         reason = _limit_reason(shadow, gathered, stand)
     if reason:
         gathered.skips.add(reason, path)
         return None
-    if not stand.kept or stand.stat is None or stand.content is None or len(stand.content) != stand.size:
+    if (
+        not stand.can_be_saved
+        or stand.stat is None
+        or stand.content is None
+        or len(stand.content) != stand.size
+    ):
         return None  # deleted, or being written: the next look handles it
-    gathered.entries[path] = entry_of(path, stand.stat, stand.git_mode, stand.oid)
-    gathered.read += stand.size
+    gathered.entries[path] = make_entry(path, stand.stat, stand.git_mode, stand.oid)
+    gathered.bytes_read += stand.size
     return None if known is not None and known.oid.hex() == stand.oid else stand.content
 
 
-def _limit_reason(shadow: Shadow, gathered: Gathered, stand: Stand) -> str:
+def _limit_reason(shadow: CheckpointStore, gathered: BaselineDraft, stand: FileState) -> str:
     limits = shadow.limits
     if stand.kind == "unreadable":
         return "Files that cannot be read are not saved"
     if stand.kind == "special":
         return "Pipes, sockets and devices are not saved"
-    if stand.kept and stand.size > limits.file_bytes:
+    if stand.can_be_saved and stand.size > limits.file_bytes:
         return f"Files above {format_bytes(limits.file_bytes)} are not saved"
-    if stand.kept and gathered.read + stand.size > limits.total_bytes:
+    if stand.can_be_saved and gathered.bytes_read + stand.size > limits.total_bytes:
         return (
             f"The checkpoint limit of {format_bytes(limits.total_bytes)} is reached, so these are not saved"
         )
     return ""
 
 
-async def _write_tree(shadow: Shadow, draft: Path) -> Taken:
+async def _write_tree(shadow: CheckpointStore, draft: Path) -> DraftCheckpoint:
     """Write the draft's tree for the first checkpoint, with the permission bits of all files."""
-    tree = await shadow.git.one("write-tree", index=draft)
-    tracked = await shadow.load(draft)
-    bits = await run_sync(all_bits, shadow, tracked)
-    usual = most_usual(bits.values())
-    return Taken(draft, tree, tracked, Modes(usual).changed(bits, ()))
+    tree = await shadow.git.run_line("write-tree", index=draft)
+    tracked = await shadow.load_entries(draft)
+    bits = await run_sync(read_all_bits, shadow, tracked)
+    usual = most_frequent_bits(bits.values())
+    return DraftCheckpoint(draft, tree, tracked, Modes(usual).with_changes(bits, ()))
 
 
-def all_bits(shadow: Shadow, tracked: dict[str, Entry]) -> dict[str, tuple[int, int]]:
+def read_all_bits(shadow: CheckpointStore, tracked: dict[str, Entry]) -> dict[str, tuple[int, int]]:
     """Return git's mode and the permission bits of every existing file."""
     return {path: (entry.git_mode, bits) for path, entry, bits in _iterate_bits(shadow, tracked.items())}
 
 
-def _iterate_bits(shadow: Shadow, tracked: Iterable[tuple[str, Entry]]) -> Iterator[tuple[str, Entry, int]]:
+def _iterate_bits(
+    shadow: CheckpointStore, tracked: Iterable[tuple[str, Entry]]
+) -> Iterator[tuple[str, Entry, int]]:
     root = f"{shadow.workspace}/"
-    for path, entry in while_wanted(tracked):
+    for path, entry in iterate_cancellable(tracked):
         try:
             yield path, entry, os.lstat(root + path).st_mode & 0o7777
         except OSError:

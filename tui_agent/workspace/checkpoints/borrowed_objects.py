@@ -9,37 +9,37 @@ from pathlib import Path
 from anyio.to_thread import run_sync
 
 from tui_agent.units import format_bytes
-from tui_agent.workspace.checkpoints.alternates import alternates_of, lines_of
-from tui_agent.workspace.checkpoints.git import OBJECT_ID, names_of
-from tui_agent.workspace.checkpoints.state import Shadow, put
+from tui_agent.workspace.checkpoints.alternates import alternates_file, read_alternates
+from tui_agent.workspace.checkpoints.git_runner import OBJECT_ID_CHARS, split_names
+from tui_agent.workspace.checkpoints.store_state import CheckpointStore, write_file
 
-DURABLE = ("-c", "core.fsync=pack,pack-metadata,loose-object,reference", "-c", "pack.threads=1")
-COPIES = 8
+DURABLE_OPTIONS = ("-c", "core.fsync=pack,pack-metadata,loose-object,reference", "-c", "pack.threads=1")
+MAX_COPY_PACKS = 8
 """Number of packs of copies from which they are merged."""
 
 
-def borrow(store: Path, objects: Path) -> None:
+def borrow_objects(store: Path, objects: Path) -> None:
     """Add an object folder to those that a store can read."""
     name = os.fsencode(objects)
     if name.startswith((b'"', b"#")) or b"\n" in name:
         escaped = name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
         name = b'"' + escaped + b'"'
-    known = lines_of(store / "objects")
+    known = read_alternates(store / "objects")
     if name not in known:
-        path = alternates_of(store)
+        path = alternates_file(store)
         path.parent.mkdir(parents=True, exist_ok=True)
-        put(store, path, b"".join(line + b"\n" for line in (*known, name)))
+        write_file(store, path, b"".join(line + b"\n" for line in (*known, name)))
 
 
-async def needed_bytes(shadow: Shadow) -> int:
+async def measure_needed(shadow: CheckpointStore) -> int:
     """Return the disk size of everything that checkpoints refer to, borrowed or not."""
-    return int(await shadow.git.one("rev-list", "--objects", "--disk-usage", "--all"))
+    return int(await shadow.git.run_line("rev-list", "--objects", "--disk-usage", "--all"))
 
 
-def over_quota(shadow: Shadow, needed: int) -> str:
+def describe_quota(shadow: CheckpointStore, needed: int) -> str:
     """Return a sentence that says why not everything is copied; empty if it is."""
     limit = shadow.limits.baseline_bytes
-    if needed <= limit + shadow.grown:
+    if needed <= limit + shadow.growth_bytes:
         return ""
     return (
         f"The first checkpoint borrows {format_bytes(needed)} from the repository of the workspace, more than the "
@@ -48,7 +48,7 @@ def over_quota(shadow: Shadow, needed: int) -> str:
     )
 
 
-async def copy_needed(shadow: Shadow) -> bool:
+async def copy_needed_objects(shadow: CheckpointStore) -> bool:
     """Copy the borrowed objects that a restore needs, up to the quota; return True if any were copied.
 
     These are all trees, and the contents of every path that a checkpoint changed.
@@ -59,7 +59,7 @@ async def copy_needed(shadow: Shadow) -> bool:
     for index in await run_sync(pack_indexes, shadow.git.folder):
         own |= {line.split()[1] for line in (await _list_pack(shadow, index)).splitlines()}
     missing = [oid for oid in needed if oid not in own]
-    sizes = await shadow.git.sizes(missing, missing=True)
+    sizes = await shadow.git.read_sizes(missing, missing=True)
     selected, room = [], shadow.limits.baseline_bytes
     for oid in (oid for oid in missing if oid in sizes):
         if sizes[oid] <= room:
@@ -72,17 +72,17 @@ async def copy_needed(shadow: Shadow) -> bool:
     return True
 
 
-async def _commits_and_trees(shadow: Shadow) -> list[str]:
+async def _commits_and_trees(shadow: CheckpointStore) -> list[str]:
     """Return all commits and trees."""
     out = await shadow.git("rev-list", "--objects", "--filter=blob:none", "--no-object-names", "--all")
     return out.decode().split()
 
 
-async def _changed_contents(shadow: Shadow) -> list[str]:
+async def _changed_contents(shadow: CheckpointStore) -> list[str]:
     """Return the old and new content of every path that a checkpoint changed, except the first one."""
     commits = await shadow.git("rev-list", "--all", "--min-parents=1")
     options = ("--stdin", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--no-commit-id")
-    words = names_of(await shadow.git("diff-tree", *options, stdin=commits))
+    words = split_names(await shadow.git("diff-tree", *options, stdin=commits))
     oids: dict[str, None] = {}
     for info in words[::2]:
         for oid in info.split(" ")[2:4]:
@@ -91,28 +91,30 @@ async def _changed_contents(shadow: Shadow) -> list[str]:
     return list(oids)
 
 
-async def _list_pack(shadow: Shadow, index: Path) -> str:
+async def _list_pack(shadow: CheckpointStore, index: Path) -> str:
     content = await run_sync(index.read_bytes)
     return (await shadow.git("show-index", stdin=content)).decode()
 
 
-async def _write_kept_pack(shadow: Shadow, oids: list[str]) -> str:
+async def _write_kept_pack(shadow: CheckpointStore, oids: list[str]) -> str:
     """Write a pack of these objects that no repacking touches; return its name."""
     base = shadow.git.folder / "objects" / "pack" / "pack"
     stdin = "".join(f"{oid}\n" for oid in oids).encode()
-    name = await shadow.git.one(*DURABLE, "pack-objects", "--quiet", "--window=0", str(base), stdin=stdin)
-    await run_sync(put, shadow.git.folder, Path(f"{base}-{name}.keep"), b"")
+    name = await shadow.git.run_line(
+        *DURABLE_OPTIONS, "pack-objects", "--quiet", "--window=0", str(base), stdin=stdin
+    )
+    await run_sync(write_file, shadow.git.folder, Path(f"{base}-{name}.keep"), b"")
     return name
 
 
-async def _merge_copies(shadow: Shadow) -> None:
+async def _merge_copies(shadow: CheckpointStore) -> None:
     """Merge the packs of copies if there are many."""
     copies = [
         index
         for index in await run_sync(pack_indexes, shadow.git.folder)
         if index.with_suffix(".keep").exists()
     ]
-    if len(copies) < COPIES:
+    if len(copies) < MAX_COPY_PACKS:
         return
     oids: dict[str, None] = {}
     for index in copies:
@@ -147,4 +149,4 @@ def _loose_objects(store: Path) -> set[str]:
     """Return the ids of the loose objects."""
     folders = (folder for folder in (store / "objects").iterdir() if len(folder.name) == 2)
     names = {folder.name + path.name for folder in folders for path in folder.iterdir()}
-    return {name for name in names if len(name) == OBJECT_ID}
+    return {name for name in names if len(name) == OBJECT_ID_CHARS}

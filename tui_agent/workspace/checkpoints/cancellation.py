@@ -10,17 +10,17 @@ from typing import TypeVar
 from anyio import NoEventLoopError, from_thread
 
 T = TypeVar("T")
-EVERY = 32
+CHECK_INTERVAL = 32
 """Number of items processed between two checks for cancellation."""
 
 
-def while_wanted(items: Iterable[T]) -> Iterator[T]:
+def iterate_cancellable(items: Iterable[T]) -> Iterator[T]:
     """Yield the items, checking for cancellation in a function run by `to_thread.run_sync`.
 
-    When cancelled, it raises within `EVERY` items. Outside such a function it only yields the items.
+    When cancelled, it raises within `CHECK_INTERVAL` items. Outside such a function it only yields the items.
     """
     for index, item in enumerate(items):
-        if not index % EVERY:
+        if not index % CHECK_INTERVAL:
             with contextlib.suppress(NoEventLoopError):
                 from_thread.check_cancelled()
         yield item

@@ -12,18 +12,18 @@ import anyio
 from anyio.to_thread import run_sync
 
 from tui_agent.errors import CheckpointError
-from tui_agent.ports.checkpoint import Changes
-from tui_agent.workspace.checkpoints.git import listing
-from tui_agent.workspace.checkpoints.modes import Modes
-from tui_agent.workspace.checkpoints.rooted_files import Stand
-from tui_agent.workspace.checkpoints.state import KEPT, MAIN, Entry, Shadow
-from tui_agent.workspace.checkpoints.unheld_files import left_lines, lines_of
+from tui_agent.ports.checkpoint import WorkspaceChanges
+from tui_agent.workspace.checkpoints.file_modes import Modes
+from tui_agent.workspace.checkpoints.git_runner import join_paths
+from tui_agent.workspace.checkpoints.rooted_files import FileState
+from tui_agent.workspace.checkpoints.store_state import KEPT_PREFIX, MAIN_REF, CheckpointStore, Entry
+from tui_agent.workspace.checkpoints.unsaved_files import format_commit_lines, format_left_lines
 
-MESSAGE_LENGTH = 4_000
+MAX_MESSAGE_CHARS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class DraftCheckpoint:
     """A draft with the workspace's changes: index, tree, changed entries and permission bits."""
 
     index: Path
@@ -32,17 +32,19 @@ class Taken:
     modes: Modes
 
 
-async def commit(shadow: Shadow, changes: Changes, *, message: str, author: str, part: int) -> str:
+async def commit_changes(
+    shadow: CheckpointStore, changes: WorkspaceChanges, *, message: str, author: str, part: int
+) -> str:
     """Save the changed paths as the newest checkpoint; return its commit."""
     paths = changes.paths
     with shadow.draft() as draft:
-        draft_checkpoint = await take(shadow, draft, paths)
-        doubtful = left_lines(changes.doubtful, {})
+        draft_checkpoint = await update_draft(shadow, draft, paths)
+        doubtful = format_left_lines(changes.contested_paths, {})
         lines = [
             f"Part: {part}",
-            *lines_of(shadow, paths),
+            *format_commit_lines(shadow, paths),
             *doubtful,
-            *draft_checkpoint.modes.since(shadow.modes),
+            *draft_checkpoint.modes.lines_since(shadow.modes),
         ]
         new_commit = await commit_tree(
             shadow, draft_checkpoint.tree, shadow.head, author=author, message=message, lines=lines
@@ -51,19 +53,19 @@ async def commit(shadow: Shadow, changes: Changes, *, message: str, author: str,
     return new_commit
 
 
-async def take(shadow: Shadow, draft: Path, paths: Collection[str]) -> Taken:
+async def update_draft(shadow: CheckpointStore, draft: Path, paths: Collection[str]) -> DraftCheckpoint:
     """Update a copy of the newest checkpoint's index with the files at `paths`."""
     stands = await run_sync(_read_stands, shadow, sorted(paths))
-    present = [path for path, stand in stands.items() if stand.kept]
-    missing = [path for path, stand in stands.items() if not stand.kept]
+    present = [path for path, stand in stands.items() if stand.can_be_saved]
+    missing = [path for path, stand in stands.items() if not stand.can_be_saved]
     if missing:
         await shadow.git(
-            "update-index", "--force-remove", "-z", "--stdin", stdin=listing(missing), index=draft
+            "update-index", "--force-remove", "-z", "--stdin", stdin=join_paths(missing), index=draft
         )
     if present:
         await _add(shadow, draft, present, stands)
-    tree = await shadow.git.one("write-tree", "--missing-ok", index=draft)
-    differing = await shadow.between(shadow.head, tree)
+    tree = await shadow.git.run_line("write-tree", "--missing-ok", index=draft)
+    differing = await shadow.compare_trees(shadow.head, tree)
     changed = {path: after for path, (_, after) in differing.items()}
     bits_by_path = {}
     for path in present:
@@ -71,15 +73,17 @@ async def take(shadow: Shadow, draft: Path, paths: Collection[str]) -> Taken:
         if entry is not None:
             bits_by_path[path] = (entry.git_mode, stands[path].bits)
     removed = [path for path, entry in changed.items() if entry is None]
-    shadow.grown += sum(stands[path].size for path in changed if path in stands)
-    return Taken(draft, tree, changed, shadow.modes.changed(bits_by_path, removed))
+    shadow.growth_bytes += sum(stands[path].size for path in changed if path in stands)
+    return DraftCheckpoint(draft, tree, changed, shadow.modes.with_changes(bits_by_path, removed))
 
 
-async def _add(shadow: Shadow, draft: Path, paths: list[str], stands: Mapping[str, Stand]) -> None:
+async def _add(
+    shadow: CheckpointStore, draft: Path, paths: list[str], stands: Mapping[str, FileState]
+) -> None:
     """Update these paths; one that changed its type meanwhile is left for the next look."""
     options = ("--add", "--remove", "--replace", "-z", "--stdin")
     try:
-        await shadow.git("update-index", *options, stdin=listing(paths), index=draft)
+        await shadow.git("update-index", *options, stdin=join_paths(paths), index=draft)
     except CheckpointError:
         if len(paths) == 1:
             current = await run_sync(_read_stands, shadow, paths)
@@ -91,32 +95,32 @@ async def _add(shadow: Shadow, draft: Path, paths: list[str], stands: Mapping[st
         await _add(shadow, draft, paths[half:], stands)
 
 
-def _is_same_file(first: Stand, second: Stand) -> bool:
+def _is_same_file(first: FileState, second: FileState) -> bool:
     if first.stat is None or second.stat is None:
         return False
     return (first.stat.st_ino, first.stat.st_ctime_ns) == (second.stat.st_ino, second.stat.st_ctime_ns)
 
 
-def _read_stands(shadow: Shadow, paths: list[str]) -> dict[str, Stand]:
-    with shadow.files.near() as near:
-        return {path: near.stand(path, read=False) for path in paths}
+def _read_stands(shadow: CheckpointStore, paths: list[str]) -> dict[str, FileState]:
+    with shadow.files.open_reader() as near:
+        return {path: near.read_state(path, read=False) for path in paths}
 
 
 async def commit_tree(
-    shadow: Shadow, tree: str, parent: str, *, author: str, message: str, lines: list[str]
+    shadow: CheckpointStore, tree: str, parent: str, *, author: str, message: str, lines: list[str]
 ) -> str:
     """Create a commit; `lines` are its last paragraph."""
-    subject = message.replace("\0", " ").strip()[:MESSAGE_LENGTH] or "Files changed"
+    subject = message.replace("\0", " ").strip()[:MAX_MESSAGE_CHARS] or "Files changed"
     text = f"{subject}\n\n" + "\n".join(lines) + "\n"
     parents = ("-p", parent) if parent else ()
     stdin = text.encode("utf-8", "replace")
-    return await shadow.git.one("commit-tree", tree, *parents, "-F", "-", stdin=stdin, author=author)
+    return await shadow.git.run_line("commit-tree", tree, *parents, "-F", "-", stdin=stdin, author=author)
 
 
-async def move_head(shadow: Shadow, commit: str, taken: Taken) -> None:
+async def move_head(shadow: CheckpointStore, commit: str, taken: DraftCheckpoint) -> None:
     """Make a commit the newest checkpoint and the draft its index. Not interruptible once started."""
     with anyio.CancelScope(shield=True):
-        await shadow.git("update-ref", MAIN, commit)
+        await shadow.git("update-ref", MAIN_REF, commit)
         await run_sync(taken.index.replace, shadow.git.index)
     for path, entry in taken.changed.items():
         if entry is None:
@@ -126,6 +130,6 @@ async def move_head(shadow: Shadow, commit: str, taken: Taken) -> None:
     shadow.head, shadow.modes = commit, taken.modes
 
 
-async def keep(shadow: Shadow, commit: str) -> None:
+async def protect_commit(shadow: CheckpointStore, commit: str) -> None:
     """Protect a commit and its history from being dropped."""
-    await shadow.git("update-ref", f"{KEPT}{commit}", commit)
+    await shadow.git("update-ref", f"{KEPT_PREFIX}{commit}", commit)

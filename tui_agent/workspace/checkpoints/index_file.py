@@ -1,6 +1,6 @@
 """Reader and writer of git's index file (versions 2 to 4).
 
-Only certain data is used: an index that is split, sparse, damaged or of another hash is `Unreadable`. Source
+Only certain data is used: an index that is split, sparse, damaged or of another hash is `UnreadableIndex`. Source
 of the format: gitformat-index(5).
 """
 
@@ -11,17 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.workspace.checkpoints.cancellation import while_wanted
+from tui_agent.workspace.checkpoints.cancellation import iterate_cancellable
 
 STAT = struct.Struct(">10I")
 HEAD = struct.Struct(">4sII")
 EXTENDED, VALID, STAGE = 0x4000, 0x8000, 0x3000
 SKIP_OR_INTENT = 0x4000 | 0x2000
-WORD = 0xFFFFFFFF
-SIZE_AT = 9
+WORD_MASK = 0xFFFFFFFF
+SIZE_INDEX = 9
 
 
-class Unreadable(Exception):
+class UnreadableIndex(Exception):
     """This index cannot be used; the files must be read instead."""
 
 
@@ -32,7 +32,7 @@ class IndexEntry:
     path: bytes
     stat: bytes
     oid: bytes
-    trusted: bool = True
+    is_trusted: bool = True
     """False if a flag says that the entry does not describe the file on disk."""
 
     @property
@@ -46,7 +46,7 @@ class IndexEntry:
         return int.from_bytes(self.stat[36:40], "big")
 
 
-def entry_of(path: str, status: os.stat_result, git_mode: int, oid: str) -> IndexEntry:
+def make_entry(path: str, status: os.stat_result, git_mode: int, oid: str) -> IndexEntry:
     """Return the entry of a file that was just read."""
     words = (
         int(status.st_ctime),
@@ -60,27 +60,27 @@ def entry_of(path: str, status: os.stat_result, git_mode: int, oid: str) -> Inde
         status.st_gid,
         status.st_size,
     )
-    return IndexEntry(os.fsencode(path), STAT.pack(*(word & WORD for word in words)), bytes.fromhex(oid))
+    return IndexEntry(os.fsencode(path), STAT.pack(*(word & WORD_MASK for word in words)), bytes.fromhex(oid))
 
 
 def read_index(path: Path) -> list[IndexEntry]:
-    """Return all entries. Raises `Unreadable` or OSError."""
+    """Return all entries. Raises `UnreadableIndex` or OSError."""
     content = path.read_bytes()
     if len(content) < 32 or content[:4] != b"DIRC":
-        raise Unreadable("it is not an index")
+        raise UnreadableIndex("it is not an index")
     if content[-20:] not in (hashlib.sha1(content[:-20], usedforsecurity=False).digest(), bytes(20)):
-        raise Unreadable("its checksum is wrong")
+        raise UnreadableIndex("its checksum is wrong")
     _, version, count = HEAD.unpack_from(content)
     if version not in (2, 3, 4):
-        raise Unreadable(f"its version is {version}")
+        raise UnreadableIndex(f"its version is {version}")
     try:
         entries, offset = _parse_entries(content, version, count)
     except (struct.error, ValueError, IndexError) as fault:
-        raise Unreadable("it is cut off") from fault
+        raise UnreadableIndex("it is cut off") from fault
     while offset < len(content) - 20:
         name, length = struct.unpack_from(">4sI", content, offset)
         if not b"A" <= name[:1] <= b"Z":
-            raise Unreadable(f"it needs the extension {name!r}")
+            raise UnreadableIndex(f"it needs the extension {name!r}")
         offset += 8 + length
     return entries
 
@@ -88,7 +88,7 @@ def read_index(path: Path) -> list[IndexEntry]:
 def _parse_entries(content: bytes, version: int, count: int) -> tuple[list[IndexEntry], int]:
     entries = []
     offset, path = HEAD.size, b""
-    for _ in while_wanted(range(count)):
+    for _ in iterate_cancellable(range(count)):
         stat, oid = content[offset : offset + 40], content[offset + 40 : offset + 60]
         flags = int.from_bytes(content[offset + 60 : offset + 62], "big")
         name_start, extra_flags = offset + 62, 0
@@ -141,7 +141,7 @@ def write_index(path: Path, entries: Iterable[IndexEntry], as_of: int) -> None:
     ordered = sorted(entries, key=lambda entry: entry.path)
     body = [HEAD.pack(b"DIRC", 4, len(ordered))]
     previous_path = b""
-    for entry in while_wanted(ordered):
+    for entry in iterate_cancellable(ordered):
         shared = _common_prefix_length(previous_path, entry.path)
         flags = min(len(entry.path), 0xFFF).to_bytes(2, "big")
         body += (

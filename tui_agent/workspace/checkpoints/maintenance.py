@@ -6,24 +6,24 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.workspace.checkpoints.alternates import alternates_of, where_gone
+from tui_agent.workspace.checkpoints.alternates import alternates_file, describe_missing_folders
 from tui_agent.workspace.checkpoints.borrowed_objects import (
-    DURABLE,
-    copy_needed,
-    needed_bytes,
-    over_quota,
+    DURABLE_OPTIONS,
+    copy_needed_objects,
+    describe_quota,
+    measure_needed,
     pack_indexes,
     release_copies,
 )
-from tui_agent.workspace.checkpoints.state import Shadow, disk_fault, put, shielded_on_fault
-from tui_agent.workspace.checkpoints.status import grown
+from tui_agent.workspace.checkpoints.change_detection import measure_growth
+from tui_agent.workspace.checkpoints.store_state import CheckpointStore, disk_error, undo_on_error, write_file
 
-LOOSE = 100
+MIN_LOOSE_OBJECTS = 100
 """Number of loose objects from which packing is worthwhile."""
-PACKS = 8
+MIN_PACKS = 8
 
 
-async def settle(shadow: Shadow) -> bool:
+async def maintain(shadow: CheckpointStore) -> bool:
     """Copy borrowed objects up to the quota, and pack loose ones; return True if anything was done.
 
     Interruption at any moment leaves a complete store without unfinished files.
@@ -32,38 +32,38 @@ async def settle(shadow: Shadow) -> bool:
     async def clear() -> None:
         await run_sync(clear_drafts, shadow.git.folder)
 
-    async with shielded_on_fault(clear):
+    async with undo_on_error(clear):
         return await _settle(shadow)
 
 
-async def _settle(shadow: Shadow) -> bool:
-    is_borrowing = await run_sync(alternates_of(shadow.git.folder).exists)
+async def _settle(shadow: CheckpointStore) -> bool:
+    is_borrowing = await run_sync(alternates_file(shadow.git.folder).exists)
     copy_all = has_changed = False
-    if is_borrowing and shadow.settled != shadow.head:
-        copy_all = not over_quota(shadow, await needed_bytes(shadow))
-        has_changed = not copy_all and await copy_needed(shadow)
+    if is_borrowing and shadow.maintained_head != shadow.head:
+        copy_all = not describe_quota(shadow, await measure_needed(shadow))
+        has_changed = not copy_all and await copy_needed_objects(shadow)
     loose, packs = await run_sync(_count_objects, shadow.git.folder)
-    if copy_all or loose >= LOOSE or packs >= PACKS:
+    if copy_all or loose >= MIN_LOOSE_OBJECTS or packs >= MIN_PACKS:
         await _repack(shadow, own=copy_all, borrowing=is_borrowing)
         has_changed = True
     if has_changed:
-        shadow.grown = await run_sync(grown, shadow)
-    shadow.settled = shadow.head
+        shadow.growth_bytes = await run_sync(measure_growth, shadow)
+    shadow.maintained_head = shadow.head
     return has_changed
 
 
-async def _repack(shadow: Shadow, *, own: bool, borrowing: bool) -> None:
+async def _repack(shadow: CheckpointStore, *, own: bool, borrowing: bool) -> None:
     """Write one pack of all objects, including borrowed ones with `own`."""
     if own:
         await run_sync(release_copies, shadow.git.folder)
     local = () if own or not borrowing else ("-l",)
     options = ("-a", "-d", "-k", "-q", "--window=20", "--depth=50")
-    await shadow.git(*DURABLE, "repack", *options, *local)
+    await shadow.git(*DURABLE_OPTIONS, "repack", *options, *local)
     if own:
-        await run_sync(alternates_of(shadow.git.folder).unlink)
+        await run_sync(alternates_file(shadow.git.folder).unlink)
         words = ("--objects", "--disk-usage", "--max-parents=0", "--all")
-        first = await shadow.git.one("rev-list", *words)
-        await run_sync(put, shadow.git.folder, shadow.git.folder / "first-size", first.encode())
+        first = await shadow.git.run_line("rev-list", *words)
+        await run_sync(write_file, shadow.git.folder, shadow.git.folder / "first-size", first.encode())
 
 
 def _count_objects(store: Path) -> tuple[int, int]:
@@ -74,51 +74,51 @@ def _count_objects(store: Path) -> tuple[int, int]:
     return loose, len(packs - {path.stem for path in (objects / "pack").glob("*.keep")})
 
 
-async def verify(shadow: Shadow, anew: Sequence[str] = ()) -> list[str]:
-    """Return the problems of the store; empty if there are none. `anew` are files that were just recreated."""
+async def verify_store(shadow: CheckpointStore, recreated: Sequence[str] = ()) -> list[str]:
+    """Return the problems of the store; empty if there are none. `recreated` are files that were just recreated."""
     problems: list[str] = []
     for options in (("--connectivity-only",), ("--no-full", "--no-reflogs")):
-        ended = await shadow.git.end("fsck", *options, "--no-dangling", "--no-progress")
+        ended = await shadow.git.run("fsck", *options, "--no-dangling", "--no-progress")
         if ended.code:
             problems += (ended.out + b"\n" + ended.err).decode("utf-8", "replace").splitlines()
     for pack in await run_sync(pack_indexes, shadow.git.folder):
-        ended = await shadow.git.end("verify-pack", str(pack))
+        ended = await shadow.git.run("verify-pack", str(pack))
         if ended.code:
             problems.append(f"{pack.name}: {ended.err.decode('utf-8', 'replace').strip()}")
-    if shadow.head and (await shadow.git.end("cat-file", "-e", f"{shadow.head}^{{tree}}")).code:
+    if shadow.head and (await shadow.git.run("cat-file", "-e", f"{shadow.head}^{{tree}}")).code:
         problems.append(f"the newest checkpoint {shadow.head[:12]} is missing")
-    borrow_problem = await run_sync(where_gone, shadow.git.folder)
+    borrow_problem = await run_sync(describe_missing_folders, shadow.git.folder)
     if problems and borrow_problem:  # git names every object
         return [f"{borrow_problem}; move it back to repair the store"]
-    if anew:
-        verb = "was" if len(anew) == 1 else "were"
-        problems.append(f"{' and '.join(anew)} {verb} missing and {verb} recreated; nothing was lost")
+    if recreated:
+        verb = "was" if len(recreated) == 1 else "were"
+        problems.append(f"{' and '.join(recreated)} {verb} missing and {verb} recreated; nothing was lost")
     return list(dict.fromkeys(line.strip() for line in problems if line.strip()))
 
 
-async def export_bundle(shadow: Shadow, dest: Path) -> None:
+async def export_bundle(shadow: CheckpointStore, dest: Path) -> None:
     """Write all checkpoints, with borrowed objects, into one file that `git clone` accepts."""
     draft = dest.with_name(f".{dest.name}.part")
     try:
         await shadow.git("bundle", "create", "--quiet", str(draft.absolute()), "HEAD", "--all")
         await run_sync(draft.replace, dest)
     except OSError as fault:
-        raise disk_fault(dest, fault) from fault
+        raise disk_error(dest, fault) from fault
     finally:
         draft.unlink(missing_ok=True)
 
 
-async def borrowed(shadow: Shadow) -> str:
+async def describe_borrowed(shadow: CheckpointStore) -> str:
     """Return a sentence about parts of the first checkpoint that are not copied; empty if all are or soon
     will be.
 
-    Also empty if borrowed objects are missing, which `verify` reports.
+    Also empty if borrowed objects are missing, which `verify_store` reports.
     """
-    if not await run_sync(alternates_of(shadow.git.folder).exists):
+    if not await run_sync(alternates_file(shadow.git.folder).exists):
         return ""
-    if await run_sync(where_gone, shadow.git.folder):
+    if await run_sync(describe_missing_folders, shadow.git.folder):
         return ""
-    return over_quota(shadow, await needed_bytes(shadow))
+    return describe_quota(shadow, await measure_needed(shadow))
 
 
 def clear_locks(store: Path) -> None:

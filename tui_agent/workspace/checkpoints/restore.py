@@ -13,27 +13,50 @@ from uuid import uuid4
 from anyio.to_thread import run_sync
 
 from tui_agent.errors import CheckpointError
-from tui_agent.ports.checkpoint import FileStand, Restored, RestorePlan
-from tui_agent.workspace.checkpoints.atomic_restore import FileActs, Move, Staging, folder_bits
-from tui_agent.workspace.checkpoints.commit import commit_tree, keep, move_head, take
-from tui_agent.workspace.checkpoints.git import names_of
-from tui_agent.workspace.checkpoints.restore_plan import HUMAN, Prepared, Putting, blocked_by_places, prepare
-from tui_agent.workspace.checkpoints.rooted_files import LINK, Stand
-from tui_agent.workspace.checkpoints.state import EMPTY_FOLDERS, STAGING, Shadow, shielded_on_fault
-from tui_agent.workspace.checkpoints.status import Skips, anywhere, examine, some
-from tui_agent.workspace.checkpoints.unheld_files import before_lines, left_lines
+from tui_agent.ports.checkpoint import FileDifference, RestorePlan, RestoreResult
+from tui_agent.workspace.checkpoints.atomic_restore import (
+    FileOperations,
+    Move,
+    StagingFolder,
+    read_folder_bits,
+)
+from tui_agent.workspace.checkpoints.change_detection import (
+    SkippedPaths,
+    examine_candidates,
+    find_candidates,
+    list_examples,
+)
+from tui_agent.workspace.checkpoints.commit import commit_tree, move_head, protect_commit, update_draft
+from tui_agent.workspace.checkpoints.git_runner import split_names
+from tui_agent.workspace.checkpoints.restore_plan import (
+    HUMAN,
+    PreparedRestore,
+    RestoreOperation,
+    mark_blocked,
+    prepare_restore,
+)
+from tui_agent.workspace.checkpoints.rooted_files import LINK, FileState
+from tui_agent.workspace.checkpoints.store_state import (
+    EMPTY_FOLDERS_FILE,
+    STAGING_PREFIX,
+    CheckpointStore,
+    undo_on_error,
+)
+from tui_agent.workspace.checkpoints.unsaved_files import format_before_lines, format_left_lines
 
 
-async def restore(shadow: Shadow, plan: RestorePlan, overwrite: Sequence[str], acts: FileActs) -> Restored:
+async def restore(
+    shadow: CheckpointStore, plan: RestorePlan, overwrite: Sequence[str], acts: FileOperations
+) -> RestoreResult:
     """Carry out a plan: the conflict-free acts, and those in conflict that `overwrite` names."""
     if plan.head != shadow.head:
         raise CheckpointError(
             "The files were checkpointed again after this restore was planned.",
             hint="Plan it again; nothing was changed.",
         )
-    prepared = await prepare(shadow, plan.source, overwrite)
-    planned = {act.path for act in plan.acts}
-    requested = {act.path for act in plan.acts if not act.conflict} | set(overwrite)
+    prepared = await prepare_restore(shadow, plan.source, overwrite)
+    planned = {act.path for act in plan.actions}
+    requested = {act.path for act in plan.actions if not act.conflict} | set(overwrite)
     conflict_free = {act.path for act in prepared.acts if not act.conflict}
     chosen = requested & planned & (conflict_free | set(overwrite))
     selected, _ = await run_sync(_select_possible, shadow, prepared, chosen)
@@ -44,30 +67,33 @@ async def restore(shadow: Shadow, plan: RestorePlan, overwrite: Sequence[str], a
         if skipped
         else ([], {})
     )
-    await keep_overwritten(shadow, [act for act in selected if act.conflict])
-    staging = Staging(shadow.files, f"{STAGING}{uuid4().hex[:12]}", acts)
+    await save_overwritten(shadow, [act for act in selected if act.conflict])
+    staging = StagingFolder(shadow.files, f"{STAGING_PREFIX}{uuid4().hex[:12]}", acts)
 
     async def undo() -> None:
         await run_sync(_undo, shadow, staging)
 
-    async with shielded_on_fault(undo):
-        files = await put(shadow, prepared, selected, staging)
-        commit = await settle_head(shadow, prepared, restored, skipped)
+    async with undo_on_error(undo):
+        files = await apply_acts(shadow, prepared, selected, staging)
+        commit = await commit_restore(shadow, prepared, restored, skipped)
     await run_sync(_clear, staging)
     blocked = {path: reasons[path] for path in skipped if path in reasons}
-    return Restored(commit, tuple(sorted(restored)), skipped, files, blocked)
+    return RestoreResult(commit, tuple(sorted(restored)), skipped, files, blocked)
 
 
 def _select_possible(
-    shadow: Shadow, prepared: Prepared, chosen: set[str]
-) -> tuple[list[Putting], dict[str, str]]:
+    shadow: CheckpointStore, prepared: PreparedRestore, chosen: set[str]
+) -> tuple[list[RestoreOperation], dict[str, str]]:
     """Return the chosen acts that are possible, and why the others are not.
 
     Leaving one act out can block another, so this repeats until it is stable.
     """
     while True:
-        acts = [replace(act, blocked="") if act.blocked and act.stand.kept else act for act in prepared.acts]
-        checked = blocked_by_places(shadow, acts, chosen)
+        acts = [
+            replace(act, blocked="") if act.blocked and act.state.can_be_saved else act
+            for act in prepared.acts
+        ]
+        checked = mark_blocked(shadow, acts, chosen)
         possible = {act.path for act in checked if act.path in chosen and not act.blocked}
         if possible == chosen:
             blocked = {act.path: act.blocked for act in checked if act.blocked}
@@ -75,86 +101,88 @@ def _select_possible(
         chosen = possible
 
 
-async def keep_overwritten(shadow: Shadow, acts: list[Putting]) -> None:
+async def save_overwritten(shadow: CheckpointStore, acts: list[RestoreOperation]) -> None:
     """Save files that are about to be overwritten and are in no checkpoint."""
-    paths = [act.path for act in acts if act.stand.kept]
+    paths = [act.path for act in acts if act.state.can_be_saved]
     if not paths:
         return
     with shadow.draft() as draft:
-        draft_checkpoint = await take(shadow, draft, paths)
+        draft_checkpoint = await update_draft(shadow, draft, paths)
         if draft_checkpoint.changed:
-            lines = draft_checkpoint.modes.since(shadow.modes)
+            lines = draft_checkpoint.modes.lines_since(shadow.modes)
             message = "Files overwritten by a restore"
             commit = await commit_tree(
                 shadow, draft_checkpoint.tree, shadow.head, author=HUMAN, message=message, lines=lines
             )
-            await keep(shadow, commit)
+            await protect_commit(shadow, commit)
 
 
-async def put(
-    shadow: Shadow, prepared: Prepared, acts: list[Putting], staging: Staging
-) -> tuple[FileStand, ...]:
+async def apply_acts(
+    shadow: CheckpointStore, prepared: PreparedRestore, acts: list[RestoreOperation], staging: StagingFolder
+) -> tuple[FileDifference, ...]:
     """Stage everything, then move it into place; return the changes in detail."""
     oids = [act.entry.oid for act in acts if act.entry is not None and act.kind != "mode"]
-    sizes = await shadow.git.sizes([oid for oid in oids if oid not in prepared.contents])
+    sizes = await shadow.git.read_sizes([oid for oid in oids if oid not in prepared.contents])
     try:
         await run_sync(staging.open)
         await run_sync(_lay_out, staging, list(enumerate(acts)), prepared.contents)
         for number, act in enumerate(acts):
             if act.entry is not None and act.kind != "mode" and act.entry.oid in sizes:
-                content = await shadow.git.contents({act.entry.oid: sizes[act.entry.oid]})
+                content = await shadow.git.read_contents({act.entry.oid: sizes[act.entry.oid]})
                 await run_sync(_lay_out, staging, [(number, act)], content)
         await run_sync(_checked_moves, shadow, acts, staging)
     except OSError as fault:
         raise _restore_error(fault) from fault
-    detailed = acts[: shadow.limits.named]
+    detailed = acts[: shadow.limits.max_paths]
     return tuple(_file_stand(act, prepared, sizes) for act in detailed)
 
 
-def _lay_out(staging: Staging, acts: list[tuple[int, Putting]], contents: Mapping[str, bytes]) -> None:
+def _lay_out(
+    staging: StagingFolder, acts: list[tuple[int, RestoreOperation]], contents: Mapping[str, bytes]
+) -> None:
     for number, act in acts:
         if act.entry is not None and act.kind != "mode" and act.entry.oid in contents:
             link = act.entry.git_mode == LINK
-            staging.lay_out(number, contents[act.entry.oid], act.bits, link=link)
+            staging.stage(number, contents[act.entry.oid], act.bits, link=link)
 
 
-def _checked_moves(shadow: Shadow, acts: list[Putting], staging: Staging) -> None:
-    with shadow.files.near() as near:
+def _checked_moves(shadow: CheckpointStore, acts: list[RestoreOperation], staging: StagingFolder) -> None:
+    with shadow.files.open_reader() as near:
         for act in acts:
-            current = near.stand(act.path)
-            if (current.kind, current.oid, current.bits) != (act.stand.kind, act.stand.oid, act.stand.bits):
+            current = near.read_state(act.path)
+            if (current.kind, current.oid, current.bits) != (act.state.kind, act.state.oid, act.state.bits):
                 raise CheckpointError(
                     f"{act.path} changed during the restore.",
                     hint="Nothing was changed. Plan the restore again.",
                 )
-    staging.carry_out(moves(shadow, acts))
+    staging.apply(plan_moves(shadow, acts))
 
 
-def moves(shadow: Shadow, acts: list[Putting]) -> list[Move]:
+def plan_moves(shadow: CheckpointStore, acts: list[RestoreOperation]) -> list[Move]:
     """Return the moves in an order in which each target is free, including folders to create or remove."""
     numbered = list(enumerate(acts))
     removed = [Move("remove", act.path, number) for number, act in numbered if act.kind == "remove"]
     created = [Move("create", act.path, number, act.bits) for number, act in numbered if act.kind == "create"]
     written = [Move("write", act.path, number, act.bits) for number, act in numbered if act.kind == "write"]
     bits = [
-        Move("mode", act.path, number, act.bits, act.stand.bits)
+        Move("mode", act.path, number, act.bits, act.state.bits)
         for number, act in numbered
         if act.kind == "mode"
     ]
-    emptied_folders = emptied(
+    emptied_folders = find_emptied_folders(
         shadow, {act.path for act in acts if act.kind == "remove"}, [move.path for move in created]
     )
     removed_folders = [
-        Move("rmdir", path, -1, 0, folder_bits(shadow.workspace, path)) for path in emptied_folders
+        Move("rmdir", path, -1, 0, read_folder_bits(shadow.workspace, path)) for path in emptied_folders
     ]
     new_folders = [
         Move("mkdir", path, -1)
-        for path in missing(shadow, [move.path for move in created], set(emptied_folders))
+        for path in find_missing_folders(shadow, [move.path for move in created], set(emptied_folders))
     ]
     return [*removed, *removed_folders, *new_folders, *created, *written, *bits]
 
 
-def emptied(shadow: Shadow, removed: set[str], created: list[str]) -> list[str]:
+def find_emptied_folders(shadow: CheckpointStore, removed: set[str], created: list[str]) -> list[str]:
     """Return the folders left empty by the removed files, deepest first.
 
     Excludes folders that receive a file, and those that were empty when the session began.
@@ -171,8 +199,8 @@ def emptied(shadow: Shadow, removed: set[str], created: list[str]) -> list[str]:
                 Path(folder).relative_to(shadow.workspace).as_posix()
                 for folder, _, _ in os.walk(shadow.workspace / path)
             }
-    record = shadow.git.folder / EMPTY_FOLDERS
-    initially_empty = set(names_of(record.read_bytes())) if record.exists() else set()
+    record = shadow.git.folder / EMPTY_FOLDERS_FILE
+    initially_empty = set(split_names(record.read_bytes())) if record.exists() else set()
     emptied_folders: list[str] = []
     removed_paths = set(removed)
     for folder in sorted(folders - initially_empty - {"."}, key=lambda path: path.count("/"), reverse=True):
@@ -183,30 +211,32 @@ def emptied(shadow: Shadow, removed: set[str], created: list[str]) -> list[str]:
     return emptied_folders
 
 
-def missing(shadow: Shadow, created: list[str], gone: set[str]) -> list[str]:
+def find_missing_folders(shadow: CheckpointStore, created: list[str], gone: set[str]) -> list[str]:
     """Return the folders that must be created, highest first."""
     needed = {parent.as_posix() for path in created for parent in PurePosixPath(path).parents} - {"."}
     return sorted(
-        path for path in needed if path in gone or shadow.files.stand(path, read=False).kind != "folder"
+        path for path in needed if path in gone or shadow.files.read_state(path, read=False).kind != "folder"
     )
 
 
-async def settle_head(shadow: Shadow, prepared: Prepared, done: set[str], kept: Sequence[str]) -> str:
+async def commit_restore(
+    shadow: CheckpointStore, prepared: PreparedRestore, done: set[str], kept: Sequence[str]
+) -> str:
     """Make a checkpoint of the restored workspace: the source itself, or a commit on top that names skipped
     paths.
     """
     with shadow.draft() as draft:
-        candidates = await anywhere(shadow) | done
-        changes = await run_sync(examine, shadow, candidates, Skips(), False)
-        draft_checkpoint = await take(shadow, draft, {change.path for change in changes} | done)
+        candidates = await find_candidates(shadow) | done
+        changes = await run_sync(examine_candidates, shadow, candidates, SkippedPaths(), False)
+        draft_checkpoint = await update_draft(shadow, draft, {change.path for change in changes} | done)
         as_found = prepared.as_found - draft_checkpoint.changed.keys()
         lines = [
-            *before_lines(as_found | (prepared.first_kept.keys() & done)),
-            *left_lines(kept, prepared.first_kept),
-            *draft_checkpoint.modes.since(prepared.modes),
+            *format_before_lines(as_found | (prepared.first_kept.keys() & done)),
+            *format_left_lines(kept, prepared.first_kept),
+            *draft_checkpoint.modes.lines_since(prepared.modes),
         ]
         commit = prepared.source
-        if draft_checkpoint.tree != await shadow.tree(prepared.source) or lines:
+        if draft_checkpoint.tree != await shadow.find_tree(prepared.source) or lines:
             message = "The files after a restore"
             commit = await commit_tree(
                 shadow,
@@ -216,17 +246,17 @@ async def settle_head(shadow: Shadow, prepared: Prepared, done: set[str], kept: 
                 message=message,
                 lines=[f"Restored: {prepared.source}", *lines],
             )
-        await keep(shadow, shadow.head)
+        await protect_commit(shadow, shadow.head)
         await move_head(shadow, commit, draft_checkpoint)
     return commit
 
 
-def _file_stand(act: Putting, prepared: Prepared, sizes: dict[str, int]) -> FileStand:
-    stand = act.stand if act.stand.kept else Stand("absent")
+def _file_stand(act: RestoreOperation, prepared: PreparedRestore, sizes: dict[str, int]) -> FileDifference:
+    stand = act.state if act.state.can_be_saved else FileState("absent")
     oid = "" if act.entry is None else act.entry.oid
     after = stand.content if act.kind == "mode" else prepared.contents.get(oid)
     size = stand.size if act.kind == "mode" else sizes.get(oid, len(after or b""))
-    return FileStand(
+    return FileDifference(
         act.path, stand.content, after, stand.size, size, None if act.entry is None else act.bits
     )
 
@@ -240,33 +270,33 @@ def _restore_error(fault: OSError) -> CheckpointError:
     )
 
 
-def _undo(shadow: Shadow, staging: Staging) -> None:
+def _undo(shadow: CheckpointStore, staging: StagingFolder) -> None:
     try:
         skipped = staging.undo()
     except OSError as fault:
         raise CheckpointError(
             f"A restore failed and could not be undone completely: {fault.strerror or fault}.",
-            hint=f"The moved files are in {shadow.workspace}/{STAGING}*; they are put back when the session is opened again.",
+            hint=f"The moved files are in {shadow.workspace}/{STAGING_PREFIX}*; they are put back when the session is opened again.",
         ) from fault
     if skipped:
-        saved = shadow.workspace / staging.saved
+        saved = shadow.workspace / staging.saved_folder
         shadow.notices.append(
-            f"An interrupted restore was undone, except for files changed since: {some(skipped)}."
+            f"An interrupted restore was undone, except for files changed since: {list_examples(skipped)}."
             + (f" Their previous versions are in {saved}." if saved.is_dir() else "")
         )
 
 
-def _clear(staging: Staging) -> None:
+def _clear(staging: StagingFolder) -> None:
     with contextlib.suppress(
         OSError
     ):  # the files are in place; leftovers are removed when the session is opened again
         staging.clear()
 
 
-def recover(shadow: Shadow, acts: FileActs) -> None:
+def undo_interrupted(shadow: CheckpointStore, acts: FileOperations) -> None:
     """Undo a restore that a killed program did not finish; a running one is left alone."""
-    for leftover in sorted(shadow.workspace.glob(f"{STAGING}*")):
+    for leftover in sorted(shadow.workspace.glob(f"{STAGING_PREFIX}*")):
         if leftover.is_dir() and not leftover.is_symlink():
-            staging = Staging(shadow.files, leftover.name, acts)
-            if staging.hold():
+            staging = StagingFolder(shadow.files, leftover.name, acts)
+            if staging.lock():
                 _undo(shadow, staging)

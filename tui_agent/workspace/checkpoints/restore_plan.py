@@ -14,47 +14,47 @@ from typing import Literal
 from anyio.to_thread import run_sync
 
 from tui_agent.errors import CheckpointError
-from tui_agent.ports.checkpoint import RestoreAct, RestorePlan
-from tui_agent.workspace.checkpoints.git import names_of
-from tui_agent.workspace.checkpoints.modes import Modes, mode_paths
-from tui_agent.workspace.checkpoints.rooted_files import LINK, Stand
-from tui_agent.workspace.checkpoints.state import Entry, Shadow
-from tui_agent.workspace.checkpoints.status import unfit
-from tui_agent.workspace.checkpoints.unheld_files import left_in, named_in
+from tui_agent.ports.checkpoint import RestoreAction, RestorePlan
+from tui_agent.workspace.checkpoints.change_detection import unsaveable_reason
+from tui_agent.workspace.checkpoints.file_modes import Modes, changed_mode_paths
+from tui_agent.workspace.checkpoints.git_runner import split_names
+from tui_agent.workspace.checkpoints.rooted_files import LINK, FileState
+from tui_agent.workspace.checkpoints.store_state import CheckpointStore, Entry
+from tui_agent.workspace.checkpoints.unsaved_files import parse_before_lines, parse_left_lines
 
 CHANGED_SINCE = "changed since the newest checkpoint"
 CHANGED_BY_YOU = "also changed by you"
-WAS_THERE = "existed before the session changed it, and was not saved"
+NOT_SAVED = "existed before the session changed it, and was not saved"
 
 
 HUMAN = "human"
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class TouchedPaths:
     """Paths touched by the session (agent and commands) and by people.
 
-    At `strangers` something unknown existed that no checkpoint held; at `first_kept` a person's commit saved
+    At `unsaved` something unknown existed that no checkpoint held; at `first_kept` a person's commit saved
     it. Paths that a restore skipped, or that a person may have changed after an aborted run, count for both
     session and people.
     """
 
     session: set[str] = field(default_factory=set)
     humans: set[str] = field(default_factory=set)
-    strangers: set[str] = field(default_factory=set)
+    unsaved: set[str] = field(default_factory=set)
     first_kept: dict[str, str] = field(default_factory=dict)
 
 
-async def touched(shadow: Shadow, base: str, tip: str) -> Touched:
+async def find_touched(shadow: CheckpointStore, base: str, tip: str) -> TouchedPaths:
     """Return the paths touched by the commits after `base` up to `tip`."""
     out = await shadow.git("log", "-z", "--format=%H%n%an%n%B", f"{base}..{tip}", "--")
     authors: dict[str, str] = {}
     new_paths: dict[str, set[str]] = {}
-    result = Touched()
-    for item in names_of(out):
+    result = TouchedPaths()
+    for item in split_names(out):
         commit, author, message = item.lstrip("\n").split("\n", 2)
-        authors[commit], new_paths[commit] = author, named_in(message)
-        mode_changes, skipped = mode_paths(message), left_in(message)
+        authors[commit], new_paths[commit] = author, parse_before_lines(message)
+        mode_changes, skipped = changed_mode_paths(message), parse_left_lines(message)
         result.session.update(skipped)
         result.humans.update(skipped)
         if author == HUMAN:
@@ -63,13 +63,13 @@ async def touched(shadow: Shadow, base: str, tip: str) -> Touched:
             result.first_kept.update(dict.fromkeys(new_paths[commit], commit))  # the oldest commit comes last
         else:
             result.session.update(mode_changes)
-            result.strangers.update(new_paths[commit])
+            result.unsaved.update(new_paths[commit])
     stdin = "".join(f"{commit}\n" for commit in authors).encode()
     out = await shadow.git(
         "diff-tree", "--stdin", "-r", "-z", "--root", "--name-only", "--no-renames", stdin=stdin
     )
     commit = ""
-    for word in names_of(out):
+    for word in split_names(out):
         if word in authors:
             commit = word
         elif authors.get(commit, HUMAN) != HUMAN:
@@ -80,7 +80,7 @@ async def touched(shadow: Shadow, base: str, tip: str) -> Touched:
 
 
 @dataclass(frozen=True, slots=True)
-class Putting:
+class RestoreOperation:
     """One act with everything it needs. `entry` is None if the path is to be removed.
 
     `blocked` says why it is impossible, even if the user asks for it.
@@ -88,7 +88,7 @@ class Putting:
 
     path: str
     kind: Literal["write", "create", "remove", "mode"]
-    stand: Stand
+    state: FileState
     entry: Entry | None
     bits: int
     conflict: str = ""
@@ -96,11 +96,11 @@ class Putting:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRestore:
     """A plan with its acts and the permission bits of its source."""
 
     source: str
-    acts: tuple[Putting, ...]
+    acts: tuple[RestoreOperation, ...]
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
     """The small contents of the source that the acts need, by object id."""
@@ -110,20 +110,22 @@ class Prepared:
     """Paths not in the source that nobody changed since they were first saved."""
 
 
-async def prepare(shadow: Shadow, source: str, named: Collection[str] = ()) -> Prepared:
+async def prepare_restore(
+    shadow: CheckpointStore, source: str, named: Collection[str] = ()
+) -> PreparedRestore:
     """Plan a restore to `source`, including the `named` paths that a checkpoint knows. Changes nothing."""
-    await shadow.tree(source)
-    ended = await shadow.git.end("merge-base", source, shadow.head)
+    await shadow.find_tree(source)
+    ended = await shadow.git.run("merge-base", source, shadow.head)
     if ended.code:
         raise CheckpointError(
             f"The checkpoint {source[:12]} and the newest one have no common ancestor: the checkpoints in between are lost.",
             hint="Nothing was changed. You can still undo the conversation without the files.",
         )
     base = ended.out.decode().strip()
-    theirs = (await touched(shadow, base, source)).session
-    ours = await touched(shadow, base, shadow.head)
-    modes = await shadow.modes_at(source)
-    differing = await shadow.between(shadow.head, source)
+    theirs = (await find_touched(shadow, base, source)).session
+    ours = await find_touched(shadow, base, shadow.head)
+    modes = await shadow.read_modes(source)
+    differing = await shadow.compare_trees(shadow.head, source)
     first_kept = await _first_kept(shadow, ours, differing)
     as_found = frozenset(
         path
@@ -131,28 +133,30 @@ async def prepare(shadow: Shadow, source: str, named: Collection[str] = ()) -> P
         if path in differing and differing[path][1] is None
     )
     differing.update({path: (shadow.tracked.get(path), entry) for path, (entry, _) in first_kept.items()})
-    modes_with_first_kept = modes.changed(
+    modes_with_first_kept = modes.with_changes(
         {path: (entry.git_mode, bits) for path, (entry, bits) in first_kept.items()}, ()
     )
     owned = sorted(theirs | ours.session | _known_paths(shadow, named, differing))
     acts = await run_sync(_plan_acts, shadow, owned, ours, differing, modes_with_first_kept)
     oids = [act.entry.oid for act in acts if act.entry is not None and act.kind != "mode"]
-    sizes = await shadow.git.sizes(oids)
+    sizes = await shadow.git.read_sizes(oids)
     small = {oid: size for oid, size in sizes.items() if size <= shadow.limits.shown_bytes}
-    contents = await shadow.git.contents(small)
+    contents = await shadow.git.read_contents(small)
     first_commits = {path: ours.first_kept[path] for path in first_kept}
-    return Prepared(source, tuple(acts), modes, contents, first_commits, as_found)
+    return PreparedRestore(source, tuple(acts), modes, contents, first_commits, as_found)
 
 
 def _known_paths(
-    shadow: Shadow, named: Collection[str], differing: Mapping[str, tuple[Entry | None, Entry | None]]
+    shadow: CheckpointStore,
+    named: Collection[str],
+    differing: Mapping[str, tuple[Entry | None, Entry | None]],
 ) -> set[str]:
     """Return the named paths that a checkpoint knows. Raises `CheckpointError` for paths that are never
     saved.
     """
     known = {path for path in named if path in shadow.tracked or path in differing}
     for path in named:
-        reason = unfit(shadow, path, {}, tracked=path in known)
+        reason = unsaveable_reason(shadow, path, {}, tracked=path in known)
         if reason:
             raise CheckpointError(
                 f"{path} cannot be restored: {reason[0].lower()}{reason[1:]}.", hint="Nothing was changed."
@@ -160,22 +164,22 @@ def _known_paths(
     return known
 
 
-def shown(shadow: Shadow, prepared: Prepared) -> RestorePlan:
+def to_restore_plan(shadow: CheckpointStore, prepared: PreparedRestore) -> RestorePlan:
     """Return the plan for display."""
     acts = tuple(_plan_act(act, prepared.contents) for act in prepared.acts)
     return RestorePlan(prepared.source, shadow.head, acts)
 
 
-def _plan_act(act: Putting, contents: Mapping[str, bytes]) -> RestoreAct:
-    before = (act.stand.content or b"") if act.stand.kept else b""
+def _plan_act(act: RestoreOperation, contents: Mapping[str, bytes]) -> RestoreAction:
+    before = (act.state.content or b"") if act.state.can_be_saved else b""
     after = (
         before if act.kind == "mode" else contents.get(act.entry.oid, b"") if act.entry is not None else b""
     )
-    added, removed = line_counts(before, after)
-    return RestoreAct(act.path, act.kind, added, removed, act.blocked or act.conflict)
+    added, removed = count_changed_lines(before, after)
+    return RestoreAction(act.path, act.kind, added, removed, act.blocked or act.conflict)
 
 
-def line_counts(before: bytes, after: bytes) -> tuple[int, int]:
+def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
     """Return (added, removed) lines, ignoring order; (0, 0) for binary files."""
     if b"\0" in before or b"\0" in after:
         return 0, 0
@@ -184,58 +188,62 @@ def line_counts(before: bytes, after: bytes) -> tuple[int, int]:
 
 
 async def _first_kept(
-    shadow: Shadow, ours: Touched, differing: Mapping[str, tuple[Entry | None, Entry | None]]
+    shadow: CheckpointStore, ours: TouchedPaths, differing: Mapping[str, tuple[Entry | None, Entry | None]]
 ) -> dict[str, tuple[Entry, int]]:
     """Return the first saved version of paths that the source does not have because nothing was saved yet."""
     versions = {}
     modes: dict[str, Modes] = {}
     for path, commit in ours.first_kept.items():
         source_entry = differing[path][1] if path in differing else shadow.tracked.get(path)
-        entry = await shadow.entry_at(commit, path) if path in ours.session and source_entry is None else None
+        entry = (
+            await shadow.read_entry(commit, path) if path in ours.session and source_entry is None else None
+        )
         if entry is not None:
             if commit not in modes:
-                modes[commit] = await shadow.modes_at(commit)
+                modes[commit] = await shadow.read_modes(commit)
             versions[path] = entry, modes[commit].bits(path, entry.git_mode)
     return versions
 
 
 def _plan_acts(
-    shadow: Shadow,
+    shadow: CheckpointStore,
     owned: list[str],
-    ours: Touched,
+    ours: TouchedPaths,
     differing: Mapping[str, tuple[Entry | None, Entry | None]],
     modes: Modes,
-) -> list[Putting]:
+) -> list[RestoreOperation]:
     acts = []
-    with shadow.files.near() as near:
+    with shadow.files.open_reader() as near:
         for path in owned:
             head = shadow.tracked.get(path)
             source = differing[path][1] if path in differing else head
-            stand = near.stand(path, most=shadow.limits.shown_bytes)
+            stand = near.read_state(path, max_bytes=shadow.limits.shown_bytes)
             bits = 0 if source is None else modes.bits(path, source.git_mode)
             kind = _act_kind(stand, source, bits)
             if kind is not None:
                 head_bits = 0 if head is None else shadow.modes.bits(path, head.git_mode)
-                changed_since = "" if same(stand, head, head_bits) else CHANGED_SINCE
+                changed_since = "" if matches_entry(stand, head, head_bits) else CHANGED_SINCE
                 conflict = changed_since or (CHANGED_BY_YOU if path in ours.humans else "")
-                if kind == "remove" and path in ours.strangers:
-                    conflict = conflict or WAS_THERE
-                acts.append(Putting(path, kind, stand, source, bits, conflict, _blocking_reason(stand)))
-    return blocked_by_places(shadow, acts, {act.path for act in acts if not act.conflict and not act.blocked})
+                if kind == "remove" and path in ours.unsaved:
+                    conflict = conflict or NOT_SAVED
+                acts.append(
+                    RestoreOperation(path, kind, stand, source, bits, conflict, _blocking_reason(stand))
+                )
+    return mark_blocked(shadow, acts, {act.path for act in acts if not act.conflict and not act.blocked})
 
 
-def same(stand: Stand, entry: Entry | None, bits: int) -> bool:
+def matches_entry(stand: FileState, entry: Entry | None, bits: int) -> bool:
     """Return True if the file at a path equals the checkpoint's version."""
     if entry is None:
         return stand.kind in ("absent", "behind", "folder")
     bits_match = entry.git_mode == LINK or stand.bits == bits
-    return stand.kept and stand.git_mode == entry.git_mode and stand.oid == entry.oid and bits_match
+    return stand.can_be_saved and stand.git_mode == entry.git_mode and stand.oid == entry.oid and bits_match
 
 
 def _act_kind(
-    stand: Stand, source: Entry | None, bits: int
+    stand: FileState, source: Entry | None, bits: int
 ) -> Literal["write", "create", "remove", "mode"] | None:
-    if same(stand, source, bits):
+    if matches_entry(stand, source, bits):
         return None
     if source is None:
         return "remove"
@@ -246,13 +254,15 @@ def _act_kind(
     return "write"
 
 
-def _blocking_reason(stand: Stand) -> str:
+def _blocking_reason(stand: FileState) -> str:
     if stand.kind == "unreadable":
         return "it cannot be read"
     return "a pipe, socket or device is there" if stand.kind == "special" else ""
 
 
-def blocked_by_places(shadow: Shadow, acts: list[Putting], chosen: set[str]) -> list[Putting]:
+def mark_blocked(
+    shadow: CheckpointStore, acts: list[RestoreOperation], chosen: set[str]
+) -> list[RestoreOperation]:
     """Return the acts, marking those blocked that have no place once the chosen ones are done."""
     removed = {act.path for act in acts if act.path in chosen and act.kind in ("remove", "write")}
     links = {act.path for act in acts if act.path in chosen and act.entry is not None}
@@ -266,20 +276,22 @@ def blocked_by_places(shadow: Shadow, acts: list[Putting], chosen: set[str]) -> 
     return checked
 
 
-def _place_problem(shadow: Shadow, act: Putting, removed: set[str], usable: set[str]) -> str:
+def _place_problem(
+    shadow: CheckpointStore, act: RestoreOperation, removed: set[str], usable: set[str]
+) -> str:
     """Return why there is no place; `known` are folders known to be folders or free."""
     for parent in reversed(PurePosixPath(act.path).parents):
         name = parent.as_posix()
         if name not in usable and name not in removed:
-            if shadow.files.stand(name, read=False).kind not in ("folder", "absent", "behind"):
+            if shadow.files.read_state(name, read=False).kind not in ("folder", "absent", "behind"):
                 return f"{name} is not a folder any more"
             usable.add(name)
-    if act.stand.kind == "folder" and _has_other_files(shadow, act.path, removed):
+    if act.state.kind == "folder" and _has_other_files(shadow, act.path, removed):
         return "a folder with other files is in its place"
     return ""
 
 
-def _has_other_files(shadow: Shadow, folder: str, removed: set[str]) -> bool:
+def _has_other_files(shadow: CheckpointStore, folder: str, removed: set[str]) -> bool:
     for parent, folders, names in os.walk(shadow.workspace / folder):
         parent_path = Path(parent)
         files = [parent_path / name for name in names]

@@ -18,12 +18,12 @@ FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Blocked(OSError):
+class BlockedPath(OSError):
     """A parent of the path is not a folder of the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class FileState:
     """State of a path. `content` is set if requested and not too large; `oid` if the file was read."""
 
     kind: Kind
@@ -34,7 +34,7 @@ class Stand:
     stat: os.stat_result | None = None
 
     @property
-    def kept(self) -> bool:
+    def can_be_saved(self) -> bool:
         """True if a checkpoint can hold it."""
         return self.kind in ("file", "link")
 
@@ -46,7 +46,7 @@ class Stand:
         return 0 if self.kind != "file" else EXECUTABLE if self.bits & 0o100 else PLAIN
 
 
-ABSENT = Stand("absent")
+ABSENT = FileState("absent")
 
 
 def object_id(content: bytes) -> str:
@@ -54,7 +54,7 @@ def object_id(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-class Anchored:
+class RootedFiles:
     """The files below `root`. Paths are relative, with `/`."""
 
     def __init__(self, root: Path) -> None:
@@ -62,7 +62,7 @@ class Anchored:
 
     @contextlib.contextmanager
     def folder(self, parts: list[str]) -> Iterator[int]:
-        """Yield a folder's descriptor. Raises `Blocked` if a part is not a folder, FileNotFoundError if
+        """Yield a folder's descriptor. Raises `BlockedPath` if a part is not a folder, FileNotFoundError if
         missing.
         """
         fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -71,11 +71,11 @@ class Anchored:
                 try:
                     next_fd = os.open(part, FOLDER_FLAGS, dir_fd=fd)
                 except NotADirectoryError as fault:
-                    raise Blocked(fault.errno, f"{part} is not a folder") from fault
+                    raise BlockedPath(fault.errno, f"{part} is not a folder") from fault
                 except OSError as fault:
                     if isinstance(fault, FileNotFoundError | PermissionError):
                         raise
-                    raise Blocked(fault.errno, f"{part} is not a folder") from fault
+                    raise BlockedPath(fault.errno, f"{part} is not a folder") from fault
                 os.close(fd)
                 fd = next_fd
             yield fd
@@ -90,69 +90,71 @@ class Anchored:
             yield fd, name
 
     @contextlib.contextmanager
-    def near(self) -> Iterator["Near"]:
+    def open_reader(self) -> Iterator["PathReader"]:
         """Yield a reader for many paths in order."""
-        near = Near(self)
+        near = PathReader(self)
         try:
             yield near
         finally:
-            near.leave()
+            near.close()
 
-    def stand(self, path: str, *, read: bool = True, most: int = 0) -> Stand:
-        """Return the state of a path; with `read` its object id, and its content up to `most` bytes."""
-        with self.near() as near:
-            return near.stand(path, read=read, most=most)
+    def read_state(self, path: str, *, read: bool = True, max_bytes: int = 0) -> FileState:
+        """Return the state of a path; with `read` its object id, and its content up to `max_bytes` bytes."""
+        with self.open_reader() as near:
+            return near.read_state(path, read=read, max_bytes=max_bytes)
 
 
-class Near:
+class PathReader:
     """Reader of many paths; the last folder stays open for the next path."""
 
-    def __init__(self, files: Anchored) -> None:
+    def __init__(self, files: RootedFiles) -> None:
         self._files = files
         self._parts: list[str] = []
         self._open = contextlib.ExitStack()
         self._fd = -1
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Close the folder."""
         self._open.close()
         self._fd = -1
 
-    def stand(self, path: str, *, read: bool = True, most: int = 0, whole: bool = False) -> Stand:
-        """Return the state of a path as `Anchored.stand`; with `whole`, files above `most` bytes are not
+    def read_state(
+        self, path: str, *, read: bool = True, max_bytes: int = 0, skip_larger: bool = False
+    ) -> FileState:
+        """Return the state of a path as `RootedFiles.read_state`; with `skip_larger`, files above `max_bytes` bytes are not
         read.
         """
         *parts, name = path.split("/")
         try:
             if self._fd < 0 or parts != self._parts:
-                self.leave()
+                self.close()
                 self._fd, self._parts = self._open.enter_context(self._files.folder(parts)), parts
-            return self._read_stand(self._fd, name, read, most, whole)
-        except Blocked:
-            return Stand("behind")
+            return self._read_stand(self._fd, name, read, max_bytes, skip_larger)
+        except BlockedPath:
+            return FileState("behind")
         except FileNotFoundError:
             return ABSENT
         except PermissionError:
-            return Stand("unreadable")
+            return FileState("unreadable")
 
-    def _read_stand(self, fd: int, name: str, read: bool, most: int, whole: bool) -> Stand:
+    def _read_stand(self, fd: int, name: str, read: bool, most: int, whole: bool) -> FileState:
         status = os.lstat(name, dir_fd=fd)
         bits = stat.S_IMODE(status.st_mode)
         if stat.S_ISDIR(status.st_mode):
-            return Stand("folder", bits)
+            return FileState("folder", bits)
         if stat.S_ISLNK(status.st_mode):
             target = os.fsencode(os.readlink(name, dir_fd=fd))
-            return Stand("link", bits, len(target), object_id(target), target, status)
+            return FileState("link", bits, len(target), object_id(target), target, status)
         if not stat.S_ISREG(status.st_mode):
-            return Stand("special", bits)
+            return FileState("special", bits)
         file = os.open(name, FILE_FLAGS, dir_fd=fd)
         with os.fdopen(file, "rb", buffering=0) as reader:
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
-                return Stand("special", bits)
+                return FileState("special", bits)
             bits, size = stat.S_IMODE(status.st_mode), status.st_size
             if not read or (whole and size > most):
-                return Stand("file", bits, size, stat=status)
+                return FileState("file", bits, size, stat=status)
             digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
             data = bytearray()
             while chunk := reader.read(CHUNK):
@@ -160,4 +162,4 @@ class Near:
                 if size <= most:
                     data += chunk
         content = bytes(data) if size <= most else None
-        return Stand("file", bits, size, digest.hexdigest(), content, status)
+        return FileState("file", bits, size, digest.hexdigest(), content, status)

@@ -12,25 +12,25 @@ import anyio
 from anyio.to_thread import run_sync
 
 from tui_agent.errors import CheckpointError
-from tui_agent.ports.checkpoint import Baseline, Changes, Restored, RestorePlan
+from tui_agent.ports.checkpoint import Baseline, RestorePlan, RestoreResult, WorkspaceChanges
 from tui_agent.protocol.events.files import Author
 from tui_agent.workspace.checkpoints import baseline, maintenance, store_setup
 from tui_agent.workspace.checkpoints import commit as commit_module
-from tui_agent.workspace.checkpoints import repair as repair_module
 from tui_agent.workspace.checkpoints import restore as restore_module
 from tui_agent.workspace.checkpoints import restore_plan as plan_module
-from tui_agent.workspace.checkpoints.atomic_restore import FileActs
-from tui_agent.workspace.checkpoints.git import Git, Run, names_of, run_program
-from tui_agent.workspace.checkpoints.limits import Limits, git_program, why_unavailable
-from tui_agent.workspace.checkpoints.modes import Modes
+from tui_agent.workspace.checkpoints import store_repair as repair_module
+from tui_agent.workspace.checkpoints.atomic_restore import FileOperations
+from tui_agent.workspace.checkpoints.change_detection import changed_after, find_changes
+from tui_agent.workspace.checkpoints.checkpoint_limits import Limits, find_git, unavailable_reason
+from tui_agent.workspace.checkpoints.file_modes import Modes
+from tui_agent.workspace.checkpoints.git_runner import Git, RunProgram, run_program, split_names
 from tui_agent.workspace.checkpoints.rooted_files import LINK
-from tui_agent.workspace.checkpoints.state import Shadow, disk_fault, folder_size
-from tui_agent.workspace.checkpoints.status import changed_after, look
+from tui_agent.workspace.checkpoints.store_state import CheckpointStore, disk_error, measure_folder
 
 DEFAULT_LIMITS = Limits()
 
 
-class KeptFile(NamedTuple):
+class CheckpointFile(NamedTuple):
     """A file of a checkpoint. `mode` is the full mode: type and permission bits."""
 
     path: str
@@ -46,7 +46,7 @@ class LineChange(NamedTuple):
     removed: int
 
 
-class GitShadow:
+class GitCheckpoints:
     """Checkpoints of `workspace` in the folder `store`. `git` is the program, found on the path if not given.
 
     `sessions` is the folder of all sessions, which the workspace must not contain. Calls run one at a time.
@@ -60,20 +60,22 @@ class GitShadow:
         *,
         git: str | None = None,
         limits: Limits = DEFAULT_LIMITS,
-        run: Run = run_program,
-        acts: FileActs | None = None,
+        run: RunProgram = run_program,
+        acts: FileOperations | None = None,
         sessions: Path | None = None,
     ) -> None:
         workspace = workspace.resolve()
-        program = git or git_program(workspace)
-        self._unavailable = why_unavailable(workspace, program, sessions)
-        self._shadow = Shadow(Git(program or "git", store.absolute(), workspace, run), workspace, limits)
-        self._acts = acts or FileActs()
+        program = git or find_git(workspace)
+        self._unavailable = unavailable_reason(workspace, program, sessions)
+        self._shadow = CheckpointStore(
+            Git(program or "git", store.absolute(), workspace, run), workspace, limits
+        )
+        self._acts = acts or FileOperations()
         self._lock = anyio.Lock()
         self._upkeep_scope: anyio.CancelScope | None = None
 
     @property
-    def unavailable(self) -> str:
+    def unavailable_reason(self) -> str:
         """Why there are no checkpoints, as a sentence; empty if there are."""
         return self._unavailable
 
@@ -83,7 +85,7 @@ class GitShadow:
         return self._shadow.head
 
     @asynccontextmanager
-    async def _exclusive(self, *, begun: bool = True, upkeep: bool = False) -> AsyncIterator[Shadow]:
+    async def _exclusive(self, *, begun: bool = True, upkeep: bool = False) -> AsyncIterator[CheckpointStore]:
         """Run one call at a time; maintenance is cancelled by any other call."""
         if self._unavailable:
             raise CheckpointError(self._unavailable)
@@ -99,13 +101,13 @@ class GitShadow:
             try:
                 yield self._shadow
             except OSError as fault:
-                raise disk_fault(self._shadow.git.folder, fault) from fault
+                raise disk_error(self._shadow.git.folder, fault) from fault
 
     @asynccontextmanager
-    async def _read_access(self) -> AsyncIterator[Shadow]:
+    async def _read_access(self) -> AsyncIterator[CheckpointStore]:
         """Open the store for reading objects only; missing refs are recreated."""
         async with self._exclusive(begun=False) as shadow:
-            await run_sync(store_setup.names_anew, shadow.git.folder)
+            await run_sync(store_setup.recreate_refs, shadow.git.folder)
             yield shadow
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
@@ -118,15 +120,15 @@ class GitShadow:
         async with self._exclusive(begun=False) as shadow:
             shadow.require_workspace()
             await store_setup.open_store(shadow)
-            await run_sync(restore_module.recover, shadow, self._acts)
-            if known and await store_setup.take_up(shadow, known):
+            await run_sync(restore_module.undo_interrupted, shadow, self._acts)
+            if known and await store_setup.resume_checkpoint(shadow, known):
                 return None
-            first = await baseline.first(shadow)
+            first = await baseline.take_baseline(shadow)
             if known and unchanged:
-                await run_sync(repair_module.stand_in, shadow.git.folder, known, first.commit)
+                await run_sync(repair_module.record_stand_in, shadow.git.folder, known, first.commit)
             return first
 
-    async def look_on(self, known: str) -> bool:
+    async def load_read_only(self, known: str) -> bool:
         """Load the checkpoint `known` for planning only; return False if it is lost.
 
         Nothing in the workspace is touched, not even the leftovers of an interrupted restore.
@@ -134,83 +136,89 @@ class GitShadow:
         async with self._exclusive(begun=False) as shadow:
             shadow.require_workspace()
             await store_setup.open_store(shadow)
-            return await store_setup.take_up(shadow, known)
+            return await store_setup.resume_checkpoint(shadow, known)
 
-    def notices(self) -> tuple[str, ...]:
+    def take_notices(self) -> tuple[str, ...]:
         """Return the automatic actions on the store since the last call, as sentences for the user."""
         sentences = tuple(self._shadow.notices)
         self._shadow.notices.clear()
         return sentences
 
-    async def look(self, paths: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> Changes:
+    async def find_changes(
+        self, paths: Sequence[str] | None = None, *, extra_paths: Sequence[str] = ()
+    ) -> WorkspaceChanges:
         """Return the changes since the newest checkpoint: at `paths`, or anywhere and at ignored paths in
-        `also`.
+        `extra_paths`.
         """
         async with self._exclusive() as shadow:
-            return await look(shadow, paths, also)
+            return await find_changes(shadow, paths, extra_paths)
 
-    async def late(self, paths: Sequence[str], at: float) -> frozenset[str]:
+    async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
         """Return the paths where something changed after this time (seconds since 1970)."""
         async with self._exclusive() as shadow:
-            return await run_sync(changed_after, shadow, paths, at)
+            return await run_sync(changed_after, shadow, paths, since)
 
-    async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
+    async def commit(self, changes: WorkspaceChanges, *, part: int, author: Author, message: str) -> str:
         """Save these changes as the newest checkpoint; return its commit."""
         async with self._exclusive() as shadow:
             if not changes:
                 return shadow.head
-            return await commit_module.commit(shadow, changes, message=message, author=author, part=part)
+            return await commit_module.commit_changes(
+                shadow, changes, message=message, author=author, part=part
+            )
 
-    async def plan(self, source: str, named: Sequence[str] = ()) -> RestorePlan:
-        """Plan a restore to the checkpoint `source`, always including the `named` paths."""
+    async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
+        """Plan a restore to the checkpoint `source`, always including the `named_paths` paths."""
         async with self._exclusive() as shadow:
-            source = await run_sync(repair_module.meant, shadow.git.folder, source)
-            return plan_module.shown(shadow, await plan_module.prepare(shadow, source, named))
+            source = await run_sync(repair_module.resolve_stand_in, shadow.git.folder, source)
+            return plan_module.to_restore_plan(
+                shadow, await plan_module.prepare_restore(shadow, source, named_paths)
+            )
 
-    async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> Restored:
+    async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
         """Carry out a plan: the conflict-free acts, and those in conflict that `overwrite` names."""
         async with self._exclusive() as shadow:
             return await restore_module.restore(shadow, plan, overwrite, self._acts)
 
-    async def settle(self) -> bool:
+    async def run_maintenance(self) -> bool:
         """Run maintenance when idle; any other call cancels it. Return True if it did something."""
         has_worked = False
         if self._upkeep_scope is None:
             with anyio.CancelScope() as self._upkeep_scope:
                 try:
                     async with self._exclusive(upkeep=True) as shadow:
-                        has_worked = await maintenance.settle(shadow)
+                        has_worked = await maintenance.maintain(shadow)
                 finally:
                     self._upkeep_scope = None
         return has_worked
 
-    async def files_at(self, commit: str) -> list[KeptFile]:
+    async def list_files(self, commit: str) -> list[CheckpointFile]:
         """Return every file of a checkpoint, sorted by path."""
         async with self._read_access() as shadow:
-            await shadow.tree(commit)
-            modes = await shadow.modes_at(commit)
+            await shadow.find_tree(commit)
+            modes = await shadow.read_modes(commit)
             out = await shadow.git("ls-tree", "-r", "-z", "-l", commit)
             files = []
-            for item in names_of(out):
+            for item in split_names(out):
                 info, path = item.split("\t", 1)
                 mode, _, oid, size = info.split()
                 if not size.isdigit():
-                    raise shadow.git.missing(oid)
+                    raise shadow.git.missing_error(oid)
                 git_mode = int(mode, 8)
                 full_mode = (
                     git_mode | 0o777
                     if git_mode == LINK
                     else (git_mode & 0o170000) | modes.bits(path, git_mode)
                 )
-                files.append(KeptFile(path, int(size), full_mode))
+                files.append(CheckpointFile(path, int(size), full_mode))
             return sorted(files)
 
-    async def read_at(self, commit: str, path: str) -> bytes:
+    async def read_file(self, commit: str, path: str) -> bytes:
         """Return a file's bytes in a checkpoint, or a link's target. Raises `CheckpointError` if it is not in it."""
         async with self._read_access() as shadow:
-            await shadow.tree(commit)
+            await shadow.find_tree(commit)
             out = await shadow.git("ls-tree", "-z", commit, "--", path)
-            for item in names_of(out):
+            for item in split_names(out):
                 info, name = item.split("\t", 1)
                 if name == path and " blob " in info:
                     return await shadow.git("cat-file", "blob", info.split(" ")[2])
@@ -223,16 +231,16 @@ class GitShadow:
         """Return the paths that differ between two checkpoints, with added and removed lines."""
         async with self._read_access() as shadow:
             for commit in (before, after):
-                await shadow.tree(commit)
+                await shadow.find_tree(commit)
             options = ("-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv")
             out = await shadow.git("diff-tree", *options, before, after, "--")
             changes = {}
-            for item in names_of(out):
+            for item in split_names(out):
                 added, removed, path = item.split("\t", 2)
                 changes[path] = LineChange(
                     path, *(int(count) if count.isdigit() else 0 for count in (added, removed))
                 )
-            first, second = await shadow.modes_at(before), await shadow.modes_at(after)
+            first, second = await shadow.read_modes(before), await shadow.read_modes(after)
             for path in first.unusual.keys() ^ second.unusual.keys():
                 changes.setdefault(path, LineChange(path, 0, 0))
             return sorted(changes.values())
@@ -240,13 +248,13 @@ class GitShadow:
     async def checkout(self, commit: str, dest: Path) -> None:
         """Write a checkpoint's files into an empty folder, which is created if missing."""
         async with self._read_access() as shadow:
-            await shadow.tree(commit)
-            modes = await shadow.modes_at(commit)
+            await shadow.find_tree(commit)
+            modes = await shadow.read_modes(commit)
             await run_sync(_empty_folder, dest)
             with shadow.draft(empty=True) as draft:
                 await shadow.git("read-tree", commit, index=draft)
                 await shadow.git("checkout-index", "--all", "--quiet", index=draft, tree=dest)
-                tracked = await shadow.load(draft)
+                tracked = await shadow.load_entries(draft)
                 files = {path: entry.git_mode for path, entry in tracked.items() if entry.git_mode != LINK}
                 await run_sync(_set_bits, dest, files, modes)
 
@@ -263,34 +271,34 @@ class GitShadow:
     async def verify(self) -> list[str]:
         """Return the problems of the store; empty if there are none. Recreates what it can, and names it."""
         async with self._exclusive(begun=False) as shadow:
-            recreated = await run_sync(store_setup.names_anew, shadow.git.folder)
-            return await maintenance.verify(shadow, recreated)
+            recreated = await run_sync(store_setup.recreate_refs, shadow.git.folder)
+            return await maintenance.verify_store(shadow, recreated)
 
-    async def lost(self, commits: Sequence[str]) -> list[str]:
+    async def find_lost(self, commits: Sequence[str]) -> list[str]:
         """Return the commits that are missing or unreadable in the store and have no stand-in."""
         async with self._read_access() as shadow:
             actual = {
-                commit: await run_sync(repair_module.meant, shadow.git.folder, commit)
+                commit: await run_sync(repair_module.resolve_stand_in, shadow.git.folder, commit)
                 for commit in dict.fromkeys(commits)
             }
             if not actual:
                 return []
             stdin = "".join(f"{target}^{{tree}}\n" for target in actual.values()).encode()
-            ended = await shadow.git.end("cat-file", "--batch-check", stdin=stdin)
+            ended = await shadow.git.run("cat-file", "--batch-check", stdin=stdin)
             lines = ended.out.splitlines()
             if ended.code:  # git stops at the first damaged one
                 return [commit for commit, target in actual.items() if await _is_lost(shadow, target)]
             return [commit for commit, line in zip(actual, lines, strict=True) if line.endswith(b" missing")]
 
-    async def borrowed(self) -> str:
+    async def describe_borrowed(self) -> str:
         """Return why parts of the first checkpoint stay in the user's repository; empty if none do."""
         async with self._read_access() as shadow:
-            return await maintenance.borrowed(shadow)
+            return await maintenance.describe_borrowed(shadow)
 
-    async def size(self) -> int:
+    async def measure_store(self) -> int:
         """Return the bytes used by the store."""
         async with self._read_access() as shadow:
-            return await run_sync(folder_size, shadow.git.folder)
+            return await run_sync(measure_folder, shadow.git.folder)
 
     async def aclose(self) -> None:
         """Cancel maintenance and wait for the running call."""
@@ -300,8 +308,8 @@ class GitShadow:
             return
 
 
-async def _is_lost(shadow: Shadow, commit: str) -> bool:
-    return (await shadow.git.end("cat-file", "-e", f"{commit}^{{tree}}")).code != 0
+async def _is_lost(shadow: CheckpointStore, commit: str) -> bool:
+    return (await shadow.git.run("cat-file", "-e", f"{commit}^{{tree}}")).code != 0
 
 
 def _empty_folder(dest: Path) -> None:
@@ -310,7 +318,7 @@ def _empty_folder(dest: Path) -> None:
         if any(dest.iterdir()):
             raise CheckpointError(f"{dest} is not empty.", hint="Choose a new or empty folder.")
     except OSError as fault:
-        raise disk_fault(dest, fault) from fault
+        raise disk_error(dest, fault) from fault
 
 
 def _set_bits(dest: Path, files: dict[str, int], modes: Modes) -> None:

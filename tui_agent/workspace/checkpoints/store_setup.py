@@ -7,28 +7,34 @@ from anyio.to_thread import run_sync
 
 from tui_agent.config.repository import find_repository
 from tui_agent.errors import CheckpointError
-from tui_agent.workspace.checkpoints.alternates import gone
-from tui_agent.workspace.checkpoints.borrowed_objects import borrow
-from tui_agent.workspace.checkpoints.commit import Taken, keep, move_head
-from tui_agent.workspace.checkpoints.git import ATTRIBUTES, CONFIG
+from tui_agent.workspace.checkpoints.alternates import find_missing_folders
+from tui_agent.workspace.checkpoints.borrowed_objects import borrow_objects
+from tui_agent.workspace.checkpoints.change_detection import measure_growth, write_patterns
+from tui_agent.workspace.checkpoints.commit import DraftCheckpoint, move_head, protect_commit
+from tui_agent.workspace.checkpoints.git_runner import ATTRIBUTES, CONFIG
 from tui_agent.workspace.checkpoints.maintenance import clear_locks
-from tui_agent.workspace.checkpoints.repair import is_whole, set_aside
-from tui_agent.workspace.checkpoints.state import KEPT, MAIN, Shadow, disk_fault, put
-from tui_agent.workspace.checkpoints.status import grown, write_patterns
+from tui_agent.workspace.checkpoints.store_repair import is_complete, move_damaged_aside
+from tui_agent.workspace.checkpoints.store_state import (
+    KEPT_PREFIX,
+    MAIN_REF,
+    CheckpointStore,
+    disk_error,
+    write_file,
+)
 
 FOLDER_MODE = 0o700
 _PATH_CHECKS = ("hasDot", "hasDotdot", "hasDotgit", "fullPathname", "emptyName", "nullSha1")
 _STRICT = tuple(word for name in _PATH_CHECKS for word in ("-c", f"fsck.{name}=error"))
 
 
-async def open_store(shadow: Shadow) -> None:
+async def open_store(shadow: CheckpointStore) -> None:
     """Create the store if missing; ensure our own settings and remove leftover locks."""
     try:
         await run_sync(_lay_out, shadow.git.folder)
         await run_sync(write_patterns, shadow)
-        await borrow_anew(shadow)
+        await restore_borrowing(shadow)
     except OSError as fault:
-        raise disk_fault(shadow.git.folder, fault) from fault
+        raise disk_error(shadow.git.folder, fault) from fault
 
 
 def _lay_out(store: Path) -> None:
@@ -36,13 +42,13 @@ def _lay_out(store: Path) -> None:
         (store / folder).mkdir(parents=True, exist_ok=True)
     store.chmod(FOLDER_MODE)
     clear_locks(store)
-    for name, text in (("HEAD", f"ref: {MAIN}\n"), ("config", CONFIG), ("info/attributes", ATTRIBUTES)):
+    for name, text in (("HEAD", f"ref: {MAIN_REF}\n"), ("config", CONFIG), ("info/attributes", ATTRIBUTES)):
         path = store / name
         if not path.is_file() or path.read_bytes() != text.encode():
-            put(store, path, text.encode())
+            write_file(store, path, text.encode())
 
 
-def names_anew(store: Path) -> list[str]:
+def recreate_refs(store: Path) -> list[str]:
     """Recreate the files that make an object folder a git store; return those that were missing.
 
     Settings are not reported: a fork's store gets them when first opened. Nothing saved is lost. Raises
@@ -51,21 +57,21 @@ def names_anew(store: Path) -> list[str]:
     if not (store / "objects").is_dir():
         return []
     missing = [name for name in ("HEAD",) if not (store / name).is_file()]
-    for name, text in (("HEAD", f"ref: {MAIN}\n"), ("config", CONFIG)):
+    for name, text in (("HEAD", f"ref: {MAIN_REF}\n"), ("config", CONFIG)):
         if not (store / name).is_file():
-            put(store, store / name, text.encode())
+            write_file(store, store / name, text.encode())
     if not (store / "refs").is_dir():
         missing.append("refs")
     (store / "refs" / "heads").mkdir(parents=True, exist_ok=True)
     return missing
 
 
-async def borrow_anew(shadow: Shadow) -> None:
+async def restore_borrowing(shadow: CheckpointStore) -> None:
     """If borrowed objects are missing, borrow from the repository that now contains the workspace."""
-    if await run_sync(gone, shadow.git.folder):
+    if await run_sync(find_missing_folders, shadow.git.folder):
         repository = await run_sync(find_repository, shadow.workspace)
         if repository is not None:
-            await run_sync(borrow, shadow.git.folder, repository.common / "objects")
+            await run_sync(borrow_objects, shadow.git.folder, repository.common_folder / "objects")
 
 
 def _remove_broken_ref(path: Path) -> None:
@@ -75,22 +81,22 @@ def _remove_broken_ref(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-async def take_up(shadow: Shadow, known: str) -> bool:
+async def resume_checkpoint(shadow: CheckpointStore, known: str) -> bool:
     """Continue from the checkpoint `known`; return False if it is lost.
 
     Then damaged files are moved aside and a new first checkpoint is needed. Raises `CheckpointError` if it
     exists but cannot be used now.
     """
     try:
-        await go_on(shadow, known)
+        await load_checkpoint(shadow, known)
     except CheckpointError:
-        if await is_whole(shadow, known):
+        if await is_complete(shadow, known):
             raise
         try:
-            await set_aside(shadow)
+            await move_damaged_aside(shadow)
         except OSError as fault:
-            raise disk_fault(shadow.git.folder, fault) from fault
-        shadow.head, shadow.settled = "", ""
+            raise disk_error(shadow.git.folder, fault) from fault
+        shadow.head, shadow.maintained_head = "", ""
         shadow.notices.append(
             f"The checkpoints in {shadow.git.folder} are damaged: earlier versions of the files cannot be restored. "
             "A new first checkpoint saves the files as they are now."
@@ -99,33 +105,33 @@ async def take_up(shadow: Shadow, known: str) -> bool:
     return True
 
 
-async def go_on(shadow: Shadow, known: str) -> None:
+async def load_checkpoint(shadow: CheckpointStore, known: str) -> None:
     """Load the checkpoint `known`. A broken or foreign index is read again from it."""
-    tree = await shadow.tree(known)
-    if not await is_whole(shadow, known):  # an intact index hides that its trees are missing
-        raise shadow.git.missing(tree)
-    newest = await shadow.git.end("rev-parse", "--verify", "--quiet", f"{MAIN}^{{commit}}")
+    tree = await shadow.find_tree(known)
+    if not await is_complete(shadow, known):  # an intact index hides that its trees are missing
+        raise shadow.git.missing_error(tree)
+    newest = await shadow.git.run("rev-parse", "--verify", "--quiet", f"{MAIN_REF}^{{commit}}")
     main = newest.out.decode().strip() if newest.code == 0 else ""
     if main and main != known:
-        await keep(shadow, main)
+        await protect_commit(shadow, main)
     if not main:
-        await run_sync(_remove_broken_ref, shadow.git.folder / MAIN)
+        await run_sync(_remove_broken_ref, shadow.git.folder / MAIN_REF)
     with shadow.draft(empty=not shadow.git.index.exists()) as draft:
-        written = await shadow.git.end("write-tree", index=draft)
+        written = await shadow.git.run("write-tree", index=draft)
         if written.code or written.out.decode().strip() != tree:
-            read_result = await shadow.git.end("read-tree", "-m", known, index=draft)
+            read_result = await shadow.git.run("read-tree", "-m", known, index=draft)
             if read_result.code:
                 await run_sync(draft.unlink, True)
                 await shadow.git("read-tree", known, index=draft)
-        await shadow.git.end("update-index", "-q", "--refresh", index=draft)
-        tracked = await shadow.load(draft)
-        modes = await shadow.modes_at(known)
+        await shadow.git.run("update-index", "-q", "--refresh", index=draft)
+        tracked = await shadow.load_entries(draft)
+        modes = await shadow.read_modes(known)
         shadow.tracked = {}
-        await move_head(shadow, known, Taken(draft, tree, tracked, modes))
-    shadow.grown = await run_sync(grown, shadow)
+        await move_head(shadow, known, DraftCheckpoint(draft, tree, tracked, modes))
+    shadow.growth_bytes = await run_sync(measure_growth, shadow)
 
 
-async def import_bundle(shadow: Shadow, bundle: Path) -> None:
+async def import_bundle(shadow: CheckpointStore, bundle: Path) -> None:
     """Create the store from a bundle, checking every object. Raises `CheckpointError` and then leaves no store."""
     try:
         await open_store(shadow)
@@ -133,11 +139,11 @@ async def import_bundle(shadow: Shadow, bundle: Path) -> None:
         heads = await shadow.git("bundle", "unbundle", str(bundle))
         for line in heads.decode("utf-8", "replace").splitlines():
             commit, _, name = line.partition(" ")
-            if name == MAIN or name.startswith(KEPT):
+            if name == MAIN_REF or name.startswith(KEPT_PREFIX):
                 await shadow.git("update-ref", name, f"{commit}^{{commit}}")
-        checked = await shadow.git.end(*_STRICT, "fsck", "--full", "--no-dangling", "--no-progress")
+        checked = await shadow.git.run(*_STRICT, "fsck", "--full", "--no-dangling", "--no-progress")
         if checked.code:
-            raise shadow.git.fault("fsck", checked)
+            raise shadow.git.error_for("fsck", checked)
     except CheckpointError:
         await run_sync(lambda: shutil.rmtree(shadow.git.folder, ignore_errors=True))
         raise

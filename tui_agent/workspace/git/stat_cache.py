@@ -41,7 +41,7 @@ class StampedReader(Generic[T]):
 
         Raises `SteeredError` as the function does, and for unreadable files.
         """
-        stamp = look_at(path)
+        stamp = read_stamp(path)
         if stamp is None:
             return None
         cached = self._cache.get(path)
@@ -60,12 +60,12 @@ class StampedReader(Generic[T]):
             cached = _CacheEntry(stamp, None, f"{path}: {error.strerror}")
         if len(self._cache) >= _MAX_CACHED:
             self._cache.clear()
-        if time.time_ns() - stamp[1] > _SETTLED_NS and look_at(path) == stamp:
+        if time.time_ns() - stamp[1] > _SETTLED_NS and read_stamp(path) == stamp:
             self._cache[path] = cached
         return cached
 
 
-def look_at(path: str) -> Stamp | None:
+def read_stamp(path: str) -> Stamp | None:
     """Return the state of a file, folder or link for comparison; None if nothing is there."""
     try:
         info = os.lstat(path)

@@ -20,7 +20,7 @@ from itertools import islice
 
 from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
-LEFTOVER = re.compile(r"\.tui-agent-[0-9a-f]{24}\.tmp")
+LEFTOVER_NAME = re.compile(r"\.tui-agent-[0-9a-f]{24}\.tmp")
 _DROPPED_ATTRIBUTES = frozenset({"security.capability", "security.ima", "security.evm"})
 """Attributes that are valid for the old content only; writing in place would remove them too."""
 _ACL = "system.posix_acl_access"
@@ -28,16 +28,16 @@ _UNNAMED_UNSUPPORTED = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, 
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FileState:
     """State of a file before a change."""
 
     digest: str
-    found: os.stat_result
-    marks: tuple[tuple[str, bytes], ...] = ()
+    status: os.stat_result
+    attributes: tuple[tuple[str, bytes], ...] = ()
     """Its extended attributes, including access lists."""
 
 
-def marks_of(fd: int) -> tuple[tuple[str, bytes], ...]:
+def read_attributes(fd: int) -> tuple[tuple[str, bytes], ...]:
     """Return the extended attributes that a new file inherits."""
     if sys.platform != "linux":
         return ()
@@ -50,33 +50,33 @@ def marks_of(fd: int) -> tuple[tuple[str, bytes], ...]:
     return tuple(attributes)
 
 
-def put(
-    name: str, folder_fd: int, data: bytes, standing: Standing | None, ready: Callable[[], None]
+def replace_file(
+    name: str, folder_fd: int, data: bytes, state: FileState | None, check: Callable[[], None]
 ) -> os.stat_result:
     """Create or replace the file `name` in the open folder.
 
-    `ready` is called just before the new name is set, and stops the change by raising. Raises
+    `check` is called just before the new name is set, and stops the change by raising. Raises
     `FileExistsError` if a new file's name was taken meanwhile.
     """
     temporary = f".tui-agent-{secrets.token_hex(12)}.tmp"
-    fd, has_name = _open_temporary(temporary, folder_fd, 0o666 if standing is None else 0o600)
+    fd, has_name = _open_temporary(temporary, folder_fd, 0o666 if state is None else 0o600)
     try:
         with suppress(
             OSError
         ):  # some network file systems have no locks; there leftovers are removed at once
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _write_all(fd, data)
-        if standing is not None:
-            _copy_metadata(fd, standing)
+        if state is not None:
+            _copy_metadata(fd, state)
         os.fsync(fd)
         status = os.fstat(fd)
-        if standing is None:
-            _link_new(fd, temporary if has_name else "", name, folder_fd, ready)
+        if state is None:
+            _link_new(fd, temporary if has_name else "", name, folder_fd, check)
         else:
             if not has_name:
                 _link_open_file(fd, temporary, folder_fd)
                 has_name = True
-            ready()
+            check()
             os.replace(temporary, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
     except BaseException:
         if has_name:
@@ -89,11 +89,13 @@ def put(
     return status
 
 
-def sweep(folder_fd: int) -> int:
+def remove_leftovers(folder_fd: int) -> int:
     """Remove the leftovers of killed processes from an open folder; return their number."""
     removed = 0
     with os.scandir(folder_fd) as entries:
-        leftovers = [entry.name for entry in islice(entries, MAX_LISTED) if LEFTOVER.fullmatch(entry.name)]
+        leftovers = [
+            entry.name for entry in islice(entries, MAX_LISTED) if LEFTOVER_NAME.fullmatch(entry.name)
+        ]
     for name in leftovers:
         with suppress(OSError):
             removed += _remove_leftover(name, folder_fd)
@@ -155,22 +157,22 @@ def _write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _copy_metadata(fd: int, standing: Standing) -> None:
+def _copy_metadata(fd: int, standing: FileState) -> None:
     """Copy owner, access lists and mode of the old file, as far as permitted.
 
     Never the set-user-id and set-group-id bits: they were granted to the old content.
     """
-    old = standing.found
+    old = standing.status
     try:
         os.fchown(fd, old.st_uid, old.st_gid)
     except PermissionError:
         with suppress(PermissionError):
             os.fchown(fd, -1, old.st_gid)
     if sys.platform == "linux":
-        if _ACL not in dict(standing.marks):
+        if _ACL not in dict(standing.attributes):
             with suppress(OSError):  # the folder's default list
                 os.removexattr(fd, _ACL)
-        for name, value in standing.marks:
+        for name, value in standing.attributes:
             with suppress(OSError):
                 os.setxattr(fd, name, value)
     os.fchmod(fd, stat.S_IMODE(old.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))

@@ -23,7 +23,7 @@ from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
-COMPARE_LIMIT = 2_000_000
+MAX_COMPARE_BYTES = 2_000_000
 """Most bytes of both sides together that are compared by line; above it all lines count as replaced."""
 
 
@@ -49,23 +49,23 @@ class RecordingEnvironment(EnvironmentWrapper):
         """Run a command in the inner environment; file changes by programs are not recorded here."""
         return await self._run(spec, on_output)
 
-    async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
+    async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
         """Write to the inner environment and record it, unless nothing changes."""
-        before = None if expect is None else await self._read_expected(path, expect)
+        before = None if expected_digest is None else await self._read_expected(path, expected_digest)
         old_blob = None if before is None else await to_thread.run_sync(self._blobs.put_file, before.data)
         new_blob = await to_thread.run_sync(self._blobs.put_file, data)
         counts = await to_thread.run_sync(_count_lines, b"" if before is None else before.data, data)
-        written = await self._inner.write(path, data, expect)
+        written = await self._inner.write(path, data, expected_digest)
         if before is None or before.data != data:
             self._record(written.path, before, data, written.mode, (old_blob, new_blob), counts)
         return written
 
-    async def remove(self, path: str, expect: str) -> None:
+    async def remove(self, path: str, expected_digest: str) -> None:
         """Remove from the inner environment and record it."""
-        before = await self._read_expected(path, expect)
+        before = await self._read_expected(path, expected_digest)
         old_blob = await to_thread.run_sync(self._blobs.put_file, before.data)
         counts = await to_thread.run_sync(_count_lines, before.data, b"")
-        await self._inner.remove(path, expect)
+        await self._inner.remove(path, expected_digest)
         self._record(before.path, before, None, None, (old_blob, None), counts)
 
     async def _read_expected(self, path: str, expect: str) -> FileContent:
@@ -91,8 +91,8 @@ class RecordingEnvironment(EnvironmentWrapper):
                 path=path,
                 before=old_blob and old_blob.blob,
                 after=new_blob and new_blob.blob,
-                before_sha256=old_blob and old_blob.other_sha256,
-                after_sha256=new_blob and new_blob.other_sha256,
+                before_sha256=old_blob and old_blob.original_sha256,
+                after_sha256=new_blob and new_blob.original_sha256,
                 before_size=0 if before is None else len(before.data),
                 after_size=0 if after is None else len(after),
                 mode=mode,
@@ -108,6 +108,6 @@ def _count_lines(before: bytes, after: bytes) -> tuple[int, int]:
     """Return (added, removed) lines; (0, 0) if either side is binary."""
     if b"\0" in before[:8192] or b"\0" in after[:8192]:
         return 0, 0
-    if len(before) + len(after) > COMPARE_LIMIT:
+    if len(before) + len(after) > MAX_COMPARE_BYTES:
         return after.count(b"\n"), before.count(b"\n")
     return count_changes(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))

@@ -22,22 +22,22 @@ from tui_agent.ports.environment import (
     ExecSpec,
     FileContent,
     FileInfo,
-    Holding,
     OutputSink,
+    ProcessControl,
     Sandbox,
     WorkspaceScan,
 )
-from tui_agent.workspace.git.program_folders import runs_programs
+from tui_agent.workspace.git.program_execution import can_run_programs
 from tui_agent.workspace.local import subprocesses as spawn
-from tui_agent.workspace.local.file_walk import batch_of, walk
-from tui_agent.workspace.local.files import LocalFiles
-from tui_agent.workspace.local.nofollow import OpenFolder
-from tui_agent.workspace.local.paths import Containment, fault
-from tui_agent.workspace.local.reaper_client import Keeping
-from tui_agent.workspace.sandbox.confined_run import confined
+from tui_agent.workspace.local.containment import Containment, path_error
+from tui_agent.workspace.local.file_walk import next_batch, walk_files
+from tui_agent.workspace.local.local_files import LocalFiles
+from tui_agent.workspace.local.nofollow_open import OpenFolder
+from tui_agent.workspace.local.reaper_client import ReaperClient
+from tui_agent.workspace.sandbox.confined_run import run_confined
 from tui_agent.workspace.sandbox.confinement import Confinement
 
-UNASKED = Sandbox(why_not="The sandbox was not requested.")
+NOT_REQUESTED = Sandbox(unavailable_reason="The sandbox was not requested.")
 MARKER = "TUI_AGENT_COMMAND"
 """Variable of every program started here, so that stray processes can be found."""
 CHILD_ENVIRONMENT = {
@@ -53,7 +53,7 @@ CHILD_ENVIRONMENT = {
 git treats a folder as a repository only if it or a parent has a `.git`: any files can be laid out as a bare
 repository, whose configuration names programs that git runs.
 """
-OURS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
+OWN_PROGRAMS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
 """Programs that run without asking, so never the workspace's own, with a fallback path."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
@@ -63,7 +63,7 @@ class LocalEnvironment:
 
     `environ` is the base of the programs' environment (None: this process's own); `hidden` are variables that
     no program sees, such as API keys; `grace` is the seconds between SIGTERM and SIGKILL after a timeout;
-    `keeping` starts and ends the programs; `confinement` is the sandbox for all programs except those that
+    `reaper` starts and ends the programs; `confinement` is the sandbox for all programs except those that
     run outside it.
     """
 
@@ -74,7 +74,7 @@ class LocalEnvironment:
         environ: Mapping[str, str] | None = None,
         hidden: Collection[str] = (),
         grace: float = spawn.TERMINATE_GRACE_S,
-        keeping: Keeping | None = None,
+        reaper: ReaperClient | None = None,
         confinement: Confinement | None = None,
         open_folder: OpenFolder | None = None,
     ) -> None:
@@ -85,8 +85,8 @@ class LocalEnvironment:
         self._grace = grace
         self._token = secrets.token_hex(12)
         self._count = 0
-        self._keeping = keeping or Keeping()
-        self.holding = Holding()
+        self._keeping = reaper or ReaperClient()
+        self.limits_in_force = ProcessControl()
         """Limits that apply to the newest program."""
         self._closed = False
         self._confinement = confinement
@@ -106,10 +106,10 @@ class LocalEnvironment:
 
     @property
     def sandbox(self) -> Sandbox:
-        return UNASKED if self._confinement is None else self._confinement.sandbox
+        return NOT_REQUESTED if self._confinement is None else self._confinement.sandbox
 
     @property
-    def keeper(self) -> int:
+    def reaper_pid(self) -> int:
         """Id of the process that all programs descend from; -1 before the first program."""
         return self._keeping.pid
 
@@ -127,15 +127,15 @@ class LocalEnvironment:
 
     def _open_working_folder(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
         """Return the working folder's path and a descriptor, so a later rename does not matter."""
-        contain = self._contain.at(self.root) if spec.folder else self._contain
-        parts = contain.parts(spec.folder or spec.cwd)
+        contain = self._contain.for_folder(self.root) if spec.resolved_cwd else self._contain
+        parts = contain.resolve_parts(spec.resolved_cwd or spec.cwd)
         folder = "/".join((self.root.rstrip("/"), *parts))
         try:
-            return folder, self._contain.enter(parts)
+            return folder, self._contain.open_to_enter(parts)
         except (FileNotFoundError, NotADirectoryError):
             return folder, spawn.start_failure("not_found", f"The folder {folder} does not exist.")
         except OSError as error:
-            raise fault(spec.cwd or folder, error) from error
+            raise path_error(spec.cwd or folder, error) from error
 
     async def _run_command(
         self, spec: ExecSpec, on_output: OutputSink, folder: str, folder_fd: int
@@ -151,16 +151,16 @@ class LocalEnvironment:
             env=env,
             timeout=spec.timeout,
             max_output=spec.max_output,
-            newest=spec.newest,
+            newest=spec.tail_bytes,
             stdin=spec.stdin,
-            errors=spec.errors,
+            errors=spec.max_stderr_bytes,
         )
-        run = partial(spawn.run, keeping=self._keeping, grace=self._grace, on_start=self._set_holding)
-        if self._confinement is None or spec.outside or not self.sandbox.kind:
+        run = partial(spawn.run_command, reaper=self._keeping, grace=self._grace, on_start=self._set_holding)
+        if self._confinement is None or spec.unsandboxed or not self.sandbox.kind:
             return await run(command, on_output)
-        return await confined(self._confinement, command, spec, on_output, run)
+        return await run_confined(self._confinement, command, spec, on_output, run)
 
-    def own_programs(self, names: Collection[str]) -> frozenset[str]:
+    def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
         """See `ports.environment.FindsPrograms`."""
         if not names:
             return frozenset()
@@ -178,25 +178,25 @@ class LocalEnvironment:
         """See `ports.environment.KnowsSecrets`."""
         return WorkspaceScan() if self._confinement is None else self._confinement.scan()
 
-    def only_confined(self, paths: Collection[str]) -> frozenset[str]:
+    def find_private_temp_paths(self, paths: Collection[str]) -> frozenset[str]:
         """See `ports.environment.KnowsOwnFiles`."""
-        return frozenset() if self._confinement is None else self._confinement.own(paths)
+        return frozenset() if self._confinement is None else self._confinement.find_own(paths)
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
         """See `ports.environment.FindsPrograms`."""
-        return runs_programs(self.root, folders)
+        return can_run_programs(self.root, folders)
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
         """Read a regular file."""
         return await to_thread.run_sync(self._files.read, path, max_bytes)
 
-    async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
+    async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
         """Replace or create a file; cancellation cannot separate the change from the return."""
-        return await to_thread.run_sync(self._files.write, path, data, expect)
+        return await to_thread.run_sync(self._files.write, path, data, expected_digest)
 
-    async def remove(self, path: str, expect: str) -> None:
-        """Remove a file if it still has the digest `expect`."""
-        await to_thread.run_sync(self._files.remove, path, expect)
+    async def remove(self, path: str, expected_digest: str) -> None:
+        """Remove a file if it still has the digest `expected_digest`."""
+        await to_thread.run_sync(self._files.remove, path, expected_digest)
 
     async def stat(self, path: str) -> FileInfo | None:
         """Return what is at a path, without following a link at its end."""
@@ -206,10 +206,10 @@ class LocalEnvironment:
         """Return a folder's entries, sorted by name."""
         return await to_thread.run_sync(self._files.listdir, path)
 
-    async def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
+    async def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
         """Yield files and links below a path, read by a thread in batches."""
-        files = walk(self._contain, path, ignored)
-        while batch := await to_thread.run_sync(batch_of, files):
+        files = walk_files(self._contain, path, include_ignored)
+        while batch := await to_thread.run_sync(next_batch, files):
             for item in batch:
                 yield item
 
@@ -232,8 +232,8 @@ class LocalEnvironment:
             await to_thread.run_sync(self._confinement.close)
         return killed
 
-    def _set_holding(self, holding: Holding) -> None:
-        self.holding = holding
+    def _set_holding(self, holding: ProcessControl) -> None:
+        self.limits_in_force = holding
 
     def _child_environment(self, folder: str, marker: str, extra: Mapping[str, str]) -> dict[str, str]:
         base = os.environ if self._environ is None else self._environ
@@ -255,8 +255,8 @@ def _find_executable(name: str, env: Mapping[str, str], workspace: Path) -> str:
     """Return the program to start; a bare `python` that is not found is this interpreter."""
     if "/" in name:
         return name
-    if name in OURS:
-        return find_program(name, workspace, env) or OURS[name]
+    if name in OWN_PROGRAMS:
+        return find_program(name, workspace, env) or OWN_PROGRAMS[name]
     path = shutil.which(name, path=env.get("PATH"))
     if path is None and _is_python(name):
         return sys.executable

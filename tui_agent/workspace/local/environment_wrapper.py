@@ -42,13 +42,13 @@ class EnvironmentWrapper:
         """Read from the inner environment."""
         return await self._inner.read(path, max_bytes)
 
-    async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
+    async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
         """Write to the inner environment."""
-        return await self._inner.write(path, data, expect)
+        return await self._inner.write(path, data, expected_digest)
 
-    async def remove(self, path: str, expect: str) -> None:
+    async def remove(self, path: str, expected_digest: str) -> None:
         """Remove from the inner environment."""
-        await self._inner.remove(path, expect)
+        await self._inner.remove(path, expected_digest)
 
     async def stat(self, path: str) -> FileInfo | None:
         """Look up a path in the inner environment."""
@@ -58,9 +58,9 @@ class EnvironmentWrapper:
         """List a folder of the inner environment."""
         return await self._inner.listdir(path)
 
-    def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
+    def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
         """Walk the inner environment."""
-        return self._inner.walk(path, ignored=ignored)
+        return self._inner.walk(path, include_ignored=include_ignored)
 
     def resolve(self, path: str) -> str:
         """Resolve a path in the inner environment."""

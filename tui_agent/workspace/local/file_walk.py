@@ -14,27 +14,27 @@ from itertools import islice
 from pathlib import Path
 
 from tui_agent.errors import EnvironmentFault
-from tui_agent.folds.text.gitignore import Rules
+from tui_agent.folds.text.gitignore import IgnoreRules
 from tui_agent.ports.environment import FileInfo
-from tui_agent.workspace.local.files import scan
-from tui_agent.workspace.local.paths import MAX_DEPTH, Containment
+from tui_agent.workspace.local.containment import MAX_DEPTH, Containment
+from tui_agent.workspace.local.local_files import scan_folder
 
-NEVER = frozenset(
+ALWAYS_SKIPPED = frozenset(
     {".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
 )
 """Folders without user content: always left out."""
-INSTALLED = frozenset({"node_modules", ".venv", ".tox", ".nox", ".eggs"})
+INSTALLED_FOLDERS = frozenset({"node_modules", ".venv", ".tox", ".nox", ".eggs"})
 """Folders of installed code: left out like ignored ones, even if no ignore file lists them."""
 _MAX_IGNORE_BYTES = 1_000_000
 _BATCH_SIZE = 512
 _MAX_BATCH_S = 0.05
 
 
-def walk(contain: Containment, path: str, ignored: bool) -> Iterator[FileInfo]:
+def walk_files(containment: Containment, path: str, include_ignored: bool) -> Iterator[FileInfo]:
     """Yield files and links below `path`, sorted by name within each folder."""
-    start = contain.parts(path)
-    top, rules = _rules_above(contain, start) if not ignored else ("", Rules())
-    stack = [_list_entries(contain, start, top, rules, ignored)]
+    start = containment.resolve_parts(path)
+    top, rules = _rules_above(containment, start) if not include_ignored else ("", IgnoreRules())
+    stack = [_list_entries(containment, start, top, rules, include_ignored)]
     while stack:
         entry = next(stack[-1], None)
         if entry is None:
@@ -43,20 +43,20 @@ def walk(contain: Containment, path: str, ignored: bool) -> Iterator[FileInfo]:
             yield entry
         elif len(entry[0]) <= MAX_DEPTH:
             parts, inherited = entry
-            stack.append(_list_entries(contain, parts, top, inherited, ignored))
+            stack.append(_list_entries(containment, parts, top, inherited, include_ignored))
 
 
 def _list_entries(
-    contain: Containment, parts: tuple[str, ...], top: str, rules: Rules, ignored: bool
-) -> Iterator[FileInfo | tuple[tuple[str, ...], Rules]]:
+    contain: Containment, parts: tuple[str, ...], top: str, rules: IgnoreRules, ignored: bool
+) -> Iterator[FileInfo | tuple[tuple[str, ...], IgnoreRules]]:
     """Yield one folder's files, and its subfolders with the rules that apply in them."""
     base = "/".join(parts)
     try:
-        with contain.folder(parts) as folder_fd:
-            entries = scan(folder_fd, base)
+        with contain.open_folder(parts) as folder_fd:
+            entries = scan_folder(folder_fd, base)
             if not ignored:
                 text = _read_ignore_file(folder_fd, ".gitignore")
-                rules = rules.below(top + (base + "/" if base else ""), text) if text else rules
+                rules = rules.with_file(top + (base + "/" if base else ""), text) if text else rules
     except OSError as error:
         if not parts:
             raise EnvironmentFault(f"The workspace cannot be read: {error.strerror}.") from error
@@ -64,9 +64,11 @@ def _list_entries(
     for item in entries:
         name = item.path[len(base) + 1 :] if base else item.path
         is_folder = item.kind == "directory"
-        if is_folder and name in NEVER:
+        if is_folder and name in ALWAYS_SKIPPED:
             continue
-        if not ignored and ((is_folder and name in INSTALLED) or rules.ignores(top + item.path, is_folder)):
+        if not ignored and (
+            (is_folder and name in INSTALLED_FOLDERS) or rules.is_ignored(top + item.path, is_folder)
+        ):
             continue
         if is_folder:
             yield (*parts, name), rules
@@ -89,7 +91,7 @@ def _read_ignore_file(folder_fd: int, name: str) -> str:
         os.close(fd)
 
 
-def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, Rules]:
+def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, IgnoreRules]:
     """Return the ignore rules of the folders above `start`, from the repository's top.
 
     Also returns the workspace's path relative to that top (with a trailing `/`, or empty).
@@ -97,7 +99,7 @@ def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, Rul
     repository = _repository_top(contain.root)
     names = [name for name in contain.root[len(repository) :].split("/") if name]
     top = "".join(name + "/" for name in names)
-    rules = Rules()
+    rules = IgnoreRules()
     folder = repository
     base = ""
     for index, name in enumerate([*names, *start, None]):
@@ -105,16 +107,16 @@ def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, Rul
             folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 if index == 0:
-                    rules = rules.below("", _read_nested_ignore_file(folder_fd, ".git/info/exclude"))
+                    rules = rules.with_file("", _read_nested_ignore_file(folder_fd, ".git/info/exclude"))
                 if name is not None:
-                    rules = rules.below(base, _read_ignore_file(folder_fd, ".gitignore"))
+                    rules = rules.with_file(base, _read_ignore_file(folder_fd, ".gitignore"))
             finally:
                 os.close(folder_fd)
         if name is not None:
             folder = f"{folder.rstrip('/')}/{name}"
             base += name + "/"
     # A walk that starts in an ignored folder shows its files.
-    return top, Rules() if base and rules.ignores_any_of(base.rstrip("/")) else rules
+    return top, IgnoreRules() if base and rules.is_inside_ignored(base.rstrip("/")) else rules
 
 
 def _read_nested_ignore_file(parent_fd: int, path: str) -> str:
@@ -137,7 +139,7 @@ def _repository_top(root: str) -> str:
     return root
 
 
-def batch_of(files: Iterator[FileInfo]) -> list[FileInfo]:
+def next_batch(files: Iterator[FileInfo]) -> list[FileInfo]:
     """Return the next files of a walk: as many as arrive within a short time, so that the first appear at
     once.
     """

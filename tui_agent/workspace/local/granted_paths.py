@@ -16,41 +16,41 @@ from tui_agent.ports.environment import (
     FileContent,
     FileInfo,
 )
-from tui_agent.protocol.effects import Effect, Reads, Writes
+from tui_agent.protocol.effects import Effect, ReadEffect, WriteEffect
+from tui_agent.workspace.local.containment import Containment, is_within
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
-from tui_agent.workspace.local.file_walk import batch_of, walk
-from tui_agent.workspace.local.files import LocalFiles
-from tui_agent.workspace.local.paths import Containment, is_within
+from tui_agent.workspace.local.file_walk import next_batch, walk_files
+from tui_agent.workspace.local.local_files import LocalFiles
 
 
 @runtime_checkable
-class OnThisMachine(Protocol):
+class LocalFilesystem(Protocol):
     """An environment whose files are on this machine."""
 
     @property
     def containment(self) -> Containment: ...
 
 
-def reaching(
-    env: Environment, effects: Sequence[Effect], judged: Mapping[str, str] | None = None
+def grant_paths(
+    env: Environment, effects: Sequence[Effect], resolved: Mapping[str, str] | None = None
 ) -> Environment:
     """Return the environment for a call with these effects after it was allowed.
 
-    `judged` maps its paths to where they led at the decision (as `PolicyFacts.resolved`); None before a
+    `resolved` maps its paths to where they led at the decision (as `PolicyFacts.resolved`); None before a
     decision. An environment on another machine is returned unchanged.
     """
-    if not isinstance(env, OnThisMachine):
+    if not isinstance(env, LocalFilesystem):
         return env
-    paths = [effect.path for effect in effects if isinstance(effect, Reads | Writes)]
-    real = {path: (judged or {}).get(path) or env.resolve(path) for path in paths}
+    paths = [effect.path for effect in effects if isinstance(effect, ReadEffect | WriteEffect)]
+    real = {path: (resolved or {}).get(path) or env.resolve(path) for path in paths}
     outside = frozenset(path for path in real.values() if not is_within(path, env.root))
-    if not outside and judged is None:
+    if not outside and resolved is None:
         return env
-    pinned = real if judged is not None else {}
-    return ReachingEnvironment(env, env.containment.exactly(), outside, pinned)
+    pinned = real if resolved is not None else {}
+    return GrantedEnvironment(env, env.containment.whole_file_system(), outside, pinned)
 
 
-class ReachingEnvironment(EnvironmentWrapper):
+class GrantedEnvironment(EnvironmentWrapper):
     """Wraps an environment on this machine.
 
     `outside` are absolute paths with links followed; a folder includes everything below it. `pinned` maps
@@ -76,20 +76,22 @@ class ReachingEnvironment(EnvironmentWrapper):
             return await self._inner.read(path, max_bytes)
         return self._with_display_path(await to_thread.run_sync(self._files.read, real, max_bytes), real)
 
-    async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
+    async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
         """Write an approved or outside file here, any other in the inner environment."""
         real = self._local_path(path)
         if real is None:
-            return await self._inner.write(path, data, expect)
-        return self._with_display_path(await to_thread.run_sync(self._files.write, real, data, expect), real)
+            return await self._inner.write(path, data, expected_digest)
+        return self._with_display_path(
+            await to_thread.run_sync(self._files.write, real, data, expected_digest), real
+        )
 
-    async def remove(self, path: str, expect: str) -> None:
+    async def remove(self, path: str, expected_digest: str) -> None:
         """Remove an outside file here, any other in the inner environment. Links are refused."""
         real = self._allowed_outside(self._inner.resolve(path))
         if real is None:
-            await self._inner.remove(path, expect)
+            await self._inner.remove(path, expected_digest)
         else:
-            await to_thread.run_sync(self._files.remove, real, expect)
+            await to_thread.run_sync(self._files.remove, real, expected_digest)
 
     async def stat(self, path: str) -> FileInfo | None:
         """Look up an outside path here, any other in the inner environment."""
@@ -107,15 +109,15 @@ class ReachingEnvironment(EnvironmentWrapper):
         entries = await to_thread.run_sync(self._files.listdir, real)
         return tuple(replace(item, path=self._display_path("/" + item.path)) for item in entries)
 
-    async def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
+    async def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
         """Walk an outside folder here, any other in the inner environment."""
         real = self._allowed_outside(self.resolve(path))
         if real is None:
-            async for item in self._inner.walk(self._pinned.get(path, path), ignored=ignored):
+            async for item in self._inner.walk(self._pinned.get(path, path), include_ignored=include_ignored):
                 yield item
             return
-        files = walk(self._exact.at(real), "", ignored)
-        while batch := await to_thread.run_sync(batch_of, files):
+        files = walk_files(self._exact.for_folder(real), "", include_ignored)
+        while batch := await to_thread.run_sync(next_batch, files):
             for item in batch:
                 yield replace(item, path=f"{real.rstrip('/')}/{item.path}")
 

@@ -15,10 +15,10 @@ from tui_agent.ports.environment import Environment, ExecResult, ExecSpec
 from tui_agent.ports.hook import HookAnswer, HookReply
 from tui_agent.protocol.base import JsonMap
 
-REFUSED = 2
+DENY_EXIT_CODE = 2
 """Exit status that denies the call."""
-MAX_ANSWER = 1 << 20
-MAX_ERRORS = 4_096
+MAX_ANSWER_BYTES = 1 << 20
+MAX_ERROR_BYTES = 4_096
 
 
 class _HookOutput(BaseModel):
@@ -40,17 +40,17 @@ class HookCommand:
         self._command = command
         self._variables = variables
 
-    async def ask(self, asked: JsonMap, time_limit_s: float) -> HookReply:
+    async def ask(self, event: JsonMap, time_limit_s: float) -> HookReply:
         """Run the command to its end. Cancelling also ends its processes."""
         spec = ExecSpec(
             script=self._command,
             env=self._variables,
             timeout=time_limit_s,
-            max_output=MAX_ANSWER,
-            stdin=to_json(asked) + b"\n",
-            errors=MAX_ERRORS,
-            outside=True,
-            network=True,
+            max_output=MAX_ANSWER_BYTES,
+            stdin=to_json(event) + b"\n",
+            max_stderr_bytes=MAX_ERROR_BYTES,
+            unsandboxed=True,
+            allow_network=True,
         )
         try:
             result = await self._env.exec(spec, _discard)
@@ -64,27 +64,27 @@ def _discard(data: bytes) -> None:
 
 
 def _read_reply(result: ExecResult) -> HookReply:
-    error_text = result.errors.decode("utf-8", "replace").strip()
+    error_text = result.stderr.decode("utf-8", "replace").strip()
     code = result.exit_code
-    if result.ended == "timeout":
+    if result.outcome == "timeout":
         return HookReply(fault=f"The hook was {result.message} (its time limit).")
-    if result.ended != "exited":
+    if result.outcome != "exited":
         return HookReply(fault=f"The hook could not be run: {result.message}")
-    if code == REFUSED:
+    if code == DENY_EXIT_CODE:
         return HookReply(HookAnswer("deny", error_text), exit_code=code)
     if code != 0:
         reason = result.message or f"ended with {code}"
         last_line = error_text.splitlines()[-1] if error_text else ""
         return HookReply(fault=f"The hook {reason}{': ' + last_line if last_line else ''}.", exit_code=code)
-    if result.dropped:
-        return HookReply(fault=f"The hook printed more than {MAX_ANSWER >> 20} MiB.", exit_code=code)
-    answer = read_answer(result.output)
+    if result.dropped_bytes:
+        return HookReply(fault=f"The hook printed more than {MAX_ANSWER_BYTES >> 20} MiB.", exit_code=code)
+    answer = parse_answer(result.output)
     if isinstance(answer, str):
         return HookReply(fault=f"The hook's output is not a valid answer: {answer}.", exit_code=code)
     return HookReply(answer, exit_code=code)
 
 
-def read_answer(printed: bytes) -> HookAnswer | str:
+def parse_answer(printed: bytes) -> HookAnswer | str:
     """Parse a hook's output; return an error text if it is invalid. Empty output is an empty answer."""
     if not printed.strip():
         return HookAnswer()

@@ -15,13 +15,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, takewhile
 
-from tui_agent.folds.text.gitignore import MAX_LINES, Rules
-from tui_agent.folds.text.glob import fits, parts_of
+from tui_agent.folds.text.gitignore import MAX_LINES, IgnoreRules
+from tui_agent.folds.text.glob import compile_parts, matches_parts
 
-GIT = ".git"
-GIT_RULES = ".gitignore"
-IGNORE_FILES = frozenset({GIT_RULES, ".ignore", ".rgignore", ".fdignore", ".agignore", ".hgignore"})
-_REPOSITORIES = frozenset({GIT, ".jj"})
+GIT_FOLDER = ".git"
+GITIGNORE = ".gitignore"
+IGNORE_FILES = frozenset({GITIGNORE, ".ignore", ".rgignore", ".fdignore", ".agignore", ".hgignore"})
+_REPOSITORIES = frozenset({GIT_FOLDER, ".jj"})
 CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
 """Names in a folder that affect what is left out below it."""
 MAX_BYTES = 300_000
@@ -42,7 +42,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 class _FolderRules:
     """Rules and patterns of all ignore files in a folder and above it."""
 
-    rules: Rules
+    rules: IgnoreRules
     """Rules of git, from the top of the repository."""
     in_repository: bool
     """Outside a repository, other programs do not apply git's rules."""
@@ -67,16 +67,16 @@ class IgnoreFiles:
         """Below 0 once a file had more."""
         self._work_left = MAX_WORK
 
-    def leave_out(self, name: str, *, folder: bool = False) -> bool:
+    def is_left_out(self, name: str, *, folder: bool = False) -> bool:
         """Return True if programs that respect ignore files certainly skip a file or folder."""
         folder_rules = self._read_folder(name.rpartition("/")[0])
         return folder_rules.left_out or self._ignores(folder_rules.rules, name, folder)
 
-    def _ignores(self, rules: Rules, name: str, folder: bool) -> bool:
-        self._work_left -= rules.work(name)
-        return self._work_left >= 0 and rules.ignores(name, folder)
+    def _ignores(self, rules: IgnoreRules, name: str, folder: bool) -> bool:
+        self._work_left -= rules.max_comparisons(name)
+        return self._work_left >= 0 and rules.is_ignored(name, folder)
 
-    def may_bring_back(self, name: str) -> bool:
+    def may_be_brought_back(self, name: str) -> bool:
         """Return True if a `!` line may match a file or a folder above it."""
         patterns = self._read_folder(name.rpartition("/")[0]).brought_back
         names = name.lower().split("/")
@@ -84,22 +84,24 @@ class IgnoreFiles:
         if self._work_left < 0:
             return True
         return any(
-            fits((part,), pattern_parts) for pattern_parts in map(parts_of, patterns) for part in names
+            matches_parts((part,), pattern_parts)
+            for pattern_parts in map(compile_parts, patterns)
+            for part in names
         )
 
     def _read_folder(self, folder: str) -> _FolderRules:
         if folder not in self._folders:
-            unread = takewhile(lambda path: path not in self._folders, (folder, *folders_above(folder)))
+            unread = takewhile(lambda path: path not in self._folders, (folder, *parent_folders(folder)))
             for path in reversed(list(unread)):
                 self._folders[path] = self._read_below(path) if path else self._read_top()
         return self._folders[folder]
 
     def _read_top(self) -> _FolderRules:
         """Read the files in the workspace's top folder, and what those above it bring back."""
-        above = list(folders_above(self._root))
-        in_repository = any(os.path.exists(f"{path}/{GIT}") for path in above)  # noqa: PTH110
+        above = list(parent_folders(self._root))
+        in_repository = any(os.path.exists(f"{path}/{GIT_FOLDER}") for path in above)  # noqa: PTH110
         patterns = chain.from_iterable(self._brought_back(path, CONTROL_NAMES) for path in above)
-        return self._read_own(_FolderRules(Rules(), in_repository, brought_back=_bounded(patterns)), "")
+        return self._read_own(_FolderRules(IgnoreRules(), in_repository, brought_back=_bounded(patterns)), "")
 
     def _read_below(self, folder: str) -> _FolderRules:
         above = self._folders[folder.rpartition("/")[0]]
@@ -112,18 +114,20 @@ class IgnoreFiles:
         path, names = f"{self._root}/{base}", self._names_in(base)
         rules, in_repository = above.rules, above.in_repository
         if not _REPOSITORIES.isdisjoint(names):  # a nested repository starts with no rules from above
-            rules = Rules()
-        if GIT in names:
-            in_repository = os.path.exists(f"{path}{GIT}")  # noqa: PTH110
-        if in_repository and GIT_RULES in names:
-            rules = rules.below(base, _common_rules(self._read_limited(f"{path}{GIT_RULES}")))
+            rules = IgnoreRules()
+        if GIT_FOLDER in names:
+            in_repository = os.path.exists(f"{path}{GIT_FOLDER}")  # noqa: PTH110
+        if in_repository and GITIGNORE in names:
+            rules = rules.with_file(base, _common_rules(self._read_limited(f"{path}{GITIGNORE}")))
         patterns = chain(above.brought_back, self._brought_back(path.rstrip("/"), names))
         return _FolderRules(rules, in_repository, brought_back=_bounded(patterns))
 
     def _brought_back(self, folder: str, names: Collection[str]) -> Iterator[str]:
         """Yield patterns for what the ignore files of a folder may bring back."""
         for name in sorted(names):
-            paths = self._exclude_files(f"{folder}/{GIT}") if name == GIT else [f"{folder}/{name}"]
+            paths = (
+                self._exclude_files(f"{folder}/{GIT_FOLDER}") if name == GIT_FOLDER else [f"{folder}/{name}"]
+            )
             for path in paths:
                 yield from _returning_patterns(self._read_limited(path))
                 if self._bytes_left < 0:
@@ -146,7 +150,7 @@ class IgnoreFiles:
         return self._files[path]
 
 
-def folders_above(path: str) -> Iterator[str]:
+def parent_folders(path: str) -> Iterator[str]:
     """Yield the folders above a path, nearest first; the last is empty: `/`, or the start of a relative path."""
     while path:
         path = path.rpartition("/")[0]

@@ -14,31 +14,31 @@ MAX_LISTED = 250_000
 """Most entries of a folder that are searched for a name."""
 
 
-class Names(Protocol):
+class NameLookup(Protocol):
     """Name lookups of a file system; a test double can ignore case where this machine does not."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
         """Return device and inode of a path without following links; None if nothing is there."""
         ...
 
-    def listed(self, folder: str) -> Iterator[tuple[str, int]]:
+    def list_names(self, folder: str) -> Iterator[tuple[str, int]]:
         """Yield a folder's entries with their inodes."""
         ...
 
 
-class DiskNames:
+class DiskNameLookup:
     """Name lookups on this machine's file systems."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
-        """See `Names`."""
+        """See `NameLookup`."""
         try:
             status = os.lstat(path)
         except (OSError, ValueError):
             return None
         return status.st_dev, status.st_ino
 
-    def listed(self, folder: str) -> Iterator[tuple[str, int]]:
-        """See `Names`; an unreadable folder is empty."""
+    def list_names(self, folder: str) -> Iterator[tuple[str, int]]:
+        """See `NameLookup`; an unreadable folder is empty."""
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -47,7 +47,7 @@ class DiskNames:
             return
 
 
-def spelled(path: str, above: str, names: Names) -> str:
+def listed_spelling(path: str, above: str, names: NameLookup) -> str:
     """Return `path` (absolute, links followed) as its folders list it. `above` and missing names are kept as
     given.
     """
@@ -61,7 +61,7 @@ def spelled(path: str, above: str, names: Names) -> str:
     return base or "/"
 
 
-def _listed_name(folder: str, name: str, names: Names) -> str | None:
+def _listed_name(folder: str, name: str, names: NameLookup) -> str | None:
     """Return the name's spelling in its folder; None if nothing is there."""
     identity = names.identity(f"{folder}/{name}")
     if identity is None:
@@ -72,7 +72,7 @@ def _listed_name(folder: str, name: str, names: Names) -> str | None:
     ):
         return name
     same_inode: list[str] = []
-    for count, (listed, number) in enumerate(names.listed(folder or "/")):
+    for count, (listed, number) in enumerate(names.list_names(folder or "/")):
         if listed == name or count >= MAX_LISTED:
             return name
         if number == identity[1]:

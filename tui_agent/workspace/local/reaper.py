@@ -29,16 +29,16 @@ from typing import Any, NoReturn
 
 LINUX = sys.platform == "linux"
 PR_SET_CHILD_SUBREAPER = 36
-MOST_FILES = 65_536
+MAX_OPEN_FILES = 65_536
 """Most open files of a command: with an unlimited number, programs that close them all take forever."""
-EASIER_TO_KILL = 500
+OOM_SCORE = 500
 """Added to the commands' `oom_score_adj`, so that they are killed before the program that started them."""
-ROUND_S = 0.01
+KILL_INTERVAL_S = 0.01
 """Seconds between two rounds of killing new processes."""
-DEAF = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
-MOST_GIVEN = 32
+IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
+MAX_DESCRIPTORS = 32
 """Most descriptors sent with an order."""
-ABOVE = 64
+MIN_DESCRIPTOR = 64
 """Descriptors are moved above this number before they are placed where the command expects them."""
 _LENGTH_BYTES = 4
 
@@ -46,7 +46,7 @@ _LENGTH_BYTES = 4
 def main() -> None:
     """Serve the socket on descriptor 0 until it is closed and every warden has ended."""
     options = json.loads(sys.argv[1])
-    for signal_number in DEAF:
+    for signal_number in IGNORED_SIGNALS:
         signal.signal(signal_number, signal.SIG_IGN)
     with suppress(OSError):
         os.setsid()
@@ -56,7 +56,7 @@ def main() -> None:
         3, channel.fileno()
     )  # what whoever started the program left open is none of the commands' business
     os.closerange(channel.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
-    Keeper(channel, options, become_reaper()).run()
+    Reaper(channel, options, become_reaper()).run()
 
 
 def become_reaper() -> bool:
@@ -66,7 +66,7 @@ def become_reaper() -> bool:
     return bool(ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
-class Wakes:
+class ChildNotifier:
     """A pipe that becomes readable when a child ends."""
 
     def __init__(self) -> None:
@@ -83,14 +83,14 @@ class Wakes:
                 pass
 
 
-class Keeper:
+class Reaper:
     """Receives orders from the program and starts a warden for each."""
 
     def __init__(self, line: socket.socket, options: dict[str, Any], adopts: bool) -> None:
         self._line = line
         self._options = options
         self._is_subreaper = adopts
-        self._wakes = Wakes()
+        self._wakes = ChildNotifier()
         self._wardens: set[int] = set()
         self._open = True
         self._has_strays = False
@@ -103,19 +103,19 @@ class Keeper:
             poll.register(self._wakes.read, select.POLLIN)
             if self._open:
                 poll.register(self._line, select.POLLIN)
-            ready = {fd for fd, _ in poll.poll(int(ROUND_S * 1000) if self._has_strays else None)}
+            ready = {fd for fd, _ in poll.poll(int(KILL_INTERVAL_S * 1000) if self._has_strays else None)}
             self._wakes.clear()
             if self._line.fileno() in ready:
                 self._take_order()
             self._reap()
             if self._has_strays:
-                self._killed += kill_below(os.getpid(), self._wardens)
-                self._has_strays = any_below(os.getpid(), self._wardens)
+                self._killed += kill_descendants(os.getpid(), self._wardens)
+                self._has_strays = has_descendants(os.getpid(), self._wardens)
         with suppress(OSError):
             self._line.sendall(f"{self._killed}\n".encode())
 
     def _take_order(self) -> None:
-        received = receive(self._line)
+        received = receive_order(self._line)
         if received is None:
             self._open = False
             return
@@ -161,12 +161,12 @@ class Warden:
         self._order = order
         self._options = options
         self._is_subreaper = adopts
-        self._wakes = Wakes()
+        self._wakes = ChildNotifier()
         self._leader = 0
         self._buffer = b""
         self._kill_at: float | None = None
         self._killed: set[int] = set()
-        self._groups = Groups(options["groups"], order["name"], options["processes"])
+        self._groups = ControlGroups(options["groups"], order["name"], options["processes"])
 
     def run(self, given: list[int]) -> int:
         """Start the command and serve the socket until its tree is empty; return the number of killed
@@ -193,7 +193,9 @@ class Warden:
 
     def _start(self, given: list[int]) -> bool:
         order, where = self._order, "cwd"
-        folder, *moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, ABOVE) for descriptor in given]
+        folder, *moved = [
+            fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, MIN_DESCRIPTOR) for descriptor in given
+        ]
         for descriptor in given:
             os.close(descriptor)
         try:
@@ -211,7 +213,7 @@ class Warden:
                     ],
                     setsid=True,
                     setsigmask=(),
-                    setsigdef=(*DEAF, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD),
+                    setsigdef=(*IGNORED_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD),
                 )
         except OSError as error:
             self._send_line(f"failed {where} {error.errno}")
@@ -229,20 +231,20 @@ class Warden:
 
     def _limits(self) -> dict[str, object]:
         """Apply the resource limits of the command; return those in force."""
-        lower(resource.RLIMIT_CORE, 0)
-        lower(resource.RLIMIT_NOFILE, MOST_FILES)
+        lower_limit(resource.RLIMIT_CORE, 0)
+        lower_limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
         with suppress(OSError):
             path = Path("/proc/self/oom_score_adj")
-            path.write_text(str(max(int(path.read_text()), EASIER_TO_KILL)))
+            path.write_text(str(max(int(path.read_text()), OOM_SCORE)))
         max_processes = self._options["uid_processes"]
         if max_processes:
-            lower(resource.RLIMIT_NPROC, max_processes)
+            lower_limit(resource.RLIMIT_NPROC, max_processes)
         return {"uid_processes": max_processes}
 
     def _poll_timeout_ms(self) -> int | None:
         if self._kill_at is None:
             return None
-        return max(int((self._kill_at - time.monotonic()) * 1000) + 1, int(ROUND_S * 1000))
+        return max(int((self._kill_at - time.monotonic()) * 1000) + 1, int(KILL_INTERVAL_S * 1000))
 
     def _read_messages(self) -> bool:
         """Read messages of the program; return False if the socket is closed because the program is gone."""
@@ -277,14 +279,14 @@ class Warden:
         try:
             os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
-            return self._is_subreaper or not group_lives(self._leader)
+            return self._is_subreaper or not is_group_alive(self._leader)
         return False
 
     def _end(self, signal_number: signal.Signals) -> None:
         if not LINUX:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._leader, signal_number)
-        processes = below(os.getpid())
+        processes = find_descendants(os.getpid())
         if signal_number == signal.SIGKILL:
             self._killed.update(pid for pid, _ in processes)
             self._groups.kill()
@@ -293,16 +295,16 @@ class Warden:
         ):  # what is inside would be killed with its holder
             processes = [process for process in processes if process[0] != self._leader]
         for pid, parent in processes:
-            send(pid, parent, signal_number)
+            send_signal(pid, parent, signal_number)
             if signal_number == signal.SIGTERM:  # a stopped process must continue to handle SIGTERM
-                send(pid, parent, signal.SIGCONT)
+                send_signal(pid, parent, signal.SIGCONT)
 
     def _send_line(self, message: str) -> None:
         with suppress(OSError):  # the program is gone; the closed socket shows it too
             self._line.sendall(message.encode() + b"\n")
 
 
-class Groups:
+class ControlGroups:
     """The control groups of one command, inside the writable ones: no process can leave them unnoticed.
 
     Entered while the command starts; returns the limits that could be set.
@@ -347,7 +349,7 @@ class Groups:
         self._created.clear()
 
 
-def lower(which: int, maximum: int) -> None:
+def lower_limit(which: int, maximum: int) -> None:
     """Lower a resource limit, unless it is already lower."""
     soft, hard = resource.getrlimit(which)
     target = maximum if soft == resource.RLIM_INFINITY else min(soft, maximum)
@@ -355,12 +357,12 @@ def lower(which: int, maximum: int) -> None:
         resource.setrlimit(which, (target, target if which != resource.RLIMIT_NOFILE else hard))
 
 
-def receive(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+def receive_order(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     """Return an order and its descriptors (the warden's socket, the folder, the command's); None if the
     socket is closed.
     """
     try:
-        data, descriptors, _, _ = socket.recv_fds(line, _LENGTH_BYTES, MOST_GIVEN)
+        data, descriptors, _, _ = socket.recv_fds(line, _LENGTH_BYTES, MAX_DESCRIPTORS)
         while data and len(data) < _LENGTH_BYTES:
             data += line.recv(_LENGTH_BYTES - len(data))
         remaining = int.from_bytes(data, "big") if data else 0
@@ -380,14 +382,14 @@ def receive(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     return json.loads(b"".join(pieces)), descriptors
 
 
-def below(root: int, without: Iterable[int] = ()) -> list[tuple[int, int]]:
+def find_descendants(root: int, without: Iterable[int] = ()) -> list[tuple[int, int]]:
     """Return all live descendants of a process with their parents, except the trees of `without`."""
     if not LINUX:
         return []
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - a scan that must be quick
         if name.isdigit():
-            parent = parent_of(int(name))
+            parent = read_parent(int(name))
             if parent is not None:
                 children.setdefault(parent, []).append(int(name))
     pending, descendants, excluded = [root], [], set(without)
@@ -399,7 +401,7 @@ def below(root: int, without: Iterable[int] = ()) -> list[tuple[int, int]]:
     return descendants
 
 
-def parent_of(pid: int) -> int | None:
+def read_parent(pid: int) -> int | None:
     """Return the parent of a process; None if it is gone or a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - a scan that must be quick
@@ -410,17 +412,17 @@ def parent_of(pid: int) -> int | None:
     return None if fields[0] in (b"Z", b"X") else int(fields[1])
 
 
-def any_below(root: int, without: Iterable[int]) -> bool:
+def has_descendants(root: int, without: Iterable[int]) -> bool:
     """Return True if there are live descendants outside the trees of `without`."""
-    return bool(below(root, without))
+    return bool(find_descendants(root, without))
 
 
-def kill_below(root: int, without: Iterable[int]) -> int:
+def kill_descendants(root: int, without: Iterable[int]) -> int:
     """Kill these descendants; return their number."""
-    return sum(send(pid, parent, signal.SIGKILL) for pid, parent in below(root, without))
+    return sum(send_signal(pid, parent, signal.SIGKILL) for pid, parent in find_descendants(root, without))
 
 
-def send(pid: int, parent: int, signal_number: signal.Signals) -> bool:
+def send_signal(pid: int, parent: int, signal_number: signal.Signals) -> bool:
     """Signal a process if it is still the child of the parent it was seen with: process ids are reused."""
     try:
         handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
@@ -429,7 +431,7 @@ def send(pid: int, parent: int, signal_number: signal.Signals) -> bool:
     try:
         if handle is None:
             os.kill(pid, signal_number)
-        elif parent_of(pid) == parent:
+        elif read_parent(pid) == parent:
             signal.pidfd_send_signal(handle, signal_number)
         else:
             return False
@@ -441,7 +443,7 @@ def send(pid: int, parent: int, signal_number: signal.Signals) -> bool:
     return True
 
 
-def group_lives(group: int) -> bool:
+def is_group_alive(group: int) -> bool:
     """Return True if a process group still has members."""
     try:
         os.killpg(group, 0)

@@ -22,26 +22,26 @@ from threading import Lock
 
 import anyio
 
-from tui_agent.ports.environment import Holding
+from tui_agent.ports.environment import ProcessControl
 from tui_agent.workspace.local import reaper as keeper
 
-START_S = 20.0
+START_TIMEOUT_S = 20.0
 """Seconds that a start may take; a machine under load forks slowly."""
-CLOSE_S = 5.0
-MOST_PROCESSES = min(4_096, 512 + 256 * (os.cpu_count() or 1))
+CLOSE_TIMEOUT_S = 5.0
+MAX_PROCESSES = min(4_096, 512 + 256 * (os.cpu_count() or 1))
 """Process limit per command: enough for a parallel build, low enough to stop a fork bomb."""
 _RECEIVE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class StartFailure:
     """A command that could not be started: `where` says what the error is about (`cwd` or `program`)."""
 
     where: str
     errno: int
 
 
-class KeeperFault(Exception):
+class ReaperError(Exception):
     """The reaper could not be started, or is gone."""
 
 
@@ -52,45 +52,45 @@ class Child:
         self._line = line
         self._buffer = b""
         self.pid = 0
-        self.holding = Holding()
+        self.holding = ProcessControl()
         self.code: int | None = None
         """Exit code of the command itself, as `subprocess` counts; None while it runs."""
-        self.gone = False
+        self.is_gone = False
 
-    def await_start(self) -> Refused | None:
+    def await_start(self) -> StartFailure | None:
         """Wait until the command runs or is refused. Blocking: call it in a thread."""
-        self._line.settimeout(START_S)
+        self._line.settimeout(START_TIMEOUT_S)
         while b"\n" not in self._buffer:
             data = self._line.recv(_RECEIVE_BYTES)
             if not data:
-                raise KeeperFault("The reaper process ended before the command started.")
+                raise ReaperError("The reaper process ended before the command started.")
             self._buffer += data
         self._line.setblocking(False)
         line, _, self._buffer = self._buffer.partition(b"\n")
         kind, first, rest = line.decode().split(" ", 2)
         if kind == "failed":
-            self.gone = True
-            return Refused(first, int(rest))
+            self.is_gone = True
+            return StartFailure(first, int(rest))
         limits = json.loads(rest)
         self.pid = int(first)
-        self.holding = Holding(
+        self.holding = ProcessControl(
             reaper=limits["reaper"],
             cgroup_kill=limits["cgroup_kill"],
-            processes=limits["cgroup_processes"] or limits["uid_processes"],
-            by="cgroup" if limits["cgroup_processes"] else "uid" if limits["uid_processes"] else "",
+            max_processes=limits["cgroup_processes"] or limits["uid_processes"],
+            limited_by="cgroup" if limits["cgroup_processes"] else "uid" if limits["uid_processes"] else "",
         )
         self._parse_messages(b"")
         return None
 
     async def wait(self) -> None:
         """Wait until the command itself has ended; its other processes may continue."""
-        while self.code is None and not self.gone:
+        while self.code is None and not self.is_gone:
             await self._receive_more()
 
     async def end(self, grace: float) -> None:
         """End all its processes: SIGTERM, up to `grace` seconds, then SIGKILL. Returns when none is left."""
         self._send_line(f"end {grace:g}")
-        while not self.gone:
+        while not self.is_gone:
             await self._receive_more()
 
     def kill(self) -> None:
@@ -111,7 +111,7 @@ class Child:
             data = b""
         self._parse_messages(data)
         if not data:  # its warden was killed; the reaper kills what was below it
-            self.gone = True
+            self.is_gone = True
             self.code = -signal.SIGKILL if self.code is None else self.code
 
     def _parse_messages(self, data: bytes) -> None:
@@ -121,10 +121,10 @@ class Child:
             if kind == "ended":
                 self.code = int(rest)
             elif kind == "gone":
-                self.gone = True
+                self.is_gone = True
 
     def _send_line(self, message: str) -> None:
-        if not self.gone and self._line.fileno() >= 0:
+        if not self.is_gone and self._line.fileno() >= 0:
             with suppress(OSError):
                 self._line.send(message.encode() + b"\n")
 
@@ -133,7 +133,7 @@ _MOUNTS = Path("/proc/self/mountinfo")
 _OWN = Path("/proc/self/cgroup")
 
 
-def own_groups(mounts: Path = _MOUNTS, own: Path = _OWN) -> list[str]:
+def find_own_groups(mounts: Path = _MOUNTS, own: Path = _OWN) -> list[str]:
     """Return the writable cgroup folders of this process: unified, and the older `pids` hierarchy."""
     try:
         mount_points = _read_mount_points(mounts.read_text().splitlines())
@@ -164,15 +164,15 @@ def _read_mount_points(lines: list[str]) -> dict[str, str]:
     return mount_points
 
 
-class Keeping:
+class ReaperClient:
     """The reaper of one environment's commands.
 
-    `processes` is the limit of processes per command, where it can be enforced; `groups` returns the control
+    `max_processes` is the limit of processes per command, where it can be enforced; `groups` returns the control
     groups in which others may be created.
     """
 
     def __init__(
-        self, processes: int = MOST_PROCESSES, groups: Callable[[], Sequence[str]] = own_groups
+        self, processes: int = MAX_PROCESSES, groups: Callable[[], Sequence[str]] = find_own_groups
     ) -> None:
         self._name = f"tui-agent-{secrets.token_hex(8)}"
         self._processes = processes
@@ -189,14 +189,14 @@ class Keeping:
         argv: Sequence[str],
         folder: int,
         env: Mapping[str, str],
-        given: Mapping[int, int],
+        child_descriptors: Mapping[int, int],
         *,
         wrapped: bool = False,
-    ) -> Child | Refused:
+    ) -> Child | StartFailure:
         """Start a command in the folder of a descriptor. Blocking: call it in a thread.
 
-        `given` maps the numbers at which the command finds descriptors to our descriptors. `wrapped`: the
-        program only runs another one, which receives the SIGTERM instead. Raises `KeeperFault`, and OSError
+        `child_descriptors` maps the numbers at which the command finds descriptors to our descriptors. `wrapped`: the
+        program only runs another one, which receives the SIGTERM instead. Raises `ReaperError`, and OSError
         without free descriptors or memory.
         """
         own_end, warden_end = socket.socketpair()
@@ -208,12 +208,12 @@ class Keeping:
                 order = {
                     "argv": list(argv),
                     "env": dict(env),
-                    "places": list(given),
+                    "places": list(child_descriptors),
                     "name": f"{self._name}-{self._count}",
                     "wrapped": wrapped,
                 }
                 data = json.dumps(order).encode()
-                descriptors = [warden_end.fileno(), folder, *given.values()]
+                descriptors = [warden_end.fileno(), folder, *child_descriptors.values()]
                 socket.send_fds(line, [len(data).to_bytes(4, "big")], descriptors)
                 line.sendall(data)
             refused = child.await_start()
@@ -239,18 +239,18 @@ class Keeping:
             child.kill()
         with line:
             line.shutdown(socket.SHUT_WR)
-            line.settimeout(CLOSE_S)
+            line.settimeout(CLOSE_TIMEOUT_S)
             reply = b""
             with suppress(OSError):
                 while data := line.recv(64):
                     reply += data
-        self._reap(CLOSE_S if reply else 0.0)
+        self._reap(CLOSE_TIMEOUT_S if reply else 0.0)
         return int(reply or b"0")
 
     def _connect(self) -> socket.socket:
         """Return the socket to the reaper, starting it if it is not running."""
         if self._closed:
-            raise KeeperFault("The environment is closed.")
+            raise ReaperError("The environment is closed.")
         if self._line is not None and not _is_closed(self._line):
             return self._line
         if self._line is not None:
@@ -260,7 +260,7 @@ class Keeping:
         options = {
             "groups": list(self._groups()),
             "processes": self._processes,
-            "uid_processes": uid_processes(self._processes),
+            "uid_processes": user_process_limit(self._processes),
         }
         with reaper_end:
             try:
@@ -276,7 +276,7 @@ class Keeping:
                 )
             except OSError as error:
                 own_end.close()
-                raise KeeperFault(f"The reaper process could not be started: {error}.") from error
+                raise ReaperError(f"The reaper process could not be started: {error}.") from error
         self._line = own_end
         release = weakref.finalize(self, own_end.close)  # also if nobody closes the environment
         release.atexit = False
@@ -297,8 +297,8 @@ def _is_closed(line: socket.socket) -> bool:
     return bool(select.select([line], [], [], 0)[0])
 
 
-def uid_processes(processes: int) -> int:
-    """Return the process limit of this user that lets one command start `processes`; 0 if the kernel has
+def user_process_limit(processes: int) -> int:
+    """Return the process limit of this user that lets one command start `max_processes`; 0 if the kernel has
     none.
 
     The kernel does not count for a privileged user.

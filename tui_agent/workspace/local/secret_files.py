@@ -16,12 +16,12 @@ from pathlib import Path
 from threading import Lock
 
 from tui_agent.ports.environment import SecretFile, WorkspaceLink, WorkspaceScan
-from tui_agent.workspace.git.content import GitContent
-from tui_agent.workspace.local.ignore_files import CONTROL_NAMES, IgnoreFiles, folders_above
+from tui_agent.workspace.git.git_content import GitContent
+from tui_agent.workspace.local.ignore_files import CONTROL_NAMES, IgnoreFiles, parent_folders
 
-MOST_FOLDERS = 5_000
+MAX_FOLDERS = 5_000
 """Most folders that are read, those nearest to the top first."""
-MOST = 200
+MAX_FILES = 200
 """Most secret files that are returned."""
 MAX_LINKS = 5_000
 """Most links that are resolved to see whether they leave the workspace."""
@@ -30,7 +30,7 @@ OPTION_STARTS = frozenset("-+@|=")
 _UNUSUAL = frozenset(" \t\n\r\v\f'\"\\:*?[")
 _INSTALLED = frozenset({"node_modules", "site-packages"})
 _REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj"})
-PASSED = _REPOSITORIES | _INSTALLED
+SKIPPED_FOLDERS = _REPOSITORIES | _INSTALLED
 """Folders that are not searched for secrets: repositories and installed packages."""
 _CERTIFICATE_ENDINGS = (".pem", ".crt")
 """Endings shared by private keys and public certificates; the content shows which it is."""
@@ -72,22 +72,22 @@ class _Folder:
 class SecretFiles:
     """The secret files below `root`. Blocking: call it in a thread.
 
-    `secret` decides about a path in the workspace (a folder's ends with a slash); `readable` are patterns of
+    `is_secret` decides about a path in the workspace (a folder's ends with a slash); `readable` are patterns of
     paths that the user opened to commands.
     """
 
     def __init__(
         self,
         root: str,
-        secret: Callable[[str], bool],
+        is_secret: Callable[[str], bool],
         readable: Sequence[str] = (),
-        steering: frozenset[str] = frozenset(),
+        steering_names: frozenset[str] = frozenset(),
     ) -> None:
-        self._steering = steering
+        self._steering = steering_names
         self._root = root.rstrip("/")
         self._longest = os.pathconf("/", "PC_PATH_MAX") - _MAX_NAME_BYTES - 2
         """Most bytes of a folder's path for which every file in it has a valid path."""
-        self._secret = secret
+        self._secret = is_secret
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
         self._current: dict[str, _Folder] = {}
@@ -98,35 +98,37 @@ class SecretFiles:
         self._ignore = IgnoreFiles(self._root, self._control_names)
         """The ignore files during the current look."""
         self._lock = Lock()
-        self.cut = ""
+        self.incomplete_reason = ""
         """Why the newest look was incomplete, as a sentence; empty if it was complete."""
         self._unreached: tuple[str, ...] = ()
         """Folders that the newest look did not reach, relative to the workspace."""
         self._unread: list[str] = []
         """Folders that it could not read."""
 
-    def look(self) -> tuple[SecretFile, ...]:
+    def find_secrets(self) -> tuple[SecretFile, ...]:
         """Return the secret files that exist now."""
         with self._lock:
             files: dict[str, SecretFile] = {}
-            self.cut = ""
-            self._git.look_anew()
+            self.incomplete_reason = ""
+            self._git.clear_cache()
             self._ignore = IgnoreFiles(self._root, self._control_names)
             self._unread = []
             for name, link in self._secret_names():
                 file = self._secret_file(name, link=link)
                 if file is not None:
                     files.setdefault(file.path, file)
-                if len(files) >= MOST:
+                if len(files) >= MAX_FILES:
                     self._unreached = ("",)
-                    self.cut = f"There are more than {MOST:,} secret files; the rest is not listed."
+                    self.incomplete_reason = (
+                        f"There are more than {MAX_FILES:,} secret files; the rest is not listed."
+                    )
                     break
             self._known = self._current
             return tuple(files.values())
 
     def scan(self) -> WorkspaceScan:
         """Look again, and return everything relevant that was found."""
-        secrets = self.look()
+        secrets = self.find_secrets()
         with self._lock:
             current = self._current
 
@@ -136,7 +138,7 @@ class SecretFiles:
             links = collect(lambda folder: folder.every_link)
             # Untracked installed folders come from a registry, whose archives contain no links.
             installed = collect(lambda folder: folder.installed)
-            unscanned = [name for name in installed if self._git.may_track_below(f"{self._root}/{name}")]
+            unscanned = [name for name in installed if self._git.may_track_files_in(f"{self._root}/{name}")]
             unscanned += [name[:-1] for name in collect(lambda folder: folder.files) if name.endswith("/")]
             return WorkspaceScan(
                 secrets,
@@ -156,7 +158,7 @@ class SecretFiles:
         """Yield the secret names, each with whether it is a link."""
         pending, later, current = deque([""]), deque[str](), dict[str, _Folder]()
         self._current = current
-        while (pending or later) and len(current) < MOST_FOLDERS:
+        while (pending or later) and len(current) < MAX_FOLDERS:
             base = (pending or later).popleft()
             folder = self._load_folder(base)
             if folder is None:
@@ -167,11 +169,11 @@ class SecretFiles:
             later.extend(f"{base}{name}/" for name in folder.repositories)
         self._unreached = tuple(base.rstrip("/") for base in (*pending, *later))
         if pending:
-            self.cut = (
-                f"There are more than {MOST_FOLDERS:,} folders; only the ones nearest the top were searched."
+            self.incomplete_reason = (
+                f"There are more than {MAX_FOLDERS:,} folders; only the ones nearest the top were searched."
             )
         elif self._unread:
-            self.cut = f"Some folders could not be read, such as {self._unread[0]}."
+            self.incomplete_reason = f"Some folders could not be read, such as {self._unread[0]}."
 
     def _load_folder(self, base: str) -> _Folder | None:
         path = f"{self._root}/{base}"
@@ -208,7 +210,7 @@ class SecretFiles:
                     links += [name] if entry.is_symlink() else []
             elif is_workspace and self._secret(f"{base}{name}/"):
                 files.append(f"{name}/")
-            elif name not in PASSED:
+            elif name not in SKIPPED_FOLDERS:
                 folders.append(name)
         return _Folder(
             stamp,
@@ -239,19 +241,19 @@ class SecretFiles:
             return None
         if name.endswith("/"):
             ignored, brought_back = (
-                self._ignore.leave_out(plain, folder=True),
-                self._ignore.may_bring_back(plain),
+                self._ignore.is_left_out(plain, folder=True),
+                self._ignore.may_be_brought_back(plain),
             )
-            secret_folder = SecretFile(name, f"{path}/", ignored=ignored, brought_back=brought_back)
+            secret_folder = SecretFile(name, f"{path}/", ignored=ignored, maybe_reincluded=brought_back)
             return secret_folder if stat.S_ISDIR(info.st_mode) else None
         if not stat.S_ISREG(info.st_mode) or (
             name.lower().endswith(_CERTIFICATE_ENDINGS) and not self._holds_private_key(path, info)
         ):
             return None
-        content = self._git.held(path, info)
-        ignored = not content.same and self._ignore.leave_out(plain)
-        brought_back = self._ignore.may_bring_back(plain)
-        return SecretFile(name, path, content.same, ignored, brought_back, content.version)
+        content = self._git.find_version(path, info)
+        ignored = not content.is_current and self._ignore.is_left_out(plain)
+        brought_back = self._ignore.may_be_brought_back(plain)
+        return SecretFile(name, path, content.is_current, ignored, brought_back, content.version)
 
     def _control_names(self, base: str) -> Collection[str]:
         return self._current[base].control_names if base in self._current else CONTROL_NAMES
@@ -259,7 +261,7 @@ class SecretFiles:
     def _steering_above(self) -> Iterator[str]:
         """Yield files above the workspace that configure programs; the home folder's are the user's own."""
         home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111
-        for depth, folder in enumerate(folders_above(self._root), start=1):
+        for depth, folder in enumerate(parent_folders(self._root), start=1):
             if folder == home:
                 break
             above = "../" * depth
@@ -278,7 +280,7 @@ def _display_name(entry: os.DirEntry[str]) -> str:
     return f"{entry.name}/" if os.path.isdir(entry) else entry.name  # noqa: PTH112 - cached by scandir unless it is a link
 
 
-def public_certificates(paths: Iterable[str]) -> frozenset[str]:
+def find_public_certificates(paths: Iterable[str]) -> frozenset[str]:
     """Return those absolute paths that are certificate files without a private key."""
     return frozenset(
         path

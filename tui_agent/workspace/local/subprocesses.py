@@ -20,8 +20,8 @@ from typing import Literal
 import anyio
 from anyio import to_thread
 
-from tui_agent.ports.environment import ExecResult, Holding, OutputSink
-from tui_agent.workspace.local.reaper_client import Child, KeeperFault, Keeping
+from tui_agent.ports.environment import ExecResult, OutputSink, ProcessControl
+from tui_agent.workspace.local.reaper_client import Child, ReaperClient, ReaperError
 
 TERMINATE_GRACE_S = 2.0
 """Seconds between SIGTERM and SIGKILL after a timeout."""
@@ -47,13 +47,13 @@ class Command:
     newest: int = 0
     stdin: bytes = b""
     errors: int | None = None
-    given: Mapping[int, int] = field(default_factory=dict)
+    descriptors: Mapping[int, int] = field(default_factory=dict)
     """More descriptors, keyed by the number at which the program finds them."""
-    wrapped: bool = False
+    is_wrapper: bool = False
     """The program only runs another one and ends with it: SIGTERM is sent to that one instead."""
 
 
-class Collected:
+class OutputCollector:
     """Collects output: passes everything to the sink and keeps `limit` bytes, the last `newest` of them from
     the end.
     """
@@ -66,7 +66,7 @@ class Collected:
         self._last = bytearray()
         self._size = 0
 
-    def take(self, data: bytes) -> None:
+    def add(self, data: bytes) -> None:
         """Add output."""
         self._size += len(data)
         remaining = data
@@ -86,7 +86,7 @@ class Collected:
         return self._size - len(self._first) - min(len(self._last), self._newest)
 
     @property
-    def cut_at(self) -> int:
+    def cut_offset(self) -> int:
         """Offset at which bytes were dropped."""
         return len(self._first)
 
@@ -95,24 +95,24 @@ class Collected:
         return bytes(self._first) + bytes(self._last[-self._newest :] if self._newest else b"")
 
 
-async def run(
+async def run_command(
     command: Command,
     sink: OutputSink,
-    keeping: Keeping,
+    reaper: ReaperClient,
     grace: float = TERMINATE_GRACE_S,
-    on_start: Callable[[Holding], None] | None = None,
+    on_start: Callable[[ProcessControl], None] | None = None,
 ) -> ExecResult:
     """Run a program to its end. `on_start` receives the limits in force.
 
     If the caller is cancelled, everything is ended before the cancellation continues.
     """
     began = time.monotonic()
-    collected = Collected(command.max_output, sink, command.newest)
-    errors = None if command.errors is None else Collected(command.errors, _discard)
+    collected = OutputCollector(command.max_output, sink, command.newest)
+    errors = None if command.errors is None else OutputCollector(command.errors, _discard)
     streams, write_ends = _pipes(collected, errors)
     try:
         try:
-            program = await to_thread.run_sync(_start, command, write_ends, keeping)
+            program = await to_thread.run_sync(_start, command, write_ends, reaper)
         finally:
             for write_end in write_ends:
                 os.close(write_end)
@@ -128,17 +128,17 @@ async def run(
         for read_end in streams:
             os.close(read_end)
     code = program.code
-    if command.wrapped and code is not None and code in _SIGNAL_CODES:
+    if command.is_wrapper and code is not None and code in _SIGNAL_CODES:
         code = 128 - code  # the wrapper reports a signal as a shell does
     return ExecResult(
         exit_code=None if ended == "timeout" else _shell_code(code),
-        ended="timeout" if ended == "timeout" else "exited",
+        outcome="timeout" if ended == "timeout" else "exited",
         output=collected.output(),
-        dropped=collected.dropped,
-        cut_at=collected.cut_at,
+        dropped_bytes=collected.dropped,
+        cut_offset=collected.cut_offset,
         duration_ms=(time.monotonic() - began) * 1000,
         message=_describe_end(ended, code, command.timeout),
-        errors=b"" if errors is None else errors.output(),
+        stderr=b"" if errors is None else errors.output(),
     )
 
 
@@ -146,9 +146,9 @@ def _discard(data: bytes) -> None:
     """Ignore output that is only collected."""
 
 
-def _pipes(*collectors: Collected | None) -> tuple[dict[int, Collected], list[int]]:
+def _pipes(*collectors: OutputCollector | None) -> tuple[dict[int, OutputCollector], list[int]]:
     """Create a pipe for each collector; return the read ends with their collectors, and the write ends."""
-    streams: dict[int, Collected] = {}
+    streams: dict[int, OutputCollector] = {}
     write_ends: list[int] = []
     for collected in collectors:
         if collected is not None:
@@ -174,12 +174,12 @@ def _input_descriptor(data: bytes) -> int:
     return descriptor
 
 
-def _start(command: Command, write_ends: Sequence[int], keeping: Keeping) -> Child | ExecResult:
+def _start(command: Command, write_ends: Sequence[int], keeping: ReaperClient) -> Child | ExecResult:
     program, stdin = command.argv[0], _input_descriptor(command.stdin)
-    given = {0: stdin, 1: write_ends[0], 2: write_ends[-1], **command.given}
+    given = {0: stdin, 1: write_ends[0], 2: write_ends[-1], **command.descriptors}
     try:
-        started = keeping.launch(command.argv, command.folder, command.env, given, wrapped=command.wrapped)
-    except (KeeperFault, OSError) as error:
+        started = keeping.launch(command.argv, command.folder, command.env, given, wrapped=command.is_wrapper)
+    except (ReaperError, OSError) as error:
         return start_failure("failed", f"{program} could not be started: {error}")
     finally:
         os.close(stdin)
@@ -203,7 +203,7 @@ def start_failure(ended: Literal["not_found", "failed"], message: str) -> ExecRe
 
 
 async def _wait_for_end(
-    child: Child, streams: Mapping[int, Collected], timeout: float | None, patience: float
+    child: Child, streams: Mapping[int, OutputCollector], timeout: float | None, patience: float
 ) -> str:
     """Read output until the program ends or times out, then end the rest of its processes."""
     ended = "cancelled"
@@ -226,7 +226,7 @@ async def _wait_for_end(
     return ended
 
 
-async def _read(read_end: int, collected: Collected) -> None:
+async def _read(read_end: int, collected: OutputCollector) -> None:
     while True:
         await anyio.wait_readable(read_end)
         try:
@@ -235,17 +235,17 @@ async def _read(read_end: int, collected: Collected) -> None:
             continue
         if not data:
             return
-        collected.take(data)
+        collected.add(data)
 
 
-def _drain(read_end: int, collected: Collected) -> None:
+def _drain(read_end: int, collected: OutputCollector) -> None:
     """Read what is left in the pipe (at most its size)."""
     with suppress(BlockingIOError):
         for _ in range(32):
             data = os.read(read_end, _CHUNK)
             if not data:
                 return
-            collected.take(data)
+            collected.add(data)
 
 
 def _shell_code(returncode: int | None) -> int | None:

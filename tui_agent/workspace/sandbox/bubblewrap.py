@@ -7,25 +7,25 @@ Invariant: pure. The order matters: later mounts cover earlier ones.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tui_agent.workspace.sandbox.mounts import Places
+from tui_agent.workspace.sandbox.mounts import Mounts
 
-AT = (3, 4)
+DESCRIPTORS = (3, 4)
 """Descriptors of bubblewrap's seccomp filter and of its status output."""
 
 
 @dataclass(frozen=True, slots=True)
-class Private:
+class PrivateFolders:
     """The product's folders and files that are mounted at a command's own places; they last as long as the
     session.
     """
 
     temporary: str
-    longer: str
+    persistent: str
     """Mounted at /var/tmp."""
     empty: str
-    blank: str
+    empty_file: str
     """An empty file."""
-    shut: str
+    unreadable_file: str
     """A file without any permission."""
 
 
@@ -34,7 +34,7 @@ class Machine:
     """Capabilities of this machine's bubblewrap, and the parts of the system to cover."""
 
     program: str
-    nested: bool = True
+    can_forbid_nesting: bool = True
     """It can forbid nested user namespaces."""
     settings: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
@@ -42,20 +42,20 @@ class Machine:
     """The private folders of commands that exist on this machine."""
 
 
-def arguments(
+def bubblewrap_arguments(
     machine: Machine,
-    found: Places,
-    private: Private,
+    mounts: Mounts,
+    private: PrivateFolders,
     folder: str,
     *,
     network: bool,
-    filtered: bool,
-    at: tuple[int, int] = AT,
+    has_filter: bool,
+    descriptors: tuple[int, int] = DESCRIPTORS,
 ) -> list[str]:
     """Return everything before the command, including the `--`. `folder` is the working folder."""
-    own = {"/tmp": private.temporary, "/var/tmp": private.longer}
+    own = {"/tmp": private.temporary, "/var/tmp": private.persistent}
     options = [machine.program, "--unshare-user"]
-    options += ["--disable-userns"] if machine.nested else []
+    options += ["--disable-userns"] if machine.can_forbid_nesting else []
     options += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     options += [] if network else ["--unshare-net"]
     options += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
@@ -68,24 +68,26 @@ def arguments(
             if private_folder in own
             else ["--tmpfs", private_folder]
         )
-    options += _bind_each("--ro-bind-try", found.shown)
-    options += _bind_each("--ro-bind" if found.read_only else "--bind", found.writable)
-    options += _bind_each("--ro-bind", found.kept)
-    options += _cover_each("/dev/null", found.sockets)
-    for path, cover in zip(found.masked, standing(found, private), strict=True):
+    options += _bind_each("--ro-bind-try", mounts.visible)
+    options += _bind_each("--ro-bind" if mounts.read_only else "--bind", mounts.writable)
+    options += _bind_each("--ro-bind", mounts.read_only_paths)
+    options += _cover_each("/dev/null", mounts.sockets)
+    for path, cover in zip(mounts.masked, cover_files(mounts, private), strict=True):
         options += ["--ro-bind", cover, path.rstrip("/")]
     # Hidden paths come last, so that no mount of the workspace can uncover them.
-    for path in found.hidden:
+    for path in mounts.hidden:
         options += ["--ro-bind", private.empty if path.endswith("/") else "/dev/null", path.rstrip("/")]
-    options += ["--chdir", folder, "--json-status-fd", str(at[1])]
-    options += ["--seccomp", str(at[0])] if filtered else []
+    options += ["--chdir", folder, "--json-status-fd", str(descriptors[1])]
+    options += ["--seccomp", str(descriptors[0])] if has_filter else []
     return [*options, "--"]
 
 
-def standing(found: Places, private: Private) -> list[str]:
+def cover_files(mounts: Mounts, private: PrivateFolders) -> list[str]:
     """Return the file or folder mounted over each masked path."""
-    mask = private.blank if found.blank else private.shut
-    return [private.empty if path.endswith("/") else found.stands.get(path, mask) for path in found.masked]
+    mask = private.empty_file if mounts.masked_as_empty else private.unreadable_file
+    return [
+        private.empty if path.endswith("/") else mounts.replacements.get(path, mask) for path in mounts.masked
+    ]
 
 
 def _bind_each(option: str, paths: Iterable[str]) -> Iterator[str]:

@@ -15,22 +15,22 @@ from anyio import to_thread
 
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.workspace.local.subprocesses import Command, start_failure
-from tui_agent.workspace.sandbox.confinement import Confined, Confinement, NotConfined
-from tui_agent.workspace.sandbox.denials import Kept, blocked, kept_from
-from tui_agent.workspace.sandbox.extra_mounts import Opened
-from tui_agent.workspace.sandbox.output_notes import notes
+from tui_agent.workspace.sandbox.confinement import ConfinedCommand, Confinement, ConfinementError
+from tui_agent.workspace.sandbox.denials import SecretDenial, explain_denial, find_denied_secrets
+from tui_agent.workspace.sandbox.extra_mounts import OpenedPath
+from tui_agent.workspace.sandbox.output_notes import find_output_notes
 
-FAILED = 1
+BWRAP_FAILED = 1
 """Exit code of bubblewrap itself."""
 _BWRAP_PREFIX = b"bwrap: "
 _MAX_LINE_BYTES = 4096
-TRIES = 3
+MAX_ATTEMPTS = 3
 """Attempts: creating a sandbox fails if a file system is mounted or removed at that moment, before anything
 ran.
 """
 
 
-async def confined(
+async def run_confined(
     confinement: Confinement,
     command: Command,
     spec: ExecSpec,
@@ -41,47 +41,47 @@ async def confined(
     missing = await to_thread.run_sync(_missing_program, command)
     if missing is not None:
         return missing
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         output_filter = _OutputFilter(sink)
         result, has_started, confined_command = await _run_once(
             confinement, command, spec, output_filter.take, run
         )
-        if has_started or result.ended != "exited" or result.exit_code != FAILED:
+        if has_started or result.outcome != "exited" or result.exit_code != BWRAP_FAILED:
             output_filter.pass_on()
             break  # otherwise a file system changed while the sandbox was created
     else:
         text = result.output.decode("utf-8", "replace").strip().removeprefix("bwrap: ")
         return _refused_result(f"The command was not run: the sandbox could not be created: {text[:500]}")
-    if result.ended != "exited" or confined_command is None:
+    if result.outcome != "exited" or confined_command is None:
         return result
-    denial = Kept()
+    denial = SecretDenial()
     if result.exit_code:
-        text = (result.output + result.errors).decode("utf-8", "replace")
-        if confined_command.masked and not spec.looks:
-            denial = await to_thread.run_sync(kept_from, text, confined_command.masked)
-        if not denial.why:
-            denial = Kept(
-                blocked(
-                    _without_stand_ins(text, confined_command.stand_ins),
+        text = (result.output + result.stderr).decode("utf-8", "replace")
+        if confined_command.masked and not spec.show_secrets_as_empty:
+            denial = await to_thread.run_sync(find_denied_secrets, text, confined_command.masked)
+        if not denial.reason:
+            denial = SecretDenial(
+                explain_denial(
+                    _without_stand_ins(text, confined_command.placeholders),
                     result.exit_code,
                     confinement.bounds,
-                    network=spec.network,
-                    sealed=spec.sealed,
+                    network=spec.allow_network,
+                    sealed=spec.repository_read_only,
                     read_only=spec.read_only,
                 )
             )
     noted: tuple[str, ...] = ()
-    if not denial.why and (confined_command.masked or confined_command.stand_ins):
-        found = notes(
+    if not denial.reason and (confined_command.masked or confined_command.placeholders):
+        found = find_output_notes(
             spec.argv or (spec.script,),
             command.cwd,
             result.output,
             confined_command.masked,
-            confined_command.stand_ins,
-            looks=spec.looks,
+            confined_command.placeholders,
+            is_read_only=spec.show_secrets_as_empty,
         )
         noted = await to_thread.run_sync(tuple, found)
-    return replace(result, blocked=denial.why, wanted=denial.files, notes=noted)
+    return replace(result, blocked=denial.reason, needed_secrets=denial.files, notes=noted)
 
 
 class _OutputFilter:
@@ -121,23 +121,25 @@ async def _run_once(
     spec: ExecSpec,
     sink: OutputSink,
     run: Callable[[Command, OutputSink], Awaitable[ExecResult]],
-) -> tuple[ExecResult, bool, Confined | None]:
+) -> tuple[ExecResult, bool, ConfinedCommand | None]:
     """Run once; return the result, whether the command started, and the prepared command."""
     info = os.fstat(command.folder)
-    context = confinement.command(
+    context = confinement.prepare_command(
         command.argv,
-        Opened(command.cwd, info.st_dev, info.st_ino),
+        OpenedPath(command.cwd, info.st_dev, info.st_ino),
         command.env,
         spec,
     )
     try:
         prepared = await to_thread.run_sync(context.__enter__)
-    except NotConfined as error:
+    except ConfinementError as error:
         return _refused_result(f"The command was not run: it cannot run in the sandbox: {error}"), False, None
     try:
-        started = replace(command, argv=prepared.argv, env=prepared.env, given=prepared.given, wrapped=True)
+        started = replace(
+            command, argv=prepared.argv, env=prepared.env, descriptors=prepared.descriptors, is_wrapper=True
+        )
         result = await run(started, sink)
-        return result, prepared.began(), prepared
+        return result, prepared.has_started(), prepared
     finally:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(context.__exit__, None, None, None)

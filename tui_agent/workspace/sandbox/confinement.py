@@ -19,15 +19,28 @@ from pathlib import Path
 from threading import Lock
 
 from tui_agent.ports.environment import ExecSpec, Sandbox, SecretFile, WorkspaceScan
-from tui_agent.workspace.local.nofollow import entered
+from tui_agent.workspace.local.nofollow_open import open_to_enter
 from tui_agent.workspace.local.secret_files import SecretFiles
 from tui_agent.workspace.sandbox import bubblewrap, landlock, seatbelt
-from tui_agent.workspace.sandbox.detection import Found
-from tui_agent.workspace.sandbox.extra_mounts import Opened, opened
-from tui_agent.workspace.sandbox.git_paths import BareTop, bare_top, git_places, sealed
-from tui_agent.workspace.sandbox.mounts import Bounds, Places, home_places, is_own, places, private_place, top
+from tui_agent.workspace.sandbox.detection import SandboxSupport
+from tui_agent.workspace.sandbox.extra_mounts import OpenedPath, open_paths
+from tui_agent.workspace.sandbox.git_paths import (
+    BareRepositoryPaths,
+    bare_repository_paths,
+    find_git_places,
+    seal_repository,
+)
+from tui_agent.workspace.sandbox.mounts import (
+    Bounds,
+    Mounts,
+    find_mounts,
+    first_private_name,
+    is_own,
+    is_private,
+    list_home_entries,
+)
 from tui_agent.workspace.sandbox.placeholders import Placeholders
-from tui_agent.workspace.sandbox.variables import by_time_and_size, inside
+from tui_agent.workspace.sandbox.variables import confined_variables, with_stat_comparison
 
 _MAX_STATUS_BYTES = 4096
 _SETTLED_S = 60.0
@@ -37,19 +50,19 @@ _FILES = {"blank": 0o444, "shut": 0o000}
 
 
 @dataclass(frozen=True, slots=True)
-class Confined:
-    """A prepared command: `given` are more descriptors, keyed by the number at which it finds them."""
+class ConfinedCommand:
+    """A prepared command: `descriptors` are more descriptors, keyed by the number at which it finds them."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    given: Mapping[int, int] = field(default_factory=dict)
+    descriptors: Mapping[int, int] = field(default_factory=dict)
     status: int = -1
     masked: tuple[SecretFile, ...] = ()
     """Workspace files that it must not read."""
-    stand_ins: tuple[str, ...] = ()
+    placeholders: tuple[str, ...] = ()
     """Paths with empty placeholders for files that must not be created."""
 
-    def began(self) -> bool:
+    def has_started(self) -> bool:
         """Return True if the command itself was started; call it after the end. Before, only the sandbox
         existed.
         """
@@ -60,7 +73,7 @@ class Confined:
         return False
 
 
-class NotConfined(Exception):
+class ConfinementError(Exception):
     """A command cannot be confined as promised; the message says why."""
 
 
@@ -70,12 +83,12 @@ class Confinement:
     All methods block: call them in a thread.
     """
 
-    def __init__(self, found: Found, bounds: Bounds, records: Path) -> None:
-        self._support = found
+    def __init__(self, support: SandboxSupport, bounds: Bounds, records: Path) -> None:
+        self._support = support
         self.bounds = bounds
         self._secrets = (
-            SecretFiles(bounds.root, bounds.secret, bounds.readable, bounds.steering)
-            if bounds.secret
+            SecretFiles(bounds.root, bounds.is_secret, bounds.readable, bounds.steering)
+            if bounds.is_secret
             else None
         )
         self._placeholders = Placeholders(bounds.root, records)
@@ -84,82 +97,101 @@ class Confinement:
         self._private: Path | None = None
         self._lock_fd = -1
         """The lock on the private folders: another process can take it only when their owner is gone."""
-        why_not = found.why_not or bounds.refusal()
-        self.sandbox = Sandbox(why_not=why_not) if why_not else Sandbox(found.kind, told(found, bounds))
+        why_not = support.why_not or bounds.refusal()
+        self.sandbox = (
+            Sandbox(unavailable_reason=why_not)
+            if why_not
+            else Sandbox(support.kind, describe_sandbox(support, bounds))
+        )
 
     @contextmanager
-    def command(
+    def prepare_command(
         self,
         argv: Sequence[str],
-        folder: Opened,
+        folder: OpenedPath,
         env: Mapping[str, str],
         spec: ExecSpec,
-    ) -> Iterator[Confined]:
+    ) -> Iterator[ConfinedCommand]:
         """Prepare a command to start in a folder with the permissions of `spec`; its resources are released at the end.
 
-        Raises `NotConfined`.
+        Raises `ConfinementError`.
         """
         why_not = self.bounds.refusal()
         if why_not:
-            raise NotConfined(why_not)
+            raise ConfinementError(why_not)
         try:
             private = self._private_folders()
             # A read-only command cannot create a repository, so a plain `ls` needs no placeholders.
-            can_create = not (spec.looks or spec.read_only) and os.access(self.bounds.root, os.W_OK)
-            bare_parts = bare_top(self.bounds.root) if can_create else BareTop()
+            can_create = not (spec.show_secrets_as_empty or spec.read_only) and os.access(
+                self.bounds.root, os.W_OK
+            )
+            bare_parts = bare_repository_paths(self.bounds.root) if can_create else BareRepositoryPaths()
             missing_paths = (
-                [] if spec.read_only else self._missing_paths(bare_parts, sealed_repository=spec.sealed)
+                []
+                if spec.read_only
+                else self._missing_paths(bare_parts, sealed_repository=spec.repository_read_only)
             )
             with (
-                self._placeholders.held(missing_paths, bare_parts.parts) as placeholders,
-                opened(self.bounds, spec.writable) as extra,
+                self._placeholders.hold(missing_paths, bare_parts.parts) as placeholders,
+                open_paths(self.bounds, spec.writable_paths) as extra,
             ):
                 extra_paths = [place.path for place in extra]
-                kept = bare_parts.kept(placeholders)
+                kept = bare_parts.read_only_paths(placeholders)
                 mounts = self._mounts(argv, env, extra_paths, kept, spec)
                 masked = self._masked_files(mounts, spec)
                 replacements = {}
-                if self._support.machine is not None and not spec.looks:
-                    replacements = _unchanged_copies(masked, Path(private.shut).with_name("unchanged"))
-                mounts = replace(mounts, masked=tuple(file.path for file in masked), blank=spec.looks)
-                mounts = replace(mounts, stands=replacements, read_only=spec.read_only)
+                if self._support.machine is not None and not spec.show_secrets_as_empty:
+                    replacements = _unchanged_copies(
+                        masked, Path(private.unreadable_file).with_name("unchanged")
+                    )
+                mounts = replace(
+                    mounts,
+                    masked=tuple(file.path for file in masked),
+                    masked_as_empty=spec.show_secrets_as_empty,
+                    replacements=replacements,
+                    read_only=spec.read_only,
+                )
                 temporary = private.temporary if self._support.machine is None else "/tmp"
-                env = inside(env, temporary, read_only=spec.read_only)
-                env = by_time_and_size(env) if replacements else env
+                env = confined_variables(env, temporary, read_only=spec.read_only)
+                env = with_stat_comparison(env) if replacements else env
                 if self._support.machine is None:
-                    options = seatbelt.arguments(mounts, private.temporary, network=spec.network)
-                    yield Confined((*options, *argv), env, masked=masked, stand_ins=placeholders)
+                    options = seatbelt.seatbelt_arguments(
+                        mounts, private.temporary, network=spec.allow_network
+                    )
+                    yield ConfinedCommand((*options, *argv), env, masked=masked, placeholders=placeholders)
                 else:
                     context = self._bubblewrap_command(
-                        self._support.machine, mounts, private, folder, extra, network=spec.network
+                        self._support.machine, mounts, private, folder, extra, network=spec.allow_network
                     )
                     with context as (words, given, status):
-                        yield Confined((*words, *argv), env, given, status, masked, placeholders)
+                        yield ConfinedCommand((*words, *argv), env, given, status, masked, placeholders)
         except OSError as error:
-            raise NotConfined(f"{error.filename or 'A file'}: {error.strerror}.") from error
+            raise ConfinementError(f"{error.filename or 'A file'}: {error.strerror}.") from error
 
     def secret_files(self) -> tuple[SecretFile, ...]:
         """Return the workspace files that may hold secrets now."""
-        return () if self._secrets is None else self._secrets.look()
+        return () if self._secrets is None else self._secrets.find_secrets()
 
     def scan(self) -> WorkspaceScan:
         """Return the names in the workspace that change what a command means."""
         return WorkspaceScan() if self._secrets is None else self._secrets.scan()
 
-    def own(self, paths: Collection[str]) -> frozenset[str]:
+    def find_own(self, paths: Collection[str]) -> frozenset[str]:
         """See `ports.environment.KnowsOwnFiles`."""
         machine = self._support.machine
         if machine is None:
             return frozenset()
         with self._lock:
             base = self._private
-        private_paths = [path for path in paths if top(path).rpartition("/")[0] in machine.folders]
+        private_paths = [
+            path for path in paths if first_private_name(path).rpartition("/")[0] in machine.folders
+        ]
         return frozenset(path for path in private_paths if is_own(path, base))
 
     @property
-    def secrets_cut(self) -> str:
+    def secrets_incomplete(self) -> str:
         """Why the search for secrets was incomplete, as a sentence; empty if it was complete."""
-        return "" if self._secrets is None else self._secrets.cut
+        return "" if self._secrets is None else self._secrets.incomplete_reason
 
     def close(self) -> None:
         """Remove the private folders; call it when no command runs any more."""
@@ -170,7 +202,7 @@ class Confinement:
             shutil.rmtree(private, ignore_errors=True)
             os.close(lock_fd)
 
-    def _masked_files(self, mounts: Places, spec: ExecSpec) -> tuple[SecretFile, ...]:
+    def _masked_files(self, mounts: Mounts, spec: ExecSpec) -> tuple[SecretFile, ...]:
         """Return the workspace files that a command must not read.
 
         Files that the repository contains unchanged stay visible to commands that may write: such a command
@@ -181,10 +213,10 @@ class Confinement:
         return tuple(
             file
             for file in self.secret_files()
-            if (spec.looks or not file.in_git)
-            and file.path not in spec.shown
+            if (spec.show_secrets_as_empty or not file.in_git)
+            and file.path not in spec.readable_secrets
             and file.path.rstrip("/") not in hidden
-            and (file.path.startswith(prefix) or not private_place(file.path))
+            and (file.path.startswith(prefix) or not is_private(file.path))
         )
 
     def _mounts(
@@ -194,41 +226,41 @@ class Confinement:
         extra: Sequence[str],
         kept: Sequence[str],
         spec: ExecSpec,
-    ) -> Places:
-        mounts = places(self.bounds, argv, env, extra, spec.own)
-        mounts = replace(mounts, kept=(*mounts.kept, *kept))
+    ) -> Mounts:
+        mounts = find_mounts(self.bounds, argv, env, extra, spec.private_temp_paths)
+        mounts = replace(mounts, read_only_paths=(*mounts.read_only_paths, *kept))
         if spec.hides_home:
-            mounts = replace(mounts, hidden=(*mounts.hidden, *home_places(self.bounds, env)))
-        if spec.sealed:
-            writable, read_only = sealed(mounts.writable, mounts.kept, self.bounds.root)
-            mounts = replace(mounts, writable=writable, kept=read_only)
+            mounts = replace(mounts, hidden=(*mounts.hidden, *list_home_entries(self.bounds, env)))
+        if spec.repository_read_only:
+            writable, read_only = seal_repository(mounts.writable, mounts.read_only_paths, self.bounds.root)
+            mounts = replace(mounts, writable=writable, read_only_paths=read_only)
         return mounts
 
     @contextmanager
     def _bubblewrap_command(
         self,
         machine: bubblewrap.Machine,
-        mounts: Places,
-        private: bubblewrap.Private,
-        folder: Opened,
-        extra: Sequence[Opened],
+        mounts: Mounts,
+        private: bubblewrap.PrivateFolders,
+        folder: OpenedPath,
+        extra: Sequence[OpenedPath],
         *,
         network: bool,
     ) -> Iterator[tuple[list[str], Mapping[int, int], int]]:
         """Yield everything before the command, its descriptors and the one of bubblewrap's status output."""
-        covers = bubblewrap.standing(mounts, private)
-        guards = tuple(noted(mounts, covers, [place.path for place in extra]))
+        covers = bubblewrap.cover_files(mounts, private)
+        guards = tuple(guard_arguments(mounts, covers, [place.path for place in extra]))
         filtered = self._support.filter is not None
         with _descriptors(self._support.filter) as (given, status):
-            options = bubblewrap.arguments(
-                machine, mounts, private, folder.path, network=network, filtered=filtered
+            options = bubblewrap.bubblewrap_arguments(
+                machine, mounts, private, folder.path, network=network, has_filter=filtered
             )
-            same_files = (Opened(".", folder.device, folder.inode), *extra)
+            same_files = (OpenedPath(".", folder.device, folder.inode), *extra)
             yield [*options, *_landlock_command(mounts, same_files, guards)], given, status
 
-    def _missing_paths(self, bare_parts: BareTop, *, sealed_repository: bool) -> list[str]:
+    def _missing_paths(self, bare_parts: BareRepositoryPaths, *, sealed_repository: bool) -> list[str]:
         """Return paths that must not be created: at the top of the workspace, and in its repository."""
-        git = git_places(self.bounds.root)
+        git = find_git_places(self.bounds.root)
         settings = [f"{self.bounds.root.rstrip('/')}/{name}" for name in self.bounds.absent]
         paths = [
             *settings,
@@ -238,7 +270,7 @@ class Confinement:
         # Commands cannot create a file where this program cannot.
         return [path for path in paths if os.access(Path(path).parent, os.W_OK)]
 
-    def _private_folders(self) -> bubblewrap.Private:
+    def _private_folders(self) -> bubblewrap.PrivateFolders:
         with self._lock:
             base = self._private
             if base is None or not all(
@@ -252,7 +284,7 @@ class Confinement:
                     (base / name).mkdir(mode=0o500 if name == "empty" else 0o700)
                 for name, mode in _FILES.items():
                     (base / name).touch(mode)
-        return bubblewrap.Private(*(str(base / name) for name in (*_FOLDERS, *_FILES)))
+        return bubblewrap.PrivateFolders(*(str(base / name) for name in (*_FOLDERS, *_FILES)))
 
 
 def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
@@ -262,8 +294,8 @@ def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, s
     """
     copies: dict[str, str] = {}
     for file in masked:
-        if file.held is not None:
-            size, seconds = file.held
+        if file.committed_size_and_mtime is not None:
+            size, seconds = file.committed_size_and_mtime
             copy = folder / f"{size}-{seconds}"
             if not copy.exists():
                 folder.mkdir(mode=0o700, exist_ok=True)
@@ -302,7 +334,7 @@ def _remove_if_unlocked(folder: Path) -> None:
         os.close(lock)
 
 
-def told(support: Found, bounds: Bounds) -> tuple[str, ...]:
+def describe_sandbox(support: SandboxSupport, bounds: Bounds) -> tuple[str, ...]:
     """Describe the sandbox for the user."""
     lines = [f"Commands run in {support.kind}: they can write only to the workspace and to a private /tmp."]
     lines += [f"They can also write to {folder} (from your settings)." for folder in bounds.writable]
@@ -314,8 +346,8 @@ def told(support: Found, bounds: Bounds) -> tuple[str, ...]:
             else "System calls are not filtered: this processor is not supported."
         )
         lines.append(
-            f"Landlock (ABI {support.landlock}) also protects files."
-            if support.landlock
+            f"Landlock (ABI {support.landlock_abi}) also protects files."
+            if support.landlock_abi
             else "The kernel does not support Landlock."
         )
     return tuple(lines)
@@ -328,11 +360,11 @@ def _descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
     descriptors = [status, status_in]
     try:
         os.set_blocking(status, False)
-        given = {bubblewrap.AT[1]: status_in}
+        given = {bubblewrap.DESCRIPTORS[1]: status_in}
         if calls is not None:
             filter_end, filter_in = os.pipe()
             descriptors.append(filter_end)
-            given[bubblewrap.AT[0]] = filter_end
+            given[bubblewrap.DESCRIPTORS[0]] = filter_end
             os.write(filter_in, calls)
             os.close(filter_in)
         yield given, status
@@ -341,35 +373,37 @@ def _descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
             os.close(descriptor)
 
 
-def _landlock_command(mounts: Places, opened_places: Sequence[Opened], guards: Sequence[str]) -> list[str]:
+def _landlock_command(
+    mounts: Mounts, opened_places: Sequence[OpenedPath], guards: Sequence[str]
+) -> list[str]:
     """Return the command that verifies these files, restricts itself by Landlock and becomes the command."""
     python = [os.path.realpath(sys.executable), "-I", "-S", "-B", landlock.__file__]
     identities = [f"={place.device}:{place.inode}:{place.path}" for place in opened_places]
-    return [*python, *identities, *guards, *mounts.written, "/tmp", "/var/tmp", "/dev", "/proc", "--"]
+    return [*python, *identities, *guards, *mounts.writable_now, "/tmp", "/var/tmp", "/dev", "/proc", "--"]
 
 
 _LINK = "a symbolic link cannot be protected"
 _SWAPPED = "two files with secrets were swapped while the command was prepared"
 
 
-def noted(found: Places, stands: Sequence[str], opened: Sequence[str] = ()) -> Iterator[str]:
-    """Yield arguments for `landlock`; `stands` covers each of `found.masked`, `opened` paths are listed
+def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence[str] = ()) -> Iterator[str]:
+    """Yield arguments for `landlock_abi`; `cover_files` covers each of `found.masked`, `open_paths` paths are listed
     elsewhere.
 
     Raises OSError if a path is missing, a link, or below a link by now.
     """
-    covers = [folder for folder in (*found.hidden, *found.masked) if folder.endswith("/")]
-    hidden = {folder.rstrip("/") for folder in found.hidden}
-    masked = {folder.rstrip("/") for folder in found.masked} | hidden
-    for path in found.writable:
+    covers = [folder for folder in (*mounts.hidden, *mounts.masked) if folder.endswith("/")]
+    hidden = {folder.rstrip("/") for folder in mounts.hidden}
+    masked = {folder.rstrip("/") for folder in mounts.masked} | hidden
+    for path in mounts.writable:
         if path not in opened and path not in hidden and not _is_below(path, covers):
             yield f"={_format_identity(_stat_path(path)[1])}:{path}"
-    for path in found.kept:
+    for path in mounts.read_only_paths:
         if path not in masked and not _is_below(path, covers):
             parent, status = _stat_path(path)
             yield f"!{_format_identity(parent)}:{_format_identity(status)}:{path}"
     places = set[tuple[int, int, str]]()
-    for path, cover in zip(found.masked, stands, strict=True):
+    for path, cover in zip(mounts.masked, cover_files, strict=True):
         path_without_slash = path.rstrip("/")
         if path_without_slash in hidden or _is_below(path_without_slash, covers):
             continue
@@ -385,7 +419,7 @@ def _stat_path(path: str) -> tuple[os.stat_result, os.stat_result]:
     """Return the status of a path's folder and of the path; neither may be a link, nor any folder above."""
     folder, _, name = path.rpartition("/")
     try:
-        folder_fd = entered([part for part in folder.split("/") if part])
+        folder_fd = open_to_enter([part for part in folder.split("/") if part])
         try:
             parent, status = (
                 os.fstat(folder_fd),

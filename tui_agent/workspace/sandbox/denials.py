@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tui_agent.ports.environment import SecretFile
-from tui_agent.workspace.local.paths import is_within
-from tui_agent.workspace.sandbox.mounts import PRIVATE, Bounds
+from tui_agent.workspace.local.containment import is_within
+from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds
 
-LAST = 6_000
+MAX_OUTPUT_CHARS = 6_000
 """Characters of the output that are checked: the fatal error is near the end."""
 _PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
 _PROGRAM_PREFIX = re.compile(r"^\S*/s?bin/\S+: (?:line \d+: )?")
@@ -59,14 +59,14 @@ _BAD_SYSTEM_CALL = 128 + 31
 """Exit code of a shell after SIGSYS."""
 
 
-class Kept(NamedTuple):
+class SecretDenial(NamedTuple):
     """A denied access to secrets: a sentence, empty if nothing indicates that, and the files."""
 
-    why: str = ""
+    reason: str = ""
     files: tuple[SecretFile, ...] = ()
 
 
-def blocked(
+def explain_denial(
     output: str,
     exit_code: int,
     bounds: Bounds,
@@ -79,7 +79,7 @@ def blocked(
 
     `sealed` and `read_only` as in `ExecSpec`.
     """
-    lines = output[-LAST:].splitlines()
+    lines = output[-MAX_OUTPUT_CHARS:].splitlines()
     if exit_code == _BAD_SYSTEM_CALL or any("bad system call" in line.lower() for line in lines):
         return "It made a system call that the sandbox blocks."
     for line in reversed(lines):
@@ -93,12 +93,12 @@ def blocked(
     return ""
 
 
-def kept_from(output: str, masked: Sequence[SecretFile]) -> Kept:
+def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDenial:
     """Return the secret files that a failed command seems to need. Blocks.
 
     Its output says that they could not be opened, or names a variable that is set in one.
     """
-    tail = output[-LAST:]
+    tail = output[-MAX_OUTPUT_CHARS:]
     denied = [line for line in tail.splitlines() if DENIED.search(line)]
     files_denied = dict.fromkeys(file for line in reversed(denied) for file in _files_in_line(line, masked))
     files = tuple(files_denied)[:_MAX_FILES]
@@ -109,15 +109,15 @@ def kept_from(output: str, masked: Sequence[SecretFile]) -> Kept:
         if any(_GIT_ADD_FAILED.search(line) for line in tail.splitlines()):
             excludes = " ".join(f"':!{file.name.rstrip('/')}'" for file in files)
             reason += f" To leave it out: git add -A -- . {excludes}"
-        return Kept(reason, files)
+        return SecretDenial(reason, files)
     named_variables = set(_VARIABLE.findall(tail))
     for file in masked:
         missing = sorted(named_variables & _read_variable_names(file))
         if missing:
             name = file.name.rstrip("/")
             why = f"It mentions {missing[0]}, which is set in {name}; that file is hidden from commands."
-            return Kept(why, (file,))
-    return Kept()
+            return SecretDenial(why, (file,))
+    return SecretDenial()
 
 
 def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile, ...]:
@@ -193,7 +193,7 @@ def _find_outside_paths(line: str, bounds: Bounds) -> list[str]:
 
 def _is_hidden(path: str, bounds: Bounds) -> bool:
     """Return True if a path exists in a place that the sandbox does not show."""
-    places = (*PRIVATE, *(pattern for pattern in bounds.hidden if "*" not in pattern))
+    places = (*PRIVATE_FOLDERS, *(pattern for pattern in bounds.hidden if "*" not in pattern))
     return any(is_within(path, place) for place in places) and os.path.lexists(path)
 
 

@@ -17,14 +17,19 @@ from threading import Thread
 from tui_agent.config.programs import find_program
 from tui_agent.workspace.sandbox import bubblewrap, seatbelt
 from tui_agent.workspace.sandbox.landlock import Kernel
-from tui_agent.workspace.sandbox.mounts import PRIVATE, Places, system_secrets, system_settings
-from tui_agent.workspace.sandbox.seccomp import program
+from tui_agent.workspace.sandbox.mounts import (
+    PRIVATE_FOLDERS,
+    Mounts,
+    list_system_secrets,
+    list_system_settings,
+)
+from tui_agent.workspace.sandbox.seccomp import build_filter
 
-TRY_S = 5.0
+TRY_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SandboxSupport:
     """Sandbox support. `machine` is set if bubblewrap works, `filter` if this processor's system calls are
     known.
     """
@@ -33,68 +38,70 @@ class Found:
     why_not: str = ""
     machine: bubblewrap.Machine | None = None
     filter: bytes | None = None
-    landlock: int = 0
+    landlock_abi: int = 0
     """The kernel's Landlock ABI; 0 if it has none."""
 
 
 @cache
-def _detection() -> "Future[Found]":
-    future: Future[Found] = Future()
+def _detection() -> "Future[SandboxSupport]":
+    future: Future[SandboxSupport] = Future()
     Thread(target=partial(_run_detection, future), name="sandbox-detection", daemon=True).start()
     return future
 
 
-def _run_detection(future: "Future[Found]") -> None:
+def _run_detection(future: "Future[SandboxSupport]") -> None:
     try:
         future.set_result(_detect())
     except OSError as fault:  # no disk space, for example
-        future.set_result(Found(why_not=f"The sandbox could not be tested: {fault.strerror or fault}."))
+        future.set_result(
+            SandboxSupport(why_not=f"The sandbox could not be tested: {fault.strerror or fault}.")
+        )
     except BaseException as fault:
-        future.set_exception(fault)  # otherwise callers of `found` would wait forever
+        future.set_exception(fault)  # otherwise callers of `detect_sandbox` would wait forever
         raise
 
 
-def begin() -> None:
-    """Start detection in a thread, so that `found` waits less."""
+def start_detection() -> None:
+    """Start detection in a thread, so that `detect_sandbox` waits less."""
     _detection()
 
 
-def found() -> Found:
+def detect_sandbox() -> SandboxSupport:
     """Return the result of this process's detection. Blocks until it is finished."""
     return _detection().result()
 
 
-def _detect() -> Found:
+def _detect() -> SandboxSupport:
     system = platform.system()
     if system == "Linux":
         return _detect_bubblewrap()
     if system == "Darwin":
         return _detect_seatbelt()
-    return Found(why_not="This system is not supported.")
+    return SandboxSupport(why_not="This system is not supported.")
 
 
-def _detect_bubblewrap() -> Found:
+def _detect_bubblewrap() -> SandboxSupport:
     name = _find_system_program("bwrap")
     if name is None:
-        return Found(why_not="bubblewrap is not installed (program: bwrap).")
-    calls = program(platform.machine())
+        return SandboxSupport(why_not="bubblewrap is not installed (program: bwrap).")
+    calls = build_filter(platform.machine())
     problem = ""
     with tempfile.TemporaryDirectory(prefix="tui-agent-try-") as folder:
-        private = bubblewrap.Private(folder, folder, folder, folder, folder)
+        private = bubblewrap.PrivateFolders(folder, folder, folder, folder, folder)
         for nested in (True, False):
             machine = bubblewrap.Machine(
                 program=name,
-                nested=nested,
-                settings=tuple(system_settings()),
-                secrets=tuple(system_secrets()),
+                can_forbid_nesting=nested,
+                settings=tuple(list_system_settings()),
+                secrets=tuple(list_system_secrets()),
                 folders=tuple(
-                    path for path in PRIVATE if Path(path).is_dir() and not Path(path).is_symlink()
+                    path for path in PRIVATE_FOLDERS if Path(path).is_dir() and not Path(path).is_symlink()
                 ),
             )
             problem = _try_sandbox(partial(_bubblewrap_options, machine, private, calls), calls)
             if not problem:
-                return Found("bubblewrap", "", machine, calls, Kernel().abi())
-    return Found(why_not=f"bubblewrap cannot create a sandbox here: {problem}")
+                return SandboxSupport("bubblewrap", "", machine, calls, Kernel().abi())
+    return SandboxSupport(why_not=f"bubblewrap cannot create a sandbox here: {problem}")
 
 
 def _find_system_program(name: str) -> str | None:
@@ -107,13 +114,13 @@ def _find_system_program(name: str) -> str | None:
 
 def _bubblewrap_options(
     machine: bubblewrap.Machine,
-    private: bubblewrap.Private,
+    private: bubblewrap.PrivateFolders,
     calls: bytes | None,
     descriptors: tuple[int, int],
 ) -> list[str]:
-    no_mounts = Places((), (), (), (), ())
-    return bubblewrap.arguments(
-        machine, no_mounts, private, "/", network=False, filtered=calls is not None, at=descriptors
+    no_mounts = Mounts((), (), (), (), ())
+    return bubblewrap.bubblewrap_arguments(
+        machine, no_mounts, private, "/", network=False, has_filter=calls is not None, descriptors=descriptors
     )
 
 
@@ -133,10 +140,10 @@ def _try_sandbox(build_command: Callable[[tuple[int, int]], list[str]], calls: b
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            timeout=TRY_S,
+            timeout=TRY_TIMEOUT_S,
         )
     except subprocess.TimeoutExpired:
-        return f"it did not answer within {TRY_S:g} s."
+        return f"it did not answer within {TRY_TIMEOUT_S:g} s."
     except OSError as error:
         return f"{error.strerror}."
     finally:
@@ -148,18 +155,18 @@ def _try_sandbox(build_command: Callable[[tuple[int, int]], list[str]], calls: b
     return f"{line or f'exit {completed.returncode}'}."
 
 
-def _detect_seatbelt() -> Found:
+def _detect_seatbelt() -> SandboxSupport:
     if not os.access(seatbelt.PROGRAM, os.X_OK):
-        return Found(why_not=f"{seatbelt.PROGRAM} is missing.")
+        return SandboxSupport(why_not=f"{seatbelt.PROGRAM} is missing.")
     try:
         completed = subprocess.run(
             [seatbelt.PROGRAM, "-p", "(version 1)(allow default)", "/usr/bin/true"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=TRY_S,
+            timeout=TRY_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Found(why_not=f"{seatbelt.PROGRAM} cannot be started: {error}.")
+        return SandboxSupport(why_not=f"{seatbelt.PROGRAM} cannot be started: {error}.")
     if completed.returncode:
-        return Found(why_not=f"{seatbelt.PROGRAM} does not work here (exit {completed.returncode}).")
-    return Found("seatbelt")
+        return SandboxSupport(why_not=f"{seatbelt.PROGRAM} does not work here (exit {completed.returncode}).")
+    return SandboxSupport("seatbelt")

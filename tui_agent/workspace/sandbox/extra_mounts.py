@@ -12,12 +12,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.workspace.local.nofollow import entered
-from tui_agent.workspace.local.paths import is_within
-from tui_agent.workspace.sandbox.mounts import PRIVATE, Bounds, existing
-from tui_agent.workspace.sandbox.sockets import listening
+from tui_agent.workspace.local.containment import is_within
+from tui_agent.workspace.local.nofollow_open import open_to_enter
+from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds, find_existing
+from tui_agent.workspace.sandbox.sockets import find_listening
 
-MOST_BELOW = 2_000
+MAX_ENTRIES = 2_000
 """Most entries of a folder that are checked; a folder with more is not opened."""
 _NEVER = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
@@ -27,7 +27,7 @@ _LONG_AGO = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedPath:
     """An existing path, and the identity of its file."""
 
     path: str
@@ -36,9 +36,9 @@ class Opened:
 
 
 @contextmanager
-def opened(bounds: Bounds, paths: Sequence[str]) -> Iterator[tuple[Opened, ...]]:
+def open_paths(bounds: Bounds, paths: Sequence[str]) -> Iterator[tuple[OpenedPath, ...]]:
     """Open those of the real paths that may be opened, found again without following links."""
-    created: list[Opened] = []
+    created: list[OpenedPath] = []
     try:
         candidates = [
             _open_place(bounds, path, created)
@@ -51,10 +51,10 @@ def opened(bounds: Bounds, paths: Sequence[str]) -> Iterator[tuple[Opened, ...]]
             _remove_if_unused(place)
 
 
-def _open_place(bounds: Bounds, path: str, created: list[Opened]) -> Opened | None:
+def _open_place(bounds: Bounds, path: str, created: list[OpenedPath]) -> OpenedPath | None:
     folder, _, name = path.rpartition("/")
     try:
-        folder_fd = entered([part for part in folder.split("/") if part])
+        folder_fd = open_to_enter([part for part in folder.split("/") if part])
     except OSError:  # deleted, or replaced by a link
         return None
     try:
@@ -66,10 +66,10 @@ def _open_place(bounds: Bounds, path: str, created: list[Opened]) -> Opened | No
     finally:
         os.close(folder_fd)
     is_allowed = stat.S_ISREG(info.st_mode) or (stat.S_ISDIR(info.st_mode) and _is_harmless(bounds, path))
-    return Opened(path, info.st_dev, info.st_ino) if is_allowed else None
+    return OpenedPath(path, info.st_dev, info.st_ino) if is_allowed else None
 
 
-def _create_file(path: str, name: str, folder_fd: int, created: list[Opened]) -> Opened | None:
+def _create_file(path: str, name: str, folder_fd: int, created: list[OpenedPath]) -> OpenedPath | None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(name, flags, USUAL_MODE, dir_fd=folder_fd)
@@ -80,12 +80,12 @@ def _create_file(path: str, name: str, folder_fd: int, created: list[Opened]) ->
         info = os.fstat(descriptor)
     finally:
         os.close(descriptor)
-    place = Opened(path, info.st_dev, info.st_ino)
+    place = OpenedPath(path, info.st_dev, info.st_ino)
     created.append(place)
     return place
 
 
-def _remove_if_unused(place: Opened) -> None:
+def _remove_if_unused(place: OpenedPath) -> None:
     """Remove a created file that is unchanged."""
     with suppress(OSError):  # removed with its folder
         info = os.lstat(place.path)
@@ -96,15 +96,15 @@ def _remove_if_unused(place: Opened) -> None:
 
 def _may_be_opened(bounds: Bounds, path: str) -> bool:
     """Return True if a path's name alone allows opening it."""
-    if not path.startswith("/") or os.path.normpath(path) != path or path in ("/", *PRIVATE):
+    if not path.startswith("/") or os.path.normpath(path) != path or path in ("/", *PRIVATE_FOLDERS):
         return False
-    hidden = [folder.rstrip("/") for folder in existing(bounds.hidden)]
+    hidden = [folder.rstrip("/") for folder in find_existing(bounds.hidden)]
     if any(
         is_within(path, folder)
-        for folder in (bounds.root, *_NEVER, *hidden, *map(os.path.realpath, bounds.own))
+        for folder in (bounds.root, *_NEVER, *hidden, *map(os.path.realpath, bounds.own_folders))
     ):
         return False
-    return not (bounds.guarded is not None and bounds.guarded(path))
+    return not (bounds.is_guarded is not None and bounds.is_guarded(path))
 
 
 def _is_harmless(bounds: Bounds, folder: str) -> bool:
@@ -112,25 +112,25 @@ def _is_harmless(bounds: Bounds, folder: str) -> bool:
     protected = (
         bounds.root,
         bounds.home,
-        *bounds.own,
-        *bounds.trees,
+        *bounds.own_folders,
+        *bounds.guarded_folders,
         *(path.rpartition("/")[0] for path in bounds.hidden),
     )
     if any(
         path and is_within(path, folder)
-        for path in (*protected, *map(os.path.realpath, protected[:2]), *listening())
+        for path in (*protected, *map(os.path.realpath, protected[:2]), *find_listening())
     ):
         return False
-    if bounds.guarded is None:
+    if bounds.is_guarded is None:
         return False
     count = 0
     for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
             count += 1
-            if count > MOST_BELOW or bounds.guarded(f"{parent.rstrip('/')}/{name}"):
+            if count > MAX_ENTRIES or bounds.is_guarded(f"{parent.rstrip('/')}/{name}"):
                 return False
     return True
 
 
 def _is_private(path: str) -> bool:
-    return any(is_within(path, folder) for folder in PRIVATE)
+    return any(is_within(path, folder) for folder in PRIVATE_FOLDERS)

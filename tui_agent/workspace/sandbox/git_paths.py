@@ -33,18 +33,18 @@ _PROGRAM_FILES = (
 
 @dataclass(frozen=True, slots=True)
 class GitPlaces:
-    """Git paths of a workspace, absolute: `writable` folders for commits, `kept` parts that stay read-only.
+    """Git paths of a workspace, absolute: `writable` folders for commits, `read_only` parts that stay read-only.
 
     `absent` are names that must not be created in `folder`, the repository's own.
     """
 
     writable: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
     folder: str = ""
     absent: tuple[str, ...] = ()
 
 
-def git_places(root: str) -> GitPlaces:
+def find_git_places(root: str) -> GitPlaces:
     """Return the places of the repository at the top of a workspace; none for a repository above it."""
     top = Path(root, ".git")
     if (top / "HEAD").is_file():
@@ -56,28 +56,28 @@ def git_places(root: str) -> GitPlaces:
         common = os.path.realpath(target / _read(target / "commondir").strip())
         shared = [f"{common}/{name}" for name in _COMMIT_FOLDERS if Path(f"{common}/{name}").is_dir()]
         own = _folder_places(str(target), root)
-        return GitPlaces((*shared, *own.writable), own.kept, own.folder, own.absent)
+        return GitPlaces((*shared, *own.writable), own.read_only, own.folder, own.absent)
     if _is_module_of(target, root):
         return _folder_places(str(target), root)
     return GitPlaces()
 
 
-def sealed(
-    writable: Sequence[str], kept: Sequence[str], root: str
+def seal_repository(
+    writable: Sequence[str], read_only: Sequence[str], root: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return writable and read-only paths for a command that must not change the workspace's repository."""
-    git = git_places(root)
+    git = find_git_places(root)
     if not git.folder:
-        return tuple(writable), tuple(kept)
+        return tuple(writable), tuple(read_only)
     prefixes = tuple(f"{path}/" for path in git.writable)
     return (
         tuple(path for path in writable if path not in git.writable),
-        (*git.writable, *(path for path in kept if not path.startswith(prefixes))),
+        (*git.writable, *(path for path in read_only if not path.startswith(prefixes))),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class BareTop:
+class BareRepositoryPaths:
     """Paths that would make the top of a workspace a repository by itself, absolute.
 
     One of `parts` must stay missing, and so must `absent`.
@@ -86,7 +86,7 @@ class BareTop:
     parts: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
 
-    def kept(self, standing: Collection[str]) -> tuple[str, ...]:
+    def read_only_paths(self, standing: Collection[str]) -> tuple[str, ...]:
         """Return the paths a command must not change, given the placeholders in `standing`."""
         if not self.parts:
             return ()
@@ -95,10 +95,10 @@ class BareTop:
         return (*existing, *(placeholders or _bare_kept(str(Path(self.parts[0]).parent))))
 
 
-def bare_top(root: str) -> BareTop:
+def bare_repository_paths(root: str) -> BareRepositoryPaths:
     """Return these paths for a workspace."""
     top = root.rstrip("/")
-    return BareTop(tuple(f"{top}/{name}" for name in _BARE_PARTS), (f"{top}/{_COMMON_DIR}",))
+    return BareRepositoryPaths(tuple(f"{top}/{name}" for name in _BARE_PARTS), (f"{top}/{_COMMON_DIR}",))
 
 
 def _bare_kept(root: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ _SIGPIPE, _SIGXFSZ = 13, 25
 """Signals that Python ignores; a program would inherit that."""
 
 
-def rights(abi: int) -> int:
+def supported_rights(abi: int) -> int:
     """Return all file rights that a kernel with this ABI supports."""
     known = READ | WRITE_FILE | MAKE_OR_REMOVE
     for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEVICE)):
@@ -33,11 +33,13 @@ def rights(abi: int) -> int:
     return known
 
 
-def ruleset(abi: int) -> bytes:
+def encode_ruleset(abi: int) -> bytes:
     """Return `struct landlock_ruleset_attr` in the size of this ABI."""
     if abi >= 6:
-        return struct.pack("=QQQ", rights(abi), 0, SCOPES)
-    return struct.pack("=QQ", rights(abi), 0) if abi >= 4 else struct.pack("=Q", rights(abi))
+        return struct.pack("=QQQ", supported_rights(abi), 0, SCOPES)
+    return (
+        struct.pack("=QQ", supported_rights(abi), 0) if abi >= 4 else struct.pack("=Q", supported_rights(abi))
+    )
 
 
 class Kernel:
@@ -55,19 +57,19 @@ class Kernel:
         abi = self.abi()
         if not abi:
             return 0
-        attributes = ruleset(abi)
+        attributes = encode_ruleset(abi)
         rules = self._call(CREATE_RULESET, attributes, len(attributes), 0)
         if rules < 0:
             return 0
-        self._allow(rules, "/", READ & rights(abi))
+        self._allow(rules, "/", READ & supported_rights(abi))
         for folder in writable:
-            self._allow(rules, folder, rights(abi))
+            self._allow(rules, folder, supported_rights(abi))
         self._libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
         restricted = self._call(RESTRICT_SELF, rules, 0)
         os.close(rules)
         return abi if restricted == 0 else 0
 
-    def heed_signals(self) -> None:
+    def restore_signals(self) -> None:
         """Restore the default action of signals that this interpreter ignores."""
         for signal_number in (_SIGPIPE, _SIGXFSZ):
             self._libc.signal(signal_number, None)
@@ -99,7 +101,7 @@ def main(words: list[str]) -> None:
             _check_guard(*word[1:].split(":", 4))
     kernel = Kernel()
     kernel.restrict([word for word in words[:end] if word.startswith("/")])
-    kernel.heed_signals()
+    kernel.restore_signals()
     argv = words[end + 1 :]
     try:
         os.execv(argv[0], argv)

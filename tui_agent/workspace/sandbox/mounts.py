@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tui_agent.workspace.local.paths import is_within
-from tui_agent.workspace.sandbox.git_paths import GitPlaces, git_places
-from tui_agent.workspace.sandbox.sockets import listening, listening_below
+from tui_agent.workspace.local.containment import is_within
+from tui_agent.workspace.sandbox.git_paths import GitPlaces, find_git_places
+from tui_agent.workspace.sandbox.sockets import find_listening, find_listening_below
 
-PRIVATE = ("/tmp", "/var/tmp", "/run")
+PRIVATE_FOLDERS = ("/tmp", "/var/tmp", "/run")
 """Folders that each command has for itself; the machine's own content is not visible there."""
 _VISIBLE_RUN_FOLDERS = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
 _SYSTEM_SETTINGS = (
@@ -48,10 +48,10 @@ _MAX_NAMED = 32
 class Bounds:
     """Rules for all commands of an environment.
 
-    `hidden` are absolute paths of secrets, whose last part may be a pattern; `kept` are names at the top of
-    the workspace that no command writes, `absent` those that no command may create either; `own` are the
-    product's folders; `writable` are more folders opened by the user. `guarded` tells whether an outside path
-    may never be written, and `trees` are such places below the home, existing or not. `secret` tells whether
+    `hidden` are absolute paths of secrets, whose last part may be a pattern; `read_only` are names at the top of
+    the workspace that no command writes, `absent` those that no command may create either; `own_folders` are the
+    product's folders; `writable` are more folders opened by the user. `is_guarded` tells whether an outside path
+    may never be written, and `guarded_folders` are such places below the home, existing or not. `is_secret` tells whether
     a workspace path may hold secrets, `readable` are patterns of those opened to commands, and `steering` are
     names of files that configure programs.
     """
@@ -59,13 +59,13 @@ class Bounds:
     root: str
     home: str = ""
     hidden: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
-    own: tuple[str, ...] = ()
+    own_folders: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
-    trees: tuple[str, ...] = ()
-    guarded: Callable[[str], bool] | None = None
-    secret: Callable[[str], bool] | None = None
+    guarded_folders: tuple[str, ...] = ()
+    is_guarded: Callable[[str], bool] | None = None
+    is_secret: Callable[[str], bool] | None = None
     readable: tuple[str, ...] = ()
     steering: frozenset[str] = frozenset()
 
@@ -73,107 +73,109 @@ class Bounds:
         """Return why commands of this workspace cannot be confined; empty if they can."""
         if is_within(os.path.realpath(self.home or "/nowhere"), self.root):
             return "The workspace contains your home folder, with files that run when you log in."
-        for name in (*self.kept, ".git", ".hg"):
+        for name in (*self.read_only, ".git", ".hg"):
             if Path(self.root, name).is_symlink():
                 return f"{name} in the workspace is a symbolic link, which cannot be protected."
         return ""
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Mounts:
     """Paths of one command, absolute and existing. Later ones cover earlier ones."""
 
-    shown: tuple[str, ...]
+    visible: tuple[str, ...]
     """Visible although they are in a private folder."""
     hidden: tuple[str, ...]
     """A folder's path ends with a slash."""
     writable: tuple[str, ...]
-    kept: tuple[str, ...]
+    read_only_paths: tuple[str, ...]
     """Read-only paths below `writable`."""
     sockets: tuple[str, ...]
     masked: tuple[str, ...] = ()
     """Workspace files that this command must not read; a folder's path ends with a slash."""
-    blank: bool = False
+    masked_as_empty: bool = False
     """Masked files appear empty; otherwise they cannot be opened."""
-    stands: Mapping[str, str] = field(default_factory=dict)
+    replacements: Mapping[str, str] = field(default_factory=dict)
     """For some of `masked`, the file shown instead."""
     read_only: bool = False
     """This command may only read the `writable` paths."""
 
     @property
-    def written(self) -> tuple[str, ...]:
+    def writable_now(self) -> tuple[str, ...]:
         """The paths that this command may write."""
         return () if self.read_only else self.writable
 
 
-def places(
+def find_mounts(
     bounds: Bounds,
     words: Sequence[str],
     env: Mapping[str, str],
     opened: Sequence[str] = (),
     own: Sequence[str] = (),
-) -> Places:
+) -> Mounts:
     """Return the paths of a command with these words.
 
-    `opened` are more places that it may write, `own` are paths at which nothing of the machine is visible to
+    `opened` are more places that it may write, `own_folders` are paths at which nothing of the machine is visible to
     it.
     """
-    git = git_places(bounds.root)
+    git = find_git_places(bounds.root)
     writable = [
         bounds.root,
         *(path for path in map(os.path.realpath, bounds.writable) if Path(path).is_dir()),
     ]
     folders = tuple(writable)
     writable += [*git.writable, *opened]
-    shown = tuple(_visible_paths(bounds.root, words, env, [top(path) for path in own]))
+    shown = tuple(_visible_paths(bounds.root, words, env, [first_private_name(path) for path in own]))
     visible = (*shown, *writable)
-    hidden = [path for path in existing(bounds.hidden) if not is_within(bounds.root, path.rstrip("/"))]
-    external_sockets = [os.path.realpath(path) for path in listening() if not is_within(path, bounds.root)]
+    hidden = [path for path in find_existing(bounds.hidden) if not is_within(bounds.root, path.rstrip("/"))]
+    external_sockets = [
+        os.path.realpath(path) for path in find_listening() if not is_within(path, bounds.root)
+    ]
     sockets = [
         path for path in external_sockets if not is_within(path, bounds.root) and _is_visible(path, visible)
     ]
-    return Places(
-        shown=shown,
+    return Mounts(
+        visible=shown,
         hidden=tuple(dict.fromkeys(hidden)),
         writable=tuple(dict.fromkeys(writable)),
-        kept=tuple(dict.fromkeys(_read_only_paths(bounds, git, folders))),
-        sockets=tuple(dict.fromkeys((*sockets, *listening_below(bounds.root)))),
+        read_only_paths=tuple(dict.fromkeys(_read_only_paths(bounds, git, folders))),
+        sockets=tuple(dict.fromkeys((*sockets, *find_listening_below(bounds.root)))),
     )
 
 
-def system_settings() -> list[str]:
+def list_system_settings() -> list[str]:
     """Return files of the running system that root could write even in a sandbox."""
     return [f"/proc/{name}" for name in _SYSTEM_SETTINGS if Path("/proc", name).exists()]
 
 
-def system_secrets() -> list[str]:
+def list_system_secrets() -> list[str]:
     """Return files of the running system that reveal what is outside."""
     return [f"/proc/{name}" for name in _SYSTEM_SECRETS if Path("/proc", name).exists()]
 
 
 def _read_only_paths(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) -> Iterator[str]:
-    for name in dict.fromkeys((*bounds.kept, *bounds.absent)):
+    for name in dict.fromkeys((*bounds.read_only, *bounds.absent)):
         path = f"{bounds.root.rstrip('/')}/{name}"
         if path == git.folder:
             continue  # a repository, of which only parts are read-only
         if os.path.lexists(path) and (name in bounds.absent or not Path(path, "pyvenv.cfg").exists()):
             yield path
-    yield from git.kept
-    for own_folder in map(os.path.realpath, bounds.own):
+    yield from git.read_only
+    for own_folder in map(os.path.realpath, bounds.own_folders):
         if any(
             own_folder != folder and is_within(own_folder, folder) for folder in writable
         ) and os.path.lexists(own_folder):
             yield own_folder
 
 
-def home_places(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
+def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
     """Yield the user's own files in the home: names without a dot, except those with the workspace or
     programs.
     """
     needed = (bounds.root, sys.prefix, str(Path(__file__).parents[3]), *env.get("PATH", "").split(os.pathsep))
     real = [os.path.realpath(path) for path in needed if path]
     home = os.path.realpath(bounds.home) if bounds.home else ""
-    for path in existing((f"{home}/*",)) if home else ():
+    for path in find_existing((f"{home}/*",)) if home else ():
         name = path.rstrip("/")
         if not Path(name).name.startswith(".") and not any(
             is_within(path_needed, name) for path_needed in real
@@ -181,7 +183,7 @@ def home_places(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
             yield path
 
 
-def existing(paths: Iterable[str]) -> Iterator[str]:
+def find_existing(paths: Iterable[str]) -> Iterator[str]:
     """Yield the paths that exist; the last part may be a pattern; a folder's path ends with a slash."""
     for path in paths:
         folder, name = os.path.split(path)
@@ -201,37 +203,35 @@ def _visible_paths(
         needed.append(str(parent) if (parent / "pyvenv.cfg").exists() else entry)
     resolver = os.path.realpath("/etc/resolv.conf")
     named = [name.rstrip("/.") for word in words for name in _TEMPORARY_PATH.findall(word)][:_MAX_NAMED]
-    sockets = listening() if named else []
+    sockets = find_listening() if named else []
     for path in dict.fromkeys((*_VISIBLE_RUN_FOLDERS, resolver, *needed)):
-        if private_place(path) and Path(path).exists() and not is_within(path, root):
+        if is_private(path) and Path(path).exists() and not is_within(path, root):
             yield path
     for path in dict.fromkeys(named):
         is_plain = os.path.realpath(path) == path and (Path(path).is_file() or Path(path).is_dir())
         is_covered = is_within(path, root) or any(is_within(socket, path) for socket in sockets)
         is_covered = is_covered or any(is_within(path, own_path) for own_path in own)
-        if is_plain and path not in PRIVATE and not is_covered:
+        if is_plain and path not in PRIVATE_FOLDERS and not is_covered:
             yield path
 
 
 def _is_visible(path: str, places: Sequence[str]) -> bool:
     """Return True if a command would find a path: in a private folder only what is mounted there."""
-    return not private_place(path) or any(
-        is_within(path, place) or is_within(place, path) for place in places
-    )
+    return not is_private(path) or any(is_within(path, place) or is_within(place, path) for place in places)
 
 
-def private_place(path: str) -> bool:
+def is_private(path: str) -> bool:
     """Return True if a path is in a folder that each command has for itself."""
-    return any(is_within(path, folder) and path != folder for folder in PRIVATE)
+    return any(is_within(path, folder) and path != folder for folder in PRIVATE_FOLDERS)
 
 
-KEPT = {"/tmp": "tmp", "/var/tmp": "longer"}
+PRIVATE_NAMES = {"/tmp": "tmp", "/var/tmp": "longer"}
 """The machine's folders that commands have for themselves, and their names inside the sandbox's own folder."""
 
 
-def top(path: str) -> str:
+def first_private_name(path: str) -> str:
     """Return the first name below such a folder; empty for other paths and for the folders themselves."""
-    for folder in KEPT:
+    for folder in PRIVATE_NAMES:
         if path.startswith(f"{folder}/"):
             name = path.removeprefix(f"{folder}/").partition("/")[0]
             return f"{folder}/{name}" if name else ""
@@ -243,13 +243,13 @@ def is_own(path: str, base: Path | None) -> bool:
 
     `base` is the sandbox's own folder. Nothing of the machine may be at the path or above it.
     """
-    first = top(path)
+    first = first_private_name(path)
     if not first or os.path.normpath(path) != path or os.path.lexists(first):
         return False
     if base is None:
         return True
-    folder = next(kept_folder for kept_folder in KEPT if path.startswith(f"{kept_folder}/"))
-    current = base / KEPT[folder]
+    folder = next(kept_folder for kept_folder in PRIVATE_NAMES if path.startswith(f"{kept_folder}/"))
+    current = base / PRIVATE_NAMES[folder]
     for name in path.removeprefix(f"{folder}/").split("/"):
         current = current / name
         if current.is_symlink():

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tui_agent.ports.environment import SecretFile
-from tui_agent.workspace.sandbox.denials import DENIED, kept_from
+from tui_agent.workspace.sandbox.denials import DENIED, find_denied_secrets
 
 _MAX_OUTPUT_CHARS = 200_000
 """Characters of the output that are checked."""
@@ -21,16 +21,16 @@ _LOOKS_AT_CHANGES = re.compile(
 )
 
 
-def notes(
+def find_output_notes(
     words: Sequence[str],
     folder: str,
     output: bytes,
     masked: Sequence[SecretFile],
     stand_ins: Sequence[str],
     *,
-    looks: bool,
+    is_read_only: bool,
 ) -> Iterator[str]:
-    """Yield the notes on a successful command; `looks` as in `ExecSpec`. Blocks."""
+    """Yield the notes on a successful command; `is_read_only` as in `ExecSpec`. Blocks."""
     text = output[:_MAX_OUTPUT_CHARS].decode("utf-8", "replace")
     names = [Path(path).name for path in stand_ins]
     phantoms = sorted(
@@ -53,14 +53,14 @@ def notes(
             "its content, size and time are" if len(listed) == 1 else "their contents, sizes and times are"
         )
         yield f"{_join_names(listed)} may hold secrets: {subject} hidden from commands."
-    if looks:
+    if is_read_only:
         return
-    denied = kept_from(text, masked).files if DENIED.search(text) else ()
+    denied = find_denied_secrets(text, masked).files if DENIED.search(text) else ()
     if denied:
         yield f"The command could not read {_join_names([file.name for file in denied])}, which may hold secrets."
     else:
         yield from _scripts_with_secrets(words, folder, masked)
-    replaced = [file.name for file in masked if file.held is not None]
+    replaced = [file.name for file in masked if file.committed_size_and_mtime is not None]
     reported = [
         name
         for name in replaced

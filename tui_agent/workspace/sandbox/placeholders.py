@@ -31,7 +31,7 @@ class Placeholders:
         self._file = records / f"{digest}.json"
 
     @contextmanager
-    def held(self, paths: Sequence[str], one_of: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
+    def hold(self, paths: Sequence[str], one_of: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
         """Create missing placeholders and yield all that exist; none is removed while anyone holds them.
 
         Of `one_of`, only the first free name is used. Raises OSError if a path can neither be created nor

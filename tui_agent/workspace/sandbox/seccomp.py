@@ -20,10 +20,10 @@ NEW_NAMESPACES: Final = 0x7E020080
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET and NEWTIME."""
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 """Requests that insert input into a terminal as if it had been typed."""
-FAMILIES = (1, 2, 10, 16)
+ALLOWED_FAMILIES = (1, 2, 10, 16)
 """Allowed socket families: local, IPv4, IPv6 and netlink. Others (vsock, packet, alg …) ignore namespaces."""
 
-REFUSED: Final = (
+DENIED_CALLS: Final = (
     *("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"),
     *("mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "open_tree_attr", "fsopen"),
     *("fsconfig", "fsmount", "fspick", "mount_setattr", "unshare", "setns", "swapon", "swapoff", "quotactl"),
@@ -42,7 +42,7 @@ REFUSED: Final = (
     *("iopl", "ioperm", "modify_ldt", "vm86", "uselib", "ustat", "sysfs", "_sysctl"),
 )
 """Denied with EPERM, if the architecture has them."""
-ABSENT: Final = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
+UNSUPPORTED_CALLS: Final = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
 """Denied with ENOSYS, so that callers use the older call: a filter cannot judge these."""
 
 
@@ -91,7 +91,7 @@ ARCHITECTURES: Final[Mapping[str, Architecture]] = MappingProxyType(
 )
 
 
-def program(machine: str) -> bytes | None:
+def build_filter(machine: str) -> bytes | None:
     """Return the filter for a machine (as `platform.machine()` names it); None if its calls are unknown."""
     architecture = ARCHITECTURES.get({"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine))
     return None if architecture is None else b"".join(_instructions(architecture))
@@ -107,10 +107,10 @@ def _instructions(machine: Architecture) -> list[bytes]:
     ]
     if machine.x32:
         code += [_instruction(_AT_LEAST, _X32, 0, 1), _instruction(_RETURN, _KILL)]
-    for name in REFUSED:
+    for name in DENIED_CALLS:
         if name in numbers:
             code += _deny_value(numbers[name], EPERM)
-    for name in ABSENT:
+    for name in UNSUPPORTED_CALLS:
         code += _deny_value(numbers[name], ENOSYS)
     code += _match_call(
         numbers["clone"], [*_load_argument(0), _instruction(_ANY_BIT, NEW_NAMESPACES, 0, 1), _deny(EPERM)]
@@ -120,7 +120,8 @@ def _instructions(machine: Architecture) -> list[bytes]:
     )
     for name in ("socket", "socketpair"):
         allowed_families = [
-            _instruction(_EQUAL, family, len(FAMILIES) - index, 0) for index, family in enumerate(FAMILIES)
+            _instruction(_EQUAL, family, len(ALLOWED_FAMILIES) - index, 0)
+            for index, family in enumerate(ALLOWED_FAMILIES)
         ]
         code += _match_call(numbers[name], [*_load_argument(0), *allowed_families, _deny(EAFNOSUPPORT)])
     return [*code, _instruction(_RETURN, _ALLOW)]

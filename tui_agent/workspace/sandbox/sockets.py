@@ -12,19 +12,19 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from tui_agent.workspace.local.paths import is_within
+from tui_agent.workspace.local.containment import is_within
 
 _TABLE = Path("/proc/net/unix")
 _MOST_FOLDERS = 50_000
 """Most folders of a workspace that are searched for sockets; a workspace with more is not considered safe."""
 
 
-def listening(table: Path = _TABLE) -> list[str]:
+def find_listening(table: Path = _TABLE) -> list[str]:
     """Return the listening sockets with an absolute path on this machine."""
     return sorted(path for path in _read_socket_names(table) if path.startswith("/") and _is_socket(path))
 
 
-def listening_below(folder: str, table: Path = _TABLE) -> list[str]:
+def find_listening_below(folder: str, table: Path = _TABLE) -> list[str]:
     """Return the listening sockets in a workspace.
 
     The whole workspace is searched: the table has only the name a socket was created with, relative to its

@@ -42,12 +42,12 @@ _CACHES = {
 """Cache variables of programs that fail or are slow without a writable cache."""
 _CACHES_IN_WORKSPACE = {"RUFF_CACHE_DIR": "ruff", "MYPY_CACHE_DIR": "mypy"}
 """Cache variables of programs that fail if they cannot write their cache in the workspace."""
-SAYS = "TUI_AGENT_SANDBOX"
+SANDBOX_VARIABLE = "TUI_AGENT_SANDBOX"
 _SETTINGS = "GIT_CONFIG_PARAMETERS"
 """Settings of git, each in single quotes."""
 
 
-def inside(env: Mapping[str, str], temporary: str, *, read_only: bool = False) -> dict[str, str]:
+def confined_variables(env: Mapping[str, str], temporary: str, *, read_only: bool = False) -> dict[str, str]:
     """Return the variables of a confined command. `temporary` is its folder for temporary files, `read_only`
     as in `ExecSpec`.
     """
@@ -58,10 +58,10 @@ def inside(env: Mapping[str, str], temporary: str, *, read_only: bool = False) -
     }
     folders = {**_CACHES, **_CACHES_IN_WORKSPACE} if read_only else _CACHES
     caches = {name: f"{temporary}/cache/{folder}" for name, folder in folders.items()}
-    return {**caches, **inherited, "TMPDIR": temporary, SAYS: "1"}
+    return {**caches, **inherited, "TMPDIR": temporary, SANDBOX_VARIABLE: "1"}
 
 
-def by_time_and_size(env: Mapping[str, str]) -> dict[str, str]:
+def with_stat_comparison(env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables with git set to detect changes by seconds and size only."""
     settings = (env.get(_SETTINGS, ""), "'core.checkStat=minimal'", "'core.trustctime=false'")
     return {**env, _SETTINGS: " ".join(filter(None, settings))}

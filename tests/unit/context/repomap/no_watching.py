@@ -1,7 +1,7 @@
 """Stands in for a system on which nothing can be watched."""
 
 
-class Watch:
+class InotifyWatch:
     """Cannot be made."""
 
     def __init__(self, root: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tui_agent.context.repomap import graph, worker
 from tui_agent.context.repomap import indexer as indexing
 from tui_agent.context.repomap.file_list import Entry, list_files
-from tui_agent.context.repomap.index_db import opened
+from tui_agent.context.repomap.index_db import open_index
 from tui_agent.context.repomap.repository_map import show_all
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.ports.redaction import RedactionOptions
@@ -20,12 +20,12 @@ USER = "use.py"
 
 def neighbours(index: Path, root: Path, entries: list[Entry]) -> list[list[tuple[str, float]]]:
     """What `USER` speaks of and what speaks of it, and every rank, in an index that is built in this order."""
-    kept = opened(index, "key")
+    kept = open_index(index, "key")
     indexing.update(kept, str(root), entries)
-    graph.write(kept)
+    graph.write_graph(kept)
     known = Snapshot(kept, kept.files())
     found = [
-        [(known.paths[at], weight) for at, weight in graph.unpacked(packed)]
+        [(known.paths[at], weight) for at, weight in graph.unpack_edges(packed)]
         for packed in known.neighbours(USER)
     ]
     found.append(sorted((path, one.rank) for path, one in known.known.items()))
@@ -58,7 +58,7 @@ def test_two_processes_make_of_many_files_the_index_that_one_makes(tmp_path: Pat
     child.wait(60)
     worker.end(child, lasting=False)
     assert not list(tmp_path.glob("index.now*"))
-    kept = opened(index, "key")
+    kept = open_index(index, "key")
     assert sorted(kept.files()) == [entry.path for entry in entries]
     assert len(kept.scores("pros", (1.0, 1.0, 1.0))[0]) == 12
     assert kept.meta("graph") == "ready"
@@ -73,7 +73,7 @@ def test_a_file_may_wait_for_the_processor_but_not_keep_it(
     (tmp_path / "repo" / USER).write_text("def used(): ...\n")
     (entry,) = list_files(tmp_path / "repo", show_all).entries
     index = tmp_path / "index"
-    opened(index, "key").close()
+    open_index(index, "key").close()
     program = f"""
 import time
 from tui_agent.context.repomap import indexer as indexing, worker
@@ -94,7 +94,7 @@ worker.main()
     job["redaction"] = RedactionOptions().to_json()
     given = json.dumps({**job, "lasting": True, "entries": [entry]}).encode()
     subprocess.run([sys.executable, "-c", program], input=given, check=False, timeout=60)
-    kept = opened(index, "key")
+    kept = open_index(index, "key")
     assert len(kept.files()) == kept_files
     kept.close()
 
@@ -125,8 +125,8 @@ worker.main()
         {**job, "redaction": RedactionOptions().to_json(), "lasting": True, "entries": entries}
     ).encode()
     subprocess.run([sys.executable, "-c", program], input=given, check=True, timeout=60)
-    (begun,) = worker.ended_by(index)
-    kept = opened(index, "key")
+    (begun,) = worker.crashed_files(index)
+    kept = open_index(index, "key")
     assert {*kept.files(), begun} == {entry.path for entry in entries} and begun not in kept.files()
     assert kept.meta("graph") == "ready"
     kept.close()

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from tui_agent.context.repomap import worker
-from tui_agent.context.repomap.cancellation import Ending
+from tui_agent.context.repomap.cancellation import ClosedFlag
 from tui_agent.context.repomap.file_list import list_files
-from tui_agent.context.repomap.index_db import place, remove
+from tui_agent.context.repomap.index_db import index_path, remove
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.query import Ask, from_scan
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
-from tui_agent.context.repomap.repository_map import RepoMap, Showing
+from tui_agent.context.repomap.repository_map import RepoMap, Visibility
 from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.repomap import MapLanguage
@@ -60,7 +60,7 @@ class Maps:
         made = RepoMap(
             root,
             root.parent / cache,
-            showing=Showing(lambda path: hides not in path, rules),
+            showing=Visibility(lambda path: hides not in path, rules),
             patience=patience,
         )
         self._open.append(made)
@@ -166,7 +166,7 @@ def test_where_nothing_can_be_kept_the_map_is_scanned(root: Path, repo_map: Maps
 def test_a_broken_index_is_built_anew(root: Path, repo_map: Maps, damage: bytes | None) -> None:
     before = repo_map(root).map("coupon", refresh=True)
     repo_map.close()
-    index = place(root.parent / "cache", root)
+    index = index_path(root.parent / "cache", root)
     if damage is None:
         raw = bytearray(index.read_bytes())
         raw[4096:] = random.Random(1).randbytes(len(raw) - 4096)
@@ -180,7 +180,7 @@ def test_a_broken_index_is_built_anew(root: Path, repo_map: Maps, damage: bytes 
 def test_an_index_with_a_broken_page_is_built_anew_at_a_refresh(root: Path, repo_map: Maps) -> None:
     before = repo_map(root).map("coupon", refresh=True)
     repo_map.close()
-    index = place(root.parent / "cache", root)
+    index = index_path(root.parent / "cache", root)
     whole, healed = index.read_bytes(), 0
     for page in range(1, len(whole) // 4096, 5):
         index.write_bytes(whole[: page * 4096] + b"\xff" * 4096 + whole[(page + 1) * 4096 :])
@@ -199,7 +199,7 @@ def test_an_index_that_is_deleted_under_a_map_is_built_anew(root: Path, repo_map
 
 def test_rows_that_make_no_sense_are_built_anew(root: Path, repo_map: Maps) -> None:
     before = repo_map(root).map("coupon", refresh=True)
-    with sqlite3.connect(place(root.parent / "cache", root)) as db:
+    with sqlite3.connect(index_path(root.parent / "cache", root)) as db:
         db.execute("UPDATE details SET symbols=x'00'")
     db.close()
     mapped = repo_map(root)
@@ -214,13 +214,13 @@ def test_another_rule_of_what_is_secret_makes_the_index_anew(root: Path, repo_ma
 
 
 def test_a_file_at_which_a_worker_died_keeps_its_words(root: Path, repo_map: Maps) -> None:
-    index = place(root.parent / "cache", root)
+    index = index_path(root.parent / "cache", root)
     index.parent.mkdir()
     Path(f"{index}.now0").write_text("shop/coupon.py")
     view = repo_map(root).map("apply_coupon", refresh=True)
     assert "shop/coupon.py" in paths(view)
     assert "def apply_coupon" not in view.text
-    assert worker.ended_by(index) == frozenset()
+    assert worker.crashed_files(index) == frozenset()
 
 
 def test_what_cannot_be_parsed_costs_nothing(root: Path, repo_map: Maps) -> None:
@@ -296,7 +296,7 @@ def test_what_is_secret_is_asked_once_and_kept_without_its_name(root: Path, repo
         return path != ".env"
 
     for _ in range(2):
-        mapped = RepoMap(root, root.parent / "cache", showing=Showing(may_show))
+        mapped = RepoMap(root, root.parent / "cache", showing=Visibility(may_show))
         assert ".env" not in mapped.map("coupon", refresh=True).text
         mapped.close()
     assert sorted(asked) == sorted(FILES)
@@ -346,7 +346,7 @@ def test_closing_ends_a_look_at_many_files_that_is_under_way(root: Path) -> None
         never.wait(0.01)
         return True
 
-    mapped = RepoMap(root, root.parent / "cache", showing=Showing(may_show))
+    mapped = RepoMap(root, root.parent / "cache", showing=Visibility(may_show))
 
     def ask() -> None:
         with suppress(EnvironmentFault):
@@ -361,8 +361,8 @@ def test_closing_ends_a_look_at_many_files_that_is_under_way(root: Path) -> None
 
 
 def test_a_scan_of_many_files_ends_with_its_map(root: Path) -> None:
-    ending = Ending()
-    ending.end()
+    ending = ClosedFlag()
+    ending.close()
     listing = list_files(root, bool)
     asked = Ask(Query("coupon"), 1000, None, (), frozenset(), frozenset())
     with pytest.raises(EnvironmentFault, match="closed"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.file_list import list_files, looked_again, still_holds
+from tui_agent.context.repomap.file_list import is_current, list_files, refresh_list
 
 
 def names(root: Path) -> list[str]:
@@ -147,20 +147,20 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_a_second_look_finds_what_changed_came_and_went(tmp_path: Path) -> None:
     git(tmp_path, "init")
     write(tmp_path, "a.py", "b.py", "sub/c.py")
-    assert not still_holds(tmp_path, list_files(tmp_path, bool)), "a name could come within the same tick"
+    assert not is_current(tmp_path, list_files(tmp_path, bool)), "a name could come within the same tick"
     for folder in (tmp_path, tmp_path / "sub"):
         os.utime(folder, ns=(10**18, 10**18))
     first = list_files(tmp_path, bool)
-    assert still_holds(tmp_path, first)
-    assert looked_again(tmp_path, first, bool) == first
+    assert is_current(tmp_path, first)
+    assert refresh_list(tmp_path, first, bool) == first
     (tmp_path / "a.py").write_text("changed, and longer\n")
-    changed = looked_again(tmp_path, first, bool)
+    changed = refresh_list(tmp_path, first, bool)
     assert [now.path for now, old in zip(changed.entries, first.entries, strict=True) if now != old] == [
         "a.py"
     ]
     write(tmp_path, "sub/d.py")
     (tmp_path / "b.py").unlink()
-    again = looked_again(tmp_path, changed, bool)
+    again = refresh_list(tmp_path, changed, bool)
     assert [entry.path for entry in again.entries] == ["a.py", "sub/c.py", "sub/d.py"]
     (tmp_path / ".gitignore").write_text("sub/\n")
-    assert [entry.path for entry in looked_again(tmp_path, again, bool).entries] == [".gitignore", "a.py"]
+    assert [entry.path for entry in refresh_list(tmp_path, again, bool).entries] == [".gitignore", "a.py"]

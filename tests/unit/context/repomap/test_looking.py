@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.file_list import Listing, list_files
-from tui_agent.context.repomap.file_scan import Look
+from tui_agent.context.repomap.file_list import FileList, list_files
+from tui_agent.context.repomap.file_scan import FileScanner
 
 
 def shown(path: str) -> bool:
@@ -26,13 +26,13 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def look(root: Path) -> Iterator[Look]:
-    made = Look(root, shown)
+def look(root: Path) -> Iterator[FileScanner]:
+    made = FileScanner(root, shown)
     yield made
     made.close()
 
 
-def settled(look: Look) -> Listing:
+def settled(look: FileScanner) -> FileList:
     """The list, when what was written just now is no longer news."""
     before = look.now()
     while (after := look.now()) is not before:
@@ -40,7 +40,7 @@ def settled(look: Look) -> Listing:
     return after
 
 
-def same(one: Listing, other: Listing) -> bool:
+def same(one: FileList, other: FileList) -> bool:
     return (one.entries, one.skipped) == (other.entries, other.skipped)
 
 
@@ -97,7 +97,9 @@ CHANGES = [write, come, go, rename_a_folder, remove_a_folder, replace_a_folder, 
 
 
 @pytest.mark.parametrize("change", [*CHANGES, replace_the_root], ids=lambda change: change.__name__)
-def test_every_change_is_seen_at_once_and_what_comes_after_it(root: Path, look: Look, change: object) -> None:
+def test_every_change_is_seen_at_once_and_what_comes_after_it(
+    root: Path, look: FileScanner, change: object
+) -> None:
     assert callable(change)
     before = settled(look)
     change(root)
@@ -111,14 +113,16 @@ def test_every_change_is_seen_at_once_and_what_comes_after_it(root: Path, look: 
         assert same(look.now(), list_files(root, shown))
 
 
-def test_a_file_that_comes_into_an_empty_folder_is_seen(root: Path, look: Look) -> None:
+def test_a_file_that_comes_into_an_empty_folder_is_seen(root: Path, look: FileScanner) -> None:
     (root / "empty/of/all").mkdir(parents=True)
     settled(look)
     (root / "empty/of/all/new.py").write_text("")
     assert "empty/of/all/new.py" in [one.path for one in look.now().entries]
 
 
-def test_a_folder_that_is_in_git_alone_costs_no_new_list_until_it_is_back(root: Path, look: Look) -> None:
+def test_a_folder_that_is_in_git_alone_costs_no_new_list_until_it_is_back(
+    root: Path, look: FileScanner
+) -> None:
     for words in (["init", "-q"], ["add", "-A"]):
         subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True)
     shutil.rmtree(root / "one")
@@ -129,7 +133,7 @@ def test_a_folder_that_is_in_git_alone_costs_no_new_list_until_it_is_back(root: 
     assert "one/b.py" in [entry.path for entry in look.now().entries]
 
 
-def test_a_file_is_looked_at_because_it_was_told_not_because_all_are(root: Path, look: Look) -> None:
+def test_a_file_is_looked_at_because_it_was_told_not_because_all_are(root: Path, look: FileScanner) -> None:
     before = settled(look)
     write(root)
     after = look.now()
@@ -140,7 +144,7 @@ def test_a_file_is_looked_at_because_it_was_told_not_because_all_are(root: Path,
 def test_what_the_kernel_does_not_tell_is_seen_with_the_next_whole_look(root: Path) -> None:
     other = root.parent / "other-name"
     os.link(root / "a.py", other)
-    look = Look(root, shown, whole_s=-1.0)
+    look = FileScanner(root, shown, whole_s=-1.0)
     settled(look)
     other.write_text("x = 333\n")
     assert same(look.now(), list_files(root, shown))
@@ -148,7 +152,7 @@ def test_what_the_kernel_does_not_tell_is_seen_with_the_next_whole_look(root: Pa
 
 
 def test_where_nothing_can_be_watched_every_file_is_looked_at(root: Path) -> None:
-    look = Look(root, shown, watching="tests.unit.context.repomap.no_watching")
+    look = FileScanner(root, shown, watching="tests.unit.context.repomap.no_watching")
     settled(look)
     for change in CHANGES[:3]:
         change(root)
@@ -160,7 +164,7 @@ def test_any_order_of_changes_gives_the_list_of_a_new_look(tmp_path: Path) -> No
     chance = random.Random(7)
     root = tmp_path / "repo"
     root.mkdir()
-    look = Look(root, shown)
+    look = FileScanner(root, shown)
     for _ in range(300):
         folders = [root, *(path for path in root.rglob("*") if path.is_dir())]
         files = [path for path in root.rglob("*") if path.is_file()]
@@ -185,7 +189,7 @@ def test_any_order_of_changes_gives_the_list_of_a_new_look(tmp_path: Path) -> No
 
 def test_more_folders_than_may_be_watched_are_looked_at(root: Path, tmp_path: Path) -> None:
     watching = pytest.importorskip("tui_agent.context.repomap.inotify")
-    watch = watching.Watch(str(root), most=2)
+    watch = watching.InotifyWatch(str(root), most=2)
     with pytest.raises(OSError, match="too many"):
         watch.follow(["", "one", "three"])
     watch.close()
@@ -193,7 +197,7 @@ def test_more_folders_than_may_be_watched_are_looked_at(root: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("change", [come, go, rename_a_folder, remove_a_folder, ignore])
 def test_what_changes_between_the_first_look_and_the_second_is_seen(
-    root: Path, look: Look, change: Callable[[Path], None]
+    root: Path, look: FileScanner, change: Callable[[Path], None]
 ) -> None:
     before = look.now()
     change(root)
@@ -203,7 +207,7 @@ def test_what_changes_between_the_first_look_and_the_second_is_seen(
 
 
 def test_the_first_file_of_a_folder_is_seen(tmp_path: Path) -> None:
-    look = Look(tmp_path, shown)
+    look = FileScanner(tmp_path, shown)
     assert not look.now().entries
     (tmp_path / "a.py").write_text("")
     assert [entry.path for entry in look.now().entries] == ["a.py"]
@@ -211,7 +215,7 @@ def test_the_first_file_of_a_folder_is_seen(tmp_path: Path) -> None:
 
 
 def test_one_look_does_not_ask_for_the_times_of_folders(
-    root: Path, look: Look, monkeypatch: pytest.MonkeyPatch
+    root: Path, look: FileScanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
     whole = os.stat

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.named_files import MOST, Alike, mentioned
+from tui_agent.context.repomap.named_files import MOST, Alike, find_named_files
 from tui_agent.context.repomap.path_kinds import by_first_name
 from tui_agent.context.repomap.repository_map import RepoMap
 
@@ -51,7 +51,7 @@ def alike(paths: list[str] = PATHS) -> Alike:
     ],
 )
 def test_a_file_is_known_by_how_it_is_written(question: str, wanted: list[tuple[str, int]]) -> None:
-    found = [(one.path, one.line) for one in mentioned(question, alike())]
+    found = [(one.path, one.line) for one in find_named_files(question, alike())]
     assert found[: len(wanted)] == wanted
     assert len(found) == len(wanted) or question.startswith("setup.py:")
 
@@ -69,21 +69,21 @@ def test_a_file_is_known_by_how_it_is_written(question: str, wanted: list[tuple[
     ],
 )
 def test_what_is_no_file_names_none(question: str) -> None:
-    assert mentioned(question, alike()) == []
+    assert find_named_files(question, alike()) == []
 
 
 def test_a_bare_word_in_quotes_names_a_file_only_when_it_is_all_that_is_quoted() -> None:
     programs = alike(["bin/console", "bin/composer"])
     for question in ("```console\n$ run it\n```", "run `composer config it`", "'console of it'"):
-        assert mentioned(question, programs) == []
+        assert find_named_files(question, programs) == []
     for question in ("`console`", "see 'composer', it", "@composer it"):
-        assert len(mentioned(question, programs)) == 1
+        assert len(find_named_files(question, programs)) == 1
 
 
 def test_a_name_that_many_files_bear_names_none_and_a_list_of_files_ends() -> None:
     paths = [f"part{n}/model.py" for n in range(30)]
-    assert mentioned("model.py", alike(paths)) == []
-    assert [one.path for one in mentioned(" ".join(paths), alike(paths))] == paths[:MOST]
+    assert find_named_files("model.py", alike(paths)) == []
+    assert [one.path for one in find_named_files(" ".join(paths), alike(paths))] == paths[:MOST]
 
 
 @pytest.mark.parametrize("patience", [0.0, 5.0])

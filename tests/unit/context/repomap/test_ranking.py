@@ -8,16 +8,16 @@ import pytest
 from tui_agent.context.repomap import graph
 from tui_agent.context.repomap import indexer as indexing
 from tui_agent.context.repomap.file_list import list_files
-from tui_agent.context.repomap.index_db import Kept, opened
+from tui_agent.context.repomap.index_db import IndexFile, open_index
 from tui_agent.context.repomap.path_kinds import kind_of
 from tui_agent.context.repomap.query import Ask, from_index
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import Ranked, by_history, expression, values_of
 from tui_agent.context.repomap.repository_map import show_all
 from tui_agent.context.repomap.snapshot import Snapshot
-from tui_agent.context.repomap.symbol_search import MOST_FILES, Defined, defined
-from tui_agent.context.repomap.texts import Texts
-from tui_agent.folds.text.word_forms import pieces
+from tui_agent.context.repomap.symbol_search import MAX_FILES, Definition, search_symbols
+from tui_agent.context.repomap.texts import TextCache
+from tui_agent.folds.text.word_forms import split_text
 
 Files = dict[str, str]
 
@@ -25,10 +25,10 @@ Files = dict[str, str]
 class Repository:
     """Files on disk with an index of them, and questions to it."""
 
-    def __init__(self, root: Path, kept: Kept, files: Files) -> None:
+    def __init__(self, root: Path, kept: IndexFile, files: Files) -> None:
         self.root, self.kept = root, kept
         self.add(files)
-        graph.write(kept)
+        graph.write_graph(kept)
         self.index = Snapshot(kept, kept.files())
 
     def add(self, files: Files) -> None:
@@ -45,7 +45,7 @@ class Repository:
     def ranked(self, question: str) -> list[Ranked]:
         """The files, best first."""
         ask = Ask(Query(question), 1_000, None, (), frozenset(), frozenset())
-        return from_index(self.index, self.listing, Texts(str(self.root)), ask).order
+        return from_index(self.index, self.listing, TextCache(str(self.root)), ask).order
 
     def order(self, question: str) -> list[str]:
         """Their paths."""
@@ -57,10 +57,10 @@ Make = Callable[[Files], Repository]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    opens: list[Kept] = []
+    opens: list[IndexFile] = []
 
     def made(files: Files) -> Repository:
-        opens.append(opened(tmp_path / f"index{len(opens)}.sqlite3", "key"))
+        opens.append(open_index(tmp_path / f"index{len(opens)}.sqlite3", "key"))
         return Repository(tmp_path / f"repo{len(opens)}", opens[-1], files)
 
     yield made
@@ -112,11 +112,13 @@ def test_of_files_that_are_worth_the_same_the_one_that_defines_the_name_comes_fi
 
 def test_a_name_with_numbers_is_completed_among_more_files_than_are_looked_into(make: Make) -> None:
     kept = make(NUMBERED).kept
-    assert len(NUMBERED) > MOST_FILES
-    assert defined(kept, "func_12_33", 9) == [Defined("func_12_33", "d33/f12.py", 1)]
-    assert {one.name for one in defined(kept, "func_33", 99)} >= {f"func_33_{n}" for n in range(10, 34)}
-    assert defined(kept, "func_3", 9)
-    assert defined(kept, "33_1", 99)[0].name == "func_33_10"
+    assert len(NUMBERED) > MAX_FILES
+    assert search_symbols(kept, "func_12_33", 9) == [Definition("func_12_33", "d33/f12.py", 1)]
+    assert {one.name for one in search_symbols(kept, "func_33", 99)} >= {
+        f"func_33_{n}" for n in range(10, 34)
+    }
+    assert search_symbols(kept, "func_3", 9)
+    assert search_symbols(kept, "33_1", 99)[0].name == "func_33_10"
 
 
 OTHERS = {f"lib/other{n}.py": f"def thing{n}(): ...\n" for n in range(6)}
@@ -169,11 +171,11 @@ def test_a_file_that_several_wider_commits_touched_counts_more_than_one_that_a_n
     make: Make,
 ) -> None:
     repository = make({f"lib/f{n}.py": f"filler{n} = 1\n" for n in range(6)})
-    said = " ".join(pieces("Round the discount"))
-    with repository.kept.writing():
-        repository.kept.commits.put("narrow", said, ["lib/f0.py"])
+    said = " ".join(split_text("Round the discount"))
+    with repository.kept.transaction():
+        repository.kept.commits.add("narrow", said, ["lib/f0.py"])
         for n in range(3):
-            repository.kept.commits.put(
+            repository.kept.commits.add(
                 f"wide{n}", said, ["lib/f1.py", "lib/f2.py", "lib/f3.py", f"lib/g{n}.py"]
             )
     past = by_history(
@@ -258,17 +260,17 @@ def test_of_files_with_the_same_words_the_one_of_which_others_speak_comes_first(
     order = make(files | SPEAKS | OTHERS).order("the coupon of a basket")
     assert order[:2] == ["shop/rebates.py", "shop/leaf.py"]
     alone = make(files | OTHERS).index
-    assert alone.footing("shop/leaf.py") == alone.footing("shop/rebates.py") == 1.0
+    assert alone.role_weight("shop/leaf.py") == alone.role_weight("shop/rebates.py") == 1.0
 
 
 def test_where_a_program_begins_and_a_file_that_is_new_to_the_graph_count_fully(make: Make) -> None:
     rebates = {"shop/rebates.py": COUPON.replace("of", "of_all")}
     files = {"shop/main.py": COUPON, "shop/leaf.py": COUPON.replace("of", "of_each")}
     repository = make(files | rebates | SPEAKS | OTHERS)
-    assert repository.index.footing("shop/main.py") == 1.0
-    assert repository.index.footing("shop/leaf.py") < 1.0
+    assert repository.index.role_weight("shop/main.py") == 1.0
+    assert repository.index.role_weight("shop/leaf.py") < 1.0
     repository.add({"shop/new.py": COUPON})
-    assert repository.index.footing("shop/new.py") == 1.0
+    assert repository.index.role_weight("shop/new.py") == 1.0
 
 
 def test_what_is_no_program_stands_behind_one_that_has_the_same_words(make: Make) -> None:

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.file_text import judged, read
+from tui_agent.context.repomap.file_text import classify, read
 from tui_agent.export.files import FORMATS
 from tui_agent.store.redaction.redactor import Redactor
 
 
 @pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be", "utf-32-le"])
 def test_wide_text_with_its_mark_is_text(coding: str) -> None:
-    assert judged("\ufeffdef fé(): ...\n".encode(coding)).data == "def fé(): ...\n".encode()
+    assert classify("\ufeffdef fé(): ...\n".encode(coding)).data == "def fé(): ...\n".encode()
 
 
 def test_the_mark_of_utf_8_is_left_out() -> None:
-    assert judged(b"\xef\xbb\xbfx = 1\n").data == b"x = 1\n"
+    assert classify(b"\xef\xbb\xbfx = 1\n").data == b"x = 1\n"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_the_mark_of_utf_8_is_left_out() -> None:
     ],
 )
 def test_what_nobody_wrote_is_left_out(data: bytes, reason: str) -> None:
-    assert judged(data).reason == reason
+    assert classify(data).reason == reason
 
 
 @pytest.mark.parametrize("form", ["markdown", "html", "jsonl"])
@@ -50,8 +50,8 @@ def test_our_own_exports_of_sessions_are_left_out(tmp_path: Path, form: str) -> 
     text = FORMATS[form].text
     assert text is not None
     exported = text(tmp_path / "ses_0000000approval", Redactor(), False).encode()
-    assert judged(exported).reason == "session export"
-    assert judged(b"# A page\n\n" + exported[:600]).reason == ""
+    assert classify(exported).reason == "session export"
+    assert classify(b"# A page\n\n" + exported[:600]).reason == ""
 
 
 def test_links_fifos_and_what_is_gone_are_not_read(tmp_path: Path) -> None:

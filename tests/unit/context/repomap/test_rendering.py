@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tui_agent.context.repomap.rendering import clean, rendered, room_of, symbols_at
+from tui_agent.context.repomap.rendering import clean, render_map, room_of, symbols_at
 from tui_agent.context.repomap.views import RankedFile, Symbol
 
 
@@ -16,7 +16,7 @@ def file(number: int, symbols: int = 5) -> RankedFile:
 
 
 def test_a_small_map_as_it_is_read() -> None:
-    text, shown, detailed = rendered(
+    text, shown, detailed = render_map(
         [file(1, 2), RankedFile("b.md", 0.5, ())],
         [],
         ["c/d.py"],
@@ -38,7 +38,7 @@ def test_a_small_map_as_it_is_read() -> None:
 @pytest.mark.parametrize("tokens", [60, 200, 1_000, 2_000, 8_000])
 def test_it_never_is_longer_than_its_room(tokens: int) -> None:
     files = [file(n) for n in range(400)]
-    text, shown, _ = rendered(
+    text, shown, _ = render_map(
         files[:40],
         [one.path for one in files[40:]],
         ["x/y.py"] * 50,
@@ -53,7 +53,7 @@ def test_it_never_is_longer_than_its_room(tokens: int) -> None:
 
 def test_the_first_ten_stand_in_rank_order_whether_or_not_their_symbols_fit() -> None:
     files = [file(n) for n in range(60)]
-    text, _, detailed = rendered(files, [], [], 600, {}, partial=False, asked=True)
+    text, _, detailed = render_map(files, [], [], 600, {}, partial=False, asked=True)
     named = [line for line in text.splitlines() if line.startswith("dir")]
     assert detailed < 10 < len(named)
     assert named[:10] == [one.path for one in files[:10]]
@@ -61,7 +61,7 @@ def test_the_first_ten_stand_in_rank_order_whether_or_not_their_symbols_fit() ->
 
 def test_bare_paths_stand_by_folder_in_the_order_of_the_best() -> None:
     files = [file(n, 0) for n in range(60)]
-    text, shown, detailed = rendered(files, [], [], 1_200, {}, partial=False, asked=True)
+    text, shown, detailed = render_map(files, [], [], 1_200, {}, partial=False, asked=True)
     named = [line for line in text.splitlines() if line.startswith("dir")]
     bare = named[max(detailed, 10) :]
     assert shown == len(named)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tui_agent.context.repomap.redacted_text import Cleaner
-from tui_agent.context.repomap.repository_map import RepoMap, Showing
+from tui_agent.context.repomap.repository_map import RepoMap, Visibility
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.folds.text.word_forms import split
+from tui_agent.folds.text.word_forms import split_identifier
 from tui_agent.ports.redaction import RedactionOptions
 
 KEY = "sk-proj-Zx81Lm20Qw93Er74Ty65Ui56"
@@ -45,7 +45,7 @@ def test_a_given_value_is_neither_shown_nor_kept(tmp_path: Path) -> None:
     root.mkdir()
     (root / "a.py").write_text(f'def {WORD}(): ...\n# {WORD}\nX = "{WORD}"\n')
     mapped = RepoMap(
-        root, tmp_path / "cache", showing=Showing(redaction=RedactionOptions({"DEPLOY_TOKEN": WORD}))
+        root, tmp_path / "cache", showing=Visibility(redaction=RedactionOptions({"DEPLOY_TOKEN": WORD}))
     )
     view = mapped.map(refresh=True)
     mapped.close()
@@ -62,7 +62,7 @@ def test_a_value_that_the_index_was_built_without_is_not_shown(tmp_path: Path) -
     assert WORD in before.map(refresh=True).text
     before.close()
     after = RepoMap(
-        root, tmp_path / "cache", showing=Showing(redaction=RedactionOptions({"DEPLOY_TOKEN": WORD}))
+        root, tmp_path / "cache", showing=Visibility(redaction=RedactionOptions({"DEPLOY_TOKEN": WORD}))
     )
     view = after.map()
     after.close()
@@ -98,17 +98,17 @@ def everything_kept(folder: Path) -> str:
 
 
 def test_what_a_generator_made_is_no_word() -> None:
-    assert split("Zx81Lm20Qw93Er74Ty65Ui56") == ()
-    assert split("da39a3ee5e6b4b0d3255bfef95601890afd80709") == ()
-    assert split("sha512WithRSAEncryption") != ()
-    assert split("Windows1252ToUtf8Converter") != ()
-    assert split("test_parses_2024_01_02_and_2024_01_03") != ()
+    assert split_identifier("Zx81Lm20Qw93Er74Ty65Ui56") == ()
+    assert split_identifier("da39a3ee5e6b4b0d3255bfef95601890afd80709") == ()
+    assert split_identifier("sha512WithRSAEncryption") != ()
+    assert split_identifier("Windows1252ToUtf8Converter") != ()
+    assert split_identifier("test_parses_2024_01_02_and_2024_01_03") != ()
 
 
 def test_what_names_things_only_is_not_looked_at() -> None:
     cleaner = Cleaner()
     said = ["def f(password, token, api_key)"]
-    assert cleaner.shown(said, ["function"]) is said
+    assert cleaner.redact_signatures(said, ["function"]) is said
     assert cleaner._loaded is None
 
 
@@ -128,7 +128,7 @@ def test_a_map_and_its_index_hold_nothing_that_the_user_s_own_rule_covers(tmp_pa
     before = RepoMap(root, cache)
     assert "acme_zebraquokkax" in before.map(refresh=True).text
     before.close()
-    mapped = RepoMap(root, cache, showing=Showing(redaction=RedactionOptions(rules=[OWN_RULE])))
+    mapped = RepoMap(root, cache, showing=Visibility(redaction=RedactionOptions(rules=[OWN_RULE])))
     view = mapped.map(refresh=True)
     mapped.close()
     assert "def [redacted: acme key]()" in view.text

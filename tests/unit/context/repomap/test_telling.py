@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.context.repomap.question_topic import told, unframed
+from tui_agent.context.repomap.question_topic import strip_boilerplate, strip_stack_frames
 from tui_agent.context.repomap.question_words import Query
 
 QUESTION = "The lexer loses the last token of a line"
@@ -50,7 +50,7 @@ _No response_
 
 
 def test_a_form_around_a_question_leaves_the_question() -> None:
-    assert told(FORM).split() == QUESTION.split()
+    assert strip_boilerplate(FORM).split() == QUESTION.split()
     assert Query(FORM).weights == Query(QUESTION).weights
 
 
@@ -80,7 +80,7 @@ def test_a_form_around_a_question_leaves_the_question() -> None:
     ],
 )
 def test_what_somebody_wrote_stays(text: str) -> None:
-    assert told(text).split() == text.split()
+    assert strip_boilerplate(text).split() == text.split()
 
 
 @rows(
@@ -106,7 +106,7 @@ def test_what_somebody_wrote_stays(text: str) -> None:
     ],
 )
 def test_what_a_form_adds_goes(text: str, wanted: str) -> None:
-    assert told(text).split() == wanted.split()
+    assert strip_boilerplate(text).split() == wanted.split()
 
 
 TRACE = """It hangs
@@ -140,11 +140,11 @@ at last"""
 
 
 def test_frames_of_foreign_code_have_no_words() -> None:
-    assert unframed(TRACE) == OWN
+    assert strip_stack_frames(TRACE) == OWN
     assert Query(TRACE).weights == Query(OWN).weights
     assert Query(TRACE).text == TRACE
     only = "\tat org.shop.Cart.priceOf(Cart.java:7)\n\tat org.shop.Main.main(Main.java:7)"
-    assert unframed(only) == only
+    assert strip_stack_frames(only) == only
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_frames_of_foreign_code_have_no_words() -> None:
 )
 def test_a_long_question_takes_little_time(part: str) -> None:
     started = time.process_time()
-    unframed(told(f"\n{part * (20_000 // len(part))}\n"))
+    strip_stack_frames(strip_boilerplate(f"\n{part * (20_000 // len(part))}\n"))
     assert time.process_time() - started < 0.5
 
 
@@ -184,7 +184,7 @@ def test_a_section_of_versions_alone_is_left_out_in_whatever_language_its_headin
     heading: str, body: str
 ) -> None:
     text = f"El carrito pierde artículos\n\n{heading}\n\n{body}\n\n### Qué pasa\n\nel total es cero"
-    left = told(text)
+    left = strip_boilerplate(text)
     assert heading not in left and body not in left and "el total es cero" in left and "carrito" in left
 
 
@@ -201,5 +201,9 @@ def test_a_section_of_versions_alone_is_left_out_in_whatever_language_its_headin
     ],
 )
 def test_a_section_that_says_more_than_versions_is_left(section: str) -> None:
-    assert section.splitlines()[-1] in told(f"El carrito pierde artículos\n\n{section}\n\nalgo más")
-    assert section.splitlines()[2] in told(f"El carrito pierde artículos\n\n{section}\n\nalgo más")
+    assert section.splitlines()[-1] in strip_boilerplate(
+        f"El carrito pierde artículos\n\n{section}\n\nalgo más"
+    )
+    assert section.splitlines()[2] in strip_boilerplate(
+        f"El carrito pierde artículos\n\n{section}\n\nalgo más"
+    )

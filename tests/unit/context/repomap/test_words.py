@@ -4,7 +4,7 @@ import pytest
 
 from tests.stubs.rows import rows
 from tui_agent.context.repomap.question_words import MAX_TERMS, Query
-from tui_agent.folds.text.word_forms import pieces, split, stem
+from tui_agent.folds.text.word_forms import split_identifier, split_text, stem
 
 
 @rows(
@@ -38,7 +38,7 @@ from tui_agent.folds.text.word_forms import pieces, split, stem
     ],
 )
 def test_identifiers_are_split_where_case_or_sign_changes(word: str, wanted: tuple[str, ...]) -> None:
-    assert tuple(piece for part in word.strip("_").split("__") for piece in split(part)) == wanted
+    assert tuple(piece for part in word.strip("_").split("__") for piece in split_identifier(part)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_forms_of_one_word_are_one(words: tuple[str, ...]) -> None:
 
 
 def test_words_without_spaces_between_them_are_pairs_of_letters() -> None:
-    assert pieces("設定ファイル") == ["設定", "定フ", "ファ", "ァイ", "イル"]
+    assert split_text("設定ファイル") == ["設定", "定フ", "ファ", "ァイ", "イル"]
 
 
 def test_names_of_code_weigh_more() -> None:

@@ -5,14 +5,14 @@ from tests.unit.policy.judging import WORKSPACE
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import WorkspaceLink
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 LINKS = tuple(WorkspaceLink(name, f"/srv/{name}") for name in ("e.gz", "n.Z", "q.zip", "r.zip.zip"))
 
 
 def verdict(line: str) -> str:
     facts = PolicyFacts(WORKSPACE, "ask", links=LINKS, resolved={link.name: link.target for link in LINKS})
-    return RulePolicy().decide("run_command", (Runs(script=line),), facts).verdict
+    return RulePolicy().decide("run_command", (RunEffect(script=line),), facts).verdict
 
 
 @rows(

@@ -7,7 +7,7 @@ from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.check import Problem, check_table
 from tui_agent.policy.catalog.model import Decision
 from tui_agent.policy.interpreter.line import read_line
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 GOOD = """
 # Shows the log of our servers.
@@ -36,7 +36,7 @@ about = "Shows all."
 
 
 def judge(line: str, catalog: Catalog) -> tuple[Decision, str]:
-    commands = read_line(Runs(script=line), catalog).commands
+    commands = read_line(RunEffect(script=line), catalog).commands
     doubts = [doubt.reason for command in commands for doubt in command.doubts]
     return ("ask" if doubts else "allow"), "; ".join(doubts)
 

@@ -14,7 +14,7 @@ from tui_agent.policy.catalog.entries import Entry, TableFault
 from tui_agent.policy.catalog.model import Example
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 CATALOG = Catalog()
 POLICY = RulePolicy(catalog=CATALOG)
@@ -65,7 +65,7 @@ def line_numbers(file: Path) -> dict[str, int]:
 
 def judge_example(example: Example) -> str:
     """Return how the policy judges an example, where it is not as the example says; else nothing."""
-    decision = POLICY.decide("run_command", (Runs(script=example.line),), FACTS)
+    decision = POLICY.decide("run_command", (RunEffect(script=example.line),), FACTS)
     return describe_difference(example, decision.verdict, decision.reason)
 
 

@@ -4,7 +4,7 @@ from tests.stubs.rows import rows
 from tui_agent.policy.decision.assumptions import settle_doubts
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, LineReport, Value
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 
 def is_settled(
@@ -15,7 +15,7 @@ def is_settled(
     doubt = Doubt(name, "…", value=value)  # type: ignore[arg-type]
     line = LineReport("x", (CommandReport("x", (), doubts=(doubt,)),))
     facts = PolicyFacts("/home/ada/timesheet", "ask", **names)  # type: ignore[arg-type]
-    return not settle_doubts(Runs(script="x", cwd=cwd), line, facts).commands[0].doubts
+    return not settle_doubts(RunEffect(script="x", cwd=cwd), line, facts).commands[0].doubts
 
 
 @rows(
@@ -96,7 +96,7 @@ def test_folders_in_which_nobody_looked_keep_doubts(
 def test_a_word_that_stands_for_other_texts_than_names_keeps_its_doubt() -> None:
     value = Value("$x", Certainty.BOUNDED, "*", may_be_option=True)
     line = LineReport("x", (CommandReport("x", (), doubts=(Doubt("option-like", "…", value=value),)),))
-    assert settle_doubts(Runs(script="x"), line, PolicyFacts("/home/ada/timesheet", "ask")) == line
+    assert settle_doubts(RunEffect(script="x"), line, PolicyFacts("/home/ada/timesheet", "ask")) == line
     outside = Value("/etc/*", Certainty.BOUNDED, "/etc/*", names_files=True)
     line = LineReport("x", (CommandReport("x", (), doubts=(Doubt("value", "…", value=outside),)),))
-    assert settle_doubts(Runs(script="x"), line, PolicyFacts("/home/ada/timesheet", "ask")) == line
+    assert settle_doubts(RunEffect(script="x"), line, PolicyFacts("/home/ada/timesheet", "ask")) == line

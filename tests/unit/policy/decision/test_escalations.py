@@ -53,7 +53,7 @@ def pattern(path: str, **given: object) -> list[tuple[FileUse, str]]:
 
 
 def test_a_program_of_the_workspace_may_be_anything() -> None:
-    shadowed = facts(own_programs=frozenset({"ls", "cd"}))
+    shadowed = facts(workspace_programs=frozenset({"ls", "cd"}))
     assert is_workspace_program(command("ls"), (), shadowed) == "ls is a program of this workspace here"
     assert not is_workspace_program(command("cat"), (), shadowed)
     assert not is_workspace_program(command("cd", builtin=True), (), shadowed)
@@ -63,7 +63,7 @@ def test_a_program_of_the_workspace_may_be_anything() -> None:
     ("name", "applies"), [("git", True), ("/usr/bin/git", True), ("git-log", True), ("gitk", False)]
 )
 def test_git_may_run_programs_that_the_repository_names(name: str, applies: bool) -> None:
-    assert bool(runs_configured_programs(command(name), (), facts(git_steered=True))) is applies
+    assert bool(runs_configured_programs(command(name), (), facts(git_is_steered=True))) is applies
     assert not runs_configured_programs(command(name), (), facts())
 
 
@@ -228,7 +228,7 @@ def test_git_started_in_another_folder_compares_files_that_nobody_tracks() -> No
 
 def test_an_ignore_file_may_bring_a_skipped_secret_back() -> None:
     uses = read("", below=True, skips=frozenset({"hidden", "ignored"}))
-    back = replace(ENV, brought_back=True)
+    back = replace(ENV, maybe_reincluded=True)
     assert reads_secrets_below(command("rg"), uses, facts(secrets=(back,)))
     assert not reads_secrets_below(command("rg"), uses, facts(secrets=(ENV,)))
 
@@ -241,8 +241,8 @@ def test_a_sandbox_hides_files_with_secrets_so_nothing_is_asked() -> None:
 def test_escalations_come_in_their_order_and_only_ask() -> None:
     every = facts(
         steering_files=("go.mod",),
-        own_programs=frozenset({"git"}),
-        git_steered=True,
+        workspace_programs=frozenset({"git"}),
+        git_is_steered=True,
         links=LINKS,
         secrets=(ENV,),
     )

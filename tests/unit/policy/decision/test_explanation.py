@@ -7,8 +7,15 @@ import pytest
 from tests.stubs.rows import rows
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
-from tui_agent.protocol.events.policy import Deed, PermissionRequested
+from tui_agent.protocol.effects import (
+    Effect,
+    InternalEffect,
+    NetworkEffect,
+    ReadEffect,
+    RunEffect,
+    WriteEffect,
+)
+from tui_agent.protocol.events.policy import CommandEffects, PermissionRequested
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.tui.modals.effects import effect_lines
 
@@ -16,18 +23,21 @@ WORKSPACE = "/home/ada/timesheet"
 FACTS = PolicyFacts(WORKSPACE, "ask")
 
 
-def deeds(*effects: Effect, new: Collection[str] = (), facts: PolicyFacts = FACTS) -> tuple[Deed, ...]:
-    return RulePolicy().deeds(effects, new, facts)
+def deeds(
+    *effects: Effect, new: Collection[str] = (), facts: PolicyFacts = FACTS
+) -> tuple[CommandEffects, ...]:
+    return RulePolicy().describe_effects(effects, new, facts)
 
 
-def table(found: Sequence[Deed]) -> list[tuple[str, list[str]]]:
+def table(found: Sequence[CommandEffects]) -> list[tuple[str, list[str]]]:
     return [
-        (deed.what, [f"{effect.word} {effect.about}".strip() for effect in deed.effects]) for deed in found
+        (deed.command, [f"{effect.verb} {effect.target}".strip() for effect in deed.effects])
+        for deed in found
     ]
 
 
 def lines(script: str) -> list[tuple[str, list[str]]]:
-    return table(deeds(Runs(script=script)))
+    return table(deeds(RunEffect(script=script)))
 
 
 STARTS = ["starts what stands below"]
@@ -80,7 +90,7 @@ def test_each_command_has_a_row_with_its_effects(script: str, expected: list[tup
 
 def test_a_line_that_installs_and_tests_is_shown_row_by_row() -> None:
     line = 'pip install "freezegun>=1.5" && pytest -q tests/test_entry.py > report.txt'
-    assert table(deeds(Runs(script=line), new={"report.txt"})) == [
+    assert table(deeds(RunEffect(script=line), new={"report.txt"})) == [
         (
             "pip install …",
             [
@@ -91,7 +101,7 @@ def test_a_line_that_installs_and_tests_is_shown_row_by_row() -> None:
         ),
         ("pytest -q …", ["writes report.txt, a new file", "runs code of this workspace, or changes it"]),
     ]
-    assert RulePolicy().written((Runs(script=line),)) == ("report.txt",)
+    assert RulePolicy().written_paths((RunEffect(script=line),)) == ("report.txt",)
 
 
 @rows(
@@ -119,17 +129,17 @@ def test_commands_stand_in_the_order_of_the_text(script: str, order: list[str]) 
     ],
 )
 def test_the_row_of_the_network_names_the_host_or_says_that_it_is_not_known(script: str, about: str) -> None:
-    [deed] = deeds(Runs(script=script))
-    assert [effect.about for effect in deed.effects if effect.word == "network"] == [about]
+    [deed] = deeds(RunEffect(script=script))
+    assert [effect.target for effect in deed.effects if effect.verb == "network"] == [about]
 
 
 def test_rows_of_single_effects() -> None:
     effects = (
-        Reads(path="a"),
-        Writes(path="b"),
-        Writes(path="c", removes=True),
-        Connects(host="example.org"),
-        Internal(what="todos"),
+        ReadEffect(path="a"),
+        WriteEffect(path="b"),
+        WriteEffect(path="c", removes=True),
+        NetworkEffect(host="example.org"),
+        InternalEffect(subject="todos"),
     )
     assert table(deeds(*effects)) == [
         ("a", ["reads a"]),
@@ -138,29 +148,29 @@ def test_rows_of_single_effects() -> None:
         ("example.org", ["network example.org"]),
         ("todos", []),
     ]
-    [deed] = deeds(Runs(script="rm -r build"))
-    assert (deed.what, deed.classes) == ("rm -r build", ("destructive",))
-    assert [(effect.word, effect.about, effect.grave) for effect in deed.effects] == [
+    [deed] = deeds(RunEffect(script="rm -r build"))
+    assert (deed.command, deed.classes) == ("rm -r build", ("destructive",))
+    assert [(effect.verb, effect.target, effect.risky) for effect in deed.effects] == [
         ("deletes", "build", True)
     ]
 
 
 def test_rows_beyond_what_an_event_may_hold_are_counted() -> None:
-    found = deeds(Runs(script="; ".join(f"cat file{number}.txt" for number in range(240))))
+    found = deeds(RunEffect(script="; ".join(f"cat file{number}.txt" for number in range(240))))
     assert 50 < len(found) < 240
-    assert found[-1].what == f"{240 - len(found) + 1} more"
+    assert found[-1].command == f"{240 - len(found) + 1} more"
 
 
 @pytest.mark.parametrize(("last", "name"), [("rm -rf sub", "destructive"), ("sudo make", "privilege")])
 def test_commands_that_delete_or_act_as_another_user_are_never_only_counted(last: str, name: str) -> None:
     line = "; ".join([*(f"cat file{number}.txt" for number in range(200)), last, "echo end"])
-    found = deeds(Runs(script=line))
-    assert [deed.what for deed in found if name in deed.classes] == [last]
-    assert found[-1].what.endswith(" more")
+    found = deeds(RunEffect(script=line))
+    assert [deed.command for deed in found if name in deed.classes] == [last]
+    assert found[-1].command.endswith(" more")
 
 
-STEERED = PolicyFacts(WORKSPACE, "ask", git_steered=True)
-OWN = PolicyFacts(WORKSPACE, "ask", own_programs=frozenset({"ls"}))
+STEERED = PolicyFacts(WORKSPACE, "ask", git_is_steered=True)
+OWN = PolicyFacts(WORKSPACE, "ask", workspace_programs=frozenset({"ls"}))
 
 
 @pytest.mark.parametrize(
@@ -174,18 +184,18 @@ OWN = PolicyFacts(WORKSPACE, "ask", own_programs=frozenset({"ls"}))
 def test_programs_that_the_workspace_supplies_have_their_effect_in_the_row(
     script: str, facts: PolicyFacts, about: str
 ) -> None:
-    policy, effects = RulePolicy(), (Runs(script=script),)
-    row = policy.deeds(effects, (), facts)[-1]
+    policy, effects = RulePolicy(), (RunEffect(script=script),)
+    row = policy.describe_effects(effects, (), facts)[-1]
     first = row.effects[0]
-    assert (first.word, first.about, first.grave) == ("runs", about, True)
+    assert (first.verb, first.target, first.risky) == ("runs", about, True)
     decided = policy.decide("run_command", effects, facts)
     assert (decided.verdict, decided.classes, row.classes) == ("ask", ("arbitrary",), ("arbitrary",))
     assert policy.decide("run_command", effects, FACTS).classes == ("read-only",)
-    assert all(effect.word == "lists" for effect in policy.deeds(effects, (), FACTS)[-1].effects)
+    assert all(effect.verb == "lists" for effect in policy.describe_effects(effects, (), FACTS)[-1].effects)
 
 
 def test_other_commands_of_such_a_line_are_shown_as_they_are() -> None:
-    found = deeds(Runs(script="git status; wc a; pwd"), facts=STEERED)
+    found = deeds(RunEffect(script="git status; wc a; pwd"), facts=STEERED)
     assert [deed.classes for deed in found] == [("arbitrary",), ("read-only",), ("read-only",)]
 
 
@@ -200,7 +210,7 @@ def asked(*effects: Effect) -> PermissionRequested:
         digest="0" * 32,
         preview=(),
         choices=(),
-        deeds=deeds(*effects) if any(isinstance(effect, Runs) for effect in effects) else (),
+        commands=deeds(*effects) if any(isinstance(effect, RunEffect) for effect in effects) else (),
     )
 
 
@@ -213,10 +223,13 @@ INSIDE = {"Undo": "/undo puts its files back, nothing else that it does"}
     "effects, expected",
     [
         ((), {**UNKNOWN, **INSIDE}),
-        ((Connects(host="x.org"),), {"Reads": "nothing new", "Writes": "nothing", "Network": "x.org"}),
-        ((Internal(what="notes"),), {"Reads": "nothing new", "Writes": "nothing", "Network": "none"}),
+        ((NetworkEffect(host="x.org"),), {"Reads": "nothing new", "Writes": "nothing", "Network": "x.org"}),
+        (
+            (InternalEffect(subject="notes"),),
+            {"Reads": "nothing new", "Writes": "nothing", "Network": "none"},
+        ),
         *(
-            ((Runs(script=script),), OUTSIDE)
+            ((RunEffect(script=script),), OUTSIDE)
             for script in (
                 "rm -rf /outside/zz",
                 "rm a; touch ~/b",
@@ -226,11 +239,11 @@ INSIDE = {"Undo": "/undo puts its files back, nothing else that it does"}
             )
         ),
         *(
-            ((Runs(script=script),), INSIDE)
+            ((RunEffect(script=script),), INSIDE)
             for script in ("rm a", f"rm {WORKSPACE}/a", "cat /etc/hosts > a", "make")
         ),
-        ((Writes(path="/opt/a"),), OUTSIDE),
-        ((Writes(path=f"{WORKSPACE}/a"),), {"Undo": "/undo puts 1 file back; /diff shows what changed"}),
+        ((WriteEffect(path="/opt/a"),), OUTSIDE),
+        ((WriteEffect(path=f"{WORKSPACE}/a"),), {"Undo": "/undo puts 1 file back; /diff shows what changed"}),
     ],
 )
 def test_an_approval_promises_no_more_than_is_known(
@@ -283,12 +296,12 @@ def test_an_approval_promises_no_more_than_is_known(
     ],
 )
 def test_the_chain_of_reasons(script: str, rules: tuple[str, ...], expected: list[str]) -> None:
-    found = RulePolicy(rules).explain("run_command", (Runs(script=script),), FACTS)
+    found = RulePolicy(rules).explain("run_command", (RunEffect(script=script),), FACTS)
     assert list(found[: len(expected)]) == expected
     assert sum(" decides " in line for line in found) == 1
 
 
 def test_a_line_outside_the_subset_is_explained_command_by_command() -> None:
-    told = RulePolicy().explain("run_command", (Runs(script="ls\n\\rm -rf src"),), FACTS)
+    told = RulePolicy().explain("run_command", (RunEffect(script="ls\n\\rm -rf src"),), FACTS)
     assert {"command: ls", "command: rm -rf src"} <= set(told)
     assert not any("\n" in row for row in told if row.startswith(("command:", "  known:")))

@@ -8,7 +8,7 @@ from tui_agent.policy.catalog.catalog import Catalog, Layer, Origin
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.settings import POLICIES, PolicyName
 
 RANK = {"allow": 0, "ask": 1, "deny": 2}
@@ -20,7 +20,7 @@ def layer(origin: Origin, text: str) -> Layer:
 
 def judged(script: str, *layers: Layer, policy: PolicyName = "ask", sandboxed: bool = False) -> Decision:
     facts = PolicyFacts("/home/ada/ws", policy, sandboxed=sandboxed)
-    return RulePolicy(catalog=Catalog(layers)).decide("run_command", (Runs(script=script),), facts)
+    return RulePolicy(catalog=Catalog(layers)).decide("run_command", (RunEffect(script=script),), facts)
 
 
 SHOWLOG = """

@@ -3,7 +3,7 @@
 from tui_agent.policy.catalog.catalog import Catalog, Layer
 from tui_agent.policy.interpreter.line import read_line
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 PROGRAMS = """
 [programs.show]
@@ -150,7 +150,7 @@ CATALOG = Catalog([Layer("user", "test", PROGRAMS)])
 
 def read(line: str) -> LineReport:
     """Read a line by the small catalog."""
-    return read_line(Runs(script=line), CATALOG)
+    return read_line(RunEffect(script=line), CATALOG)
 
 
 def files(line: str) -> list[str]:

@@ -6,7 +6,7 @@ from tests.stubs.rows import rows
 from tests.unit.policy.interpreter.lines import CATALOG, calls, doubts, effects, files, read
 from tui_agent.policy.interpreter.line import read_line
 from tui_agent.policy.interpreter.report import CommandReport
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.effects import RunEffect
 
 
 def command_names(line: str) -> list[str]:
@@ -278,7 +278,7 @@ def test_hosts_are_told() -> None:
 
 
 def test_an_argument_vector_is_one_command_of_known_words() -> None:
-    report = read_line(Runs(argv=("show", "$X", "*", "~/a")), CATALOG)
+    report = read_line(RunEffect(argv=("show", "$X", "*", "~/a")), CATALOG)
     assert [word.known for word in report.commands[0].words] == ["show", "$X", "*", "~/a"]
     assert [use.path for use in report.commands[0].files] == ["$X", "*", "~/a"]
     assert report.commands[0].doubts == ()

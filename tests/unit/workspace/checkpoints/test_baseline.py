@@ -9,19 +9,19 @@ import pytest
 from anyio import from_thread
 
 from tests.stubs.checkpoints import begun, git, shadow, snapshot, workspace, write
-from tui_agent.workspace.checkpoints.baseline import Gathered, gather
-from tui_agent.workspace.checkpoints.git import Git
-from tui_agent.workspace.checkpoints.index_file import Unreadable, read_index, write_index
-from tui_agent.workspace.checkpoints.limits import Limits
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
-from tui_agent.workspace.checkpoints.state import Shadow, folder_size
+from tui_agent.workspace.checkpoints.baseline import BaselineDraft, gather_files
+from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
+from tui_agent.workspace.checkpoints.git_runner import Git
+from tui_agent.workspace.checkpoints.index_file import UnreadableIndex, read_index, write_index
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
+from tui_agent.workspace.checkpoints.store_state import CheckpointStore, measure_folder
 
 MANY = 300_000
 
 
-async def holds_the_workspace(made: GitShadow, folder: Path, target: Path) -> None:
+async def holds_the_workspace(made: GitCheckpoints, folder: Path, target: Path) -> None:
     """The checkpoint, written out, is what stands in the workspace, and a look agrees."""
-    assert not await made.look()
+    assert not await made.find_changes()
     await made.checkout(made.head, target)
     assert snapshot(target) == snapshot(folder)
 
@@ -140,7 +140,7 @@ async def test_clean_files_of_a_repository_are_borrowed(tmp_path: Path) -> None:
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", "large")
     made = await begun(folder)
-    assert await made.size() < 100_000
+    assert await made.measure_store() < 100_000
     await holds_the_workspace(made, folder, tmp_path / "out")
 
 
@@ -148,7 +148,7 @@ async def test_a_worktree_of_a_repository_borrows_too(tmp_path: Path) -> None:
     main = workspace(tmp_path, repository=True)
     folder = tmp_path / "other"
     git(main, "worktree", "add", "-q", str(folder))
-    made = GitShadow(folder, tmp_path / "store.git")
+    made = GitCheckpoints(folder, tmp_path / "store.git")
     await made.begin("")
     assert (tmp_path / "store.git" / "objects" / "info" / "alternates").read_text().strip() == str(
         main / ".git" / "objects"
@@ -159,9 +159,9 @@ async def test_a_worktree_of_a_repository_borrows_too(tmp_path: Path) -> None:
 async def test_a_folder_of_a_repository_borrows_too(tmp_path: Path) -> None:
     top = workspace(tmp_path, repository=True)
     write(top, {"src/new": "x\n"})
-    made = GitShadow(top / "src", tmp_path / "store.git")
+    made = GitCheckpoints(top / "src", tmp_path / "store.git")
     await made.begin("")
-    assert [file.path for file in await made.files_at(made.head)] == ["app.py", "new"]
+    assert [file.path for file in await made.list_files(made.head)] == ["app.py", "new"]
     await holds_the_workspace(made, top / "src", tmp_path / "out")
 
 
@@ -194,7 +194,7 @@ async def test_a_first_checkpoint_reads_no_more_than_its_quota(tmp_path: Path) -
     first = await made.begin("")
     assert first is not None
     assert "limit of" in first.skipped[0]
-    assert folder_size(tmp_path / "checkpoints.git" / "objects") < 20_000
+    assert measure_folder(tmp_path / "checkpoints.git" / "objects") < 20_000
 
 
 async def test_the_bits_of_every_file_are_in_the_first_checkpoint(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ async def test_the_bits_of_every_file_are_in_the_first_checkpoint(tmp_path: Path
     for name, bits in (("run", 0o755), ("secret", 0o600), ("group", 0o664)):
         (folder / name).chmod(bits)
     made = await begun(folder)
-    modes = {file.path: file.mode & 0o7777 for file in await made.files_at(made.head)}
+    modes = {file.path: file.mode & 0o7777 for file in await made.list_files(made.head)}
     assert modes == {"README": 0o644, "group": 0o664, "run": 0o755, "secret": 0o600, "src/app.py": 0o644}
 
 
@@ -223,16 +223,16 @@ def test_an_index_that_is_cut_or_changed_is_refused(tmp_path: Path) -> None:
     whole = index.read_bytes()
     for cut in range(len(whole)):
         index.write_bytes(whole[:cut])
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableIndex):
             read_index(index)
         index.write_bytes(whole[:cut] + bytes([whole[cut] ^ 1]) + whole[cut + 1 :])
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableIndex):
             read_index(index)
 
 
 async def test_reading_many_files_stops_as_soon_as_nobody_waits_for_it(tmp_path: Path) -> None:
     folder = workspace(tmp_path)
-    looked = Shadow(Git("git", tmp_path / "checkpoints.git", folder), folder, Limits())
+    looked = CheckpointStore(Git("git", tmp_path / "checkpoints.git", folder), folder, Limits())
     read = 0
 
     def gone() -> Iterator[str]:
@@ -243,6 +243,6 @@ async def test_reading_many_files_stops_as_soon_as_nobody_waits_for_it(tmp_path:
             yield f"gone-{read}"
 
     with anyio.CancelScope() as scope:
-        await gather(looked, Gathered(), gone())
+        await gather_files(looked, BaselineDraft(), gone())
     assert scope.cancelled_caught
     assert read < MANY - 1

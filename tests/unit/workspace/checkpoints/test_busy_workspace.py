@@ -63,7 +63,7 @@ async def test_what_is_built_meanwhile_breaks_no_checkpoint(tmp_path: Path, repo
             await taken(made, "command", number)
     assert build.rounds > 3
     await taken(made, "command")
-    assert not await made.look()
+    assert not await made.find_changes()
     await made.checkout(made.head, tmp_path / "out")
     assert snapshot(tmp_path / "out") == snapshot(folder)
     assert await made.verify() == []

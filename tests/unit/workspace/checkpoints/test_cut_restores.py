@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 from tests.stubs.checkpoints import Killed, KilledActs, begun, shadow, snapshot, taken, workspace, write
-from tui_agent.workspace.checkpoints.atomic_restore import FileActs
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.atomic_restore import FileOperations
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 
 async def cut_off(root: Path, acts: int) -> tuple[Path, str]:
@@ -21,7 +21,7 @@ async def cut_off(root: Path, acts: int) -> tuple[Path, str]:
     again = shadow(folder, acts=KilledActs(acts))
     await again.begin(head)
     with pytest.raises(Killed):
-        await again.restore(await again.plan(first))
+        await again.restore(await again.plan_restore(first))
     return folder, head
 
 
@@ -41,7 +41,7 @@ async def test_what_was_changed_after_a_cut_restore_is_never_undone(tmp_path: Pa
         await again.begin(head)
         after = {name: content for name, (_, _, content) in snapshot(folder).items()}
         assert {name: after[name] for name in mine} == {name: text.encode() for name, text in mine.items()}
-        told = " ".join(again.notices())
+        told = " ".join(again.take_notices())
         saved = {name: text for name, text in after.items() if name.startswith(".tui-agent-saved-")}
         assert all(text == b"by the agent\n" for text in saved.values())
         assert bool(saved) == ("previous versions are in" in told)
@@ -51,18 +51,18 @@ async def test_what_was_changed_after_a_cut_restore_is_never_undone(tmp_path: Pa
     assert seen == {True, False}
 
 
-class Meanwhile(FileActs):
+class Meanwhile(FileOperations):
     """Lets another session open while the first file is being moved."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.other: GitShadow | None = None
+        self.other: GitCheckpoints | None = None
         self.seen: list[str] = []
 
     def rename(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
         super().rename(source, source_fd, target, target_fd)
         if target == "README":
-            self.other = GitShadow(self.folder, self.folder.parent / "other.git")
+            self.other = GitCheckpoints(self.folder, self.folder.parent / "other.git")
             anyio.run(self.other.begin, "")
             self.seen.append((self.folder / "README").read_text())
 
@@ -76,8 +76,8 @@ async def test_a_restore_that_is_at_work_is_let_alone_by_another_session(tmp_pat
     acts = Meanwhile(folder)
     again = shadow(folder, acts=acts)
     await again.begin(head)
-    assert (await again.restore(await again.plan(first))).kept == ()
+    assert (await again.restore(await again.plan_restore(first))).kept_paths == ()
     assert acts.seen == ["read me\n"]
     assert (folder / "README").read_text() == "read me\n"
     assert acts.other is not None
-    assert acts.other.notices() == ()
+    assert acts.other.take_notices() == ()

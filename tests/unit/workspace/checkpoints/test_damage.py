@@ -62,27 +62,27 @@ async def test_a_store_that_lost_its_newest_checkpoint_begins_anew(
     before = snapshot(folder)
     again = shadow(folder)
     assert await again.begin(head, unchanged=unchanged) is not None
-    assert "cannot be restored" in again.notices()[0]
+    assert "cannot be restored" in again.take_notices()[0]
     assert await again.verify() == []
     with pytest.raises(
         CheckpointError, match=r"not in the store|no common ancestor|missing|no longer exists"
     ):
-        await again.plan(first)
+        await again.plan_restore(first)
     if unchanged:
-        assert (await again.plan(head)).acts == ()
+        assert (await again.plan_restore(head)).actions == ()
     else:
         with pytest.raises(
             CheckpointError, match=r"not in the store|no common ancestor|missing|no longer exists"
         ):
-            await again.plan(head)
+            await again.plan_restore(head)
     assert snapshot(folder) == before
     anew = head if unchanged else again.head
     write(folder, {"README": "newer\n"})
     last = await taken(again)
-    await again.restore(await again.plan(anew))
+    await again.restore(await again.plan_restore(anew))
     assert snapshot(folder) == before
     assert await shadow(folder).begin(last) is None
-    await again.settle()
+    await again.run_maintenance()
     assert await again.verify() == []
 
 
@@ -161,9 +161,9 @@ async def test_what_only_names_the_checkpoints_is_mended_and_nothing_is_lost(
     damage(tmp_path / "checkpoints.git")
     again = shadow(folder)
     assert await again.begin(head) is None
-    assert again.notices() == ()
-    assert not await again.look()
-    await again.restore(await again.plan(first))
+    assert again.take_notices() == ()
+    assert not await again.find_changes()
+    await again.restore(await again.plan_restore(first))
     assert snapshot(folder) == before
     assert await again.verify() == []
 
@@ -184,14 +184,14 @@ async def test_a_workspace_that_is_gone_is_said_and_counts_as_no_change(tmp_path
             folder.write_text("file\n")
         case "a link to nothing":
             folder.symlink_to("nowhere")
-    for act in (made.look, lambda: made.plan(first), lambda: again.begin(head)):
+    for act in (made.find_changes, lambda: made.plan_restore(first), lambda: again.begin(head)):
         with pytest.raises(CheckpointError, match=r"no longer exists|is no longer a folder"):
             await act()
     assert await made.verify() == []
-    assert await made.read_at(first, "README") == b"read me\n"
+    assert await made.read_file(first, "README") == b"read me\n"
     if gone == "moved":
         aside.rename(folder)
-        assert not await made.look()
+        assert not await made.find_changes()
 
 
 @pytest.mark.parametrize("names", [("HEAD",), ("refs", "packed-refs"), ("HEAD", "config", "refs", "index")])
@@ -210,7 +210,7 @@ async def test_a_store_without_its_names_is_read_and_said_to_be_whole(
     told = await other.verify()
     assert len(told) == 1
     assert "recreated; nothing was lost" in told[0]
-    assert await other.lost([first, head]) == []
+    assert await other.find_lost([first, head]) == []
     await other.checkout(first, tmp_path / "out")
     assert snapshot(tmp_path / "out") == before
     assert await other.verify() == []

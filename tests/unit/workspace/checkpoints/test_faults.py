@@ -19,13 +19,13 @@ from tests.stubs.checkpoints import (
     write,
 )
 from tui_agent.errors import CheckpointError
-from tui_agent.workspace.checkpoints.atomic_restore import FileActs
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.atomic_restore import FileOperations
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 MOST = 60
 
 
-async def prepared(root: Path) -> tuple[Path, GitShadow, str]:
+async def prepared(root: Path) -> tuple[Path, GitCheckpoints, str]:
     """A session that did something of every kind, and its first checkpoint."""
     folder = workspace(root, gone="g\n", bits="b\n", **{"old/x": "x\n"})
     made = await begun(folder)
@@ -50,20 +50,22 @@ async def test_a_failing_git_leaves_all_as_it_was(tmp_path: Path, after: bool) -
     for number in range(1, MOST):
         runs = FailingRuns()
         runs.after = after
-        made = GitShadow(folder, tmp_path / "checkpoints.git", run=runs)
+        made = GitCheckpoints(folder, tmp_path / "checkpoints.git", run=runs)
         await made.begin(head)
-        assert (await made.look()).paths == ("more",)
+        assert (await made.find_changes()).paths == ("more",)
         runs.left = number
         try:
-            commit = await made.commit(await made.look(), part=2, author="agent", message="m")
-            await made.restore(await made.plan(first))
+            commit = await made.commit(await made.find_changes(), part=2, author="agent", message="m")
+            await made.restore(await made.plan_restore(first))
         except CheckpointError as fault:
             assert re.search("No space left|no common ancestor|not in the store", str(fault))
             assert snapshot(folder) == before
         else:
             if runs.left > 0:
                 break
-            await made.restore(await made.plan(commit))  # what failed was tried again, and went through
+            await made.restore(
+                await made.plan_restore(commit)
+            )  # what failed was tried again, and went through
             assert snapshot(folder) == before
     assert 10 < number < MOST
     assert "more" not in snapshot(folder)
@@ -79,7 +81,7 @@ async def test_a_first_checkpoint_that_fails_can_be_taken_again(tmp_path: Path, 
     for number in range(1, MOST):
         runs = FailingRuns()
         runs.left = number
-        made = GitShadow(folder, tmp_path / "checkpoints.git", run=runs)
+        made = GitCheckpoints(folder, tmp_path / "checkpoints.git", run=runs)
         try:
             await made.begin("")
         except CheckpointError:
@@ -89,7 +91,7 @@ async def test_a_first_checkpoint_that_fails_can_be_taken_again(tmp_path: Path, 
             runs.left = 0
             break
     assert 5 < number < MOST
-    assert not await made.look()
+    assert not await made.find_changes()
     assert await shadow(folder).verify() == []
 
 
@@ -102,7 +104,7 @@ async def test_a_failing_act_is_undone_with_all_before_it(tmp_path: Path) -> Non
         acts = FailingActs(number)
         made = shadow(folder, acts=acts)
         await made.begin(head)
-        plan = await made.plan(first)
+        plan = await made.plan_restore(first)
         if acts.left <= 0:
             break
         try:
@@ -112,7 +114,7 @@ async def test_a_failing_act_is_undone_with_all_before_it(tmp_path: Path) -> Non
             assert snapshot(folder) == before
             assert (folder / "deep" / "er").is_dir()
             assert made.head == head
-            assert not await made.look()
+            assert not await made.find_changes()
         else:
             break
     assert 15 < number < MOST
@@ -142,12 +144,12 @@ async def test_a_restore_that_was_killed_is_undone_when_the_session_opens_again(
         made = shadow(folder, acts=KilledActs(number))
         await made.begin(head)
         try:
-            await made.restore(await made.plan(first))
+            await made.restore(await made.plan_restore(first))
         except Killed:
             again = shadow(folder)
             await again.begin(head)
             assert snapshot(folder) == before
-            assert not await again.look()
+            assert not await again.find_changes()
         else:
             break
     assert 15 < number < MOST
@@ -162,7 +164,7 @@ async def test_a_journal_that_cannot_be_read_is_said_and_nothing_is_moved(tmp_pa
     assert (folder / ".tui-agent-restore-1" / "0.old").read_text() == "kept\n"
 
 
-class WaitingActs(FileActs):
+class WaitingActs(FileOperations):
     """Tells when the files are being moved."""
 
     def __init__(self, scope: anyio.CancelScope) -> None:
@@ -180,11 +182,11 @@ async def test_a_restore_that_is_cancelled_while_it_moves_leaves_all_as_it_was(t
     with anyio.CancelScope() as scope:
         made = shadow(folder, acts=WaitingActs(scope))
         await made.begin(head)
-        await made.restore(await made.plan(first))
+        await made.restore(await made.plan_restore(first))
     assert scope.cancelled_caught
     assert snapshot(folder) == before
     assert made.head == head
-    assert not await made.look()
+    assert not await made.find_changes()
 
 
 async def test_a_commit_that_is_cancelled_is_not_there(tmp_path: Path) -> None:
@@ -192,12 +194,12 @@ async def test_a_commit_that_is_cancelled_is_not_there(tmp_path: Path) -> None:
     made = await begun(folder)
     first = made.head
     write(folder, {"README": "new\n"})
-    changes = await made.look()
+    changes = await made.find_changes()
     with anyio.CancelScope() as scope:
         scope.cancel()
         await made.commit(changes, part=1, author="agent", message="m")
     assert made.head == first
-    assert (await made.look()).paths == ("README",)
+    assert (await made.find_changes()).paths == ("README",)
     assert not list((tmp_path / "checkpoints.git").glob("draft-*"))
 
 
@@ -231,7 +233,7 @@ async def test_a_broken_index_is_read_again_from_the_newest_checkpoint(tmp_path:
                 (store / lock).touch()
     again = shadow(folder)
     await again.begin(head)
-    assert not await again.look()
+    assert not await again.find_changes()
     write(folder, {"README": "newer\n"})
     await taken(again)
     assert await again.verify() == []
@@ -247,13 +249,13 @@ async def test_a_missing_object_is_said_and_nothing_is_changed(tmp_path: Path) -
     blob = git(store, "rev-parse", f"{first}:README").strip()
     (store / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(CheckpointError, match="missing"):
-        await made.restore(await made.plan(first))
+        await made.restore(await made.plan_restore(first))
     assert any(blob in problem for problem in await made.verify())
     assert (folder / "README").read_text() == "new\n"
     assert made.head == head
     again = shadow(folder)
     assert await again.begin(head) is None
-    assert again.notices() == ()
+    assert again.take_notices() == ()
 
 
 async def test_every_checkpoint_that_is_lost_to_damage_is_told(tmp_path: Path) -> None:
@@ -269,7 +271,7 @@ async def test_every_checkpoint_that_is_lost_to_damage_is_told(tmp_path: Path) -
         path = store / "objects" / oid[:2] / oid[2:]
         path.chmod(0o600)
         path.write_bytes(b"not an object")
-    assert await made.lost(heads) == [heads[1], heads[2]]
+    assert await made.find_lost(heads) == [heads[1], heads[2]]
     problems = "\n".join(await made.verify())
     assert heads[1] in problems and trees[2] in problems
 
@@ -284,10 +286,10 @@ async def test_a_damaged_object_is_found(tmp_path: Path) -> None:
     path.write_bytes(b"not an object")
     assert any(blob in problem for problem in await made.verify())
     write(folder, {"README": "new\n"})
-    assert (await made.look()).files[0].before is None
+    assert (await made.find_changes()).files[0].before is None
     head = await taken(made)
     with pytest.raises(CheckpointError, match="missing"):
-        await made.plan(git(store, "rev-parse", f"{head}^").strip())
+        await made.plan_restore(git(store, "rev-parse", f"{head}^").strip())
 
 
 async def test_a_full_disk_is_said_and_the_workspace_is_untouched(tmp_path: Path) -> None:
@@ -295,14 +297,14 @@ async def test_a_full_disk_is_said_and_the_workspace_is_untouched(tmp_path: Path
     made = await begun(folder)
     head = made.head
     write(folder, {"README": "new\n"})
-    changes = await made.look()
+    changes = await made.find_changes()
 
     class Full(FailingRuns):
         async def __call__(self, argv, stdin, env, cwd):  # type: ignore[no-untyped-def]
             self.left = 1 if "update-index" in argv else 2
             return await super().__call__(argv, stdin, env, cwd)
 
-    full = GitShadow(folder, tmp_path / "checkpoints.git", run=Full())
+    full = GitCheckpoints(folder, tmp_path / "checkpoints.git", run=Full())
     await full.begin(head)
     with pytest.raises(CheckpointError, match="No space left"):
         await full.commit(changes, part=1, author="agent", message="m")

@@ -11,7 +11,7 @@ import pytest
 from tests.stubs.checkpoints import git, snapshot, write
 from tests.stubs.small_disk import small_disk
 from tui_agent.errors import CheckpointError
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 PAGE = 4_096
 MOST = 160
@@ -79,18 +79,18 @@ def prepared(root: Path, *, repository: bool = False) -> Path:
     return folder
 
 
-async def changed(made: GitShadow, folder: Path) -> str:
+async def changed(made: GitCheckpoints, folder: Path) -> str:
     write(folder, {f"dir{n}/file{n}": os.urandom(3_000) for n in range(6)})
     (folder / "gone").unlink()
     (folder / "kept").chmod(0o600)
     write(folder, {"deep/er/new": os.urandom(9_000)})
-    return await made.commit(await made.look(), part=1, author="agent", message="m")
+    return await made.commit(await made.find_changes(), part=1, author="agent", message="m")
 
 
 @pytest.mark.parametrize("repository", [False, True])
 async def test_the_disk_of_the_store_is_full(tmp_path: Path, disk: SmallDisk, repository: bool) -> None:
     folder = prepared(tmp_path, repository=repository)
-    made = GitShadow(folder, disk.place / "checkpoints.git")
+    made = GitCheckpoints(folder, disk.place / "checkpoints.git")
     failed = await fails_until_there_is_room(disk, lambda: made.begin(""), lambda: made.head)
     assert failed > 3
     first, state = made.head, snapshot(folder)
@@ -99,23 +99,23 @@ async def test_the_disk_of_the_store_is_full(tmp_path: Path, disk: SmallDisk, re
     (folder / "gone").unlink()
 
     async def commit() -> None:
-        await made.commit(await made.look(), part=1, author="agent", message="m")
+        await made.commit(await made.find_changes(), part=1, author="agent", message="m")
 
     assert await fails_until_there_is_room(disk, commit, lambda: made.head) > 3
     assert await made.verify() == []
 
     async def restore() -> None:
-        await made.restore(await made.plan(first))
+        await made.restore(await made.plan_restore(first))
 
     head = made.head
     await fails_until_there_is_room(disk, restore, lambda: snapshot(folder))
     assert snapshot(folder) == state
-    again = GitShadow(folder, disk.place / "checkpoints.git")
+    again = GitCheckpoints(folder, disk.place / "checkpoints.git")
     await fails_until_there_is_room(disk, lambda: again.begin(first), lambda: snapshot(folder))
-    await again.restore(await again.plan(head))
-    await again.restore(await again.plan(first))
+    await again.restore(await again.plan_restore(head))
+    await again.restore(await again.plan_restore(first))
     assert snapshot(folder) == state
-    await fails_until_there_is_room(disk, again.settle, lambda: again.head)
+    await fails_until_there_is_room(disk, again.run_maintenance, lambda: again.head)
     assert await again.verify() == []
     assert not list((disk.place / "checkpoints.git").rglob("*tmp*"))
 
@@ -123,20 +123,20 @@ async def test_the_disk_of_the_store_is_full(tmp_path: Path, disk: SmallDisk, re
 @pytest.mark.slow
 async def test_the_disk_of_the_workspace_is_full(tmp_path: Path, disk: SmallDisk) -> None:
     folder = prepared(disk.place)
-    made = GitShadow(folder, tmp_path / "checkpoints.git")
+    made = GitCheckpoints(folder, tmp_path / "checkpoints.git")
     await made.begin("")
     first, state = made.head, snapshot(folder)
     head = await changed(made, folder)
     after = snapshot(folder)
 
     async def put(source: str) -> None:
-        await made.restore(await made.plan(source))
+        await made.restore(await made.plan_restore(source))
 
     assert await fails_until_there_is_room(disk, lambda: put(first), lambda: snapshot(folder)) > 3
     assert snapshot(folder) == state
     assert await fails_until_there_is_room(disk, lambda: put(head), lambda: snapshot(folder)) > 3
     assert snapshot(folder) == after
-    assert not await made.look()
+    assert not await made.find_changes()
     assert await made.verify() == []
 
 
@@ -144,19 +144,19 @@ async def test_a_workspace_that_cannot_be_written_is_said_and_nothing_changes(
     tmp_path: Path, disk: SmallDisk
 ) -> None:
     folder = prepared(disk.place)
-    made = GitShadow(folder, tmp_path / "checkpoints.git")
+    made = GitCheckpoints(folder, tmp_path / "checkpoints.git")
     await made.begin("")
     first, state = made.head, snapshot(folder)
     head = await changed(made, folder)
     after = snapshot(folder)
     disk.mount("ro")
-    again = GitShadow(folder, tmp_path / "checkpoints.git")
+    again = GitCheckpoints(folder, tmp_path / "checkpoints.git")
     assert await again.begin(head) is None
-    assert not await again.look()
+    assert not await again.find_changes()
     with pytest.raises(CheckpointError, match="Read-only file system"):
-        await again.restore(await again.plan(first))
+        await again.restore(await again.plan_restore(first))
     assert snapshot(folder) == after
     assert again.head == head
     disk.mount("rw")
-    await again.restore(await again.plan(first))
+    await again.restore(await again.plan_restore(first))
     assert snapshot(folder) == state

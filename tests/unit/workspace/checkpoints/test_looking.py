@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.checkpoints import begun, git, shadow, taken, workspace, write
-from tui_agent.workspace.checkpoints.limits import Limits
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
-from tui_agent.workspace.checkpoints.status import rewritten
+from tui_agent.workspace.checkpoints.change_detection import rewrite_pattern
+from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 BOTH = pytest.mark.parametrize("repository", [False, True])
 
@@ -17,9 +17,9 @@ BOTH = pytest.mark.parametrize("repository", [False, True])
 @BOTH
 async def test_nothing_differs_after_the_first_checkpoint(tmp_path: Path, repository: bool) -> None:
     made = await begun(workspace(tmp_path, repository=repository))
-    assert not await made.look()
-    assert not await made.look(["src/app.py", "missing"])
-    assert [file.path for file in await made.files_at(made.head)] == ["README", "src/app.py"]
+    assert not await made.find_changes()
+    assert not await made.find_changes(["src/app.py", "missing"])
+    assert [file.path for file in await made.list_files(made.head)] == ["README", "src/app.py"]
 
 
 @BOTH
@@ -28,7 +28,7 @@ async def test_an_edit_is_told_with_both_sides(tmp_path: Path, repository: bool)
     made = await begun(folder)
     write(folder, {"src/app.py": "print('new')\n", "new": b"\0\xff"})
     (folder / "README").unlink()
-    for changes in (await made.look(), await made.look(["README", "new", "src/app.py"])):
+    for changes in (await made.find_changes(), await made.find_changes(["README", "new", "src/app.py"])):
         assert changes.paths == ("README", "new", "src/app.py")
         assert [(file.before, file.after) for file in changes.files] == [
             (b"read me\n", None),
@@ -43,7 +43,7 @@ async def test_an_edit_of_the_same_length_at_once_is_seen(tmp_path: Path) -> Non
     made = await begun(folder)
     for number in range(5):
         (folder / "README").write_text(f"read {number}\n")
-        assert (await made.look()).paths == ("README",)
+        assert (await made.find_changes()).paths == ("README",)
         await taken(made)
 
 
@@ -53,11 +53,11 @@ async def test_permission_bits_are_a_change_and_are_kept(tmp_path: Path, bits: i
     made = await begun(folder)
     first = made.head
     (folder / "README").chmod(bits)
-    changes = await made.look()
+    changes = await made.find_changes()
     assert [(file.path, file.mode) for file in changes.files] == [("README", bits)]
     await made.commit(changes, part=1, author="agent", message="m")
-    assert not await made.look()
-    restored = await made.restore(await made.plan(first))
+    assert not await made.find_changes()
+    restored = await made.restore(await made.plan_restore(first))
     assert restored.paths == ("README",)
     assert (folder / "README").stat().st_mode & 0o777 == 0o644
     assert made.head == first
@@ -82,21 +82,21 @@ async def test_names_of_every_kind_are_kept(tmp_path: Path, repository: bool) ->
     folder = workspace(tmp_path, repository=repository)
     made = await begun(folder)
     write(folder, dict.fromkeys(names, "x\n"))
-    assert set((await made.look(names)).paths) == set(names)
+    assert set((await made.find_changes(names)).paths) == set(names)
     await taken(made)
-    assert {file.path for file in await made.files_at(made.head)} >= set(names)
-    assert await made.read_at(made.head, "*") == b"x\n"
+    assert {file.path for file in await made.list_files(made.head)} >= set(names)
+    assert await made.read_file(made.head, "*") == b"x\n"
     again = shadow(folder)
     await again.begin(made.head)
     write(folder, dict.fromkeys(names, "y\n"))
-    assert set((await again.look()).paths) == set(names)
+    assert set((await again.find_changes()).paths) == set(names)
 
 
 async def test_a_name_that_is_no_utf8_is_left_out_and_said(tmp_path: Path) -> None:
     folder = workspace(tmp_path)
     made = await begun(folder)
     write(folder, {os.fsdecode(b"\xff\xfe"): "x"})
-    changes = await made.look()
+    changes = await made.find_changes()
     assert not changes
     assert "not UTF-8" in changes.skipped[0]
     assert changes.skipped[0].encode()
@@ -109,19 +109,19 @@ async def test_ignored_files_are_taken_only_when_named(tmp_path: Path, repositor
     if repository:
         write(folder, {".git/info/exclude": "secret\n", "secret": "old\n"})
     made = await begun(folder)
-    assert not await made.look(also=["b.log"])
+    assert not await made.find_changes(extra_paths=["b.log"])
     write(folder, {"b.log": "new\n", "src/build/y": "new\n"})
     first = made.head
-    await made.commit(await made.look(["b.log"]), part=1, author="agent", message="m")
+    await made.commit(await made.find_changes(["b.log"]), part=1, author="agent", message="m")
     write(folder, {"b.log": "newer\n"})
-    assert (await made.look()).paths == ("b.log",)
+    assert (await made.find_changes()).paths == ("b.log",)
     await taken(made)
-    await made.restore(await made.plan(first))
+    await made.restore(await made.plan_restore(first))
     assert not (folder / "b.log").exists()
-    await made.commit(await made.look(["a.log"]), part=1, author="agent", message="m")
-    plan = await made.plan(first)
-    assert [(act.path, act.kind, bool(act.conflict)) for act in plan.acts] == [("a.log", "remove", True)]
-    assert (await made.restore(plan)).kept == ("a.log",)
+    await made.commit(await made.find_changes(["a.log"]), part=1, author="agent", message="m")
+    plan = await made.plan_restore(first)
+    assert [(act.path, act.kind, bool(act.conflict)) for act in plan.actions] == [("a.log", "remove", True)]
+    assert (await made.restore(plan)).kept_paths == ("a.log",)
     assert (folder / "a.log").read_text() == "old\n"
 
 
@@ -130,9 +130,9 @@ async def test_a_part_of_a_repository_follows_the_patterns_above_it(tmp_path: Pa
         tmp_path, repository=True, **{".gitignore": "/part/out/\n*.log\n/other\n", "part/kept": "x\n"}
     )
     write(top, {"part/out/a": "x", "part/b.log": "x", "part/other": "x"})
-    made = GitShadow(top / "part", tmp_path / "store.git")
+    made = GitCheckpoints(top / "part", tmp_path / "store.git")
     await made.begin("")
-    assert [file.path for file in await made.files_at(made.head)] == ["kept", "other"]
+    assert [file.path for file in await made.list_files(made.head)] == ["kept", "other"]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ async def test_a_part_of_a_repository_follows_the_patterns_above_it(tmp_path: Pa
 def test_a_pattern_is_rewritten_for_a_folder_below(
     pattern: str, below: tuple[str, ...], found: str | None
 ) -> None:
-    assert rewritten(pattern, below) == (found if pattern != "/a" else None)
+    assert rewrite_pattern(pattern, below) == (found if pattern != "/a" else None)
 
 
 async def test_links_are_kept_as_links_and_never_followed(tmp_path: Path) -> None:
@@ -160,15 +160,15 @@ async def test_links_are_kept_as_links_and_never_followed(tmp_path: Path) -> Non
     folder = workspace(tmp_path)
     (folder / "link").symlink_to("../outside")
     made = await begun(folder)
-    assert await made.read_at(made.head, "link") == b"../outside"
-    assert not await made.look(["link/secret"])
+    assert await made.read_file(made.head, "link") == b"../outside"
+    assert not await made.find_changes(["link/secret"])
     (folder / "src" / "app.py").unlink()
     (folder / "src").rmdir()
     write(tmp_path / "copy", {"app.py": "print('app')\n"})
     (folder / "src").symlink_to(tmp_path / "copy")
-    assert (await made.look()).paths == ("src", "src/app.py")
+    assert (await made.find_changes()).paths == ("src", "src/app.py")
     await taken(made)
-    assert [file.path for file in await made.files_at(made.head)] == ["README", "link", "src"]
+    assert [file.path for file in await made.list_files(made.head)] == ["README", "link", "src"]
 
 
 async def test_pipes_and_sockets_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,11 +180,11 @@ async def test_pipes_and_sockets_are_left_out(tmp_path: Path, monkeypatch: pytes
         listening.bind("socket")
     (folder / "README").unlink()
     os.mkfifo(folder / "README")
-    changes = await made.look()
+    changes = await made.find_changes()
     assert changes.paths == ("README",)
     assert any("Pipes" in word for word in changes.skipped)
     await made.commit(changes, part=1, author="command", message="m")
-    assert not await made.look(["pipe", "socket", "README"])
+    assert not await made.find_changes(["pipe", "socket", "README"])
 
 
 @BOTH
@@ -195,7 +195,7 @@ async def test_pipes_and_sockets_that_a_command_made_are_named(tmp_path: Path, r
     write(folder, {"new/file": "1\n"})
     for path in ("pipe", "src/pipe", "new/pipe", "hidden-pipe", "hidden/pipe"):
         os.mkfifo(folder / path)
-    changes = await made.look()
+    changes = await made.find_changes()
     assert changes.paths == ("new/file",)
     assert changes.skipped == ("Pipes, sockets and devices are not saved: new/pipe, pipe, src/pipe",)
 
@@ -216,9 +216,9 @@ async def test_repositories_inside_are_left_out_and_said(tmp_path: Path, reposit
     assert first is not None
     assert "inner" in first.skipped[0]
     write(inner, {"x": "2\n", "y": "1\n"})
-    assert not await made.look()
-    assert (await made.look(["inner/x"])).skipped
-    assert [file.path for file in await made.files_at(made.head)] == ["README", "src/app.py"]
+    assert not await made.find_changes()
+    assert (await made.find_changes(["inner/x"])).skipped
+    assert [file.path for file in await made.list_files(made.head)] == ["README", "src/app.py"]
 
 
 async def test_a_large_file_is_left_out_unless_it_is_kept_already(tmp_path: Path) -> None:
@@ -228,13 +228,13 @@ async def test_a_large_file_is_left_out_unless_it_is_kept_already(tmp_path: Path
     assert first is not None
     assert "big" in first.skipped[0]
     write(folder, {"README": "r" * 3_000, "other": "o" * 3_000})
-    changes = await made.look()
+    changes = await made.find_changes()
     assert changes.paths == ("README",)
     assert (changes.files[0].after, changes.files[0].after_size) == (None, 3_000)
     assert "big" in changes.skipped[0] and "other" in changes.skipped[0]
-    assert not await made.look(["other"])
+    assert not await made.find_changes(["other"])
     await made.commit(changes, part=1, author="agent", message="m")
-    assert await made.read_at(made.head, "README") == b"r" * 3_000
+    assert await made.read_file(made.head, "README") == b"r" * 3_000
 
 
 async def test_beyond_the_quota_nothing_more_is_kept(tmp_path: Path) -> None:
@@ -242,44 +242,44 @@ async def test_beyond_the_quota_nothing_more_is_kept(tmp_path: Path) -> None:
     made = await begun(folder, limits=Limits(total_bytes=100_000))
     for number in range(5):
         write(folder, {f"noise{number}": os.urandom(40_000)})
-        changes = await made.look()
+        changes = await made.find_changes()
         if not changes.paths:
             break
         await made.commit(changes, part=number, author="agent", message="m")
     assert number in (2, 3)
     assert "limit of" in changes.skipped[0]
     (folder / "README").unlink()
-    assert (await made.look()).paths == ("README",)
+    assert (await made.find_changes()).paths == ("README",)
 
 
 async def test_many_changes_are_all_named_and_the_first_told(tmp_path: Path) -> None:
     folder = workspace(tmp_path)
-    made = await begun(folder, limits=Limits(named=3))
+    made = await begun(folder, limits=Limits(max_paths=3))
     write(folder, {f"many/{number}": "x\n" for number in range(9)})
-    changes = await made.look()
+    changes = await made.find_changes()
     assert (len(changes.paths), len(changes.files)) == (9, 3)
     await made.commit(changes, part=1, author="agent", message="m")
-    assert not await made.look()
+    assert not await made.find_changes()
 
 
 async def test_the_sessions_own_folder_in_the_workspace_is_left_out(tmp_path: Path) -> None:
     folder = workspace(tmp_path)
     store = folder / ".data [1]" / "session" / "checkpoints.git"
-    made = GitShadow(folder, store)
+    made = GitCheckpoints(folder, store)
     write(folder, {".data [1]/session/events.jsonl": "{}\n", ".data [1]/other": "x\n"})
     await made.begin("")
-    assert [file.path for file in await made.files_at(made.head)] == [
+    assert [file.path for file in await made.list_files(made.head)] == [
         ".data [1]/other",
         "README",
         "src/app.py",
     ]
     write(folder, {".data [1]/session/events.jsonl": "{}{}\n"})
-    assert not await made.look()
+    assert not await made.find_changes()
 
 
 async def test_git_itself_is_never_kept(tmp_path: Path) -> None:
     folder = workspace(tmp_path, repository=True)
     made = await begun(folder)
     write(folder, {".git/hooks/post-commit": "#!/bin/sh\n", "sub/.GIT/x": "1\n"})
-    assert not await made.look()
-    assert not await made.look([".git/hooks/post-commit", "../outside", "/etc/passwd", "a/../b", ""])
+    assert not await made.find_changes()
+    assert not await made.find_changes([".git/hooks/post-commit", "../outside", "/etc/passwd", "a/../b", ""])

@@ -7,12 +7,12 @@ import pytest
 
 from tests.stubs.checkpoints import begun, taken, workspace, write
 from tui_agent.errors import CheckpointError
-from tui_agent.workspace.checkpoints.restore_plan import line_counts, same
-from tui_agent.workspace.checkpoints.rooted_files import LINK, Stand
-from tui_agent.workspace.checkpoints.state import Entry
+from tui_agent.workspace.checkpoints.restore_plan import count_changed_lines, matches_entry
+from tui_agent.workspace.checkpoints.rooted_files import LINK, FileState
+from tui_agent.workspace.checkpoints.store_state import Entry
 
 PLAIN, EXECUTABLE = 0o100644, 0o100755
-FILE = Stand("file", bits=0o644, oid="one")
+FILE = FileState("file", bits=0o644, oid="one")
 
 
 @pytest.mark.parametrize(
@@ -23,20 +23,20 @@ FILE = Stand("file", bits=0o644, oid="one")
         (FILE, Entry(PLAIN, "two"), 0o644, False),
         (FILE, Entry(EXECUTABLE, "one"), 0o644, False),
         (FILE, None, 0, False),
-        (Stand("link", bits=0o777, oid="one"), Entry(LINK, "one"), 0, True),
-        (Stand("link", bits=0o777, oid="one"), Entry(LINK, "two"), 0, False),
-        (Stand("link", bits=0o777, oid="one"), Entry(PLAIN, "one"), 0o777, False),
-        (Stand("special", bits=0o644, oid="one"), Entry(PLAIN, "one"), 0o644, False),
-        (Stand("absent"), None, 0, True),
-        (Stand("behind"), None, 0, True),
-        (Stand("folder"), None, 0, True),
-        (Stand("absent"), Entry(PLAIN, "one"), 0o644, False),
+        (FileState("link", bits=0o777, oid="one"), Entry(LINK, "one"), 0, True),
+        (FileState("link", bits=0o777, oid="one"), Entry(LINK, "two"), 0, False),
+        (FileState("link", bits=0o777, oid="one"), Entry(PLAIN, "one"), 0o777, False),
+        (FileState("special", bits=0o644, oid="one"), Entry(PLAIN, "one"), 0o644, False),
+        (FileState("absent"), None, 0, True),
+        (FileState("behind"), None, 0, True),
+        (FileState("folder"), None, 0, True),
+        (FileState("absent"), Entry(PLAIN, "one"), 0o644, False),
     ],
 )
 def test_a_file_is_the_same_with_its_kind_its_bytes_and_its_bits(
-    stand: Stand, entry: Entry | None, bits: int, wanted: bool
+    stand: FileState, entry: Entry | None, bits: int, wanted: bool
 ) -> None:
-    assert same(stand, entry, bits) is wanted
+    assert matches_entry(stand, entry, bits) is wanted
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_file_is_the_same_with_its_kind_its_bytes_and_its_bits(
 def test_lines_that_only_one_side_has_are_counted(
     before: bytes, after: bytes, wanted: tuple[int, int]
 ) -> None:
-    assert line_counts(before, after) == wanted
+    assert count_changed_lines(before, after) == wanted
 
 
 async def test_a_plan_names_what_holds_the_place_of_another(tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ async def test_a_plan_names_what_holds_the_place_of_another(tmp_path: Path) -> N
         write(folder, {name: "agent\n"})
     await taken(made)
     write(folder, {"box": "human\n"})
-    plan = await made.plan(first)
-    assert [(act.path, act.kind, act.conflict) for act in plan.acts] == [
+    plan = await made.plan_restore(first)
+    assert [(act.path, act.kind, act.conflict) for act in plan.actions] == [
         ("box", "remove", "changed since the newest checkpoint"),
         ("box/in", "create", "box is not a folder any more"),
         ("free", "remove", ""),
@@ -89,15 +89,15 @@ async def test_a_plan_tells_of_bits_of_links_and_of_what_a_person_changed(tmp_pa
     await taken(made, "human")
     (folder / "pipe").unlink()
     os.mkfifo(folder / "pipe")
-    plan = await made.plan(first)
-    assert [(act.path, act.kind, act.added, act.removed, act.conflict) for act in plan.acts] == [
+    plan = await made.plan_restore(first)
+    assert [(act.path, act.kind, act.added, act.removed, act.conflict) for act in plan.actions] == [
         ("bits", "mode", 0, 0, ""),
         ("link", "write", 1, 1, ""),
         ("mine", "write", 1, 1, "also changed by you"),
         ("pipe", "write", 1, 0, "a pipe, socket or device is there"),
     ]
     restored = await made.restore(plan)
-    assert (restored.paths, restored.kept) == (("bits", "link"), ("mine", "pipe"))
+    assert (restored.paths, restored.kept_paths) == (("bits", "link"), ("mine", "pipe"))
     assert [(one.path, one.before, one.after, one.mode) for one in restored.files] == [
         ("bits", b"a\n", b"a\n", 0o644),
         ("link", b"mine", b"a\n", 0o644),
@@ -111,7 +111,7 @@ async def test_a_plan_that_is_no_longer_the_newest_is_refused(tmp_path: Path) ->
     first = made.head
     write(folder, {"README": "agent\n"})
     await taken(made)
-    plan = await made.plan(first)
+    plan = await made.plan_restore(first)
     write(folder, {"README": "more\n"})
     await taken(made)
     with pytest.raises(CheckpointError, match="checkpointed again"):
@@ -125,7 +125,7 @@ async def test_a_restore_takes_nothing_that_its_plan_did_not_name(tmp_path: Path
     first = made.head
     write(folder, {"README": "agent\n"})
     await taken(made)
-    plan = await made.plan(first)
+    plan = await made.plan_restore(first)
     write(folder, {"src/app.py": "human\n"})
     restored = await made.restore(plan, ["src/app.py"])
     assert restored.paths == ("README",)

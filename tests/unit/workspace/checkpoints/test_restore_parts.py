@@ -6,19 +6,19 @@ import pytest
 
 from tests.stubs.checkpoints import begun, git, shadow, snapshot, taken, workspace, write
 from tui_agent.errors import CheckpointError
-from tui_agent.workspace.checkpoints.atomic_restore import FileActs
-from tui_agent.workspace.checkpoints.limits import Limits
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
-from tui_agent.workspace.checkpoints.state import STAGING
+from tui_agent.workspace.checkpoints.atomic_restore import FileOperations
+from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
+from tui_agent.workspace.checkpoints.store_state import STAGING_PREFIX
 
 
 async def test_only_so_many_files_are_told_in_detail_and_all_are_put_back(tmp_path: Path) -> None:
     folder = workspace(tmp_path, a="a\n", b="b\n", c="c\n")
-    made = await begun(folder, limits=Limits(named=2))
+    made = await begun(folder, limits=Limits(max_paths=2))
     first, before = made.head, snapshot(folder)
     write(folder, dict.fromkeys("abc", "agent\n"))
     await taken(made)
-    restored = await made.restore(await made.plan(first))
+    restored = await made.restore(await made.plan_restore(first))
     assert restored.paths == ("a", "b", "c")
     assert [file.path for file in restored.files] == ["a", "b"]
     assert snapshot(folder) == before
@@ -33,8 +33,8 @@ async def test_a_file_up_to_the_limit_is_shown_and_one_above_is_told_by_its_size
     first = made.head
     (folder / "file").write_text("x\n")
     await taken(made)
-    plan = await made.plan(first)
-    assert [(act.added, act.removed) for act in plan.acts] == [(2, 1) if shown else (0, 1)]
+    plan = await made.plan_restore(first)
+    assert [(act.added, act.removed) for act in plan.actions] == [(2, 1) if shown else (0, 1)]
     (file,) = (await made.restore(plan)).files
     assert (file.before, file.before_size) == (b"x\n", 2)
     assert (file.after, file.after_size) == (text.encode() if shown else None, len(text))
@@ -54,7 +54,7 @@ async def test_large_and_small_files_go_back_with_their_own_content_and_bits(tmp
     (folder / "b").write_text("written\n")
     second = await taken(made)
     after = snapshot(folder)
-    restored = await made.restore(await made.plan(first))
+    restored = await made.restore(await made.plan_restore(first))
     assert snapshot(folder) == before
     assert [(file.path, file.after_size, file.mode) for file in restored.files] == [
         ("a", 72, 0o600),
@@ -63,7 +63,7 @@ async def test_large_and_small_files_go_back_with_their_own_content_and_bits(tmp
         ("d", 2, 0o640),
         ("link", 1, restored.files[-1].mode),
     ]
-    await made.restore(await made.plan(second))
+    await made.restore(await made.plan_restore(second))
     assert snapshot(folder) == after
 
 
@@ -74,8 +74,8 @@ async def test_bits_alone_are_told_with_the_content_that_stays(tmp_path: Path) -
     (folder / "script").chmod(0o755)
     (folder / "README").chmod(0o600)
     await taken(made)
-    plan = await made.plan(first)
-    assert [(act.path, act.kind, act.added, act.removed) for act in plan.acts] == [
+    plan = await made.plan_restore(first)
+    assert [(act.path, act.kind, act.added, act.removed) for act in plan.actions] == [
         ("README", "mode", 0, 0),
         ("script", "mode", 0, 0),
     ]
@@ -85,7 +85,7 @@ async def test_bits_alone_are_told_with_the_content_that_stays(tmp_path: Path) -
     assert (folder / "script").stat().st_mode & 0o777 == 0o644
 
 
-class Writing(FileActs):
+class Writing(FileOperations):
     """Another program changes files while the restore is laid out."""
 
     def __init__(self, path: Path, how: str) -> None:
@@ -110,7 +110,7 @@ async def test_a_file_that_changes_while_all_is_laid_out_stops_the_restore(tmp_p
     head = await taken(made)
     again = shadow(folder, acts=Writing(folder / "README", how))
     await again.begin(head)
-    plan = await again.plan(first)
+    plan = await again.plan_restore(first)
     if not how:
         assert (await again.restore(plan)).paths == ("README", "src/app.py")
         return
@@ -118,12 +118,12 @@ async def test_a_file_that_changes_while_all_is_laid_out_stops_the_restore(tmp_p
         await again.restore(plan)
     assert (folder / "src/app.py").read_text() == "agent\n"
     assert again.head == head
-    assert not list(folder.glob(f"{STAGING}*"))
+    assert not list(folder.glob(f"{STAGING_PREFIX}*"))
     if how == "bytes":
         assert (folder / "README").read_text() == "another\n"
 
 
-class Failing(FileActs):
+class Failing(FileOperations):
     """The first rename fails like this."""
 
     def __init__(self, fault: OSError) -> None:
@@ -153,10 +153,10 @@ async def test_a_fault_is_told_with_its_file_where_it_has_one(
     again = shadow(folder, acts=Failing(fault))
     await again.begin(head)
     with pytest.raises(CheckpointError) as raised:
-        await again.restore(await again.plan(first))
+        await again.restore(await again.plan_restore(first))
     assert str(raised.value).startswith(said)
     assert (folder / "README").read_text() == "agent\n"
-    assert again.notices() == ()
+    assert again.take_notices() == ()
 
 
 async def test_a_checkpoint_with_no_common_beginning_is_refused(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ async def test_a_checkpoint_with_no_common_beginning_is_refused(tmp_path: Path) 
     write(folder, {"README": "agent\n"})
     await taken(made)
     with pytest.raises(CheckpointError, match="no common ancestor"):
-        await made.plan(other)
+        await made.plan_restore(other)
     assert (folder / "README").read_text() == "agent\n"
 
 
@@ -181,12 +181,12 @@ async def test_what_a_restore_left_alone_stands_in_its_commit_and_a_whole_one_ma
     write(folder, {"README": "agent\n", "other": "agent\n"})
     second = await taken(made)
     write(folder, {"other": "human\n"})
-    restored = await made.restore(await made.plan(first))
-    assert (restored.paths, restored.kept) == (("README",), ("other",))
+    restored = await made.restore(await made.plan_restore(first))
+    assert (restored.paths, restored.kept_paths) == (("README",), ("other",))
     said = git(tmp_path / "checkpoints.git", "log", "-1", "--format=%an%n%P%n%B", restored.commit)
     assert said.splitlines()[:3] == ["human", first, "The files after a restore"]
     assert f"Restored: {first}" in said
-    assert await made.read_at(restored.commit, "other") == b"human\n"
+    assert await made.read_file(restored.commit, "other") == b"human\n"
     write(folder, {"other": "agent\n"})
     await taken(made, "human")
     assert second in git(tmp_path / "checkpoints.git", "log", "--all", "--format=%H")
@@ -197,13 +197,13 @@ async def test_what_only_is_called_like_a_cut_restore_is_let_alone(tmp_path: Pat
     made = await begun(folder)
     elsewhere = tmp_path / "elsewhere"
     write(elsewhere, {"journal": "theirs\n"})
-    (folder / f"{STAGING}file").write_text("mine\n")
-    (folder / f"{STAGING}link").symlink_to(elsewhere)
+    (folder / f"{STAGING_PREFIX}file").write_text("mine\n")
+    (folder / f"{STAGING_PREFIX}link").symlink_to(elsewhere)
     again = shadow(folder)
     await again.begin(made.head)
-    assert (folder / f"{STAGING}file").read_text() == "mine\n"
+    assert (folder / f"{STAGING_PREFIX}file").read_text() == "mine\n"
     assert (elsewhere / "journal").read_text() == "theirs\n"
-    assert (folder / f"{STAGING}link").is_symlink()
+    assert (folder / f"{STAGING_PREFIX}link").is_symlink()
 
 
 async def test_empty_folders_in_the_place_of_a_file_make_room_the_deepest_first(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ async def test_empty_folders_in_the_place_of_a_file_make_room_the_deepest_first(
     await taken(made)
     (folder / "README" / "empty" / "deep" / "er").mkdir(parents=True)
     (folder / "README" / "beside").mkdir()
-    restored = await made.restore(await made.plan(first))
+    restored = await made.restore(await made.plan_restore(first))
     assert restored.paths == ("README", "README/x")
     assert snapshot(folder) == before
 
@@ -233,33 +233,35 @@ async def test_a_folder_that_holds_anothers_file_or_link_is_not_replaced(tmp_pat
         place.write_text("theirs\n")
     else:
         place.symlink_to(tmp_path)
-    plan = await made.plan(first)
-    assert [(act.path, act.conflict) for act in plan.acts] == [
+    plan = await made.plan_restore(first)
+    assert [(act.path, act.conflict) for act in plan.actions] == [
         ("README", "a folder with other files is in its place"),
         ("README/in/x", ""),
     ]
     restored = await made.restore(plan, ["README"])
-    assert (restored.paths, restored.kept) == (("README/in/x",), ("README",))
+    assert (restored.paths, restored.kept_paths) == (("README/in/x",), ("README",))
     assert place.exists()
 
 
 class Late:
     """Files that nothing kept until the agent came to them; states `one` (app.log), `two` (both) and `three` (app.log)."""
 
-    def __init__(self, folder: Path, made: GitShadow) -> None:
+    def __init__(self, folder: Path, made: GitCheckpoints) -> None:
         self.folder, self.made, self.first = folder, made, made.head
 
     async def edited(self, text: str, *paths: str) -> str:
         """The checkpoint after the agent wrote these files; what stood there was kept before."""
-        before = await self.made.look(paths)
+        before = await self.made.find_changes(paths)
         if before:
             await self.made.commit(before, part=1, author="human", message="before a call")
         write(self.folder, dict.fromkeys(paths, text))
-        return await self.made.commit(await self.made.look(paths), part=1, author="agent", message="m")
+        return await self.made.commit(
+            await self.made.find_changes(paths), part=1, author="agent", message="m"
+        )
 
     async def at(self, source: str) -> list[str]:
         """What stands in the files once they went there."""
-        await self.made.restore(await self.made.plan(source))
+        await self.made.restore(await self.made.plan_restore(source))
         return [(self.folder / name).read_text() for name in ("app.log", "b.log")]
 
 
@@ -292,13 +294,13 @@ async def test_a_file_that_was_kept_late_and_changed_by_a_person_asks_first(
     if kept:
         await taken(found.made, "human")
     assert await found.at(one) == ["one\n", "mine\n"]
-    plan = await found.made.plan(two)
-    assert [(act.path, bool(act.conflict)) for act in plan.acts] == [("app.log", False), ("b.log", True)]
+    plan = await found.made.plan_restore(two)
+    assert [(act.path, bool(act.conflict)) for act in plan.actions] == [("app.log", False), ("b.log", True)]
     assert await found.at(two) == ["two\n", "mine\n"]
 
 
 async def test_what_is_never_kept_is_refused_with_its_reason_as_a_sentence(tmp_path: Path) -> None:
     made = await begun(workspace(tmp_path, repository=True))
     with pytest.raises(CheckpointError) as raised:
-        await made.plan(made.head, [".git/config"])
+        await made.plan_restore(made.head, [".git/config"])
     assert str(raised.value).startswith(".git/config cannot be restored: git's own files are not saved.")

@@ -11,35 +11,35 @@ import pytest
 
 from tests.stubs.checkpoints import begun, git, shadow, snapshot, taken, workspace, write
 from tui_agent.errors import CheckpointError
-from tui_agent.workspace.checkpoints.borrowed_objects import COPIES
-from tui_agent.workspace.checkpoints.git import Ended, run_program
-from tui_agent.workspace.checkpoints.limits import Limits
-from tui_agent.workspace.checkpoints.shadow_repository import GitShadow
+from tui_agent.workspace.checkpoints.borrowed_objects import MAX_COPY_PACKS
+from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
+from tui_agent.workspace.checkpoints.git_runner import ProgramResult, run_program
+from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 
 async def test_what_was_borrowed_becomes_the_stores_own(tmp_path: Path) -> None:
     folder = workspace(tmp_path, repository=True)
     made = await begun(folder)
     first, before = made.head, snapshot(folder)
-    assert await made.settle()
+    assert await made.run_maintenance()
     shutil.rmtree(folder / ".git")
     assert await made.verify() == []
     write(folder, {"README": "new\n"})
     await taken(made)
-    await made.restore(await made.plan(first))
+    await made.restore(await made.plan_restore(first))
     assert snapshot(folder) == before
-    assert not await made.settle()
+    assert not await made.run_maintenance()
 
 
 async def test_what_is_too_much_stays_borrowed_and_its_loss_is_said(tmp_path: Path) -> None:
     folder = workspace(tmp_path, repository=True)
     made = await begun(folder, limits=Limits(baseline_bytes=10))
-    await made.settle()
+    await made.run_maintenance()
     assert (tmp_path / "checkpoints.git" / "objects" / "info" / "alternates").exists()
     shutil.rmtree(folder / ".git")
     assert await made.verify()
     write(folder, {"README": "new\n"})
-    assert (await made.look()).paths == ("README",)
+    assert (await made.find_changes()).paths == ("README",)
 
 
 def rewrite_and_prune(folder: Path) -> None:
@@ -62,7 +62,7 @@ async def test_a_rewritten_and_pruned_history_breaks_no_settled_checkpoint(tmp_p
     write(folder, {"README": "by the agent\n"})
     second = await taken(made)
     after = snapshot(folder)
-    assert await made.settle()
+    assert await made.run_maintenance()
     rewrite_and_prune(folder)
     assert await made.verify() == []
     await taken(made, "human")
@@ -70,8 +70,8 @@ async def test_a_rewritten_and_pruned_history_breaks_no_settled_checkpoint(tmp_p
     await made.checkout(second, tmp_path / "second")
     assert snapshot(tmp_path / "first") == before
     assert snapshot(tmp_path / "second") == after
-    plan = await made.plan(first)
-    assert (await made.restore(plan, [act.path for act in plan.acts])).paths == ("README",)
+    plan = await made.plan_restore(first)
+    assert (await made.restore(plan, [act.path for act in plan.actions])).paths == ("README",)
     assert (folder / "README").read_text() == "read me\n"
 
 
@@ -85,15 +85,15 @@ async def test_an_unsettled_store_survives_the_pruning_with_what_is_left(tmp_pat
     before = snapshot(folder)
     again = shadow(folder)
     assert await again.begin(head) is not None
-    assert again.notices()
+    assert again.take_notices()
     with pytest.raises(CheckpointError, match=r"missing|could not be used|not in the store"):
-        await again.restore(await again.plan(first))
+        await again.restore(await again.plan_restore(first))
     assert snapshot(folder) == before
     await taken(again, "human")
     here = again.head
     write(folder, {"README": "more\n"})
     await taken(again)
-    await again.restore(await again.plan(here))
+    await again.restore(await again.plan_restore(here))
     assert snapshot(folder) == before
 
 
@@ -108,19 +108,19 @@ async def test_over_the_quota_what_the_session_changed_is_copied_and_survives(tm
     for number in range(20):
         write(folder, {"README": f"by the agent {number}\n"})
         await taken(made, part=number)
-        await made.settle()
+        await made.run_maintenance()
     store = tmp_path / "checkpoints.git"
-    assert await made.size() < 250_000, "the large file stays where it is"
-    assert len(list((store / "objects" / "pack").glob("*.keep"))) <= COPIES
-    assert "copy limit of 50 KB" in await made.borrowed()
+    assert await made.measure_store() < 250_000, "the large file stays where it is"
+    assert len(list((store / "objects" / "pack").glob("*.keep"))) <= MAX_COPY_PACKS
+    assert "copy limit of 50 KB" in await made.describe_borrowed()
     rewrite_and_prune(folder)
     git(folder, "rm", "-q", "--cached", "noise")
     git(folder, "commit", "-q", "--amend", "-m", "without")
     git(folder, "reflog", "expire", "--expire=now", "--all")
     git(folder, "gc", "-q", "--prune=now")
     await taken(made, "human")
-    plan = await made.plan(first)
-    await made.restore(plan, [act.path for act in plan.acts])
+    plan = await made.plan_restore(first)
+    await made.restore(plan, [act.path for act in plan.actions])
     assert (folder / "README").read_text() == "read me\n"
     assert any("missing" in problem for problem in await made.verify()), "what was not copied is told"
 
@@ -134,10 +134,10 @@ async def test_nothing_is_left_of_upkeep_that_was_ended(tmp_path: Path) -> None:
     store = tmp_path / "checkpoints.git" / "objects" / "pack"
     for at in range(1, 8):
         runs = CountedRuns(at)
-        counted = GitShadow(folder, tmp_path / "checkpoints.git", run=runs)
+        counted = GitCheckpoints(folder, tmp_path / "checkpoints.git", run=runs)
         await counted.begin(made.head)
         with anyio.CancelScope() as runs.scope:
-            await counted.settle()
+            await counted.run_maintenance()
         if not runs.scope.cancelled_caught:
             break
         assert not list(store.glob("tmp_*")) + list(store.glob(".tmp-*"))
@@ -152,7 +152,9 @@ class CountedRuns:
         self.left = at
         self.scope: anyio.CancelScope | None = None
 
-    async def __call__(self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path) -> Ended:
+    async def __call__(
+        self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path
+    ) -> ProgramResult:
         if self.scope is not None and self.scope.cancel_called is False:
             self.left -= 1
             if self.left == 0:
@@ -182,16 +184,16 @@ async def test_a_hundred_edits_of_a_large_file_take_little_more_than_what_change
     lines = [draw.randbytes(30).hex() for _ in range(3_000)]
     write(folder, {"large.txt": "\n".join(lines)})
     made = await begun(folder)
-    start, changed = await made.size(), 0
+    start, changed = await made.measure_store(), 0
     for part in range(100):
         line = draw.randrange(len(lines))
         lines[line] = draw.randbytes(30).hex()
         changed += len(lines[line])
         write(folder, {"large.txt": "\n".join(lines)})
-        changes = await made.look(["large.txt"])
+        changes = await made.find_changes(["large.txt"])
         await made.commit(changes, part=part, author="agent", message="m")
-    assert await made.settle()
-    assert await made.size() - start < 1.2 * changed + 200_000
+    assert await made.run_maintenance()
+    assert await made.measure_store() - start < 1.2 * changed + 200_000
     assert await made.verify() == []
 
 
@@ -204,14 +206,14 @@ async def test_upkeep_gives_way_to_any_other_call(tmp_path: Path) -> None:
         settled: list[bool] = []
 
         async def settle() -> None:
-            settled.append(await made.settle())
+            settled.append(await made.run_maintenance())
 
         group.start_soon(settle)
         await anyio.lowlevel.checkpoint()
-        assert not await made.look()
+        assert not await made.find_changes()
     assert settled == [False]
     assert await made.verify() == []
-    assert await made.settle()
+    assert await made.run_maintenance()
 
 
 async def test_what_a_checkpoint_holds_can_be_read(tmp_path: Path) -> None:
@@ -222,21 +224,21 @@ async def test_what_a_checkpoint_holds_can_be_read(tmp_path: Path) -> None:
     write(folder, {"README": "read me\nmore\n", "bytes": b"\0\1"})
     (folder / "src" / "app.py").chmod(0o700)
     second = await taken(made)
-    assert [(file.path, file.size, oct(file.mode)) for file in await made.files_at(second)] == [
+    assert [(file.path, file.size, oct(file.mode)) for file in await made.list_files(second)] == [
         ("README", 13, "0o100644"),
         ("bytes", 2, "0o100644"),
         ("link", 6, "0o120777"),
         ("src/app.py", 13, "0o100700"),
     ]
     assert await made.diff(first, second) == [("README", 1, 0), ("bytes", 0, 0), ("src/app.py", 0, 0)]
-    assert await made.read_at(second, "bytes") == b"\0\1"
+    assert await made.read_file(second, "bytes") == b"\0\1"
     with pytest.raises(CheckpointError, match="not in the checkpoint"):
-        await made.read_at(second, "src")
+        await made.read_file(second, "src")
     await made.checkout(second, tmp_path / "out")
     assert snapshot(tmp_path / "out") == snapshot(folder)
     with pytest.raises(CheckpointError, match="not empty"):
         await made.checkout(second, tmp_path / "out")
-    assert await made.size() > 0
+    assert await made.measure_store() > 0
 
 
 async def test_where_the_repository_that_it_borrows_from_is_gone_that_is_said_with_its_place(
@@ -249,11 +251,11 @@ async def test_where_the_repository_that_it_borrows_from_is_gone_that_is_said_wi
     folder.rename(tmp_path / "moved")
     place = str(folder / ".git")
     assert [place in line and "move it back" in line for line in await made.verify()] == [True]
-    assert await made.borrowed() == ""
+    assert await made.describe_borrowed() == ""
     for act in (
         made.checkout(made.head, tmp_path / "out"),
         made.export_bundle(tmp_path / "b.bundle"),
-        made.files_at(made.head),
+        made.list_files(made.head),
     ):
         with pytest.raises(CheckpointError, match="no longer exists") as fault:
             await act
@@ -269,7 +271,7 @@ async def test_a_workspace_that_was_moved_with_its_repository_is_borrowed_from_t
     folder.rename(tmp_path / "moved")
     again = shadow(tmp_path / "moved")
     assert await again.begin(head) is None
-    await again.restore(await again.plan(first))
+    await again.restore(await again.plan_restore(first))
     assert snapshot(tmp_path / "moved") == before
-    assert await again.settle()
+    assert await again.run_maintenance()
     assert await again.verify() == []

@@ -7,7 +7,7 @@ import pytest
 
 from tests.stubs.rows import rows
 from tests.stubs.steered_repositories import FSMONITOR, KEY, LOOKS, STEERED, build_plain, run_confined
-from tui_agent.workspace.git.program_folders import runs_programs
+from tui_agent.workspace.git.program_execution import can_run_programs
 
 CONFIGURATIONS = 300
 SEED = 20_240_611
@@ -29,7 +29,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @rows("name", STEERED)
 def test_a_repository_that_steers_git_is_found(base: Path, name: str) -> None:
     number = list(STEERED).index(name)
-    assert runs_programs(str(base / str(number) / "work"))
+    assert can_run_programs(str(base / str(number) / "work"))
 
 
 def test_each_of_them_steers_git(base: Path) -> None:
@@ -99,4 +99,4 @@ def test_wherever_git_runs_a_program_of_a_configuration_it_is_found(tmp_path: Pa
 
 def _is_found(work: Path, text: bytes) -> bool:
     (work / ".git" / "config").write_bytes(text)
-    return runs_programs(str(work))
+    return can_run_programs(str(work))

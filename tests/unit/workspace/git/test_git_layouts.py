@@ -10,8 +10,8 @@ import pytest
 from tests.stubs.rows import rows
 from tests.stubs.steered_repositories import FSMONITOR, add_config, build_plain, git, link
 from tui_agent.workspace.git.harmless_settings import COMMANDS, SECTIONS
-from tui_agent.workspace.git.program_folders import runs_programs
-from tui_agent.workspace.sandbox.git_paths import git_places
+from tui_agent.workspace.git.program_execution import can_run_programs
+from tui_agent.workspace.sandbox.git_paths import find_git_places
 from tui_agent.workspace.sandbox.placeholders import Placeholders
 
 USUAL = {
@@ -80,7 +80,7 @@ def work(plain: Path, tmp_path: Path) -> Path:
 def steers(work: Path, text: str) -> bool:
     before = (work / ".git" / "config").read_bytes()
     add_config(work, text)
-    steered = runs_programs(str(work))
+    steered = can_run_programs(str(work))
     (work / ".git" / "config").write_bytes(before)
     return steered
 
@@ -119,18 +119,18 @@ def test_a_clone_with_submodules_and_work_trees_steers_nothing(work: Path, tmp_p
     git(tmp_path, "clone", "-q", "--recurse-submodules", str(work), str(clone))
     git(clone, "config", "--unset-all", "submodule.active")
     for folder in (work, clone, clone / "libs" / "outer", clone / "libs" / "outer" / "deep"):
-        assert not runs_programs(str(folder)), folder
+        assert not can_run_programs(str(folder)), folder
     config = clone / ".git" / "modules" / "libs" / "outer" / "modules" / "deep" / "config"
     before = config.read_text()
     config.write_text(before + FSMONITOR)
     for folder in (clone, clone / "libs" / "outer", clone / "libs" / "outer" / "deep"):
-        assert runs_programs(str(folder)), folder
+        assert can_run_programs(str(folder)), folder
     config.write_text(before)
     shutil.rmtree(clone / "libs" / "outer")
-    assert not runs_programs(str(clone))
+    assert not can_run_programs(str(clone))
     (clone / "libs" / "outer").mkdir()
     (clone / "libs" / "outer" / "private").write_text("x\n")
-    assert runs_programs(str(clone))
+    assert can_run_programs(str(clone))
 
 
 def test_a_linked_work_tree_of_a_repository_elsewhere_steers_nothing(work: Path, tmp_path: Path) -> None:
@@ -138,36 +138,36 @@ def test_a_linked_work_tree_of_a_repository_elsewhere_steers_nothing(work: Path,
     git(work, "worktree", "add", "-q", "--detach", str(linked))
     git(linked, "config", "extensions.worktreeConfig", "true")
     git(linked, "config", "--worktree", "core.sparseCheckout", "false")
-    assert not runs_programs(str(linked)) and not runs_programs(str(work))
+    assert not can_run_programs(str(linked)) and not can_run_programs(str(work))
     own = work / ".git" / "worktrees" / "linked"
     back = (own / "gitdir").read_text()
     (own / "gitdir").write_text(os.path.relpath(back.strip(), own) + "\n")
-    assert not runs_programs(str(linked))
+    assert not can_run_programs(str(linked))
     (own / "gitdir").write_text(f"{tmp_path / 'other' / '.git'}\n")
-    assert runs_programs(str(linked))
+    assert can_run_programs(str(linked))
     (own / "gitdir").write_text(back)
     git(work, "config", "diff.external", "./evil")
-    assert runs_programs(str(linked))
+    assert can_run_programs(str(linked))
 
 
 def test_a_work_tree_that_shares_anything_but_its_main_repository_steers(work: Path) -> None:
     git(work, "worktree", "add", "-q", "--detach", str(work / "linked"))
-    assert not runs_programs(str(work))
+    assert not can_run_programs(str(work))
     (work / ".git" / "worktrees" / "linked" / "commondir").write_text("../../../other\n")
-    assert runs_programs(str(work))
+    assert can_run_programs(str(work))
 
 
 def test_a_sandbox_that_another_session_holds_in_the_repository_steers_nothing(
     work: Path, tmp_path: Path
 ) -> None:
-    places = git_places(str(work))
+    places = find_git_places(str(work))
     absent = [f"{places.folder}/{name}" for name in places.absent]
-    with Placeholders(str(work), tmp_path / "records").held(absent):
+    with Placeholders(str(work), tmp_path / "records").hold(absent):
         assert (work / ".git" / "commondir").is_file() and (work / ".git" / "modules").is_dir()
-        assert not runs_programs(str(work))
+        assert not can_run_programs(str(work))
         assert git(work, "status", "--short") == "M README.md"
         (work / ".git" / "commondir").write_text("./..\n")
-        assert runs_programs(str(work))
+        assert can_run_programs(str(work))
 
 
 def test_a_folder_that_shares_a_repository_is_one_itself(work: Path) -> None:
@@ -176,40 +176,40 @@ def test_a_folder_that_shares_a_repository_is_one_itself(work: Path) -> None:
     (planted / "base" / "objects").mkdir()
     (planted / "HEAD").write_text("ref: refs/heads/main\n")
     (planted / "commondir").write_text("base\n")
-    assert not runs_programs(str(work)) and runs_programs(str(work), ["docs"])
+    assert not can_run_programs(str(work)) and can_run_programs(str(work), ["docs"])
 
 
 def test_git_that_sees_no_repository_here_goes_on_to_the_one_above(work: Path) -> None:
     inner = build_plain(work / "vendor")
     decoy = inner / "src" / ".git"
     decoy.mkdir(parents=True)
-    assert not runs_programs(str(work), ["vendor/src"])
+    assert not can_run_programs(str(work), ["vendor/src"])
     for name in ("refs", "objects"):
         (decoy / name).mkdir()
     add_config(inner, FSMONITOR)
-    assert not runs_programs(str(work)) and runs_programs(str(work), ["vendor/src"])
+    assert not can_run_programs(str(work)) and can_run_programs(str(work), ["vendor/src"])
     for head in ("ref: x\n", "", "ref: refs/heads/main\n\n", "0" * 39):
         (decoy / "HEAD").write_text(head)
-        assert runs_programs(str(work), ["vendor/src"]), head
+        assert can_run_programs(str(work), ["vendor/src"]), head
     (decoy / "HEAD").write_text("ref: refs/heads/main\n")
-    assert not runs_programs(str(work), ["vendor/src"])
+    assert not can_run_programs(str(work), ["vendor/src"])
     (decoy / "refs").rmdir()
     (decoy / "refs").write_text("")
-    assert runs_programs(str(work), ["vendor/src"])
+    assert can_run_programs(str(work), ["vendor/src"])
 
 
 def test_folders_without_end_and_pipes_are_not_waited_for(work: Path) -> None:
     os.mkfifo(work / ".git" / "packed-refs")
-    assert runs_programs(str(work))
+    assert can_run_programs(str(work))
     (work / ".git" / "packed-refs").unlink()
-    assert not runs_programs(str(work))
+    assert not can_run_programs(str(work))
     deep = work / ".git" / "refs"
     for _ in range(1_500):
         deep /= "a"
         deep.mkdir()
-    assert not runs_programs(str(work))
+    assert not can_run_programs(str(work))
     (deep / "x").symlink_to("/")
-    assert runs_programs(str(work))
+    assert can_run_programs(str(work))
     subprocess.run(
         ["rm", "-r", str(work / ".git" / "refs")], check=True
     )  # too deep for pytest's own cleaning
@@ -220,12 +220,12 @@ def test_states_of_a_repository_steer_nothing(work: Path, tmp_path: Path) -> Non
     git(work, "commit-graph", "write", "--reachable", "--split")
     git(work, "stash")
     git(work, "sparse-checkout", "set", "h")
-    assert not runs_programs(str(work))
+    assert not can_run_programs(str(work))
     with pytest.raises(subprocess.CalledProcessError):
         git(work, "rebase", "-q", "-m", "--onto", "side~1", "main~1", "-x", "false")
-    assert (work / ".git" / "rebase-merge").is_dir() and not runs_programs(str(work))
+    assert (work / ".git" / "rebase-merge").is_dir() and not can_run_programs(str(work))
     git(tmp_path, "clone", "-q", "--depth", "1", "--no-local", f"file://{work}", "shallow")
-    assert (tmp_path / "shallow" / ".git" / "shallow").exists() and not runs_programs(
+    assert (tmp_path / "shallow" / ".git" / "shallow").exists() and not can_run_programs(
         str(tmp_path / "shallow")
     )
 
@@ -246,34 +246,34 @@ def test_states_of_a_repository_steer_nothing(work: Path, tmp_path: Path) -> Non
 def test_a_link_in_it_steers(plain: Path, tmp_path: Path, name: str) -> None:
     work = Path(shutil.copytree(plain, tmp_path / name, symlinks=True))
     link(name, "../../key")(work)
-    assert runs_programs(str(work))
+    assert can_run_programs(str(work))
 
 
 def test_a_link_to_hooks_steers_only_where_one_runs_at_a_look(work: Path) -> None:
     link("hooks", "../scripts")(work)
     (work / "scripts").mkdir()
-    assert not runs_programs(str(work))
+    assert not can_run_programs(str(work))
     (work / "scripts" / "post-index-change").symlink_to("../evil")
-    assert runs_programs(str(work))
+    assert can_run_programs(str(work))
 
 
 def test_objects_may_be_borrowed_within_the_workspace(work: Path) -> None:
     git(work, "clone", "-q", "--shared", ".", "copy")
-    assert not runs_programs(str(work), ["copy"])
-    assert runs_programs(str(work / "copy"))
+    assert not can_run_programs(str(work), ["copy"])
+    assert can_run_programs(str(work / "copy"))
 
 
 def test_a_key_of_no_section_steers(work: Path) -> None:
     (work / ".git" / "config").write_text("bare = false\n")
-    assert runs_programs(str(work))
+    assert can_run_programs(str(work))
 
 
 def test_what_changes_is_looked_at_again(work: Path) -> None:
-    assert not runs_programs(str(work))
+    assert not can_run_programs(str(work))
     config = work / ".git" / "config"
     text = config.read_text()
     for _ in range(3):
         config.write_text(text + "[diff]\n\texternal = a\n")
-        assert runs_programs(str(work))
+        assert can_run_programs(str(work))
         config.write_text(text + "[diffx]\n\texternal= a\n")
-        assert not runs_programs(str(work))
+        assert not can_run_programs(str(work))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.main import main
-from tui_agent.workspace.git.program_folders import runs_programs
+from tui_agent.workspace.git.program_execution import can_run_programs
 
 
 @pytest.fixture
@@ -61,12 +61,12 @@ LOOK = {
 
 @pytest.mark.parametrize("name", RUN)
 def test_it_is_found_what_git_would_run(repository: Path, name: str) -> None:
-    assert runs_programs(str(configured(repository, *RUN[name])))
+    assert can_run_programs(str(configured(repository, *RUN[name])))
 
 
 @pytest.mark.parametrize("name", LOOK)
 def test_a_usual_configuration_names_none(repository: Path, name: str) -> None:
-    assert not runs_programs(str(configured(repository, *LOOK[name])))
+    assert not can_run_programs(str(configured(repository, *LOOK[name])))
 
 
 def test_the_repository_above_counts_and_those_of_its_submodules(repository: Path) -> None:
@@ -74,26 +74,26 @@ def test_the_repository_above_counts_and_those_of_its_submodules(repository: Pat
     below.mkdir(parents=True)
     module = repository / ".git" / "modules" / "a" / "lib"
     subprocess.run(["git", "init", "-q", "--bare", str(module)], check=True)
-    assert not runs_programs(str(below))
+    assert not can_run_programs(str(below))
     (module / "config").write_text("[core]\nfsmonitor = ./watch\n")
-    assert runs_programs(str(below))
+    assert can_run_programs(str(below))
     (module / "config").unlink()
     configured(repository, "[diff]", "external = ./show")
-    assert runs_programs(str(below))
+    assert can_run_programs(str(below))
 
 
 def test_a_hook_that_runs_at_a_look_and_a_configuration_that_cannot_be_read_count(repository: Path) -> None:
     hook = repository / ".git" / "hooks" / "post-index-change"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\n")
-    assert not runs_programs(str(repository))
+    assert not can_run_programs(str(repository))
     hook.chmod(0o755)
-    assert runs_programs(str(repository))
+    assert can_run_programs(str(repository))
     hook.unlink()
     config = repository / ".git" / "config"
     config.unlink()
     config.symlink_to("/dev/zero")
-    assert runs_programs(str(repository))
+    assert can_run_programs(str(repository))
 
 
 def print_untracked(folder: Path, root: Path) -> bytes:
@@ -113,32 +113,32 @@ def untracked(repository: Path) -> Path:
 
 def test_in_a_work_tree_git_compares_only_what_it_tracks(untracked: Path) -> None:
     assert not print_untracked(untracked, untracked)
-    assert not runs_programs(str(untracked), [".", "docs", "absent"])
+    assert not can_run_programs(str(untracked), [".", "docs", "absent"])
 
 
 @pytest.mark.parametrize("folder", [".git", ".git/refs", "bare.git", "bare.git/refs"])
 def test_where_git_has_no_work_tree_it_compares_any_files(untracked: Path, folder: str) -> None:
     assert b"KEY=docs" in print_untracked(untracked / folder, untracked)
-    assert runs_programs(str(untracked), [folder]) and not runs_programs(str(untracked))
+    assert can_run_programs(str(untracked), [folder]) and not can_run_programs(str(untracked))
 
 
 @pytest.mark.parametrize("version", ["2", "1k"])
 def test_a_repository_that_git_does_not_take_for_one_counts_as_none(untracked: Path, version: str) -> None:
     (untracked / ".git" / "config").write_text(f"[core]\n\trepositoryformatversion = {version}\n")
     assert b"KEY=docs" in print_untracked(untracked, untracked)
-    assert runs_programs(str(untracked))
+    assert can_run_programs(str(untracked))
 
 
 def test_without_a_repository_git_compares_any_files(untracked: Path) -> None:
     shutil.rmtree(untracked / ".git")
     assert b"KEY=docs" in print_untracked(untracked, untracked)
-    assert runs_programs(str(untracked))
+    assert can_run_programs(str(untracked))
 
 
 def test_a_workspace_of_several_repositories_needs_none_itself(untracked: Path) -> None:
     (untracked / "lib").mkdir()
     (untracked / ".git").rename(untracked / "lib" / ".git")
-    assert not runs_programs(str(untracked), ["lib"]) and runs_programs(str(untracked), ["lib", "docs"])
+    assert not can_run_programs(str(untracked), ["lib"]) and can_run_programs(str(untracked), ["lib", "docs"])
 
 
 def test_a_repository_of_another_user_needs_to_be_trusted(
@@ -146,9 +146,9 @@ def test_a_repository_of_another_user_needs_to_be_trusted(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 12_345)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert runs_programs(str(untracked))
+    assert can_run_programs(str(untracked))
     (tmp_path / ".gitconfig").write_text(f"[safe]\n\tdirectory = /other\n\tdirectory = {untracked}\n")
-    assert not runs_programs(str(untracked))
+    assert not can_run_programs(str(untracked))
 
 
 def test_git_looks_for_no_repository_on_another_file_system(
@@ -162,7 +162,7 @@ def test_git_looks_for_no_repository_on_another_file_system(
         return os.stat_result(fields)
 
     monkeypatch.setattr(os, "stat", look)
-    assert runs_programs(str(untracked), ["docs"]) and not runs_programs(str(untracked), ["src"])
+    assert can_run_programs(str(untracked), ["docs"]) and not can_run_programs(str(untracked), ["src"])
 
 
 @pytest.mark.parametrize("line", ["git status", "git diff", "cd src && git log | head", "time git ls-files"])
@@ -189,19 +189,19 @@ def nested(repository: Path) -> Path:
 
 def test_a_repository_below_counts_where_git_runs_in_it(repository: Path, nested: Path) -> None:
     (nested / "deep").mkdir()
-    assert not runs_programs(str(repository), [".", "vendor", "absent", "vendor/y*"])
+    assert not can_run_programs(str(repository), [".", "vendor", "absent", "vendor/y*"])
     for folder in ("vendor/x", "vendor/x/deep", "vendor/*", "vendor/../vendor/x", str(nested), "**"):
-        assert runs_programs(str(repository), [folder]), folder
+        assert can_run_programs(str(repository), [folder]), folder
     (repository / "link").symlink_to(nested)
-    assert runs_programs(str(repository), ["link"])
+    assert can_run_programs(str(repository), ["link"])
 
 
 def test_a_repository_that_the_index_links_to_is_looked_at_with_it(repository: Path, nested: Path) -> None:
     name = ["-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "core.fsmonitor=false"]
     subprocess.run(["git", *name, "commit", "-q", "--allow-empty", "-m", "a"], cwd=nested, check=True)
-    assert not runs_programs(str(repository))
+    assert not can_run_programs(str(repository))
     subprocess.run(["git", *name, "add", "vendor"], cwd=repository, check=True, capture_output=True)
-    assert runs_programs(str(repository))
+    assert can_run_programs(str(repository))
 
 
 @pytest.mark.parametrize(

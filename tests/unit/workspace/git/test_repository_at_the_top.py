@@ -103,6 +103,6 @@ async def test_git_speaks_of_head_and_sees_no_stand_in(base: Path) -> None:
 
 async def test_a_command_that_only_looks_sees_no_stand_in_without_a_dot(base: Path) -> None:
     with World(base / "world") as world:
-        result = await world.env.exec(ExecSpec(script="ls", looks=True), lambda data: None)
+        result = await world.env.exec(ExecSpec(script="ls", show_secrets_as_empty=True), lambda data: None)
         await world.env.aclose()
         assert result.output == b"a.txt\n"

@@ -14,7 +14,7 @@ from tests.stubs.sandboxed import confinement, require_sandbox
 from tui_agent.ports.environment import Environment, ExecSpec
 from tui_agent.workspace.local.change_recorder import RecordingEnvironment
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.local.nofollow import one_by_one
+from tui_agent.workspace.local.nofollow_open import open_folder_by_folder
 
 PYTHON = sys.executable
 
@@ -33,7 +33,7 @@ def env(request: pytest.FixtureRequest, tmp_path: Path) -> Environment:
         require_sandbox()
         confined = confinement(root, tmp_path, tmp_path / "records")
         return LocalEnvironment(root, environ=dict(os.environ), confinement=confined)
-    way = one_by_one if "folder" in request.param else None
+    way = open_folder_by_folder if "folder" in request.param else None
     local = LocalEnvironment(root, environ=dict(os.environ), open_folder=way)
     if "local" in request.param:
         return local

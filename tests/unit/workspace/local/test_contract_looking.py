@@ -35,7 +35,7 @@ async def test_listdir_is_sorted_and_relative_to_the_root(env, root):
 
 
 async def walked(env: Environment, path: str = "", *, ignored: bool = False) -> list[str]:
-    return [found.path async for found in env.walk(path, ignored=ignored)]
+    return [found.path async for found in env.walk(path, include_ignored=ignored)]
 
 
 def plant(root: Path, *paths: str) -> None:

@@ -19,7 +19,7 @@ async def test_a_program_gets_its_words_as_they_are(env):
     code = "import sys; print(sys.argv[1:])"
     result = await env.exec(ExecSpec(argv=(PYTHON, "-c", code, *words)), sink)
     assert result.output.decode() == f"{list(words)}\n"
-    assert (result.exit_code, result.ended, result.dropped) == (0, "exited", 0)
+    assert (result.exit_code, result.outcome, result.dropped_bytes) == (0, "exited", 0)
     assert sink.data == result.output
 
 
@@ -81,30 +81,30 @@ async def test_a_program_that_reads_nothing_of_what_it_is_given_ends_as_well(env
 
 async def test_errors_are_kept_apart_where_they_are_wanted_so_and_never_stand_in_the_way(env):
     script = "echo out; echo wrong >&2; head -c 5000000 /dev/zero >&2; echo end"
-    result = await env.exec(ExecSpec(script=script, errors=10), Sink())
-    assert (result.output, result.errors) == (b"out\nend\n", b"wrong\n\0\0\0\0")
+    result = await env.exec(ExecSpec(script=script, max_stderr_bytes=10), Sink())
+    assert (result.output, result.stderr) == (b"out\nend\n", b"wrong\n\0\0\0\0")
     together = await env.exec(ExecSpec(script="echo out; echo wrong >&2"), Sink())
-    assert (together.output, together.errors) == (b"out\nwrong\n", b"")
+    assert (together.output, together.stderr) == (b"out\nwrong\n", b"")
 
 
 async def test_an_unknown_program_is_told_apart_from_one_that_failed(env, root):
     result = await env.exec(ExecSpec(argv=("no-such-program-here",)), lambda data: None)
-    assert (result.ended, result.exit_code) == ("not_found", None)
+    assert (result.outcome, result.exit_code) == ("not_found", None)
     assert "no-such-program-here" in result.message
     (root / "plain.txt").write_text("x")
     result = await env.exec(ExecSpec(argv=("./plain.txt",)), lambda data: None)
-    assert result.ended == "failed"
+    assert result.outcome == "failed"
     result = await env.exec(ExecSpec(argv=("true",), cwd="missing"), lambda data: None)
-    assert (result.ended, "missing" in result.message) == ("not_found", True)
+    assert (result.outcome, "missing" in result.message) == ("not_found", True)
     result = await env.exec(ExecSpec(argv=("echo", "a\0b")), lambda data: None)
-    assert result.ended == "failed"
+    assert result.outcome == "failed"
     result = await env.exec(ExecSpec(argv=("echo", "x" * 3_000_000)), lambda data: None)
-    assert result.ended == "failed"
+    assert result.outcome == "failed"
 
 
 async def test_a_program_that_a_signal_ended_says_so(env):
     result, _ = await shell(env, "kill -SEGV $$")
-    assert (result.exit_code, result.ended, result.message) == (139, "exited", "ended by SIGSEGV")
+    assert (result.exit_code, result.outcome, result.message) == (139, "exited", "ended by SIGSEGV")
 
 
 async def test_output_streams_while_the_program_runs(env, root):
@@ -121,7 +121,7 @@ async def test_output_above_the_cap_is_counted_and_dropped(env):
     sizes: list[int] = []
     spec = ExecSpec(script="head -c 50000000 /dev/zero", max_output=1_000_000)
     result = await env.exec(spec, lambda data: sizes.append(len(data)))
-    assert (len(result.output), result.dropped, sum(sizes)) == (1_000_000, 49_000_000, 50_000_000)
+    assert (len(result.output), result.dropped_bytes, sum(sizes)) == (1_000_000, 49_000_000, 50_000_000)
     assert result.exit_code == 0
 
 
@@ -132,5 +132,5 @@ async def test_bytes_that_are_no_text_come_through(env):
 
 async def test_a_program_whose_time_is_up_is_ended_and_keeps_its_output(env):
     result, _ = await shell(env, "echo begun; sleep 1000", timeout=2.5)
-    assert (result.ended, result.exit_code, result.output) == ("timeout", None, b"begun\n")
+    assert (result.outcome, result.exit_code, result.output) == ("timeout", None, b"begun\n")
     assert "2.5 s" in result.message

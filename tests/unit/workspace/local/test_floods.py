@@ -48,12 +48,12 @@ async def test_a_flood_is_counted_and_holds_no_memory(tmp_path: Path, flood: str
     result: ExecResult | None = None
     async with anyio.create_task_group() as group:
         group.start_soon(beat)
-        spec = ExecSpec(script=FLOODS[flood], max_output=KEPT, newest=KEPT // 4)
+        spec = ExecSpec(script=FLOODS[flood], max_output=KEPT, tail_bytes=KEPT // 4)
         result = await env.exec(spec, sink)
         group.cancel_scope.cancel()
     await env.aclose()
     assert result is not None
-    assert seen == SIZE + 7 and result.dropped == seen - KEPT and len(result.output) == KEPT
-    assert result.cut_at == KEPT * 3 // 4 and result.output.endswith(b"the end")
+    assert seen == SIZE + 7 and result.dropped_bytes == seen - KEPT and len(result.output) == KEPT
+    assert result.cut_offset == KEPT * 3 // 4 and result.output.endswith(b"the end")
     assert most < MOST_MORE
     assert turns > 1_000  # others had their turn all along

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.ports.environment import SecretFile
-from tui_agent.workspace.git.content import GitContent, Held
+from tui_agent.workspace.git.git_content import GitContent, TrackedVersion
 from tui_agent.workspace.local.ignore_files import MAX_BYTES, MAX_PATTERNS, MAX_WORK
 from tui_agent.workspace.local.secret_files import SecretFiles
 
@@ -105,7 +105,7 @@ def test_an_ignore_file_may_bring_a_secret_back(
     root = tmp_path / "ws"
     root.mkdir()
     write(root / file, text)
-    assert scan_secret(root, "sub/.env").brought_back is back
+    assert scan_secret(root, "sub/.env").maybe_reincluded is back
 
 
 def test_the_rules_of_a_linked_work_tree_lie_in_its_repository(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_the_rules_of_a_linked_work_tree_lie_in_its_repository(tmp_path: Path) -
     write(main / "worktrees/ws/commondir", "../..\n")
     write(main / "info/exclude", "!.env\n")
     write(root / ".git", f"gitdir: {main}/worktrees/ws\n")
-    assert scan_secret(root, ".env").brought_back
+    assert scan_secret(root, ".env").maybe_reincluded
 
 
 @pytest.mark.parametrize(("size", "expected"), [(0, (True, False)), (MAX_BYTES, (False, True))])
@@ -124,7 +124,7 @@ def test_behind_the_bytes_that_a_look_reads_any_file_may_be_brought_back(
     write(tmp_path / ".gitignore", "#" * size + "\n")
     write(tmp_path / "conf/.gitignore", "*.json\n")
     found = scan_secret(tmp_path, CREDENTIALS)
-    assert (found.ignored, found.brought_back) == expected
+    assert (found.ignored, found.maybe_reincluded) == expected
 
 
 def test_after_the_work_of_a_look_nothing_is_left_out_and_anything_may_be_brought_back(
@@ -137,8 +137,8 @@ def test_after_the_work_of_a_look_nothing_is_left_out_and_anything_may_be_brough
         write(tmp_path / f"secret{number}", "KEY=1")
     secrets = SecretFiles(str(tmp_path), lambda path: path.startswith("secret")).scan().secrets
     assert len(secrets) == count
-    assert {(secret.ignored, secret.brought_back) for secret in secrets[:50]} == {(True, False)}
-    assert {(secret.ignored, secret.brought_back) for secret in secrets[-10:]} == {(False, True)}
+    assert {(secret.ignored, secret.maybe_reincluded) for secret in secrets[:50]} == {(True, False)}
+    assert {(secret.ignored, secret.maybe_reincluded) for secret in secrets[-10:]} == {(False, True)}
 
 
 def test_a_secret_behind_many_folders_is_judged_too(tmp_path: Path) -> None:
@@ -154,9 +154,9 @@ def test_a_secret_behind_many_folders_is_judged_too(tmp_path: Path) -> None:
     os.close(at)
     (found,) = SecretFiles(str(tmp_path), lambda path: path.endswith("/secret")).scan().secrets
     assert found.ignored
-    assert GitContent().held("/d" * 1_900 + "/secret", tmp_path.stat()) == Held()
+    assert GitContent().find_version("/d" * 1_900 + "/secret", tmp_path.stat()) == TrackedVersion()
 
 
 def test_a_pipe_as_an_ignore_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".ignore")
-    assert not scan_secret(tmp_path, ".env").brought_back
+    assert not scan_secret(tmp_path, ".env").maybe_reincluded

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
-from tui_agent.folds.text.gitignore import MAX_LINES, MAX_STARS, IgnoreFile, Rules
-from tui_agent.folds.text.glob import path_pattern
+from tui_agent.folds.text.gitignore import MAX_LINES, MAX_STAR_RUNS, IgnoreFile, IgnoreRules
+from tui_agent.folds.text.glob import compile_path_pattern
 
 PIECES = ["a", "b", "c", "ab", "a.c", "*", "**", "?", "[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[]a]", "\\*", "\\a", "*.c", "a*b", "b ", "\\ "]  # fmt: skip
 NAMES = ["a", "b", "c", "ab", "a.c", "*", "ba", "abc", "]", "b ", "aab", "B", " "]
@@ -47,9 +47,9 @@ def git_says(repository: Path, text: str, asked: list[str]) -> list[bool]:
     asked=st.lists(paths, min_size=1, max_size=12),
 )
 def test_git_says_the_same(repository: Path, text: str, asked: list[str]) -> None:
-    rules = Rules().below("", text)
+    rules = IgnoreRules().with_file("", text)
     found = [
-        ("/" in path and rules.ignores_any_of(path.rpartition("/")[0])) or rules.ignores(path, False)
+        ("/" in path and rules.is_inside_ignored(path.rpartition("/")[0])) or rules.is_ignored(path, False)
         for path in asked
     ]
     assert found == git_says(repository, text, asked)
@@ -66,10 +66,10 @@ def test_a_hostile_line_costs_little(line: str) -> None:
 
 
 def test_a_line_with_too_many_stars_is_passed_over() -> None:
-    most = "*a" * MAX_STARS
+    most = "*a" * MAX_STAR_RUNS
     assert IgnoreFile(most).verdict("a" * 255, False)
     assert not IgnoreFile("\n".join([f"*{most}*{number}" for number in range(900)]))
-    assert not IgnoreFile("**/a/" * (MAX_STARS + 1))
+    assert not IgnoreFile("**/a/" * (MAX_STAR_RUNS + 1))
     assert IgnoreFile("*" * 900).verdict("a", False)
 
 
@@ -81,8 +81,11 @@ def test_a_line_for_any_folder_counts_as_many_times_as_it_has_names() -> None:
 
 
 def test_the_work_that_a_path_takes_is_known_before() -> None:
-    rules = Rules().below("", "*.c\n/build\n**/tmp/x\n").below("src/", "a\n")
-    assert (rules.work("a"), rules.work("src/b/c")) == (1 + 1 + 3 + 1, 1 + (1 + 3) * 3 + 1)
+    rules = IgnoreRules().with_file("", "*.c\n/build\n**/tmp/x\n").with_file("src/", "a\n")
+    assert (rules.max_comparisons("a"), rules.max_comparisons("src/b/c")) == (
+        1 + 1 + 3 + 1,
+        1 + (1 + 3) * 3 + 1,
+    )
 
 
 def test_only_so_many_lines_count() -> None:
@@ -91,4 +94,4 @@ def test_only_so_many_lines_count() -> None:
 
 
 def test_a_hostile_filter_of_a_search_costs_little() -> None:
-    assert not path_pattern("*a*a*a*a*a*a*a*a*b")("a" * 255)
+    assert not compile_path_pattern("*a*a*a*a*a*a*a*a*b")("a" * 255)

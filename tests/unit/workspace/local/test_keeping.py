@@ -13,12 +13,12 @@ from tests.e2e.leaving import KINDS, left, lock_of, script
 from tests.stubs.left_out import leave_out, linux_only
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.local.reaper_client import Keeping, own_groups
+from tui_agent.workspace.local.reaper_client import ReaperClient, find_own_groups
 
 pytestmark = linux_only("elsewhere a process can leave its group unseen")
 
 Groups = Callable[[], Sequence[str]]
-GROUPS: dict[str, Groups] = {"groups": own_groups, "no groups": tuple}
+GROUPS: dict[str, Groups] = {"groups": find_own_groups, "no groups": tuple}
 ENDS = {
     "exit": "",
     "failure": "exit 3",
@@ -46,7 +46,7 @@ print("made", made)
 def environment(tmp_path: Path, groups: Groups, processes: int = 4096) -> LocalEnvironment:
     folder = tmp_path / "locks"
     folder.mkdir(exist_ok=True)
-    return LocalEnvironment(folder, grace=0.2, keeping=Keeping(processes, groups))
+    return LocalEnvironment(folder, grace=0.2, reaper=ReaperClient(processes, groups))
 
 
 async def run(env: LocalEnvironment, script: str) -> ExecResult:
@@ -99,7 +99,7 @@ async def test_a_command_that_kills_the_keeper_too_is_found_by_what_it_carries(t
     (tmp_path / "locks" / "kinds.sh").write_text(script(tmp_path / "locks"))
     hold = f"{sys.executable} -I -S hold.py {lock} sleep 1000"
     result = await run(
-        env, f"setsid {hold} & until [ -e {lock}.held ]; do sleep 0.02; done; kill -9 {env.keeper} $PPID"
+        env, f"setsid {hold} & until [ -e {lock}.held ]; do sleep 0.02; done; kill -9 {env.reaper_pid} $PPID"
     )
     assert result.exit_code in (0, 137)
     assert (await run(env, "echo again")).output == b"again\n"
@@ -109,11 +109,11 @@ async def test_a_command_that_kills_the_keeper_too_is_found_by_what_it_carries(t
 
 
 async def test_a_command_that_forks_without_end_gets_no_more_than_its_group_allows(tmp_path: Path) -> None:
-    env = environment(tmp_path, own_groups, ROOM)
+    env = environment(tmp_path, find_own_groups, ROOM)
     result = await env.exec(ExecSpec(argv=(sys.executable, "-c", FORKS)), lambda data: None)
-    if env.holding.by != "cgroup":
+    if env.limits_in_force.limited_by != "cgroup":
         leave_out("no control group that counts processes may be made here")
-    assert env.holding.processes == ROOM
+    assert env.limits_in_force.max_processes == ROOM
     assert 0 < int(result.output.split()[-1]) < ROOM
     assert (await run(env, "echo alive")).output == b"alive\n"
     await env.aclose()
@@ -122,14 +122,14 @@ async def test_a_command_that_forks_without_end_gets_no_more_than_its_group_allo
 UNPRIVILEGED = """
 import sys, anyio
 from pathlib import Path
-from tui_agent.workspace.local.reaper_client import Keeping
+from tui_agent.workspace.local.reaper_client import ReaperClient
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.ports.environment import ExecSpec
 
 async def main():
-    env = LocalEnvironment(Path(sys.argv[1]), keeping=Keeping(int(sys.argv[2]), tuple))
+    env = LocalEnvironment(Path(sys.argv[1]), reaper=ReaperClient(int(sys.argv[2]), tuple))
     result = await env.exec(ExecSpec(argv=(sys.executable, "-c", sys.argv[3])), lambda data: None)
-    print(env.holding.by, env.holding.processes, result.output.decode())
+    print(env.limits_in_force.limited_by, env.limits_in_force.max_processes, result.output.decode())
     await env.aclose()
 
 anyio.run(main)
@@ -162,7 +162,7 @@ def test_an_unprivileged_user_s_command_gets_no_more_than_its_limit(tmp_path: Pa
 
 
 async def test_what_a_command_may_use_is_bounded_and_it_has_no_descriptors_of_ours(tmp_path: Path) -> None:
-    env = environment(tmp_path, own_groups)
+    env = environment(tmp_path, find_own_groups)
     script = "ulimit -c; ulimit -n; cat /proc/self/oom_score_adj; ls /proc/self/fd | wc -l; cat /proc/$PPID/oom_score_adj"
     core, files, sacrificed, descriptors, _ = (await run(env, script)).output.split()
     assert core == b"0"
@@ -173,7 +173,7 @@ async def test_what_a_command_may_use_is_bounded_and_it_has_no_descriptors_of_ou
 
 
 async def test_signals_mean_to_a_command_what_they_mean_in_a_shell(tmp_path: Path) -> None:
-    env = environment(tmp_path, own_groups)
+    env = environment(tmp_path, find_own_groups)
     ignored = (await run(env, "grep SigIgn /proc/self/status")).output.split()[1]
     blocked = (await run(env, "grep SigBlk /proc/self/status")).output.split()[1]
     threads_own = 0b11 << 31  # two that the C library keeps to itself
@@ -193,8 +193,8 @@ def test_the_folders_of_control_groups_are_read_from_what_the_kernel_says(tmp_pa
         "32 24 0:28 / /elsewhere rw - tmpfs tmpfs rw\n"
     )
     own.write_text("9:name=systemd:/x\n8:pids:/\n4:memory:/y\n0::/app.scope\n")
-    assert own_groups(mounts, own) == [str(pids), str(two / "app.scope")]
-    assert own_groups(tmp_path / "none", own) == []
+    assert find_own_groups(mounts, own) == [str(pids), str(two / "app.scope")]
+    assert find_own_groups(tmp_path / "none", own) == []
 
 
 def test_every_kind_of_child_is_there(tmp_path: Path) -> None:

@@ -10,13 +10,18 @@ import pytest
 from tests.stubs.left_out import linux_only
 from tests.stubs.link_race import LinkRace
 from tests.stubs.swapper import swapping
-from tui_agent.workspace.local.nofollow import FOLDER_FLAGS, OpenFolder, kernel_can, one_by_one
+from tui_agent.workspace.local.nofollow_open import (
+    FOLDER_FLAGS,
+    OpenFolder,
+    has_openat2,
+    open_folder_by_folder,
+)
 
 pytestmark = linux_only("the swapping needs renameat2")
 ROUNDS = 60
 WAYS = [
-    pytest.param(one_by_one, id="folder by folder"),
-    *([pytest.param(None, id="at once")] if kernel_can() else []),
+    pytest.param(open_folder_by_folder, id="folder by folder"),
+    *([pytest.param(None, id="at once")] if has_openat2() else []),
 ]
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tui_agent.errors import EnvironmentFault, StaleFile
-from tui_agent.protocol.effects import Internal, Reads, Writes
+from tui_agent.protocol.effects import InternalEffect, ReadEffect, WriteEffect
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.local.granted_paths import reaching
+from tui_agent.workspace.local.granted_paths import grant_paths
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ async def test_an_allowed_file_outside_is_read_and_replaced_and_its_neighbours_a
     workspace: Path,
 ) -> None:
     local = LocalEnvironment(workspace)
-    env = reaching(local, (Reads(path="../other/a.txt"), Writes(path="../other/new.txt")))
+    env = grant_paths(local, (ReadEffect(path="../other/a.txt"), WriteEffect(path="../other/new.txt")))
     content = await env.read("../other/a.txt")
     assert content.data == b"in other" and content.path == str(workspace.parent / "other" / "a.txt")
     assert (await env.read("a.txt")).data == b"in workspace"
@@ -39,7 +39,7 @@ async def test_an_allowed_file_outside_is_read_and_replaced_and_its_neighbours_a
 async def test_a_link_swapped_in_after_the_decision_leads_nowhere(workspace: Path) -> None:
     local = LocalEnvironment(workspace)
     target = workspace.parent / "other" / "a.txt"
-    env = reaching(local, (Reads(path=str(target)),))
+    env = grant_paths(local, (ReadEffect(path=str(target)),))
     target.unlink()
     target.symlink_to(workspace.parent / "third" / "a.txt")
     with pytest.raises(EnvironmentFault):
@@ -49,7 +49,7 @@ async def test_a_link_swapped_in_after_the_decision_leads_nowhere(workspace: Pat
 
 async def test_an_allowed_folder_outside_is_listed(workspace: Path) -> None:
     local = LocalEnvironment(workspace)
-    env = reaching(local, (Reads(path="../other", deep=True),))
+    env = grant_paths(local, (ReadEffect(path="../other", recursive=True),))
     assert [info.path.rpartition("/")[2] for info in await env.listdir("../other")] == ["a.txt"]
     assert (await env.read("../other/a.txt")).data == b"in other"
     await local.aclose()
@@ -57,7 +57,7 @@ async def test_an_allowed_folder_outside_is_listed(workspace: Path) -> None:
 
 async def test_a_call_that_stays_inside_gets_the_environment_itself(workspace: Path) -> None:
     local = LocalEnvironment(workspace)
-    assert reaching(local, (Reads(path="a.txt"), Internal(what="x"))) is local
+    assert grant_paths(local, (ReadEffect(path="a.txt"), InternalEffect(subject="x"))) is local
     await local.aclose()
 
 
@@ -67,7 +67,7 @@ async def test_an_allowed_folder_outside_is_walked_and_its_files_are_named_whole
     (other / "deep" / "b.txt").write_text("b")
     (other / "link").symlink_to(workspace.parent / "third")
     local = LocalEnvironment(workspace)
-    env = reaching(local, (Reads(path="../other", deep=True),))
+    env = grant_paths(local, (ReadEffect(path="../other", recursive=True),))
     found = {item.path: item.kind async for item in env.walk("../other")}
     assert found == {
         str(other / "a.txt"): "file",

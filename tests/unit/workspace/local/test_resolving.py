@@ -7,8 +7,8 @@ import pytest
 
 from tests.unit.workspace.local.test_spelling import FoldingNames
 from tui_agent.errors import EnvironmentFault
-from tui_agent.workspace.local.path_spelling import DiskNames, spelled
-from tui_agent.workspace.local.paths import Containment
+from tui_agent.workspace.local.containment import Containment
+from tui_agent.workspace.local.path_spelling import DiskNameLookup, listed_spelling
 
 
 @pytest.fixture
@@ -39,19 +39,21 @@ PATHS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("names", [DiskNames(), FoldingNames()])
+@pytest.mark.parametrize("names", [DiskNameLookup(), FoldingNames()])
 @pytest.mark.parametrize("order", [1, -1])
-def test_together_they_lead_where_each_does_alone(folder: Path, names: DiskNames, order: int) -> None:
+def test_together_they_lead_where_each_does_alone(folder: Path, names: DiskNameLookup, order: int) -> None:
     root = os.path.realpath(folder)
     contain = Containment(root, names=names)
     found = contain.resolve_all(PATHS[::order])
     for path in PATHS:
-        alone = spelled(os.path.realpath(path if path.startswith("/") else f"{root}/{path}"), root, names)
+        alone = listed_spelling(
+            os.path.realpath(path if path.startswith("/") else f"{root}/{path}"), root, names
+        )
         assert (found[path], contain.resolve(path)) == (alone, alone), path
 
 
 def test_a_folder_is_looked_up_once_and_each_time_anew(folder: Path) -> None:
-    class Counting(DiskNames):
+    class Counting(DiskNameLookup):
         looked = 0
 
         def identity(self, path: str) -> tuple[int, int] | None:

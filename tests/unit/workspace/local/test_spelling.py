@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.workspace.local.path_spelling import DiskNames, spelled
-from tui_agent.workspace.local.paths import Containment
+from tui_agent.workspace.local.containment import Containment
+from tui_agent.workspace.local.path_spelling import DiskNameLookup, listed_spelling
 
 
-class FoldingNames(DiskNames):
+class FoldingNames(DiskNameLookup):
     """This machine's files as a file system sees them to which letters' case and form mean nothing."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
         real = self._real(path)
         return None if real is None else super().identity(real)
 
-    def listed(self, folder: str) -> Iterator[tuple[str, int]]:
-        return super().listed(self._real(folder) or folder)
+    def list_names(self, folder: str) -> Iterator[tuple[str, int]]:
+        return super().list_names(self._real(folder) or folder)
 
     def _real(self, path: str) -> str | None:
         at = Path("/")
@@ -64,14 +64,14 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_the_name_that_the_folder_lists_is_the_real_one(folder: Path, given: str, true: str) -> None:
-    assert spelled(f"{folder}/{given}", str(folder), FoldingNames()) == f"{folder}/{true}"
+    assert listed_spelling(f"{folder}/{given}", str(folder), FoldingNames()) == f"{folder}/{true}"
 
 
 def test_a_containment_resolves_to_the_listed_name(folder: Path) -> None:
     contain = Containment(str(folder), names=FoldingNames())
     assert contain.resolve(".GIT/HOOKS/X") == f"{folder}/.git/hooks/x"
-    assert contain.parts(".Git/config") == (".git", "config")
-    assert contain.entry(".Git/Hooks") == (".git", "hooks")
+    assert contain.resolve_parts(".Git/config") == (".git", "config")
+    assert contain.resolve_entry(".Git/Hooks") == (".git", "hooks")
 
 
 def test_a_spelling_is_the_name_that_this_machines_file_system_takes_it_for(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ def test_a_spelling_is_the_name_that_this_machines_file_system_takes_it_for(tmp_
     listed = {path.stat().st_ino: path.name for path in tmp_path.iterdir()}
     for name in given:
         true = listed[(tmp_path / name).stat().st_ino]  # where letters count, the name itself
-        assert spelled(f"{tmp_path}/{name}", str(tmp_path), DiskNames()) == f"{tmp_path}/{true}"
-    assert spelled(f"{tmp_path}/missing", str(tmp_path), DiskNames()) == f"{tmp_path}/missing"
+        assert listed_spelling(f"{tmp_path}/{name}", str(tmp_path), DiskNameLookup()) == f"{tmp_path}/{true}"
+    assert listed_spelling(f"{tmp_path}/missing", str(tmp_path), DiskNameLookup()) == f"{tmp_path}/missing"
 
 
 def test_a_folder_is_called_as_this_machines_file_system_takes_its_name(folder: Path) -> None:
@@ -96,13 +96,13 @@ def test_hard_links_that_differ_in_case_stay_two_names(tmp_path: Path) -> None:
         os.link(tmp_path / "a", tmp_path / "A")
     one = (tmp_path / "A") not in tmp_path.iterdir()  # where the file system folds names
     true = "a" if one else "A"
-    assert spelled(f"{tmp_path}/A", str(tmp_path), DiskNames()) == f"{tmp_path}/{true}"
+    assert listed_spelling(f"{tmp_path}/A", str(tmp_path), DiskNameLookup()) == f"{tmp_path}/{true}"
 
 
 def test_a_folder_that_may_not_be_listed_leaves_the_name_as_it_is(folder: Path) -> None:
     class Blind(FoldingNames):
-        def listed(self, folder: str) -> Iterator[tuple[str, int]]:
+        def list_names(self, folder: str) -> Iterator[tuple[str, int]]:
             return iter(())
 
-    assert spelled(f"{folder}/SRC", str(folder), Blind()) == f"{folder}/SRC"
+    assert listed_spelling(f"{folder}/SRC", str(folder), Blind()) == f"{folder}/SRC"
     shutil.rmtree(folder / "Src")

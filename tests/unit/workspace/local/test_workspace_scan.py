@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.workspace.local.secret_files import MOST, SecretFiles, public_certificates
+from tui_agent.workspace.local.secret_files import MAX_FILES, SecretFiles, find_public_certificates
 
 
 def nothing_secret(path: str) -> bool:
@@ -83,7 +83,7 @@ def test_what_no_repository_tracks_came_from_a_registry(tmp_path: Path) -> None:
 def test_where_there_are_too_many_secrets_nothing_counts_as_searched(tmp_path: Path) -> None:
     root = tmp_path / "ws"
     root.mkdir()
-    for number in range(MOST + 1):
+    for number in range(MAX_FILES + 1):
         (root / f"{number}.key").write_text("k")
     scan = SecretFiles(str(root), lambda path: path.endswith(".key")).scan()
     assert "" in scan.unscanned
@@ -136,9 +136,9 @@ def test_folders_that_cannot_be_read_are_told(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "scandir", refuse)
     scan = SecretFiles(str(root), nothing_secret)
     assert scan.scan().unscanned == ("shut",)
-    assert scan.cut == "Some folders could not be read, such as shut."
+    assert scan.incomplete_reason == "Some folders could not be read, such as shut."
     monkeypatch.undo()
-    assert (scan.scan().unscanned, scan.cut) == ((), "")
+    assert (scan.scan().unscanned, scan.incomplete_reason) == ((), "")
 
 
 def test_a_folder_whose_path_is_too_long_is_told(tmp_path: Path) -> None:
@@ -171,4 +171,4 @@ def test_only_a_certificate_without_a_key_is_public(tmp_path: Path) -> None:
     key.write_text("-----BEGIN CERTIFICATE-----\nx\n-----BEGIN PRIVATE KEY-----\ny\n")
     other.write_text("x")
     missing = str(tmp_path / "gone.pem")
-    assert public_certificates([str(public), str(key), str(other), missing]) == {str(public)}
+    assert find_public_certificates([str(public), str(key), str(other), missing]) == {str(public)}

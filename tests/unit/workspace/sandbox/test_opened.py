@@ -14,10 +14,10 @@ from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.places.sandbox_places import guarded_outside
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.local.reaper_client import Child, Keeping, Refused
+from tui_agent.workspace.local.reaper_client import Child, ReaperClient, StartFailure
 from tui_agent.workspace.sandbox import landlock, seatbelt
-from tui_agent.workspace.sandbox.extra_mounts import opened
-from tui_agent.workspace.sandbox.mounts import Bounds, places
+from tui_agent.workspace.sandbox.extra_mounts import open_paths
+from tui_agent.workspace.sandbox.mounts import Bounds, find_mounts
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def world() -> Iterator[World]:
 
 
 async def run(world: World, script: str, *writable: Path, folder: str = "", cwd: str = "") -> ExecResult:
-    spec = ExecSpec(script=script, writable=tuple(map(str, writable)), folder=folder, cwd=cwd)
+    spec = ExecSpec(script=script, writable_paths=tuple(map(str, writable)), resolved_cwd=folder, cwd=cwd)
     return await world.env.exec(spec, lambda data: None)
 
 
@@ -95,16 +95,16 @@ def test_what_is_guarded_stays_shut(path: str, tmp_path: Path) -> None:
     bounds = Bounds(
         str(tmp_path / "work"),
         str(home),
-        own=own,
-        trees=(f"{home}/.config/autostart",),
-        guarded=guarded_outside(own),
+        own_folders=own,
+        guarded_folders=(f"{home}/.config/autostart",),
+        is_guarded=guarded_outside(own),
     )
     named = (
         path.replace("<home>", str(home))
         .replace("<repository>", str(repository))
         .replace("<base>", str(tmp_path))
     )
-    with opened(bounds, (named,)) as found:
+    with open_paths(bounds, (named,)) as found:
         assert found == ()
 
 
@@ -113,9 +113,9 @@ def test_a_link_that_stands_for_a_name_by_now_is_not_followed(tmp_path: Path) ->
     (tmp_path / "real/file").write_text("")
     (tmp_path / "link").symlink_to("real")
     (tmp_path / "end").symlink_to("real/file")
-    bounds = Bounds(str(tmp_path / "work"), guarded=lambda path: False)
+    bounds = Bounds(str(tmp_path / "work"), is_guarded=lambda path: False)
     wanted = [str(tmp_path / name) for name in ("link/file", "link/new", "end", "real/file")]
-    with opened(bounds, wanted) as found:
+    with open_paths(bounds, wanted) as found:
         assert [each.path for each in found] == [str(tmp_path / "real/file")]
     assert not (tmp_path / "real/new").exists()
 
@@ -124,8 +124,8 @@ def test_the_profile_of_macos_opens_it_before_what_it_shuts(tmp_path: Path) -> N
     (tmp_path / "work").mkdir()
     secret = tmp_path / "secret"
     secret.write_text("")
-    found = places(Bounds(str(tmp_path / "work"), hidden=(str(secret),)), (), {}, ["/outside/file"])
-    text = seatbelt.profile(found, "/private", network=False)
+    found = find_mounts(Bounds(str(tmp_path / "work"), hidden=(str(secret),)), (), {}, ["/outside/file"])
+    text = seatbelt.build_profile(found, "/private", network=False)
     allowed = text.index('(subpath "/outside/file")')
     assert allowed < text.index(f'(deny file-read* file-write* (subpath "{secret}"))')
 
@@ -155,7 +155,7 @@ async def test_a_folder_that_is_a_link_by_now_is_not_started_in(world: World, ou
     judged, other = world.workspace / "judged", world.workspace / "other"
     judged.mkdir()
     other.mkdir()
-    spec = ExecSpec(script="pwd; touch here", cwd="judged", folder=str(judged), outside=outside)
+    spec = ExecSpec(script="pwd; touch here", cwd="judged", resolved_cwd=str(judged), unsandboxed=outside)
     first = await world.env.exec(spec, lambda data: None)
     (judged / "here").unlink()
     judged.rmdir()
@@ -174,13 +174,13 @@ async def test_a_program_starts_in_the_folder_that_was_opened_whatever_its_name_
     folder, moved = tmp_path / "judged", tmp_path / "moved"
     folder.mkdir()
 
-    class Swapping(Keeping):
-        def launch(self, *words: Any, **options: Any) -> Child | Refused:
+    class Swapping(ReaperClient):
+        def launch(self, *words: Any, **options: Any) -> Child | StartFailure:
             folder.rename(moved)
             folder.symlink_to("/")
             return super().launch(*words, **options)
 
-    env = LocalEnvironment(tmp_path, keeping=Swapping())
+    env = LocalEnvironment(tmp_path, reaper=Swapping())
     result = await env.exec(ExecSpec(script="touch here", cwd="judged"), lambda data: None)
     await env.aclose()
     assert result.exit_code == 0
@@ -194,14 +194,14 @@ async def test_a_confined_program_is_not_run_where_its_folder_was_replaced_befor
     folder.mkdir()
     other.mkdir()
 
-    class Swapping(Keeping):
-        def launch(self, *words: Any, **options: Any) -> Child | Refused:
+    class Swapping(ReaperClient):
+        def launch(self, *words: Any, **options: Any) -> Child | StartFailure:
             folder.rename(moved)
             folder.symlink_to("other")
             return super().launch(*words, **options)
 
     confinement_of = confinement(world.workspace, world.home, world.base / "records")
-    env = LocalEnvironment(world.workspace, keeping=Swapping(), confinement=confinement_of)
+    env = LocalEnvironment(world.workspace, reaper=Swapping(), confinement=confinement_of)
     result = await env.exec(ExecSpec(script="touch here", cwd="judged"), lambda data: None)
     await env.aclose()
     await world.env.aclose()

@@ -75,7 +75,7 @@ async def test_names_that_lead_into_the_workspace_are_told(tmp_path: Path) -> No
     (outside / "ls").symlink_to(workspace / "hidden")
     searched = f"bin:{workspace}/bin:{outside}:/usr/bin:/bin"
     env = LocalEnvironment(workspace, environ={"PATH": searched})
-    assert env.own_programs(["git", "rg", "ls", "wc", "cat", "nowhere", "cd"]) == {"git", "ls"}
+    assert env.find_workspace_programs(["git", "rg", "ls", "wc", "cat", "nowhere", "cd"]) == {"git", "ls"}
     found = await env.exec(ExecSpec(script="command -v git"), lambda data: None)
     await env.aclose()
     assert found.output.decode() == f"{workspace}/bin/git\n"

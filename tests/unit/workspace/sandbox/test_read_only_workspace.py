@@ -14,8 +14,8 @@ from tests.stubs.sandboxed import World, confinement, elsewhere, git, require_sa
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.sandbox import seatbelt
-from tui_agent.workspace.sandbox.denials import blocked
-from tui_agent.workspace.sandbox.mounts import Bounds, Places
+from tui_agent.workspace.sandbox.denials import explain_denial
+from tui_agent.workspace.sandbox.mounts import Bounds, Mounts
 
 READ_ONLY = "It tried to change the workspace, which is read-only for this command"
 
@@ -160,11 +160,11 @@ async def test_folders_that_the_user_opened_are_read_only_too(base: Path) -> Non
 
 
 def test_the_profile_of_macos_lets_nothing_of_the_workspace_be_written() -> None:
-    places = Places((), (), ("/work", "/work/.git"), ("/work/.git/config",), (), read_only=True)
-    lines = seatbelt.profile(places, "/private/p/tmp", network=False).splitlines()
+    places = Mounts((), (), ("/work", "/work/.git"), ("/work/.git/config",), (), read_only=True)
+    lines = seatbelt.build_profile(places, "/private/p/tmp", network=False).splitlines()
     assert lines.index("(deny file-write*)") < lines.index('(allow file-write* (subpath "/private/p/tmp"))')
 
 
 def test_a_refusal_outside_names_the_place_outside() -> None:
     line = "touch: cannot touch '/etc/x': Read-only file system"
-    assert "/etc/x" in blocked(line, 1, Bounds("/work"), network=False, read_only=True)
+    assert "/etc/x" in explain_denial(line, 1, Bounds("/work"), network=False, read_only=True)

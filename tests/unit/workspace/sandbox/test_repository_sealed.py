@@ -18,7 +18,7 @@ def base() -> Iterator[Path]:
 
 
 async def run(env: LocalEnvironment, script: str) -> ExecResult:
-    return await env.exec(ExecSpec(script=script, sealed=True), lambda data: None)
+    return await env.exec(ExecSpec(script=script, repository_read_only=True), lambda data: None)
 
 
 async def test_the_history_can_be_read_and_not_be_destroyed(base: Path) -> None:

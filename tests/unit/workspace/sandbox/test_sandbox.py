@@ -14,10 +14,10 @@ from tests.stubs.sandboxed import World, confinement, elsewhere, git, require_sa
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.sandbox.confinement import Confinement
-from tui_agent.workspace.sandbox.detection import Found
+from tui_agent.workspace.sandbox.detection import SandboxSupport
 from tui_agent.workspace.sandbox.mounts import Bounds
 from tui_agent.workspace.sandbox.placeholders import Placeholders
-from tui_agent.workspace.sandbox.sockets import listening
+from tui_agent.workspace.sandbox.sockets import find_listening
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ async def test_what_the_sandbox_refused_is_told(world: World, command: str) -> N
 
 async def test_the_network_is_there_where_it_was_granted(world: World) -> None:
     port = world.tcp.getsockname()[1]
-    command = ExecSpec(script=f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached", network=True)
+    command = ExecSpec(script=f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached", allow_network=True)
     result = await world.env.exec(command, lambda data: None)
     await world.env.aclose()
     assert said(result) == "reached\n"
@@ -140,7 +140,7 @@ async def test_the_network_is_there_where_it_was_granted(world: World) -> None:
 async def test_abstract_sockets_are_out_of_reach_even_with_the_network(world: World) -> None:
     code = f"import socket; socket.socket(socket.AF_UNIX).connect('\\0{world.name}')"
     result = await world.env.exec(
-        ExecSpec(argv=(sys.executable, "-c", code), network=True), lambda data: None
+        ExecSpec(argv=(sys.executable, "-c", code), allow_network=True), lambda data: None
     )
     await world.env.aclose()
     assert "PermissionError" in said(result)
@@ -171,7 +171,7 @@ async def test_programs_ask_for_their_end_first_and_are_gone_in_time(world: Worl
     code = "trap 'echo ending > ended; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
     result = await world.attempt(code, timeout=3)
     await world.env.aclose()
-    assert result.ended == "timeout"
+    assert result.outcome == "timeout"
     assert (world.workspace / "ended").read_text() == "ending\n"
 
 
@@ -258,11 +258,11 @@ async def test_a_tmp_that_was_tidied_away_is_made_anew(base: Path) -> None:
 
 def test_what_a_killed_process_left_is_taken_away_by_the_next_and_nothing_else(tmp_path: Path) -> None:
     mine, theirs = tmp_path / ".git", tmp_path / ".vscode"
-    first = Placeholders(str(tmp_path), tmp_path / "records").held([str(mine), str(theirs)])
+    first = Placeholders(str(tmp_path), tmp_path / "records").hold([str(mine), str(theirs)])
     first.__enter__()
     assert mine.is_dir()
     (theirs / "settings.json").write_text("{}")
-    with Placeholders(str(tmp_path), tmp_path / "records").held([str(tmp_path / ".idea")]):
+    with Placeholders(str(tmp_path), tmp_path / "records").hold([str(tmp_path / ".idea")]):
         assert mine.is_dir()  # another still holds it
     first.__exit__(None, None, None)
     assert not mine.exists()
@@ -274,7 +274,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from tui_agent.workspace.sandbox.placeholders import Placeholders
-held = Placeholders(sys.argv[1], Path(sys.argv[2])).held([sys.argv[3]])
+held = Placeholders(sys.argv[1], Path(sys.argv[2])).hold([sys.argv[3]])
 held.__enter__()
 os._exit(0)
 """
@@ -287,7 +287,7 @@ def test_a_file_that_a_killed_process_left_is_taken_away_by_the_next(tmp_path: P
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(records), str(left)], check=True)
     assert left.read_text() == ".\n"
     left.write_text(content)
-    with Placeholders(str(tmp_path), records).held([]):
+    with Placeholders(str(tmp_path), records).hold([]):
         assert not left.exists()
 
 
@@ -297,21 +297,23 @@ async def test_nothing_runs_where_a_link_stands_in_place_of_what_is_guarded(base
         (world.workspace / name).symlink_to("a.txt")
         result = await world.attempt("echo ran")
         await world.env.aclose()
-        assert (result.ended, said(result)) == ("failed", "")
+        assert (result.outcome, said(result)) == ("failed", "")
         assert result.blocked.startswith("The command was not run: it cannot run in the sandbox: " + name)
 
 
 def test_a_workspace_that_holds_the_home_folder_has_no_sandbox_and_says_why(tmp_path: Path) -> None:
     for root in (tmp_path, tmp_path / "home"):
-        made = Confinement(Found("bubblewrap"), Bounds(str(root), home=str(tmp_path / "home")), tmp_path)
+        made = Confinement(
+            SandboxSupport("bubblewrap"), Bounds(str(root), home=str(tmp_path / "home")), tmp_path
+        )
         assert made.sandbox.kind == ""
-        assert made.sandbox.why_not.startswith("The workspace contains your home folder")
+        assert made.sandbox.unavailable_reason.startswith("The workspace contains your home folder")
 
 
 def test_a_missing_program_is_told_in_one_sentence(tmp_path: Path) -> None:
-    found = Found(why_not="bubblewrap is not installed (program: bwrap).")
+    found = SandboxSupport(why_not="bubblewrap is not installed (program: bwrap).")
     made = Confinement(found, Bounds(str(tmp_path), home="/home/ada"), tmp_path)
-    assert (made.sandbox.kind, made.sandbox.why_not) == ("", found.why_not)
+    assert (made.sandbox.kind, made.sandbox.unavailable_reason) == ("", found.why_not)
 
 
 def test_sockets_with_a_path_are_found_in_the_kernels_table(tmp_path: Path) -> None:
@@ -319,4 +321,4 @@ def test_sockets_with_a_path_are_found_in_the_kernels_table(tmp_path: Path) -> N
     table.write_text(
         "Num RefCount Protocol Flags Type St Inode Path\n0: 2 0 10000 1 1 5 /no/such.sock\n0: 2 0 0 1 1 6 @x\n"
     )
-    assert listening(table) == []
+    assert find_listening(table) == []

@@ -9,7 +9,7 @@ import pytest
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.workspace.local.subprocesses import Command
-from tui_agent.workspace.sandbox.confined_run import confined
+from tui_agent.workspace.sandbox.confined_run import run_confined
 
 GONE = b"bwrap: Can't bind mount /oldroot/ on /newroot/: remount /newroot/mnt: No such file or directory\n"
 
@@ -40,7 +40,9 @@ async def ended(machine: Machine, base: Path) -> ExecResult:
     command = Command(("/bin/true",), os.open(root, os.O_RDONLY), str(root), {}, None, 1_000)
     try:
         made = confinement(root, base / "home", base / "records")
-        return await confined(made, command, ExecSpec(argv=("/bin/true",)), machine.heard.append, machine.run)
+        return await run_confined(
+            made, command, ExecSpec(argv=("/bin/true",)), machine.heard.append, machine.run
+        )
     finally:
         os.close(command.folder)
 
@@ -62,7 +64,7 @@ async def test_after_three_times_it_says_why() -> None:
     with elsewhere() as base:
         result = await ended(machine, base)
     assert len(machine.starts) == 3 and machine.heard == []
-    assert result.ended == "failed" and "remount /newroot/mnt" in result.blocked
+    assert result.outcome == "failed" and "remount /newroot/mnt" in result.blocked
 
 
 @pytest.mark.parametrize(

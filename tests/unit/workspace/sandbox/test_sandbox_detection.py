@@ -6,8 +6,8 @@ import sys
 SCRIPT = """
 import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-from tui_agent.workspace.sandbox.detection import found
-print(found().why_not)
+from tui_agent.workspace.sandbox.detection import detect_sandbox
+print(detect_sandbox().why_not)
 """
 
 

@@ -117,7 +117,7 @@ async def test_an_attempt_to_get_out_changes_reaches_and_reads_nothing(base: Pat
         result = await world.attempt(ATTEMPTS[name])
         left = await world.env.aclose()
         assert world.damage(result) == [], result.output.decode("utf-8", "replace")[-2000:]
-        assert result.ended in ("exited", "not_found"), result.message
+        assert result.outcome in ("exited", "not_found"), result.message
         assert left == 0
 
 

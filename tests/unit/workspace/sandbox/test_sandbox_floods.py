@@ -12,7 +12,7 @@ import pytest
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tui_agent.ports.environment import ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.local.reaper_client import Keeping
+from tui_agent.workspace.local.reaper_client import ReaperClient
 
 MOST = 60
 SIZE = 200_000_000
@@ -40,17 +40,17 @@ def base() -> Iterator[Path]:
         yield folder
 
 
-def environment(base: Path, keeping: Keeping | None = None) -> LocalEnvironment:
+def environment(base: Path, keeping: ReaperClient | None = None) -> LocalEnvironment:
     confined = confinement(base / "work", base / "home", base / "records")
-    return LocalEnvironment(base / "work", confinement=confined, keeping=keeping, grace=0.2)
+    return LocalEnvironment(base / "work", confinement=confined, reaper=keeping, grace=0.2)
 
 
 async def test_a_fork_bomb_is_bounded_and_gone_with_its_command(base: Path) -> None:
-    env = environment(base, Keeping(MOST))
+    env = environment(base, ReaperClient(MOST))
     bomb = "bomb() { bomb | bomb & }; bomb; sleep 1000"
     result = await env.exec(ExecSpec(script=bomb, timeout=1.0, max_output=10_000), lambda data: None)
-    assert result.ended in ("timeout", "exited")
-    if env.holding.by != "cgroup":
+    assert result.outcome in ("timeout", "exited")
+    if env.limits_in_force.limited_by != "cgroup":
         pytest.skip("processes are not counted by a control group here")
     count = "import os\nn = 0\ntry:\n    while n < 1000:\n        n += 1\n        os.fork() or os.pause()\nexcept OSError:\n    print(n < 1000)"
     bounded = await env.exec(
@@ -73,16 +73,16 @@ async def test_a_flood_of_output_is_counted_and_not_kept(base: Path) -> None:
         nonlocal seen
         seen += len(data)
 
-    spec = ExecSpec(script=f"yes 0123456789 | head -c {SIZE}", max_output=100_000, newest=10_000)
+    spec = ExecSpec(script=f"yes 0123456789 | head -c {SIZE}", max_output=100_000, tail_bytes=10_000)
     result = await env.exec(spec, sink)
     await env.aclose()
-    assert seen == SIZE and result.dropped == SIZE - 100_000 and len(result.output) == 100_000
+    assert seen == SIZE and result.dropped_bytes == SIZE - 100_000 and len(result.output) == 100_000
 
 
 async def test_who_writes_to_a_closed_pipe_ends_in_silence_as_outside(base: Path) -> None:
     env = environment(base)
     script = "yes | head -n 1; yes > /dev/full; grep SigIgn /proc/self/status"
-    outside = await env.exec(ExecSpec(script=script, outside=True), lambda data: None)
+    outside = await env.exec(ExecSpec(script=script, unsandboxed=True), lambda data: None)
     inside = await env.exec(ExecSpec(script=script), lambda data: None)
     await env.aclose()
     assert inside.output == outside.output and inside.output.startswith(b"y\nyes: ")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.stubs.sandboxed import World, elsewhere, git, require_sandbox
 from tui_agent.ports.environment import SecretFile
-from tui_agent.workspace.sandbox.output_notes import notes
+from tui_agent.workspace.sandbox.output_notes import find_output_notes
 
 
 @pytest.fixture
@@ -43,8 +43,10 @@ async def test_a_file_that_a_link_with_a_secret_name_leads_to_is_said_to_be_cove
 def told(
     words: tuple[str, ...], folder: Path, output: str, stand_ins: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    masked = (SecretFile(".env", str(folder / ".env"), held=(1, 1)),)
-    return tuple(notes(words, str(folder), output.encode(), masked, stand_ins, looks=False))
+    masked = (SecretFile(".env", str(folder / ".env"), committed_size_and_mtime=(1, 1)),)
+    return tuple(
+        find_output_notes(words, str(folder), output.encode(), masked, stand_ins, is_read_only=False)
+    )
 
 
 def test_git_that_shows_a_covered_file_as_changed_is_not_said_to_show_none(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from anyio import Path as AsyncPath
 
 from tests.stubs.sandboxed import World, elsewhere, require_sandbox
 from tui_agent.ports.environment import ExecSpec
-from tui_agent.workspace.sandbox.mounts import is_own, top
+from tui_agent.workspace.sandbox.mounts import first_private_name, is_own
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_link_that_a_command_made_there_is_not_followed(name: Path, tmp_path: 
 
 
 def test_the_first_name_is_the_one_below_the_folder() -> None:
-    assert [top(path) for path in ("/tmp/a/b", "/var/tmp/c", "/tmp", "/x/tmp/a")] == [
+    assert [first_private_name(path) for path in ("/tmp/a/b", "/var/tmp/c", "/tmp", "/x/tmp/a")] == [
         "/tmp/a",
         "/var/tmp/c",
         "",
@@ -61,13 +61,13 @@ async def test_what_comes_to_be_there_meanwhile_is_not_seen(name: Path) -> None:
     with elsewhere() as base, World(base / "world") as world:
         env = world.env
         await env.exec(ExecSpec(script=f"echo mine > {name}"), lambda data: None)
-        own = tuple(env.only_confined([str(name), f"{name}x", "/etc/passwd", str(world.workspace)]))
+        own = tuple(env.find_private_temp_paths([str(name), f"{name}x", "/etc/passwd", str(world.workspace)]))
         await AsyncPath(name).write_text("theirs\n")
         result = await env.exec(
-            ExecSpec(script=f"cat {name}; echo more >> {name}", own=own), lambda data: None
+            ExecSpec(script=f"cat {name}; echo more >> {name}", private_temp_paths=own), lambda data: None
         )
         later = await env.exec(ExecSpec(script=f"cat {name}"), lambda data: None)
-        after = env.only_confined([str(name)])
+        after = env.find_private_temp_paths([str(name)])
         await env.aclose()
         assert sorted(own) == [str(name), f"{name}x"]
         assert (result.exit_code, result.output) == (0, b"mine\n")

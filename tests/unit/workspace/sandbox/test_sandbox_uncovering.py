@@ -13,11 +13,11 @@ import pytest
 from tests.stubs.sandboxed import SECRET, World, elsewhere, git, require_sandbox
 from tui_agent.config.options import SessionOptions
 from tui_agent.ports.environment import ExecResult, ExecSpec
-from tui_agent.wiring.base import ground
-from tui_agent.wiring.sandbox import confinement
+from tui_agent.wiring.sandbox import build_confinement
+from tui_agent.wiring.startup_context import load_startup_context
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.sandbox import bubblewrap
-from tui_agent.workspace.sandbox.sockets import listening_below
+from tui_agent.workspace.sandbox.sockets import find_listening_below
 
 
 @pytest.fixture
@@ -33,18 +33,20 @@ def meanwhile(
     change: Callable[[list[str]], list[str]] = list,
 ) -> None:
     """Let something happen after all was looked at, and before it is laid."""
-    make = bubblewrap.arguments
+    make = bubblewrap.bubblewrap_arguments
 
     def made(*given: Any, **more: Any) -> list[str]:
         happens()
         return change(make(*given, **more))
 
-    monkeypatch.setattr(bubblewrap, "arguments", made)
+    monkeypatch.setattr(bubblewrap, "bubblewrap_arguments", made)
 
 
 def not_run(result: ExecResult) -> bool:
     said = result.output.decode("utf-8", "replace")
-    return result.ended == "failed" or "was replaced while the sandbox was created. Nothing was run." in said
+    return (
+        result.outcome == "failed" or "was replaced while the sandbox was created. Nothing was run." in said
+    )
 
 
 # The product's own store.
@@ -71,8 +73,8 @@ async def test_what_sessions_keep_is_not_seen(where: str, monkeypatch: pytest.Mo
         root = base / "data/work"  # a workspace beside the store stays as it is
         root.mkdir(parents=True)
         (root / "a.txt").write_text("a\n")
-        start = ground(SessionOptions(cwd=root, data_dir=base / "data"), dict(os.environ))
-        env = LocalEnvironment(root, confinement=confinement(start, root))
+        start = load_startup_context(SessionOptions(cwd=root, data_dir=base / "data"), dict(os.environ))
+        env = LocalEnvironment(root, confinement=build_confinement(start, root))
         words = f"git --git-dir {store}/.git show HEAD:.env; cat {data}/prompts.jsonl {store}/.env; cat a.txt > b.txt"
         result = await env.exec(ExecSpec(script=words), lambda data: None)
         await env.aclose()
@@ -237,8 +239,8 @@ def test_a_name_in_the_table_is_looked_for_in_all_of_the_workspace(tmp_path: Pat
     try:
         for one, name in zip(made, ("x y.sock", "tui.sock", "z.sock", "q.sock"), strict=True):
             one.bind(f"{work}/a/b/{name}")
-        assert listening_below(str(work), table) == [f"{work}/a/b/x y.sock", f"{work}/a/b/z.sock"]
+        assert find_listening_below(str(work), table) == [f"{work}/a/b/x y.sock", f"{work}/a/b/z.sock"]
     finally:
         for one in made:
             one.close()
-    assert listening_below(str(work), tmp_path / "none") == []
+    assert find_listening_below(str(work), tmp_path / "none") == []

@@ -10,18 +10,18 @@ from tests.stubs.left_out import leave_out
 from tui_agent.policy.places.sandbox_places import guarded_places
 from tui_agent.ports.environment import SecretFile
 from tui_agent.workspace.sandbox import bubblewrap, landlock, seatbelt
-from tui_agent.workspace.sandbox.denials import blocked
-from tui_agent.workspace.sandbox.mounts import Bounds, Places
-from tui_agent.workspace.sandbox.output_notes import notes
-from tui_agent.workspace.sandbox.seccomp import ABSENT, ARCHITECTURES, REFUSED, program
-from tui_agent.workspace.sandbox.variables import inside
+from tui_agent.workspace.sandbox.denials import explain_denial
+from tui_agent.workspace.sandbox.mounts import Bounds, Mounts
+from tui_agent.workspace.sandbox.output_notes import find_output_notes
+from tui_agent.workspace.sandbox.seccomp import ARCHITECTURES, DENIED_CALLS, UNSUPPORTED_CALLS, build_filter
+from tui_agent.workspace.sandbox.variables import confined_variables
 
 ALLOW, KILL, EPERM, ENOSYS, NO_FAMILY = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50061
 
 
 def judged(machine: str, number: int, *arguments: int, audit: int | None = None) -> int:
     """What the filter answers, by a small interpreter of the instructions that it uses."""
-    code = program(machine)
+    code = build_filter(machine)
     assert code is not None
     padded = [*arguments, *[0] * (6 - len(arguments))]
     known = ARCHITECTURES[machine].audit if audit is None else audit
@@ -48,8 +48,8 @@ def judged(machine: str, number: int, *arguments: int, audit: int | None = None)
 @pytest.mark.parametrize("machine", ARCHITECTURES)
 def test_the_filter_refuses_what_it_names_and_nothing_else(machine: str) -> None:
     numbers = ARCHITECTURES[machine].numbers
-    refused = {numbers[name]: EPERM for name in REFUSED if name in numbers}
-    refused |= {numbers[name]: ENOSYS for name in ABSENT}
+    refused = {numbers[name]: EPERM for name in DENIED_CALLS if name in numbers}
+    refused |= {numbers[name]: ENOSYS for name in UNSUPPORTED_CALLS}
     special = {numbers[name] for name in ("socket", "socketpair")}
     for number in range(600):
         if number not in special:
@@ -82,8 +82,8 @@ def test_calls_of_another_architecture_end_the_process(machine: str) -> None:
 
 
 def test_of_an_unknown_processor_nothing_is_filtered() -> None:
-    assert program("riscv64") is None
-    assert program("arm64") == program("aarch64")
+    assert build_filter("riscv64") is None
+    assert build_filter("arm64") == build_filter("aarch64")
 
 
 HEADERS = {
@@ -103,19 +103,19 @@ def test_the_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
 
 
 def test_landlock_asks_only_for_what_a_kernel_knows() -> None:
-    sizes = {abi: len(landlock.ruleset(abi)) for abi in range(1, 8)}
+    sizes = {abi: len(landlock.encode_ruleset(abi)) for abi in range(1, 8)}
     assert sizes == {1: 8, 2: 8, 3: 8, 4: 16, 5: 16, 6: 24, 7: 24}
-    assert [landlock.rights(abi) for abi in (1, 2, 3, 5)] == [0x1FFF, 0x3FFF, 0x7FFF, 0xFFFF]
+    assert [landlock.supported_rights(abi) for abi in (1, 2, 3, 5)] == [0x1FFF, 0x3FFF, 0x7FFF, 0xFFFF]
 
 
-PLACES = Places(
-    shown=("/tmp/venv",),
+PLACES = Mounts(
+    visible=("/tmp/venv",),
     hidden=("/home/ada/.ssh/", "/home/ada/.netrc", "/work/keys.json"),
     writable=("/work", "/work/.git"),
-    kept=("/work/.git/config", "/work/.tui_agent"),
+    read_only_paths=("/work/.git/config", "/work/.tui_agent"),
     sockets=("/home/ada/docker.sock",),
 )
-PRIVATE = bubblewrap.Private("/p/tmp", "/p/longer", "/p/empty", "/p/blank", "/p/shut")
+PRIVATE = bubblewrap.PrivateFolders("/p/tmp", "/p/longer", "/p/empty", "/p/blank", "/p/shut")
 
 
 def after(words: list[str], first: str, second: str) -> bool:
@@ -126,7 +126,9 @@ def after(words: list[str], first: str, second: str) -> bool:
 
 def test_the_command_line_lays_what_guards_over_what_opens() -> None:
     machine = bubblewrap.Machine("/usr/bin/bwrap", settings=("/proc/sys",), secrets=("/proc/kmsg",))
-    words = bubblewrap.arguments(machine, PLACES, PRIVATE, "/work/a", network=False, filtered=True)
+    words = bubblewrap.bubblewrap_arguments(
+        machine, PLACES, PRIVATE, "/work/a", network=False, has_filter=True
+    )
     text = " ".join(words)
     assert words[0] == "/usr/bin/bwrap"
     assert words[-1] == "--"
@@ -146,13 +148,15 @@ def test_the_command_line_lays_what_guards_over_what_opens() -> None:
     assert "--ro-bind /p/empty /home/ada/.ssh --ro-bind /dev/null /home/ada/.netrc" in text
     assert "--ro-bind /dev/null /home/ada/docker.sock" in text
     assert "--chdir /work/a" in text
-    granted = bubblewrap.arguments(machine, PLACES, PRIVATE, "/work", network=True, filtered=False)
+    granted = bubblewrap.bubblewrap_arguments(
+        machine, PLACES, PRIVATE, "/work", network=True, has_filter=False
+    )
     assert "--unshare-net" not in granted
     assert "--seccomp" not in granted
 
 
 def test_the_profile_of_macos_denies_writing_but_where_it_is_allowed_and_guards_after() -> None:
-    text = seatbelt.profile(PLACES, "/private/p/tmp", network=False)
+    text = seatbelt.build_profile(PLACES, "/private/p/tmp", network=False)
     lines = text.splitlines()
     assert lines[0] == "(version 1)"
     assert text.count("(") == text.count(")")
@@ -164,12 +168,12 @@ def test_the_profile_of_macos_denies_writing_but_where_it_is_allowed_and_guards_
         "(deny network*)",
     ]
     assert [lines.index(line) for line in order] == sorted(lines.index(line) for line in order)
-    assert "(deny network*)" not in seatbelt.profile(PLACES, "/p", network=True)
+    assert "(deny network*)" not in seatbelt.build_profile(PLACES, "/p", network=True)
 
 
 def test_a_path_cannot_leave_its_place_in_the_profile() -> None:
-    odd = Places((), (), ('/work/a") (allow default) ("\\',), (), ())
-    text = seatbelt.profile(odd, "/p", network=True)
+    odd = Mounts((), (), ('/work/a") (allow default) ("\\',), (), ())
+    text = seatbelt.build_profile(odd, "/p", network=True)
     assert '(subpath "/work/a\\") (allow default) (\\"\\\\")' in text
 
 
@@ -182,7 +186,7 @@ def test_the_environment_has_no_way_to_the_users_services_and_keeps_the_users_ca
         "GOCACHE": "/own",
         "LANG": "C",
     }
-    env = inside(given, "/tmp")
+    env = confined_variables(given, "/tmp")
     assert not {"SSH_AUTH_SOCK", "DISPLAY", "TMUX"} & env.keys()
     assert (env["TMPDIR"], env["GOCACHE"], env["LANG"]) == ("/tmp", "/own", "C")
     assert env["UV_CACHE_DIR"].startswith("/tmp/")
@@ -233,18 +237,18 @@ OTHER_WORDS = (
 def test_the_last_words_of_a_command_tell_what_was_refused() -> None:
     bounds = Bounds("/work", home="/home/ada", absent=(".git",))
     for line, about in REFUSED_WORDS.items():
-        assert about in blocked(f"working\n{line}\n", 1, bounds, network=False), line
+        assert about in explain_denial(f"working\n{line}\n", 1, bounds, network=False), line
     for line in OTHER_WORDS:
-        assert blocked(f"working\n{line}\n", 1, bounds, network=False) == "", line
+        assert explain_denial(f"working\n{line}\n", 1, bounds, network=False) == "", line
 
 
 def test_a_network_fault_is_nobodys_refusal_where_the_network_was_granted() -> None:
-    assert blocked("curl: (6) Could not resolve host: x\n", 6, Bounds("/work"), network=True) == ""
+    assert explain_denial("curl: (6) Could not resolve host: x\n", 6, Bounds("/work"), network=True) == ""
 
 
 def test_refusals_long_before_the_end_are_not_what_ended_it() -> None:
     early = "cp: /etc/x: Read-only file system\n" + "ok line of a test\n" * 1000
-    assert blocked(early, 1, Bounds("/work"), network=False) == ""
+    assert explain_denial(early, 1, Bounds("/work"), network=False) == ""
 
 
 @pytest.mark.parametrize(
@@ -263,5 +267,5 @@ def test_refusals_long_before_the_end_are_not_what_ended_it() -> None:
 )
 def test_what_a_listing_shows_otherwise_than_it_is_is_told(said: str, count: int) -> None:
     masked = (SecretFile(".env", "/w/.env"),)
-    found = list(notes(("ls",), "/w", said.encode(), masked, ("/w/.idea",), looks=True))
+    found = list(find_output_notes(("ls",), "/w", said.encode(), masked, ("/w/.idea",), is_read_only=True))
     assert len(found) == count, found

@@ -10,9 +10,9 @@ import pytest
 from tests.stubs.sandboxed import World, elsewhere, git, require_sandbox
 from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.ports.environment import ExecResult, ExecSpec
-from tui_agent.workspace.local.secret_files import MOST_FOLDERS, SecretFiles
+from tui_agent.workspace.local.secret_files import MAX_FOLDERS, SecretFiles
 from tui_agent.workspace.sandbox import seatbelt
-from tui_agent.workspace.sandbox.mounts import Places
+from tui_agent.workspace.sandbox.mounts import Mounts
 
 KEY = "-----BEGIN PRIVATE KEY-----\ncanary\n"
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\npublic\n"
@@ -41,7 +41,7 @@ def world() -> Iterator[World]:
 
 
 async def run(world: World, script: str, *, looks: bool = False, shown: tuple[str, ...] = ()) -> ExecResult:
-    spec = ExecSpec(script=script, timeout=30, looks=looks, shown=shown)
+    spec = ExecSpec(script=script, timeout=30, show_secrets_as_empty=looks, readable_secrets=shown)
     return await world.env.exec(spec, lambda data: None)
 
 
@@ -90,7 +90,7 @@ async def test_a_command_that_names_one_and_was_allowed_reads_that_one(world: Wo
 
 
 async def test_what_the_user_opened_is_read(world: World) -> None:
-    look = SecretFiles(str(world.workspace), may_hold_secrets, (".env*", "certs/*.pem")).look()
+    look = SecretFiles(str(world.workspace), may_hold_secrets, (".env*", "certs/*.pem")).find_secrets()
     assert [one.name for one in look] == [".aws/", "config/credentials.json"]
 
 
@@ -166,7 +166,7 @@ async def test_an_index_that_names_a_file_does_not_open_it(world: World) -> None
 
 
 def found(root: Path) -> list[str]:
-    return [one.name for one in SecretFiles(str(root), may_hold_secrets).look()]
+    return [one.name for one in SecretFiles(str(root), may_hold_secrets).find_secrets()]
 
 
 def test_a_key_is_told_from_a_certificate_and_what_is_installed_is_passed_over(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_link_with_such_a_name_leads_to_what_is_kept(tmp_path: Path) -> None:
     lay(tmp_path, {"settings/prod": "x"})
     (tmp_path / ".env").symlink_to("settings/prod")
     (tmp_path / "gone.env").symlink_to("nowhere")
-    (one,) = SecretFiles(str(tmp_path), may_hold_secrets).look()
+    (one,) = SecretFiles(str(tmp_path), may_hold_secrets).find_secrets()
     assert (one.name, one.path) == (".env", str(tmp_path / "settings/prod"))
 
 
@@ -189,18 +189,18 @@ def test_a_file_that_came_or_went_is_seen_at_once(tmp_path: Path) -> None:
     lay(tmp_path, {"a/b/c.txt": "x"})
     os.utime(tmp_path / "a/b", ns=(0, 0))
     secrets = SecretFiles(str(tmp_path), may_hold_secrets)
-    assert secrets.look() == ()
+    assert secrets.find_secrets() == ()
     lay(tmp_path, {"a/b/.env": "x", "n/.env": "x"})
-    assert [one.name for one in secrets.look()] == ["n/.env", "a/b/.env"]
+    assert [one.name for one in secrets.find_secrets()] == ["n/.env", "a/b/.env"]
     (tmp_path / "a/b/.env").unlink()
-    assert [one.name for one in secrets.look()] == ["n/.env"]
+    assert [one.name for one in secrets.find_secrets()] == ["n/.env"]
 
 
 def test_ignored_and_held_files_are_told(tmp_path: Path) -> None:
     lay(tmp_path, {"a/.env": "x", "b/.env": "é\n" * 300, "c/.env": "x", ".gitignore": "/a\n"})
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "b")
-    look = {one.name: one for one in SecretFiles(str(tmp_path), may_hold_secrets).look()}
+    look = {one.name: one for one in SecretFiles(str(tmp_path), may_hold_secrets).find_secrets()}
     assert [(name, look[name].ignored, look[name].in_git) for name in sorted(look)] == [
         ("a/.env", True, False),
         ("b/.env", False, True),
@@ -213,7 +213,7 @@ def test_ignored_and_held_files_are_told(tmp_path: Path) -> None:
 
 
 def test_the_look_is_bounded_and_begins_at_the_top(tmp_path: Path) -> None:
-    for at in range(MOST_FOLDERS + 5):
+    for at in range(MAX_FOLDERS + 5):
         (tmp_path / f"d{at}").mkdir()
     lay(tmp_path, {"d0/x/.env": "x", "z/.env": "x", ".env": "x"})
     assert found(tmp_path)[0] == ".env"
@@ -221,6 +221,6 @@ def test_the_look_is_bounded_and_begins_at_the_top(tmp_path: Path) -> None:
 
 
 def test_the_sandbox_of_macos_names_them() -> None:
-    places = Places((), (), ("/work",), (), (), masked=("/work/.env", "/work/.aws/"))
-    said = seatbelt.profile(places, "/p", network=False)
+    places = Mounts((), (), ("/work",), (), (), masked=("/work/.env", "/work/.aws/"))
+    said = seatbelt.build_profile(places, "/p", network=False)
     assert '(deny file-read-data file-write* (subpath "/work/.env") (subpath "/work/.aws"))' in said

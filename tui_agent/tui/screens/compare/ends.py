@@ -9,7 +9,7 @@ from itertools import zip_longest
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.folds.comparison.fold import Comparison, Differing
+from tui_agent.folds.comparison.fold import Comparison, FileDifference
 from tui_agent.tui.modals.block_rows import diff_strips
 from tui_agent.tui.screens.compare.figures import missing, tools
 from tui_agent.tui.screens.compare.head import MARGIN, Columns
@@ -71,7 +71,7 @@ class Ends:
     # -- files -----------------------------------------------------------------------------------------------------
 
     def _file(self, file: int) -> list[Strip]:
-        differ = self._compared.differ
+        differ = self._compared.differences
         if not differ:
             said = "No file ends otherwise."
             ahead = " " * self._place.labels
@@ -94,7 +94,7 @@ class Ends:
             path = f"{ellipsis}/{path.removeprefix(ellipsis + '/').partition('/')[2]}"
         return path
 
-    def _diff(self, one: Differing, at: int) -> list[Strip]:
+    def _diff(self, one: FileDifference, at: int) -> list[Strip]:
         hunks, note = ((one.left, one.left_note), (one.right, one.right_note))[at]
         if not hunks:
             return self._lines(note or missing(one, self._sides[at]), "t3", at)

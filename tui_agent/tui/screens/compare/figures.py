@@ -7,9 +7,9 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tui_agent.folds.comparison.fold import Differing, ForkPoint
+from tui_agent.folds.comparison.fold import FileDifference, ForkPoint
 from tui_agent.folds.comparison.side import Side
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost, format_duration, format_tokens
 
 MUCH, VERY_MUCH = 1.1, 10.0
@@ -60,8 +60,8 @@ def at_end(side: Side) -> Sums:
         side.iterations,
         side.tokens_in,
         side.tokens_out,
-        side.asked,
-        side.denied,
+        side.asked_count,
+        side.denied_count,
         len(side.files),
         side.added,
         side.removed,
@@ -120,7 +120,7 @@ def beginning(point: ForkPoint | None) -> tuple[str, str]:
     return (f"{said}, after ", f'"{point.after}"') if point.after else (said, "")
 
 
-def missing(one: Differing, side: Side) -> str:
+def missing(one: FileDifference, side: Side) -> str:
     """What to say of a file of which a side has no hunks."""
     return "not changed" if all(one.path != file.path for file in side.files) else "the same content"
 
@@ -156,7 +156,7 @@ def _tokens(own: Sums, other: Sums) -> Cell:
 
 
 def _asked(own: Sums, other: Sums) -> Cell:
-    asked = counted(own.asked, "time") if own.asked else "never"
+    asked = format_count(own.asked, "time") if own.asked else "never"
     return Cell(f"{asked}, {own.denied} denied" if own.denied else asked)
 
 

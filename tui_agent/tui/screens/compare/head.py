@@ -125,7 +125,7 @@ class CompareHead(LinePane):
         """How many rows it takes on a terminal of this height."""
         if height < LOW:
             return 9
-        changes = self.compared is not None and any(one.change for one in self.sides)
+        changes = self.compared is not None and any(one.change_text for one in self.sides)
         return 11 + changes + (5 if height >= AIRY else 0)
 
     @property
@@ -207,8 +207,8 @@ class CompareHead(LinePane):
                 )
             )
             models.append((column, room, self._who(side) if whole else self._who(side)[:1]))
-            changes.append((column, room, [part(side.change, palette.rich("t1", "s1"))]))
-        rows = [names, models, *([changes] if any(one.change for one in self.sides) else [])]
+            changes.append((column, room, [part(side.change_text, palette.rich("t1", "s1"))]))
+        rows = [names, models, *([changes] if any(one.change_text for one in self.sides) else [])]
         return [across(place.width, pieces, fill, symbols.ellipsis) for pieces in rows]
 
     def _mark(self, at: int, place: Columns) -> str:
@@ -234,7 +234,7 @@ class CompareHead(LinePane):
             side = self.sides[at]
             runs = self.moment.ms is not None and self.moment.ms < side.duration_ms
             state: OutcomeState = "open" if runs else side.outcome.state
-            words = "running" if runs else side.outcome.words
+            words = "running" if runs else side.outcome.label
             signs = {
                 "done": symbols.done,
                 "failed": symbols.failed,

@@ -245,7 +245,7 @@ class CompareScreen(CompareFrame):
 
     def show_file(self, by: int) -> None:
         """Show the file before or behind."""
-        count = len(self.compared.differ) if self.compared is not None else 0
+        count = len(self.compared.differences) if self.compared is not None else 0
         if count:
             self.file = (self.file + by) % count
             self.show_ends(keep=False)

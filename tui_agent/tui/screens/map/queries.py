@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from tui_agent.protocol.settings import MapChoice
+from tui_agent.protocol.settings import RepoMapOptions
 from tui_agent.tui.cli_client import JsonRow, beside_json, json_rows, number_of, text_of
 
 
@@ -51,7 +51,7 @@ MapLine: TypeAlias = tuple[int, int] | None
 
 
 def words(
-    query: str, choice: MapChoice, folder: str, *, refresh: bool, data_dir: Path | None = None
+    query: str, choice: RepoMapOptions, folder: str, *, refresh: bool, data_dir: Path | None = None
 ) -> list[str]:
     """What the command line is asked. `data_dir`: the sessions have a place of their own, and beside them the index."""
     asked = ["map", "--json", "--max-tokens", str(choice.max_tokens), "--cwd", folder]

@@ -10,8 +10,8 @@ from typing import Final
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.protocol.settings import MapChoice, SessionSettings
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.settings import RepoMapOptions, SessionSettings
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.screens.map.queries import MapFile, MapSymbol
 from tui_agent.tui.screens.page import Facts
 from tui_agent.tui.text import clean_line, fit
@@ -127,7 +127,7 @@ MEANT: Final = {
 class MapDetail(Facts):
     """Its rows, of the parts in the order in which they are called."""
 
-    def draw(self, one: MapFile | None, choice: MapChoice, *, fault: str) -> None:
+    def draw(self, one: MapFile | None, choice: RepoMapOptions, *, fault: str) -> None:
         """The chosen file; where there is none, why."""
         self.gap()
         if one is None:
@@ -148,12 +148,12 @@ class MapDetail(Facts):
         for symbol in one.symbols:
             self.fact(symbol.lines, symbol.signature.strip())
 
-    def budget(self, choice: MapChoice, files: int, settings: SessionSettings | None) -> None:
+    def budget(self, choice: RepoMapOptions, files: int, settings: SessionSettings | None) -> None:
         """What the model gets of it, and by what way."""
         self.heading("For the model")
         self.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")
         if files:
-            self.fact("sees", f"{counted(files, 'file')}, as listed")
+            self.fact("sees", f"{format_count(files, 'file')}, as listed")
         bare = settings is not None and settings.context_mode == "none"
         auto = settings is not None and settings.repo_map == "auto" and not bare
         when = "with a session's first message, and after a compaction" if auto else "only when it asks"

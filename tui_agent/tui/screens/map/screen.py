@@ -10,9 +10,9 @@ from typing import ClassVar, Literal
 from textual import events, on
 from textual.strip import Strip
 
-from tui_agent.protocol.commands import SetMapChoice, SetRepoMap
-from tui_agent.protocol.settings import MapChoice
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.commands import SetRepoMap, SetRepoMapOptions
+from tui_agent.protocol.settings import RepoMapOptions
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.cli_client import json_rows, number_of
 from tui_agent.tui.context import AppContext
@@ -138,7 +138,7 @@ class MapRequests:
         """What is waited for; empty where nothing is."""
         if not self.busy and self._built:
             return ""
-        files = f" {counted(self._counted, 'file')}" if self._counted else ""
+        files = f" {format_count(self._counted, 'file')}" if self._counted else ""
         return f"reading the repository{ellipsis}{files}"
 
 
@@ -170,7 +170,9 @@ class MapFrame(Page):
         self.files: list[MapFile] = []
         """What the answer has, and behind it what is hidden, so that it can be shown again."""
         self._settings = context.state.settings
-        self.choice = MapChoice() if context.state.settings is None else context.state.settings.map
+        self.choice = (
+            RepoMapOptions() if context.state.settings is None else context.state.settings.map_options
+        )
 
     def on_mount(self) -> None:
         self.asking.begin()
@@ -268,7 +270,7 @@ class MapFrame(Page):
 
 
 class MapScreen(MapFrame):
-    """Keys are in the registry, scopes `map` and `map_find`."""
+    """Keys are in the registry, scopes `map_options` and `map_find`."""
 
     key_methods = {
         "map_row": "move",
@@ -401,10 +403,10 @@ class MapScreen(MapFrame):
             return
         self._choose(self.choice.model_copy(update={"max_tokens": min(others) if by > 0 else max(others)}))
 
-    def _choose(self, choice: MapChoice) -> None:
+    def _choose(self, choice: RepoMapOptions) -> None:
         self.choice = choice
         if self.context.connected:
-            self.context.submit(SetMapChoice(choice=choice))
+            self.context.submit(SetRepoMapOptions(options=choice))
         self.asking.begin()
 
     def switch_injection(self) -> None:

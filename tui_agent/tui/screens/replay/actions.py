@@ -9,8 +9,8 @@ from functools import partial
 
 from textual.strip import Strip
 
-from tui_agent.folds.context.compacted_rows import ForgottenItem
-from tui_agent.folds.moments import Moments
+from tui_agent.folds.context.compacted_rows import MessageRow
+from tui_agent.folds.replay_cursor import ReplayCursor
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.tui.actions import Action
@@ -44,7 +44,7 @@ class ReplayPage(PlayheadScreen):
     chat: ReplayChat
     pane: TimelinePane
     recording: Recording
-    moments: Moments
+    moments: ReplayCursor
     views: Views | None
 
     @property
@@ -215,7 +215,7 @@ class ReplayActions:
         screen = self._screen
         if screen.views is None:
             return
-        jobs, now = screen.views.jobs.view().jobs, screen.views.last_at
+        jobs, now = screen.views.jobs.view().jobs, screen.views.last_event_time
 
         def draw(viewer: Viewer, width: int) -> list[Strip]:
             rows: list[Strip] = []
@@ -249,7 +249,7 @@ class ReplayActions:
         picker = Picker(lambda: screen.pane.looks, title, rows(view), empty=NOTHING)
         screen.app.push_screen(picker, chosen)
 
-    async def _read(self, item: ForgottenItem) -> None:
+    async def _read(self, item: MessageRow) -> None:
         screen = self._screen
         words = await whole_of(item, screen.recording.read_text)
         draw = partial(Viewer.say, text=words, role="t1")

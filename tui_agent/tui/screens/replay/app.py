@@ -60,7 +60,7 @@ class ReplayApp(Frame, inherit_bindings=False):
         gc.enable()
         self.reshape()
         try:
-            settings = apply_key_settings(layers.load(self.options, self.environ).keys)
+            settings = apply_key_settings(layers.load_config(self.options, self.environ).keys)
         except TuiAgentError as fault:
             self.replay.say(str(fault), "error")
             return

@@ -29,7 +29,7 @@ class ReplayChat(WorkerErrorReporter, TranscriptWidget):
 
     def _now(self) -> float:
         # What was quick was hidden at first; here it stands still, so it is shown at once.
-        return 0.0 if self._views is None else self._views.last_at + QUICK_S
+        return 0.0 if self._views is None else self._views.last_event_time + QUICK_S
 
     def show(self, views: Views) -> None:
         """Show this moment."""

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from tui_agent.folds.trace.timeline import extended
+from tui_agent.folds.trace.timeline import extend_timeline
 from tui_agent.protocol.envelope import Record
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.replay.recording import Recording, Ways
@@ -22,7 +22,7 @@ LOOK_S = 0.5
 class LiveRecording(Recording, Protocol):
     """A session that is only read, while someone else may write."""
 
-    async def newer(self, after: int) -> Sequence[Record]:
+    async def read_new(self, after: int) -> Sequence[Record]:
         """The events behind this one that are new since the last call."""
         ...
 
@@ -47,7 +47,7 @@ class FollowingScreen(ReplayScreen):
 
     async def _follow(self) -> None:
         try:
-            new = await self._live_recording.newer(self.moments.records[-1].seq)
+            new = await self._live_recording.read_new(self.moments.records[-1].seq)
             if new:
                 await self._take(new)
         finally:
@@ -56,7 +56,7 @@ class FollowingScreen(ReplayScreen):
     async def _take(self, new: Sequence[Record]) -> None:
         head, records = self.playhead, self.moments.records
         at_end = head.place == head.last
-        head.line = await asyncio.to_thread(extended, head.line, records[-1].at, new)
+        head.line = await asyncio.to_thread(extend_timeline, head.line, records[-1].time, new)
         records.extend(new)
         await self._prepare()
         if at_end:
@@ -69,7 +69,7 @@ class FollowingScreen(ReplayScreen):
 def look_on(context: AppContext, folder: Path, to_seq: int | None = None) -> None:
     """Show a session's log, at an event or at its end, over what is there, and what comes to it."""
     # By name: the app's process knows of the store only where it looks at a log.
-    recorded = import_module("tui_agent.session.recorded").RecordedSession(folder)
+    recorded = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
     ways = Ways(context.ask, context.app.put_on_clipboard, opens="/session")
     context.app.push_screen(
         FollowingScreen(cast(LiveRecording, recorded), ways, lambda: context.app.looks, to_seq=to_seq)

@@ -225,4 +225,4 @@ class TimelinePane(LinePane):
         column = 1 / max(1, room - 1)
         # To the end of the column's stretch of time: a press on the last column is the last event.
         share = min(1.0, max(0.0, (x - start + 0.5) * column))
-        self.post_message(LinePlace(self.line.at(self.line.length * share)))
+        self.post_message(LinePlace(self.line.place_at(self.line.length * share)))

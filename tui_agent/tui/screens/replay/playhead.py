@@ -50,11 +50,11 @@ class Playhead:
     def go(self, by: By, *, forward: bool) -> None:
         """To the next event, part, turn or marker, or the one before. What plays stops."""
         self.playing = False
-        self.to(self.line.beat(self.place, by, forward))
+        self.to(self.line.next_stop(self.place, by, forward))
 
     def tenth(self, number: int) -> None:
         """So many tenths along the line."""
-        self.to(self.line.at(self.line.length * number / 10))
+        self.to(self.line.place_at(self.line.length * number / 10))
 
     def toggle(self) -> None:
         """Play or pause; at the end it plays from the beginning."""
@@ -71,7 +71,7 @@ class Playhead:
         if not self.playing:
             return False
         self._seconds += seconds * self.speed
-        before, self.place = self.place, max(self.place, self.line.at(self._seconds))
+        before, self.place = self.place, max(self.place, self.line.place_at(self._seconds))
         self.playing = self.place < self.last
         return self.place != before
 

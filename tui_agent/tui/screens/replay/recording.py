@@ -21,7 +21,7 @@ class Recording(Protocol):
     @property
     def id(self) -> str: ...
 
-    async def records(self) -> Sequence[Record]:
+    async def read_all(self) -> Sequence[Record]:
         """Every event, in order."""
         ...
 

@@ -13,9 +13,9 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.folds.moments import Moments
-from tui_agent.folds.trace.timeline import timeline
-from tui_agent.folds.views import Views, fault_words
+from tui_agent.folds.replay_cursor import ReplayCursor
+from tui_agent.folds.trace.timeline import build_timeline
+from tui_agent.folds.views import Views, describe_error
 from tui_agent.tui.actions import Scope, footer
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
@@ -81,7 +81,7 @@ class ReplayFaults:
             draw()
         except Exception as error:  # noqa: BLE001 - a supervisor: a part that breaks takes no other with it
             self._header.lacks = self._header.lacks or what
-            words = clean_line(fault_words(error))
+            words = clean_line(describe_error(error))
             if (what, words) in self._told:
                 return
             self._told.add((what, words))
@@ -126,8 +126,8 @@ class ReplayFrame(ReplayPage):
         self.header, self.sidebar, self.footer = ReplayHeader(looks), Sidebar(looks), Footer(looks)
         self.pane_strip, self.pane = PaneStrip(looks), TimelinePane(looks)
         self.chat = ReplayChat(looks(), recording.read_text, id="replay-chat")
-        self.moments = Moments()
-        self.playhead = Playhead(timeline(()), 0, speed)
+        self.moments = ReplayCursor()
+        self.playhead = Playhead(build_timeline(()), 0, speed)
         self.views: Views | None = None
         self._to_seq, self._speed = to_seq, speed
         self._said: tuple[str, Role] = ("reading …", "t2")
@@ -175,12 +175,12 @@ class ReplayFrame(ReplayPage):
     async def _read(self) -> None:
         """Read the log, make the line, and fold it for its keyframes; keys are answered meanwhile."""
         try:
-            records = await self.recording.records()
+            records = await self.recording.read_all()
         except TuiAgentError as fault:
             self.say(str(fault), "error")
             return
-        line = await asyncio.to_thread(timeline, records)
-        self.moments = Moments(records)
+        line = await asyncio.to_thread(build_timeline, records)
+        self.moments = ReplayCursor(records)
         await self._prepare()
         self._said = ("", "t2")
         if not records:
@@ -194,9 +194,9 @@ class ReplayFrame(ReplayPage):
 
     async def _prepare(self) -> None:
         until = time.perf_counter() + SLICE_S
-        while self.moments.prepare(50):
+        while self.moments.build_keyframes(50):
             if time.perf_counter() > until:
-                self._said = (f"reading {self.moments.built} of {len(self.moments)} events", "t2")
+                self._said = (f"reading {self.moments.keyframed_count} of {len(self.moments)} events", "t2")
                 self._show_head()
                 # Keys and paints get their turn; this gives way, it waits for nothing.
                 await asyncio.sleep(0)
@@ -225,13 +225,15 @@ class ReplayFrame(ReplayPage):
 
     def show_moment(self) -> None:
         """Every pane, as it was at the head."""
-        views = self.views = self.moments.at(self.seq)
+        views = self.views = self.moments.views_at(self.seq)
         state, meter = views.state.view(), views.meter.view()
         with self.app.batch_update():
             self._faults.guarded("the header", lambda: self.header.set_views(state, meter))
             self._faults.guarded(
                 "the sidebar",
-                lambda: self.sidebar.set_views(views.todo.view(), views.trace.view(), meter, views.last_at),
+                lambda: self.sidebar.set_views(
+                    views.todo.view(), views.trace.view(), meter, views.last_event_time
+                ),
             )
             self._faults.guarded(
                 "the strip of panes", lambda: self.pane_strip.set_views(views.todo.view(), views.files.view())
@@ -258,7 +260,7 @@ class ReplayFrame(ReplayPage):
                 seq=self.seq,
                 last_seq=records[-1].seq,
                 part=max(0, part - 1),
-                clock=time.strftime("%H:%M:%S", time.localtime(self.views.last_at)),
+                clock=time.strftime("%H:%M:%S", time.localtime(self.views.last_event_time)),
                 kind=self.views.last_kind,
                 playing=head.playing,
                 speed=head.speed,

@@ -13,7 +13,7 @@ from pathlib import Path
 from textual.worker import WorkType
 
 from tui_agent.protocol.commands import Rename
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import JsonRow, beside_json, json_rows, run_export
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.fork_point import Spot
@@ -293,7 +293,7 @@ class SessionActions:
             "A fork of it keeps what it took. " if forks == 1 else f"Its {forks} forks keep what they took. "
         )
         said = (
-            f"{row.name}, {counted(row.events, 'event')}, {format_bytes(row.size)} of log, with its texts and checkpoints.",
+            f"{row.name}, {format_count(row.events, 'event')}, {format_bytes(row.size)} of log, with its texts and checkpoints.",
             f"{kept * (forks > 0)}Files of the workspace stay as they are. This cannot be undone.",
         )
 

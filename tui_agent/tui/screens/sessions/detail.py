@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.strip import Strip
 
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import JsonRow, number_of, text_of
 from tui_agent.tui.screens.page import Facts
 from tui_agent.tui.screens.sessions.rows import Hit, Row, state_of
@@ -71,7 +71,9 @@ class Detail(Facts):
 
     def _when(self, one: Row, shown: JsonRow | None) -> None:
         lasted = format_rough_duration(max(0.0, one.updated - one.started))
-        parts = [(f"{self._clock(one.started)}, {lasted}, {counted(one.events, 'event')}", self.style("t2"))]
+        parts = [
+            (f"{self._clock(one.started)}, {lasted}, {format_count(one.events, 'event')}", self.style("t2"))
+        ]
         flaws = None if shown is None else shown.get("flaws")
         verified = [(f"{self._symbols.done} verified", self.style("success"))] if flaws == [] else []
         if cells(parts) + cells(verified) + 4 > self.width:
@@ -147,7 +149,7 @@ class Detail(Facts):
         if one.open:
             parts.append((", open now", self.style()))
         self.line(parts)
-        turns = "" if one.turns is None else counted(one.turns, "turn")
+        turns = "" if one.turns is None else format_count(one.turns, "turn")
         self.fact(
             "Spent",
             ", ".join(word for word in (turns, format_cost(one.cost), format_bytes(one.size)) if word),
@@ -190,9 +192,9 @@ class Detail(Facts):
                 return (
                     self._symbols.failed,
                     "error",
-                    f"{counted(failed, 'test')} fail{'s' * (failed == 1)}",
+                    f"{format_count(failed, 'test')} fail{'s' * (failed == 1)}",
                 )
-            return self._symbols.done, "success", f"{counted(passed, 'test')} pass{'es' * (passed == 1)}"
+            return self._symbols.done, "success", f"{format_count(passed, 'test')} pass{'es' * (passed == 1)}"
         return {
             "done": (self._symbols.done, "success", "done"),
             "failed": (self._symbols.failed, "error", "failed"),
@@ -222,5 +224,5 @@ def _waits(waiting: JsonRow) -> list[str]:
     said = [f"to be allowed: {named(str(one))}" for one in _list(waiting, "approval")]
     said += [f"asks: {clean_line(str(one))}" for one in _list(waiting, "question")]
     queued = len(_list(waiting, "queued"))
-    said += [f"{counted(queued, 'message')} queued"] if queued else []
+    said += [f"{format_count(queued, 'message')} queued"] if queued else []
     return said + (["a draft"] if waiting.get("draft") else [])

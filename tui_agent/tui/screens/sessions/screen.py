@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from textual import events, on
 from textual.strip import Strip
 
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
@@ -87,7 +87,7 @@ class SessionsFrame(SessionsPage):
         """Show the sums of all sessions."""
         spent = [row.cost for row in self.answers.rows if row.cost is not None]
         sums = [
-            counted(len(self.answers.rows), "session"),
+            format_count(len(self.answers.rows), "session"),
             format_cost(sum(spent), digits=2) if spent else "",
         ]
         self.sums.set_sums(

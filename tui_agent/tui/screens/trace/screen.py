@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.commands import Interrupt
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.page import Page
@@ -102,7 +102,7 @@ class TraceScreen(Page):
             style = self.style("accent" if chosen else "t2", bold=chosen, underline=chosen)
             title += [(name, doing(style, f"filter {number}")), (f" {count}" if count else "", style), gap]
         cost = format_cost(self.context.views.metrics.view().cost_usd)
-        totals = [part(f"{counted(view.turns, 'turn')}   {cost}", self.style("t2"))]
+        totals = [part(f"{format_count(view.turns, 'turn')}   {cost}", self.style("t2"))]
         self.head.title = title
         self.head.right = totals if cells(title) + cells(totals) + 6 <= self.left.size.width else ()
         self.head.show()

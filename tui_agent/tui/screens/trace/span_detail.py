@@ -6,11 +6,11 @@ import time
 from pydantic import JsonValue
 from textual.strip import Strip
 
-from tui_agent.folds.text.labels import SPAN_STATES
+from tui_agent.folds.text.labels import SPAN_STATE_LABELS
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import Line, json_lines, json_strips
 from tui_agent.tui.modals.viewer import Viewer
@@ -35,7 +35,7 @@ def detail_rows(span: Span, view: TraceView, context: AppContext, width: int) ->
     looks = context.app.looks
     facts = Facts(looks, width)
     symbol, role = state_symbol(span, looks.symbols)
-    outcome = clean(span.outcome).replace("\n", " ") or SPAN_STATES[span.state]
+    outcome = clean(span.outcome).replace("\n", " ") or SPAN_STATE_LABELS[span.state]
     facts.gap()
     for number, piece in enumerate(wrap(label(span, view, folded=False, full=True), width - 5)):
         fits = number == 0 and len(piece) + len(outcome) + 7 < width
@@ -72,7 +72,7 @@ def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str
         ("part", str(span.part) if span.part is not None else ""),
         ("started", started),
         ("took", took(span, now)),
-        ("state", SPAN_STATES[span.state]),
+        ("state", SPAN_STATE_LABELS[span.state]),
         ("tokens in", tokens(span, span.tokens_in)),
         ("tokens out", tokens(span, span.tokens_out)),
         ("cost", format_cost(span.cost_usd)),
@@ -130,7 +130,7 @@ def open_events(context: AppContext, span: Span) -> None:
         for value in values:
             lines.extend(json_lines(value))
         viewer.plain = "\n".join(json.dumps(value, ensure_ascii=False) for value in values)
-        viewer.right = counted(len(values), "event")
+        viewer.right = format_count(len(values), "event")
         if viewer.is_attached:
             viewer.redraw()
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Literal, TypeAlias, get_args
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.cli_client import JsonRow, json_rows, number_of, text_of
 from tui_agent.tui.context import AppContext
@@ -60,7 +60,7 @@ class Kept:
     def name(self) -> str:
         """What it holds, in a few words."""
         if self.restored:
-            return f"put back {counted(len(self.files) + self.more, 'file')}"
+            return f"put back {format_count(len(self.files) + self.more, 'file')}"
         if self.part < 0:
             return "the files as they were found"
         rest = len(self.files) + self.more - 1
@@ -87,7 +87,7 @@ def _kept(one: JsonRow) -> Kept:
     files, skipped = one.get("files"), one.get("skipped")
     return Kept(
         seq=round(number_of(one, "seq")),
-        at=number_of(one, "at"),
+        at=number_of(one, "time"),
         turn=round(number_of(one, "turn")),
         part=round(number_of(one, "part")),
         author=text_of(one, "author"),
@@ -95,7 +95,7 @@ def _kept(one: JsonRow) -> Kept:
         files=tuple(_file(file) for file in files if isinstance(file, dict))
         if isinstance(files, list)
         else (),
-        more=round(number_of(one, "more")),
+        more=round(number_of(one, "unlisted_count")),
         skipped=tuple(str(why) for why in skipped) if isinstance(skipped, list) else (),
         restored=one.get("restored") is True,
         on_branch=one.get("on_branch") is not False,
@@ -159,7 +159,7 @@ class CheckpointsScreen(Page):
         """Read again once another one can have been taken."""
         views = self.context.views
         changed = views.files.view().last_seq
-        stand = max(changed, views.kept_at, *(move.seq for move in views.branches.view().moves), -1)
+        stand = max(changed, views.restore_seq, *(move.seq for move in views.branches.view().moves), -1)
         stand = stand * 2 + (not self.context.running)
         if stand != self._read_at:
             self._read_at = stand
@@ -201,7 +201,7 @@ class CheckpointsScreen(Page):
             title += [(f"{word} {count}" if count else word, style), gap]
         self.head.title = title
         room = self.app.size.width - (0 if self.narrow else 46) - cells(title)
-        said = counted(len(self.all), "checkpoint") if self.all else ""
+        said = format_count(len(self.all), "checkpoint") if self.all else ""
         self.head.right = [part(said, self.style("t2"))] if len(said) + 8 < room else []
         self.head.show()
 

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from tui_agent.config.paths import is_session_stored
-from tui_agent.folds.session.branches import on_branch, stretches
-from tui_agent.protocol.commands import GoOn
+from tui_agent.folds.session.branches import is_on_branch, stretches
+from tui_agent.protocol.commands import ContinueTurn
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.fork_point import Made, Spot, Wish, make, places_of, spot_at
@@ -34,7 +34,7 @@ async def spot_here(context: AppContext, seq: int) -> Spot | None:
     if not await asyncio.to_thread(is_session_stored, context.folder):
         return None
     branch = stretches(context.views.branches.view().moves, context.views.seq)
-    entries = context.views.transcript.view().entries if on_branch(seq, branch) else ()
+    entries = context.views.transcript.view().entries if is_on_branch(seq, branch) else ()
     records = await context.reader.events_between(seq, seq, 1)
     return spot_at(context.app.session_id, entries, context.state, seq, records[0] if records else None)
 
@@ -85,7 +85,7 @@ async def _open(context: AppContext, spot: Spot, wish: Wish, made: Made) -> None
     if not await context.sessions.open(context.sessions.options_of(made.id)):
         return
     if wish.change is not None:
-        context.submit(GoOn())
+        context.submit(ContinueTurn())
         context.app.say(
             f"The what-if goes on here. /compare shows both, /tree goes back; {spot.session} is as it was.",
             "done",

@@ -95,7 +95,7 @@ def _branch(row: JsonRow) -> Node:
         seq=round(number_of(row, "first_seq")),
         last_seq=round(number_of(row, "last_seq")),
         at=number_of(row, "started"),
-        came=Came(text_of(ended, "state"), text_of(ended, "words"), cost_usd=_amount(row.get("cost_usd"))),
+        came=Came(text_of(ended, "state"), text_of(ended, "label"), cost_usd=_amount(row.get("cost_usd"))),
         title=text_of(row, "title"),
         workspace=text_of(row, "workspace"),
         path=text_of(row, "path"),
@@ -111,7 +111,7 @@ def _message(branch: Node, row: JsonRow) -> Node:
         branch,
         seq=round(number_of(row, "seq")),
         last_seq=round(number_of(row, "last_seq")),
-        at=number_of(row, "at"),
+        at=number_of(row, "time"),
         text=text_of(row, "text"),
         message=True,
         came=_came(row),
@@ -124,7 +124,7 @@ def _came(row: JsonRow) -> Came:
     called = tools if isinstance(tools, dict) else {}
     return Came(
         state=text_of(ended, "state"),
-        words=text_of(ended, "words"),
+        words=text_of(ended, "label"),
         answer=text_of(row, "answer"),
         files=tuple(
             (text_of(one, "path"), round(number_of(one, "added")), round(number_of(one, "removed")))

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from textual.strip import Strip
 
-from tui_agent.protocol.unicode_text import counted
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.fork_point import Spot
@@ -93,8 +93,8 @@ class TreeScreen(Page):
         self.head.title = [("Tree", self.style(bold=True))]
         heads = [one for one in self.nodes if not one.message]
         forks = sum(one.kind == "fork" for one in heads)
-        said = counted(len(heads) - forks, "branch", "branches")
-        said += f", {counted(forks, 'fork')}" if forks else ""
+        said = format_count(len(heads) - forks, "branch", "branches")
+        said += f", {format_count(forks, 'fork')}" if forks else ""
         self.head.right = [part(said if heads else "", self.style("t2"))]
         self.head.show()
 

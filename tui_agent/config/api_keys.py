@@ -1,0 +1,148 @@
+"""API keys from the environment, a trusted `.env`, the system's key ring, or a private file (mode 0600).
+
+Invariant: a key is never in configuration, a log or an error text; nothing is stored unless the user asked.
+"""
+
+import importlib.util
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Protocol
+
+from tui_agent.config.small_files import read_small, write_private
+from tui_agent.errors import ConfigError
+from tui_agent.protocol.secret_names import is_secret_variable
+
+SERVICE = "tui-agent"
+
+MIN_SECRET_CHARS = 8
+"""Minimum characters of a secret: a value such as `KEY=1` is not one."""
+
+
+class KeyRing(Protocol):
+    """A store for secrets that the system guards."""
+
+    def get(self, name: str) -> str | None:
+        """Return the secret of this name; None if it is missing or locked."""
+        ...
+
+    def store(self, name: str, value: str) -> bool:
+        """Store a secret; return False if that is not possible here."""
+        ...
+
+
+class SystemKeyRing:
+    """The system's key ring, available if the `keyring` package is installed and finds one."""
+
+    def get(self, name: str) -> str | None:
+        """Return the secret of this name; None if it is missing or locked."""
+        ring = _load_keyring()
+        if ring is None:
+            return None
+        try:
+            secret = ring.get_password(SERVICE, name)
+        except ring.errors.KeyringError:
+            return None
+        return str(secret) if secret else None
+
+    def store(self, name: str, value: str) -> bool:
+        """Store a secret; return False if there is no usable key ring."""
+        ring = _load_keyring()
+        if ring is None:
+            return False
+        try:
+            ring.set_password(SERVICE, name, value)
+        except ring.errors.KeyringError:
+            return False
+        return True
+
+
+class Keys(Mapping[str, str]):
+    """The variables as the program sees them: the environment (with `.env`) first, then saved keys.
+
+    The file `stored` holds keys, or an empty text for each key that is in the key ring. So the ring, which
+    may ask the user for a password, is used only for keys known to be in it.
+    """
+
+    def __init__(self, environ: Mapping[str, str], stored: Path, key_ring: KeyRing | None = None) -> None:
+        self._environ = environ
+        self._stored = stored
+        self._ring = SystemKeyRing() if key_ring is None else key_ring
+
+    def __getitem__(self, name: str) -> str:
+        if self._environ.get(name):
+            return self._environ[name]
+        key = load_keys(self._stored).get(name)
+        if key == "":
+            key = self._ring.get(name)
+        if not key:
+            raise KeyError(name)
+        return key
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**load_keys(self._stored), **self._environ})
+
+    def __len__(self) -> int:
+        return len({**load_keys(self._stored), **self._environ})
+
+    def names(self) -> frozenset[str]:
+        """Return the variables that have a value, without reading the key ring."""
+        return frozenset(load_keys(self._stored)) | {name for name, value in self._environ.items() if value}
+
+    def collect_secrets(self, more: Iterable[str] = ()) -> dict[str, str]:
+        """Return all values that must never be written anywhere, by name, for redaction.
+
+        `more` are variables that hold a key although their names do not say so (a profile's `api_key_env`).
+        """
+        names = set(more) | load_keys(self._stored).keys()
+        names |= {name for name, value in self._environ.items() if is_secret_variable(name, value)}
+        values = {name: self.get(name, "") for name in sorted(names) if name}
+        return {name: value for name, value in values.items() if len(value) >= MIN_SECRET_CHARS}
+
+    def save_key(self, provider: str, value: str) -> str:
+        """Save a provider's key (`anthropic`, or a variable's name) on the user's request; return where it is
+        now.
+
+        Raises `ConfigError`.
+        """
+        from tui_agent.config.providers import key_variable  # noqa: PLC0415 - loads all settings: only this needs it
+
+        name, key = key_variable(provider), value.strip()
+        if not key or not key.isascii() or not key.isprintable() or " " in key:
+            raise ConfigError(
+                "This is not a key: it is empty or contains spaces or unusual characters.",
+                hint="Paste only the key.",
+            )
+        in_ring = self._ring.store(name, key)
+        stored = {**load_keys(self._stored), name: "" if in_ring else key}
+        write_private(self._stored, json.dumps(stored, indent=1))
+        return "the system's key ring" if in_ring else str(self._stored)
+
+
+def load_keys(path: Path) -> dict[str, str]:
+    """Return the keys of a private file; empty if it does not exist. Raises `ConfigError` if others can read
+    it.
+    """
+    text = read_small(path)
+    if text is None:
+        return {}
+    if path.stat().st_mode & 0o077:
+        raise ConfigError(f"Other users can read {path}.", hint=f"Run: chmod 600 {path}")
+    try:
+        keys = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(
+            f"{path} is damaged: {error}.", hint="Delete it and enter the keys again."
+        ) from error
+    if not isinstance(keys, dict):
+        raise ConfigError(
+            f"{path} does not contain a table of keys.", hint="Delete it and enter the keys again."
+        )
+    return {str(name): str(value) for name, value in keys.items()}
+
+
+def _load_keyring() -> ModuleType | None:
+    if importlib.util.find_spec("keyring") is None:
+        return None
+    return importlib.import_module("keyring")

@@ -1,0 +1,148 @@
+"""Plain-English summary of what a project's file could do once trusted.
+
+Invariant: only the given bytes are read; a file that cannot be parsed is described by its location.
+"""
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+
+from tui_agent.config import dotenv
+from tui_agent.config.paths import PROJECT_FOLDER
+from tui_agent.config.project_files import ProjectFile, ProjectFiles
+from tui_agent.errors import ConfigError
+
+MAX_LISTED = 3
+"""Most names listed before "and N more"."""
+MAX_VALUE_CHARS = 80
+"""Most characters shown of a value."""
+_BY_FOLDER: Mapping[str, str] = {
+    "commands": "a slash command: its text is sent to the model",
+    "skills": "instructions for the model, or a program they use",
+    "agents": "an agent: its instructions, its tools, its model",
+    "hooks": "a program for a hook",
+    "suites": "evaluation tasks",
+    "themes": "colours",
+}
+_TABLES: Mapping[str, str] = {
+    "hook": "runs commands before or after tool calls and turns",
+    "mcp": "starts programs that provide tools",
+    "mcp_servers": "starts programs that provide tools",
+    "base_url": "sets the model's address",
+    "models": "sets models, their addresses and which keys they receive",
+    "policy": "sets the policy",
+    "secrets": "sets whether secrets are sent to the model",
+    "model": "sets the model",
+    "data_dir": "changes where sessions are stored",
+    "agent": "sets the agent",
+    "keys": "changes key bindings",
+    "theme": "sets the colours",
+}
+"""The effect of each key of config.toml, most important first."""
+_REFUSED: Mapping[str, str] = {
+    "plugin_dirs": f"a project cannot set plugin_dirs, because trust covers only files in {PROJECT_FOLDER}/; put its plugins in {PROJECT_FOLDER}/plugins/",
+    "notes_dir": "a project cannot set notes_dir, because its files are sent to the model without asking",
+    "sandbox": "a project cannot set [sandbox], because it could loosen the limits of its own commands",
+    "redaction": "a project cannot set [redaction], because it could reveal secrets",
+}
+"""Keys of config.toml that only the user's own file may have, with the reason."""
+
+
+def describe_effect(file: ProjectFile) -> str:
+    """Describe what a trusted file could do, or its fault."""
+    if file.fault:
+        return file.fault
+    folder, _, name = file.name.rpartition("/")
+    if file.name == ".env":
+        return _describe_variables(file.content)
+    if name in ("mcp.json", ".mcp.json") and folder in ("", PROJECT_FOLDER):
+        return _describe_servers(file.content)
+    if folder == PROJECT_FOLDER and name == "config.toml":
+        return _describe_settings(file.content)
+    if folder == PROJECT_FOLDER and name == "policy.toml":
+        return _describe_rules(file.content)
+    if folder == PROJECT_FOLDER and name == "programs.toml":
+        return "describes more programs: more approvals, never fewer"
+    part = file.name.split("/")[1] if file.name.count("/") > 1 else ""
+    if part == "plugins":
+        code = name.endswith((".py", ".so", ".pyd"))
+        return "code that runs when a session opens" if code else "read by a plugin"
+    return _BY_FOLDER.get(part, "nothing by itself; another file may refer to it")
+
+
+def refusal_of_settings(settings: Mapping[str, object]) -> str:
+    """Return why a project may not have these settings; empty if it may."""
+    return next((reason for key, reason in _REFUSED.items() if key in settings), "")
+
+
+def refusal_of_files(files: ProjectFiles) -> str:
+    """Return why a project may not have its configuration file; empty if allowed, missing or unreadable."""
+    texts = (file.content for file in files.files if file.name == f"{PROJECT_FOLDER}/config.toml")
+    return refusal_of_settings(_parse_toml(next(texts, b"")) or {})
+
+
+def _describe_variables(content: bytes) -> str:
+    try:
+        names = list(dotenv.parse_dotenv(content.decode("utf-8-sig")))
+    except (ConfigError, UnicodeDecodeError):
+        return "sets variables; it is not a valid .env file"
+    return f"sets {_join_names(names)}" if names else "sets no variable"
+
+
+def _describe_settings(content: bytes) -> str:
+    tree = _parse_toml(content)
+    if tree is None:
+        return "settings; not valid TOML"
+    if refused := refusal_of_settings(tree):
+        return f"refused: {refused}"
+    effects = [_describe_setting(effect, tree[key]) for key, effect in _TABLES.items() if key in tree]
+    other_count = len([key for key in tree if key not in _TABLES])
+    if other_count:
+        effects.append(f"{other_count} other {'setting' if other_count == 1 else 'settings'}")
+    return _join_names(effects, most=len(effects)) or "no setting"
+
+
+def _describe_setting(effect: str, value: object) -> str:
+    return f"{effect} to {value[:MAX_VALUE_CHARS]}" if isinstance(value, str) else effect
+
+
+def _describe_rules(content: bytes) -> str:
+    tree = _parse_toml(content)
+    rules = tree.get("rule") if tree is not None else None
+    if not isinstance(rules, list):
+        return "policy rules"
+    allowed = sum(isinstance(rule, dict) and "allow" in rule for rule in rules)
+    other = len(rules) - allowed
+    effects = (
+        [f"lets {allowed} {'kind of call' if allowed == 1 else 'kinds of calls'} run without asking"]
+        if allowed
+        else []
+    )
+    return ", ".join([*effects, *([f"{other} that ask or deny"] if other else [])]) or "no rule"
+
+
+def _describe_servers(content: bytes) -> str:
+    try:
+        servers = json.loads(content)
+        table = servers.get("mcpServers", servers.get("servers", servers))
+        programs = [_describe_server(name, server) for name, server in table.items()]
+    except (ValueError, AttributeError, RecursionError):
+        return "starts programs that provide tools"
+    return f"starts {_join_names(programs)}" if programs else "starts no program"
+
+
+def _describe_server(name: str, server: Mapping[str, object]) -> str:
+    return str(server.get("command") or server.get("url") or name)
+
+
+def _parse_toml(content: bytes) -> Mapping[str, object] | None:
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _join_names(names: Iterable[str], most: int = MAX_LISTED) -> str:
+    known = list(names)
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return ", ".join(known[:most]) + more

@@ -1,0 +1,87 @@
+"""Reads small configuration files and writes the user's private files.
+
+Invariant: only regular files are read, up to a size limit; a private file is never readable by others, not
+even for a moment, and is replaced atomically.
+"""
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from tui_agent.errors import ConfigError
+
+MAX_BYTES = 1 << 20
+"""Size limit of a configuration file."""
+
+
+def read_small(path: Path) -> str | None:
+    """Return a small text file's content; None if it does not exist. Raises `ConfigError` if unreadable."""
+    try:
+        content = read_regular(path, MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}.", hint="Make it readable for you, or remove it."
+        ) from error
+    if content is None:
+        raise ConfigError(f"{path} is not a regular file.", hint="Remove it.")
+    return decode_text(content, path)
+
+
+def decode_text(content: bytes, path: Path) -> str:
+    """Decode a configuration file's bytes. Raises `ConfigError`."""
+    if len(content) > MAX_BYTES:
+        raise ConfigError(f"{path} is larger than {MAX_BYTES >> 20} MiB.", hint="Make it smaller.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path} is not UTF-8 text (byte {error.start}).", hint="Save it as UTF-8."
+        ) from error
+
+
+def read_regular(
+    path: Path | str, limit: int, flags: int = 0, *, folder_fd: int | None = None
+) -> bytes | None:
+    """Read at most `limit` bytes of a regular file; None for other kinds. Raises `OSError`.
+
+    Opening never blocks, not even on a pipe. `folder_fd` is the descriptor of the folder that a relative path
+    starts in.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder_fd)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(limit)
+    finally:
+        os.close(descriptor)
+
+
+def replace_private(path: Path, text: str) -> None:
+    """Atomically replace a private file (mode 0600, folder 0700). Raises `OSError` and keeps the old file."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_private(path: Path, text: str) -> None:
+    """Call `replace_private` for a configuration file. Raises `ConfigError`."""
+    try:
+        replace_private(path, text)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written: {error.strerror}.",
+            hint="Check the folder's permissions and free space.",
+        ) from error

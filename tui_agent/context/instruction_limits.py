@@ -1,0 +1,47 @@
+"""Division of the window among instructions that do not fit.
+
+Invariant: pure. The nearest and the user's own instructions are cut last, the farthest first.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tui_agent.context.priorities import divide_evenly
+from tui_agent.context.summary import CutText
+from tui_agent.context.truncation import head_and_tail
+
+RULES_LABEL: Final = "the instructions of "
+"""Beginning of the label of cut instructions, for the user."""
+MIN_CUT_CHARS: Final = 400
+"""Characters up to which a text is never cut, such as the heading or a file of a few lines."""
+_LEAST: Final = 60
+
+
+def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple[str, CutText | None]]:
+    """Return each text cut to a share of `room` characters, with the cut; the texts are ordered farthest first.
+
+    An absolute path as id marks the user's own file.
+    """
+    sizes = [len(text) for text in texts]
+    results = list[tuple[str, CutText | None]]()
+    for name, text, limit in zip(ids, texts, _allot_room(ids, sizes, room), strict=True):
+        shown = text
+        if limit < len(text):
+            size = round(len(text.encode("utf-8", "replace")) * max(limit, _LEAST) / len(text))
+            shown = head_and_tail(text, max_bytes=size, max_lines=len(text) + 1, artifact=True).text
+        cut = len(shown) < len(text)
+        results.append((shown, CutText(f"{RULES_LABEL}{name}", text, len(shown))) if cut else (text, None))
+    return results
+
+
+def _allot_room(ids: Sequence[str], sizes: Sequence[int], room: int) -> list[int]:
+    """Return the characters allotted to each text."""
+    rooms = [size if size <= MIN_CUT_CHARS else 0 for size in sizes]
+    room -= sum(rooms)
+    long = [index for index, size in enumerate(sizes) if size > MIN_CUT_CHARS]
+    last = [index for index in long if ids[index].startswith("/") or index == long[-1]]
+    for group in (last, *([index] for index in reversed(long) if index not in last)):
+        for index, limit in zip(group, divide_evenly([sizes[index] for index in group], room), strict=True):
+            rooms[index] = limit
+            room -= limit
+    return rooms

@@ -1,0 +1,388 @@
+"""Checkpoints before and after everything that changes files, with the author of each change.
+
+Invariant: before a call that can change files runs, all earlier changes of others are in a checkpoint of their own, so
+that the differences after the call are the call's. A failing checkpoint store is reported once, does not end a turn, and
+is tried again; missed changes are checkpointed then.
+"""
+
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
+
+import anyio
+from anyio import to_thread
+
+from tui_agent.engine.checkpoints.attribution import (
+    Uncheckpointed,
+    attribute_changes,
+    file_changed_event,
+    matches_recorded,
+    uncheckpointed_by_earlier_runs,
+)
+from tui_agent.engine.recorder import Recorder
+from tui_agent.errors import CheckpointError
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.ports.checkpoint import Baseline, Checkpoints, WorkspaceChanges
+from tui_agent.ports.clock import Clock
+from tui_agent.ports.log import Blobs
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, CheckpointTaken
+from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
+
+ResultT = TypeVar("ResultT")
+
+CLOSE_TIMEOUT_S = 5.0
+"""Maximum seconds for the checkpoint of a stopped turn."""
+FINAL_MAINTENANCE_S = 10.0
+"""Maximum seconds of maintenance at the end of an unattended session. Unfinished maintenance starts again later."""
+RETRY_FACTOR = 10.0
+"""A failed store is tried again after this many times the duration of the failure."""
+
+
+IDLE_DELAY_S = 2.0
+"""Seconds of idleness before maintenance starts."""
+
+
+class CheckpointMaintenance:
+    """A background task that runs `Checkpoints.run_maintenance` when idle. `on_fault` gets only the first error."""
+
+    def __init__(self, store: Checkpoints, clock: Clock, on_fault: Callable[[CheckpointError], None]) -> None:
+        self._store = store
+        self._clock = clock
+        self._on_fault = on_fault
+        self._is_idle = False
+        self._idle_changed = anyio.Event()
+        self._scope: anyio.CancelScope | None = None
+
+    def start_when_idle(self) -> None:
+        """Start maintenance soon, because nothing runs now."""
+        self._is_idle = True
+        self._idle_changed.set()
+
+    def stop(self) -> None:
+        """Stop maintenance, because something is about to run."""
+        self._is_idle = False
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        is_reported = False
+        while True:
+            while not self._is_idle:
+                self._idle_changed = anyio.Event()
+                await self._idle_changed.wait()
+            self._is_idle = False
+            with anyio.CancelScope() as self._scope:
+                try:
+                    await self._clock.sleep(IDLE_DELAY_S)
+                    await self._store.run_maintenance()
+                except CheckpointError as fault:
+                    if not is_reported:
+                        self._on_fault(fault)
+                    is_reported = True
+            self._scope = None
+
+
+class CheckpointRecorder:
+    """Takes the checkpoints of one session while the engine runs. Without a store every method does nothing."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        blobs: Blobs,
+        store: Checkpoints | None,
+        clock: Clock,
+    ) -> None:
+        self._recorder = recorder
+        self._blobs = blobs
+        self._clock = clock
+        self.unavailable_reason = (
+            "No checkpoints are taken here." if store is None else store.unavailable_reason
+        )
+        """The reason why files cannot be restored, as a sentence; empty if they can."""
+        self._must_report_refusal = store is not None and bool(self.unavailable_reason)
+        self._store = None if self.unavailable_reason else store
+        self._guard = anyio.Lock()
+        self._is_open = False
+        self._open_call: tuple[CallId, Author] | None = None
+        self._missed = Uncheckpointed()
+        self._baseline: Baseline | None = None
+        self._is_fault_reported = False
+        self._retry_at = 0.0
+        self._has_changes = False
+        """True if there is more than the first checkpoint."""
+        self._beginning: anyio.CancelScope | None = None
+        self._is_closing = False
+        self._upkeep = (
+            None if self._store is None else CheckpointMaintenance(self._store, clock, self.report_fault)
+        )
+
+    @property
+    def store(self) -> Checkpoints | None:
+        """The checkpoint store, if there is one."""
+        return self._store
+
+    @property
+    def has_uncheckpointed_changes(self) -> bool:
+        """True if changes of calls are in no checkpoint yet."""
+        return self._store is not None and self._missed != Uncheckpointed()
+
+    def load_uncheckpointed(self) -> bool:
+        """Load changes that earlier runs did not checkpoint. Return True if there are any.
+
+        Call it once, before anything else; these changes must be checkpointed before anybody changes more.
+        """
+        self._missed = uncheckpointed_by_earlier_runs(self._recorder.state)
+        self._has_changes = bool(self._recorder.state.commit)
+        return self.has_uncheckpointed_changes
+
+    async def begin(self) -> None:
+        """Take the first checkpoint. Start it early, since it may take a while.
+
+        Raises `CheckpointError`; the next method that needs it tries again.
+        """
+        async with self._guard:
+            with anyio.CancelScope() as self._beginning:
+                if not self._is_closing:
+                    await self._open_store()
+            self._beginning = None
+
+    async def prepare_call(self, call_id: CallId, author: Author, paths: Iterable[str] = ()) -> None:
+        """Checkpoint the changes of others before a call that may change files, and certainly those at `paths`."""
+        if self._store is None:
+            if self._must_report_refusal:  # once, before the first change
+                hint = "/undo cannot restore files here."
+                self._emit(ErrorRaised(where="checkpoints", message=self.unavailable_reason, hint=hint))
+            self._must_report_refusal = False
+            return
+        async with self._guard:
+            self._open_call = (call_id, author)
+            if self._is_open or self._clock.monotonic() >= self._retry_at:
+                with self._reporting_faults():
+                    await self._checkpoint_others(sorted(set(paths)))
+
+    async def find_call_changes(self, paths: Iterable[str] | None) -> WorkspaceChanges | None:
+        """Return what the open call changed at `paths` (None: anywhere), and record it unless its tool did.
+
+        Call `commit_changes` afterwards.
+        """
+        if self._store is None or self._open_call is None:
+            return None
+        sorted_paths = None if paths is None else sorted(set(paths))
+        call_id, author = self._open_call
+        changes = None
+        async with self._guard:
+            with self._reporting_faults():
+                if self._is_open:
+                    changes = await self._use_store(lambda store: store.find_changes(sorted_paths))
+            if changes is None:
+                self._missed.add(author, sorted_paths)
+        if changes and sorted_paths is None:
+            await self._record_changes(changes, author, call_id)
+        return changes
+
+    async def commit_changes(self, changes: WorkspaceChanges | None, part: int) -> None:
+        """Take the checkpoint after part `part` if anything changed.
+
+        Cancellation waits for it, up to `CLOSE_TIMEOUT_S`, so that a finished call's changes are not attributed to others.
+        """
+        call, self._open_call = self._open_call, None
+        if self._store is None or not changes or call is None:
+            return
+        call_id, author = call
+        committed = False
+        with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
+            async with self._guard:
+                with self._reporting_faults():
+                    await self._commit(changes, part, author, call_id)
+                    committed = True
+        if not committed:
+            self._missed.add(author, changes.paths)
+
+    async def end_turn(self) -> None:
+        """End the turn. If it was stopped inside a call, checkpoint that call's changes as its own."""
+        if self._open_call is None:
+            self._record_baseline()
+            return
+        with anyio.move_on_after(CLOSE_TIMEOUT_S):
+            changes = await self.find_call_changes(None)
+            await self.commit_changes(changes, self._recorder.state.parts - 1)
+        self._open_call = None
+
+    async def checkpoint_workspace(self) -> None:
+        """Checkpoint the changes of others, so that the newest checkpoint equals the workspace.
+
+        Raises `CheckpointError`.
+        """
+        if self._store is not None:
+            async with self._guard:
+                await self._checkpoint_others()
+
+    def report_fault(self, fault: CheckpointError) -> None:
+        """Report a fault, once until checkpoints work again; the session continues without them."""
+        if not self._is_fault_reported:
+            hint = f"{fault.hint} Work continues; changes are checkpointed as soon as that is possible again."
+            self._emit(ErrorRaised(where="checkpoints", message=fault.message, hint=hint.strip()))
+        self._is_fault_reported = True
+
+    def stop_maintenance(self) -> None:
+        """Stop maintenance, because something that may change files runs."""
+        if self._upkeep is not None:
+            self._upkeep.stop()
+
+    def allow_maintenance(self) -> None:
+        """Allow maintenance, because nothing runs any more."""
+        if self._upkeep is not None and self._is_open:
+            self._upkeep.start_when_idle()
+
+    async def run_maintenance(self) -> None:
+        """Run maintenance in the background until cancelled."""
+        if self._upkeep is not None:
+            await self._upkeep.run()
+
+    async def aclose(self, *, unattended: bool = False) -> None:
+        """Stop background work. An unfinished first checkpoint is abandoned; nothing changed files before it.
+
+        `unattended`: the session was never idle, so run maintenance now, for up to `FINAL_MAINTENANCE_S`.
+        """
+        self.stop_maintenance()
+        self._is_closing = True
+        if self._beginning is not None:
+            self._beginning.cancel()
+        if self._store is None:
+            return
+        await self._store.aclose()
+        if unattended and self._is_open and self._has_changes:
+            with anyio.move_on_after(FINAL_MAINTENANCE_S), self._reporting_faults():
+                await self._store.run_maintenance()
+
+    # -- with the guard held ---------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _reporting_faults(self) -> Iterator[None]:
+        """Report a `CheckpointError` of the block instead of raising it."""
+        try:
+            yield
+        except CheckpointError as fault:
+            self.report_fault(fault)
+
+    async def _open_store(self) -> None:
+        if self._is_open or self._store is None:
+            return
+        known = self._recorder.state.commit
+        started = self._clock.monotonic()
+        try:
+            baseline = await self._store.begin(known, unchanged=self._missed == Uncheckpointed())
+        except CheckpointError:
+            failed_at = self._clock.monotonic()
+            self._retry_at = failed_at + RETRY_FACTOR * (failed_at - started)
+            raise
+        finally:
+            for notice in self._store.take_notices():
+                self._emit(ErrorRaised(where="checkpoints", message=notice))
+        self._is_open, self._is_fault_reported = True, False
+        self._baseline = baseline
+        if baseline is not None:
+            self._missed = Uncheckpointed()
+        if known:
+            self._record_baseline()
+        if self._missed != Uncheckpointed():
+            await self._commit_others()
+
+    def _record_baseline(self) -> None:
+        """Record the first checkpoint: before the first call that can write, or at the end of its turn.
+
+        Recording it as soon as the files are read would make its place in the log depend on timing.
+        """
+        baseline, self._baseline = self._baseline, None
+        if baseline is not None:
+            part = self._recorder.state.parts - 1 if self._recorder.state.commit else -1
+            self._emit(
+                CheckpointTaken(part=part, commit=baseline.commit, author="human", skipped=baseline.skipped)
+            )
+
+    async def _checkpoint_others(self, also: Sequence[str] = ()) -> None:
+        """Checkpoint the changes of others; reopen the store once if it was damaged while open."""
+        if self._is_open:
+            with contextlib.suppress(CheckpointError):
+                await self._commit_others(also)
+                return
+        await self._open_store()
+        await self._commit_others(also)
+
+    async def _commit_others(self, also: Sequence[str] = ()) -> None:
+        self._record_baseline()
+        if self._missed != Uncheckpointed():
+            await self._commit_missed()
+        self._missed = Uncheckpointed()
+        changes = await self._use_store(lambda store: store.find_changes(extra_paths=also))
+        if changes:
+            await self._record_changes(changes, "human", None)
+            await self._commit(changes, self._recorder.state.parts - 1, "human", None)
+
+    async def _commit_missed(self) -> None:
+        """Checkpoint missed changes of calls as the session's; those that may be anybody's as the user's too."""
+        missed, recorded = self._missed, self._recorder.state.uncheckpointed
+        paths = None if missed.any_path else sorted(missed.paths)
+        unattributed = await self._use_store(lambda store: store.find_changes(paths))
+        if not unattributed:
+            return
+        attributed = await self._use_store(
+            lambda store: attribute_changes(store, unattributed, missed, recorded)
+        )
+        changes, author, call_id = attributed.changes, attributed.author, attributed.call_id
+        await self._record_changes(changes, author, None)
+        await self._commit(changes, self._recorder.state.parts - 1, author, call_id)
+
+    async def _commit(
+        self, changes: WorkspaceChanges, part: int, author: Author, call_id: CallId | None
+    ) -> None:
+        message = f"{author}: part {part}" if part >= 0 else f"{author}: before the first part"
+        commit = await self._use_store(
+            lambda store: store.commit(changes, part=part, author=author, message=message)
+        )
+        self._has_changes = True
+        self._emit(
+            CheckpointTaken(
+                part=part,
+                commit=commit,
+                author=author,
+                paths=changes.paths[:MAX_PATHS_IN_EVENT],
+                unlisted_count=max(0, len(changes.paths) - MAX_PATHS_IN_EVENT),
+                skipped=changes.skipped,
+                call_id=call_id,
+            )
+        )
+
+    async def _use_store(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT:
+        """Call the store; if it fails, it is reopened before its next use."""
+        assert self._store is not None
+        try:
+            return await act(self._store)
+        except CheckpointError:
+            self._is_open = False
+            raise
+
+    async def _record_changes(
+        self, changes: WorkspaceChanges, author: Author, call_id: CallId | None
+    ) -> None:
+        """Record the changes of files, except those that are recorded already."""
+        recorded, agent = self._recorder.state.uncheckpointed, _agent_of(self._recorder.state, call_id)
+        for file in changes.files:
+            known = recorded[file.path].change if file.path in recorded else None
+            if known is not None and matches_recorded(known, file):
+                continue
+            file_author = "human" if file.path in changes.contested_paths else author
+            make_event = partial(file_changed_event, self._blobs, file, file_author, call_id, known)
+            self._emit(await to_thread.run_sync(make_event), agent)
+
+    def _emit(self, payload: Payload, agent: AgentId = MAIN_AGENT) -> None:
+        self._recorder.append(payload, agent=agent)
+
+
+def _agent_of(state: SessionStateView, call_id: CallId | None) -> AgentId:
+    """Return the agent of an open call, so that a delegate's changes are recorded under the delegate."""
+    return next((call.agent for call in state.open_calls if call.call_id == call_id), MAIN_AGENT)

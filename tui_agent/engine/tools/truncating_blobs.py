@@ -1,0 +1,84 @@
+"""Blobs for tools: a text that cannot be stored is cut, and the call continues.
+
+Invariant: `put_text` never fails for lack of space; the last line of a cut text says so, and `faults` has the reason. Used
+from several threads, so nothing is recorded here.
+"""
+
+from tui_agent.errors import EnvironmentFault, StoreFull
+from tui_agent.ports.log import Blobs, StoredFile
+from tui_agent.protocol.base import JsonMap, LongText
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.parts import TextContent
+
+MAX_FALLBACK_CHARS = 2_000
+"""Characters that fit into a line of the log in any encoding."""
+
+
+class TruncatingBlobs:
+    """Blobs that fall back to text that fits into a log line."""
+
+    def __init__(self, inner: Blobs) -> None:
+        self._inner = inner
+        self.faults: list[StoreFull] = []
+
+    def put_bytes(self, data: bytes) -> str:
+        """Store bytes. Raises `EnvironmentFault` if that fails, so that the call fails but the turn continues."""
+        try:
+            return self._inner.put_bytes(data)
+        except StoreFull as fault:
+            self.faults.append(fault)
+            raise EnvironmentFault(fault.message, hint=fault.hint) from fault
+
+    def put_file(self, data: bytes) -> StoredFile:
+        """Store a file's content. Raises `EnvironmentFault`, as `put_bytes`."""
+        try:
+            return self._inner.put_file(data)
+        except StoreFull as fault:
+            self.faults.append(fault)
+            raise EnvironmentFault(fault.message, hint=fault.hint) from fault
+
+    def put_text(self, text: str) -> LongText:
+        """Store a text, or return its beginning if it cannot be stored."""
+        try:
+            return self._inner.put_text(text)
+        except StoreFull as fault:
+            self.faults.append(fault)
+            return _cut_text(text)
+
+    def read(self, blob_sha256: str) -> bytes:
+        """Return a blob's bytes. Raises `BlobNotFound`."""
+        return self._inner.read(blob_sha256)
+
+    def read_text(self, text: LongText) -> str:
+        """Return the full text. Raises `BlobNotFound`."""
+        return self._inner.read_text(text)
+
+    def resolve(self, data: JsonMap) -> JsonMap:
+        """Return JSON data with its long texts resolved. Raises `BlobNotFound`."""
+        return self._inner.resolve(data)
+
+
+def cut_to_line(end: ToolFinished) -> ToolFinished:
+    """Return a result that needs no blob: only the beginning of its first text for the model."""
+    content = tuple(
+        TextContent(text=_cut_text(piece.text))
+        if isinstance(piece, TextContent) and isinstance(piece.text, str)
+        else piece
+        for piece in end.content
+    )
+    return end.model_copy(
+        update={
+            "content": content[:1],
+            "display": (),
+            "data": {},
+            "full_output": None,
+            "artifact": None,
+            "environment": True,
+        }
+    )
+
+
+def _cut_text(text: str) -> str:
+    if len(text) <= MAX_FALLBACK_CHARS:
+        return text
+    return f"{text[:MAX_FALLBACK_CHARS]}\n[… of {len(text):,} characters; the rest could not be stored]"

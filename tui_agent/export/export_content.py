@@ -1,0 +1,208 @@
+"""The content of a session for readable exports.
+
+Invariant: every string has passed the redactor and has no control characters except line feeds and tabs.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tui_agent.folds.text.line_diff import diff_lines
+from tui_agent.folds.trace.metrics import Metrics, MetricsView
+from tui_agent.folds.transcript.entries import Entry
+from tui_agent.folds.transcript.fold import Transcript
+from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
+from tui_agent.protocol.events.session import (
+    RunStarted,
+    SessionForked,
+    SessionStarted,
+    SessionTitled,
+    WorkspaceMoved,
+)
+from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.unicode_text import replace_invisible
+from tui_agent.store.blobs import BlobStore
+from tui_agent.store.lineage import open_blobs
+from tui_agent.store.log_reader import iterate_records
+from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.units import format_bytes
+
+DIFF_BYTES = 1_000_000
+"""Maximum bytes of each side of a change that is shown as a diff."""
+_SEQUENCES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
+)
+_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n|$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedChange:
+    """A change to one file. `diff` holds hunks; without any, `note` gives the reason (binary, too large).
+
+    `before` and `after` are the SHA-256 of the file's own bytes.
+    """
+
+    seq: int
+    at: float
+    path: str
+    author: str
+    call_id: CallId | None
+    added: int
+    removed: int
+    diff: str
+    note: str = ""
+    before: str | None = None
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportContent:
+    """One branch of a session, from its beginning to its newest event."""
+
+    session: str
+    title: str
+    workspace: str
+    model: str
+    entries: tuple[Entry, ...]
+    changes: tuple[ExportedChange, ...]
+    checkpoints: tuple[CheckpointTaken | CheckpointRestored, ...]
+    metrics: MetricsView
+    """Metrics of all branches: abandoned ones cost money too."""
+    texts: "Texts"
+
+    def changes_of(self, call_id: CallId) -> list[ExportedChange]:
+        """Return the changes to files by a call."""
+        return [change for change in self.changes if change.call_id == call_id]
+
+
+class Texts:
+    """The texts of a session in full, redacted and without control characters."""
+
+    def __init__(self, blobs: BlobStore, redactor: Redactor) -> None:
+        self._blobs = blobs
+        self._redactor = redactor
+
+    def full_text(self, text: LongText) -> str:
+        """Return a text in full; if its blob is missing, its beginning and a note."""
+        if not isinstance(text, BlobText):
+            return self.clean_text(text)
+        data = self._blobs.find(text.blob_sha256)
+        if data is None:
+            return (
+                f"{self.clean_text(text.preview)}\n… (the rest of the {format_bytes(text.size)} is missing)"
+            )
+        return self.clean_text(data.decode("utf-8", "replace"))
+
+    def clean_text(self, text: str) -> str:
+        """Return a short text, redacted and cleaned."""
+        return strip_controls(self._redactor.redact_text(text))
+
+    def image(self, digest: str) -> bytes | None:
+        """Return the bytes of a picture."""
+        return self._blobs.find(digest)
+
+    def redact_event(self, event: Envelope) -> Envelope:
+        """Return the event with every string redacted; the same object if there is nothing to hide."""
+        if not self._redactor.suspects(event.model_dump_json().encode()):
+            return event
+        return Envelope.model_validate(self._redactor.json(event.model_dump(mode="json")))
+
+    def build_change(self, event: Envelope, change: FileChanged) -> ExportedChange:
+        """Return a changed file with its diff."""
+        summary = ExportedChange(
+            event.seq,
+            event.time,
+            self.clean_text(change.path),
+            change.author,
+            change.call_id,
+            change.added,
+            change.removed,
+            "",
+            before=change.disk_sha256_before,
+            after=change.disk_sha256_after,
+        )
+        sizes = f"{format_bytes(change.before_size)} to {format_bytes(change.after_size)}"
+        if max(change.before_size, change.after_size) > DIFF_BYTES:
+            return replace(summary, note=f"too large to show: {sizes}")
+        before, after = self._side(change.before), self._side(change.after)
+        if before is None or after is None:
+            return replace(summary, note="content not stored")
+        if b"\0" in before or b"\0" in after:
+            return replace(summary, note=f"binary: {sizes}")
+        old, new = (self.clean_text(side.decode("utf-8", "replace")) for side in (before, after))
+        diff = diff_lines(old, new).text
+        return replace(summary, diff=diff, note="" if diff else _without_lines(change))
+
+    def _side(self, digest: str | None) -> bytes | None:
+        return b"" if digest is None else self._blobs.find(digest)
+
+
+def _without_lines(change: FileChanged) -> str:
+    if change.before is None:
+        return "created, empty"
+    if change.after is None:
+        return "removed"
+    return (
+        "only its permissions changed"
+        if change.disk_sha256_before == change.disk_sha256_after
+        else "the stored content is the same"
+    )
+
+
+def strip_controls(text: str) -> str:
+    """Return the text as printed on paper: without terminal sequences and invisible characters.
+
+    Of a line that a program overwrote, only the last state remains.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = _SEQUENCES.sub("", text).replace("\r\n", "\n")
+    return replace_invisible(_OVERWRITTEN.sub("", text), "")
+
+
+def load_export(folder: Path, redactor: Redactor) -> ExportContent:
+    """Read the current branch of a session. Raises `SessionNotFound`."""
+    texts = Texts(open_blobs(folder), redactor)
+    transcript, metrics = Transcript(), Metrics()
+    title = workspace = model = ""
+    changes: list[ExportedChange] = []
+    checkpoints: list[CheckpointTaken | CheckpointRestored] = []
+    for event in _redacted_events(iterate_records(folder, current_branch_only=True), texts):
+        transcript.apply(event)
+        match event.payload:
+            case SessionStarted(workspace=place, title=name):
+                workspace, title = place, name or title
+            case SessionForked(changes=changed):
+                workspace = changed.workspace or workspace
+            case WorkspaceMoved(workspace=place):
+                workspace = place
+            case SessionTitled(title=name):
+                title = name
+            case RunStarted(model=used):
+                model = used.model
+            case FileChanged() as change:
+                changes.append(texts.build_change(event, change))
+            case CheckpointTaken() | CheckpointRestored() as checkpoint:
+                checkpoints.append(checkpoint)
+            case _:
+                pass
+    for event in _redacted_events(iterate_records(folder), texts):
+        metrics.apply(event)
+    return ExportContent(
+        session=folder.name,
+        title=texts.clean_text(title),
+        workspace=texts.clean_text(workspace),
+        model=texts.clean_text(model),
+        entries=tuple(transcript.view().entries),
+        changes=tuple(changes),
+        checkpoints=tuple(checkpoints),
+        metrics=metrics.view(),
+        texts=texts,
+    )
+
+
+def _redacted_events(records: Iterator[Record], texts: Texts) -> Iterator[Envelope]:
+    return (texts.redact_event(record) for record in records if isinstance(record, Envelope))

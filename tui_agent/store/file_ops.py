@@ -1,0 +1,143 @@
+"""The file operations of the store as a port, so that tests can make each one fail.
+
+Invariant: nothing else in the store writes, syncs, truncates or renames.
+"""
+
+import errno
+import os
+from pathlib import Path
+from typing import Protocol
+
+from tui_agent.errors import StoreError, StoreFull, StoreUnusable
+
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
+
+
+class FileOps(Protocol):
+    """File operations. Each raises OSError as `os` does; `write` may be short."""
+
+    def open(self, path: Path, flags: int) -> int: ...
+    def close(self, fd: int) -> None: ...
+    def write(self, fd: int, data: bytes) -> int: ...
+    def sync(self, fd: int) -> None: ...
+    def truncate(self, fd: int, size: int) -> None: ...
+    def rename(self, source: Path, target: Path) -> None: ...
+    def unlink(self, path: Path) -> None: ...
+    def is_current(self, fd: int, path: Path) -> bool:
+        """Return True if the open file is still the one at `path`."""
+        ...
+
+
+class SystemFiles:
+    """The real file operations: every file has mode 0600 and is closed in child programs."""
+
+    def open(self, path: Path, flags: int) -> int:
+        return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+
+    def close(self, fd: int) -> None:
+        os.close(fd)
+
+    def write(self, fd: int, data: bytes) -> int:
+        return os.write(fd, data)
+
+    def sync(self, fd: int) -> None:
+        """Bring the content, and the metadata needed to read it, to stable storage."""
+        getattr(os, "fdatasync", os.fsync)(fd)
+
+    def truncate(self, fd: int, size: int) -> None:
+        os.ftruncate(fd, size)
+
+    def rename(self, source: Path, target: Path) -> None:
+        source.replace(target)
+
+    def unlink(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+    def is_current(self, fd: int, path: Path) -> bool:
+        try:
+            return os.path.samestat(os.fstat(fd), path.lstat())
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True  # unknown: go on with the open file
+
+
+_ADVICE = {
+    errno.ENOSPC: "Free some space",
+    errno.EDQUOT: "Free some space in your quota",
+    errno.EACCES: "Check its permissions",
+    errno.EPERM: "Check its permissions",
+    errno.EROFS: "Remount its disk as writable; it is read-only",
+    errno.ENOTDIR: "Move the file that is in the place of a folder",
+    errno.EEXIST: "Move the file that is in the place of a folder",
+    errno.EISDIR: "Move the folder that is in the place of a file",
+    errno.ENOENT: "Create its folder",
+    errno.ELOOP: "Fix its symbolic links: they form a loop",
+    errno.ENAMETOOLONG: "Use a shorter name",
+}
+
+
+def is_disk_fault(fault: OSError) -> bool:
+    """Return True if the disk is full or failing, False if the folder is set up wrongly."""
+    return fault.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) or fault.errno not in _ADVICE
+
+
+def advice_for(fault: OSError) -> str:
+    """Return advice for a failed file operation of the store: one sentence without its full stop."""
+    return _ADVICE.get(fault.errno or 0, "Check the disk")
+
+
+def storage_error(fault: OSError, problem: str, extra: str = "") -> StoreError:
+    """Return the error for a failed operation `problem`, with advice.
+
+    It is `StoreFull` if disk or space failed, `StoreUnusable` if the folder is set up wrongly.
+    """
+    kind = StoreFull if is_disk_fault(fault) else StoreUnusable
+    return kind(f"{problem}: {fault.strerror or fault}.", hint=f"{advice_for(fault)}{extra}.")
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder and its parents for this user alone; an existing one is left unchanged. Raises OSError."""
+    if not path.is_dir():
+        if path.parent != path:
+            make_folder(path.parent)
+        path.mkdir(mode=FOLDER_MODE, exist_ok=True)
+
+
+def write_all(ops: FileOps, fd: int, data: bytes) -> None:
+    """Write all of `data`, continuing after short writes. Raises OSError, also if a write makes no progress."""
+    view = memoryview(data)
+    while view:
+        written = ops.write(fd, bytes(view))
+        if written <= 0:
+            raise OSError("the file accepts no more bytes")
+        view = view[written:]
+
+
+def sync_path(ops: FileOps, path: Path) -> None:
+    """Sync a file or folder that is not open."""
+    fd = ops.open(path, os.O_RDONLY)
+    try:
+        ops.sync(fd)
+    finally:
+        ops.close(fd)
+
+
+def write_file(ops: FileOps, path: Path, data: bytes, *, sync: bool) -> None:
+    """Replace `path` with `data` by a new file and a rename: readers see the old or the new content, never
+    half.
+    """
+    draft = path.with_name(f".{path.name}.new")
+    fd = ops.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        write_all(ops, fd, data)
+        if sync:
+            ops.sync(fd)
+    except OSError:
+        ops.close(fd)
+        ops.unlink(draft)
+        raise
+    ops.close(fd)
+    ops.rename(draft, path)
+    if sync:
+        sync_path(ops, path.parent)

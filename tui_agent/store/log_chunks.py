@@ -1,0 +1,107 @@
+"""Reader of a log file in chunks of whole lines, so that no reader holds a long log in memory.
+
+Invariant: a chunk ends at the end of a line. Files are read, never mapped: a writer that truncates a torn end
+would crash a program that reads it through a map.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from tui_agent.store.log_line import MAX_LINE_BYTES, is_intact
+from tui_agent.store.log_repair import EVENTS_FILE
+from tui_agent.store.log_scan import read_seq, split_lines
+
+CHUNK_BYTES = 256 * 1024
+"""Bytes of one chunk. A chunk that fits into the processor's cache is scanned a third faster."""
+_PROBE_BYTES = 2 * MAX_LINE_BYTES
+
+
+def read_chunks(folder: Path, *, after: int = -1, size: int | None = None) -> Iterator[bytes]:
+    """Yield the log of a folder from about the line after `after`, up to byte `size` of the file.
+
+    An unfinished last line is left out. Raises OSError with the first chunk.
+    """
+    with (folder / EVENTS_FILE).open("rb") as log:
+        end = os.fstat(log.fileno()).st_size if size is None else size
+        start = find_offset_before(log, end, after)
+        log.seek(start)
+        yield from _whole_lines(log, end - start)
+
+
+def read_chunk_range(folder: Path, start: int, end: int) -> Iterator[bytes]:
+    """Yield the bytes of a log between two offsets, both at the start of a line."""
+    with (folder / EVENTS_FILE).open("rb") as log:
+        log.seek(start)
+        yield from _whole_lines(log, end - start)
+
+
+def _whole_lines(log: BinaryIO, remaining: int) -> Iterator[bytes]:
+    pending: list[bytes] = []
+    while remaining > 0 and (data := log.read(min(CHUNK_BYTES, remaining))):
+        remaining -= len(data)
+        line_end = data.rfind(b"\n") + 1
+        if line_end:
+            yield b"".join((*pending, data[:line_end]))
+            pending = []
+        pending.append(data[line_end:])
+
+
+def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
+    """Return the start of a line at or before the first one with `seq` > `after`, by bisection.
+
+    No whole line with a `seq` up to `after` starts more than four maximum line lengths after it.
+    """
+    low, high = 0, size
+    while after >= 0 and high - low > 2 * _PROBE_BYTES:
+        middle = (low + high) // 2
+        probe = _find_line_after(log, middle, high)
+        if probe is None or probe[1] > after:
+            high = middle
+        else:
+            low = probe[0]
+    return low
+
+
+def _find_line_after(log: BinaryIO, offset: int, end: int) -> tuple[int, int] | None:
+    """Return start and `seq` of the first whole line that begins after an offset; None if there is none."""
+    while offset < end:
+        log.seek(offset)
+        data = log.read(_PROBE_BYTES)
+        skipped = data.find(b"\n") + 1
+        for stop, line in split_lines(data[skipped:]) if skipped else ():
+            seq = read_seq(line)
+            if seq is not None and is_intact(line):
+                return offset + skipped + stop - len(line) - 1, seq
+        offset += MAX_LINE_BYTES
+    return None
+
+
+def find_lines(folder: Path, mark: bytes, *, size: int | None = None) -> Iterator[bytes]:
+    """Yield the lines that contain `mark`, without their newlines, by searching the bytes instead of parsing."""
+    for piece in read_chunks(folder, size=size):
+        position = piece.find(mark)
+        while position >= 0:
+            start, end = piece.rfind(b"\n", 0, position) + 1, piece.find(b"\n", position)
+            yield piece[start:end]
+            position = piece.find(mark, end)
+
+
+def find_line(folder: Path, seq: int) -> bytes | None:
+    """Return the line of one event without its newline; None if it is not in this log or is damaged."""
+    for piece in read_chunks(folder, after=seq - 1):
+        for _, line in split_lines(piece):
+            line_seq = read_seq(line)
+            if line_seq == seq and is_intact(line):
+                return line
+            if line_seq is not None and line_seq > seq:
+                return None
+    return None
+
+
+def read_first_line(folder: Path) -> bytes:
+    """Return the first line of a log without its newline; empty if there is none. Raises OSError."""
+    with (folder / EVENTS_FILE).open("rb") as log:
+        line = log.readline(MAX_LINE_BYTES)
+    return line[:-1] if line.endswith(b"\n") else b""

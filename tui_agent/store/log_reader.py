@@ -1,0 +1,311 @@
+"""Reader of a session's log without its lock, even while another process writes.
+
+Invariant: only whole lines with a matching checksum are returned; a reader changes nothing. A fork is read as
+one history: its parents' events up to the fork, then its own.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tui_agent.errors import SessionNotFound
+from tui_agent.folds.session.branches import Stretch
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.agent import AgentStateChanged
+from tui_agent.protocol.events.env import EnvStarted, EnvStopped
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
+from tui_agent.protocol.events.session import RunFinished, RunResumed, RunStarted, SessionHeadMoved
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
+from tui_agent.store.gc_pause import pause_gc
+from tui_agent.store.lineage import HistoryPart, Lineage, cut_stretches, load_lineage, open_blobs
+from tui_agent.store.log_chunks import find_lines, find_offset_before, read_chunks
+from tui_agent.store.log_repair import EVENTS_FILE
+from tui_agent.store.log_scan import (
+    RecordFilter,
+    filter_lines,
+    filter_records,
+    find_ended_requests,
+    read_records_from,
+)
+
+TAIL_BYTES = 256 * 1024
+_END_BYTES = 4 * TAIL_BYTES
+_LIFECYCLE = (
+    RunStarted,
+    RunResumed,
+    RunFinished,
+    PluginLoaded,
+    PluginFailed,
+    EnvStarted,
+    EnvStopped,
+    AgentStateChanged,
+)
+"""Events recorded by opening and closing a session, whether or not it was used in between."""
+_MARKS = (
+    b'"payload":{"kind":"session.head_moved"',
+    b'"payload":{"kind":"user.message"',
+    b'"is_continuation":true',
+    b'"payload":{"kind":"checkpoint.taken"',
+    b'"payload":{"kind":"checkpoint.restored"',
+)
+_LOOKAHEAD_BYTES = 512 * 1024
+"""Bytes read past an approximate end, enough to contain the last line."""
+
+
+def read_records(
+    folder: Path,
+    after: int = -1,
+    limit: int | None = None,
+    *,
+    skip_deltas: bool = False,
+    current_branch_only: bool = False,
+    size: int | None = None,
+) -> list[Record]:
+    """Return the records with `seq` > `after`, at most `limit`, in order. Raises `SessionNotFound`.
+
+    `skip_deltas` leaves out the deltas of finished requests; folds give the same views without them, except
+    for the `seq` and `at` at which a streamed entry began. `current_branch_only` returns only what `folds.base.branch`
+    would keep. `size` limits the bytes read of the session's own log.
+    """
+    collected: list[Record] = []
+    if limit is not None and limit <= 0:
+        return collected
+    with pause_gc():
+        for record in _iterate(
+            folder, _log_size(folder, size), after, skip_deltas=skip_deltas, branch=current_branch_only
+        ):
+            collected.append(record)
+            if limit is not None and len(collected) >= limit:
+                break
+    return collected
+
+
+def iterate_records(
+    folder: Path,
+    after: int = -1,
+    *,
+    current_branch_only: bool = False,
+    stretches: Sequence[Stretch] | None = None,
+) -> Iterator[Record]:
+    """Yield the records with `seq` > `after`, without the deltas of finished requests.
+
+    `current_branch_only` yields only those on the current branch, `stretches` those on the branch with these stretches. Yields
+    the current content of the log, read while iterating. Raises `SessionNotFound`.
+    """
+    return _iterate(
+        folder, _log_size(folder), after, skip_deltas=True, branch=current_branch_only, on=stretches
+    )
+
+
+def read_marks(folder: Path) -> list[Record]:
+    """Return head moves, turn starts and checkpoints, on the branch or not, for the folds `Branches` and
+    `Commits`.
+
+    Found by searching the bytes; nothing else is parsed. Raises `SessionNotFound`.
+    """
+    size, history, blobs = _log_size(folder), load_lineage(folder), open_blobs(folder)
+    marks: list[Record] = []
+    for strand in history.parts:
+        end = size if strand is history.own else None
+        raw_lines = [raw_line for mark in _MARKS for raw_line in find_lines(strand.folder, mark, size=end)]
+        sieve = RecordFilter(stretches=strand.stretches)
+        marks += (
+            record
+            for raw_line in raw_lines
+            for record in filter_records(raw_line + b"\n", blobs, sieve)
+            if _is_mark(record)
+        )
+    return sorted(marks, key=lambda record: record.seq)
+
+
+def _is_mark(record: Record) -> bool:
+    match record:
+        case Envelope(payload=SessionHeadMoved() | UserMessageReceived() | TurnStarted(is_continuation=True)):
+            return True
+        case Envelope(payload=CheckpointTaken() | CheckpointRestored()):
+            return True
+        case _:
+            return False
+
+
+def read_stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:
+    """Yield the log's whole lines as stored, without the newline, each with its `seq`. Raises
+    `SessionNotFound`.
+    """
+    for line, record in iterate_history(folder, after):
+        yield record.seq, line.decode("utf-8", "replace")
+
+
+def iterate_history(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Record]]:
+    """Yield every record of a session's history with its line, in order. Raises `SessionNotFound`."""
+    size, history, blobs = _log_size(folder), load_lineage(folder), open_blobs(folder)
+    last = after
+    for strand in history.parts:
+        for piece in _strand_pieces(strand, history, last, size):
+            for raw, record in filter_lines(piece, blobs, RecordFilter(stretches=strand.stretches), last):
+                last = record.seq
+                yield raw, record
+
+
+def _log_size(folder: Path, size: int | None = None) -> int:
+    try:
+        actual = (folder / EVENTS_FILE).stat().st_size
+    except FileNotFoundError as fault:
+        raise SessionNotFound(
+            f"There is no session {folder.name} in {folder.parent}.",
+            hint="Run `tui-agent sessions list` to list all sessions.",
+        ) from fault
+    return actual if size is None else min(size, actual)
+
+
+def _iterate(
+    folder: Path,
+    size: int,
+    after: int,
+    *,
+    skip_deltas: bool,
+    branch: bool,
+    on: Sequence[Stretch] | None = None,
+) -> Iterator[Record]:
+    history = load_lineage(folder)
+    if branch:
+        on = history.current_branch(size)
+    selected = [_intersect(strand.stretches, on) for strand in history.parts]
+    ended = _ended_requests(history, selected, size, after) if skip_deltas else frozenset()
+    blobs = open_blobs(folder)
+    last = after
+    for strand, stretches in zip(history.parts, selected, strict=True):
+        sieve = RecordFilter(ended, stretches)
+        for piece in _strand_pieces(strand, history, last, size):
+            for record in filter_records(piece, blobs, sieve, last):
+                last = record.seq
+                yield record
+
+
+def _intersect(
+    inherited: Sequence[Stretch] | None, branch: Sequence[Stretch] | None
+) -> tuple[Stretch, ...] | None:
+    """Return the stretches on both. The branch contains all inherited parts and continues after them."""
+    if branch is None or inherited is None:
+        return tuple(branch) if branch is not None else (None if inherited is None else tuple(inherited))
+    return cut_stretches(branch, inherited[-1].last)
+
+
+def _ended_requests(
+    history: Lineage, selected: Sequence[Sequence[Stretch] | None], size: int, after: int
+) -> frozenset[bytes]:
+    """Return the requests that have ended in the part that is read."""
+    request_ids: set[bytes] = set()
+    for strand, stretches in zip(history.parts, selected, strict=True):
+        for piece in _strand_pieces(strand, history, after, size):
+            request_ids |= find_ended_requests(piece, RecordFilter(stretches=stretches))
+    return frozenset(request_ids)
+
+
+def _strand_pieces(strand: HistoryPart, history: Lineage, after: int, size: int) -> Iterator[bytes]:
+    """Yield a strand's bytes from about `after`; a parent's part ends shortly after the fork."""
+    if strand is history.own:
+        yield from read_chunks(strand.folder, after=after, size=size)
+        return
+    last = strand.last
+    if after >= last:
+        return
+    with (strand.folder / EVENTS_FILE).open("rb") as log:
+        end = find_offset_before(log, os.fstat(log.fileno()).st_size, last)
+    yield from read_chunks(strand.folder, after=after, size=end + _LOOKAHEAD_BYTES)
+
+
+def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) -> list[Record]:
+    """Return the last `count` records, from at most the last `max_bytes` of the log and of each of its
+    parents.
+    """
+    if count <= 0:
+        return []
+    blobs = open_blobs(folder)
+    data = read_tail_bytes(folder / EVENTS_FILE, max_bytes)
+    tail = list(read_records_from(data, blobs))[-count:]
+    if len(tail) < count and len(data) == (folder / EVENTS_FILE).stat().st_size:
+        for strand in reversed(load_lineage(folder).ancestors):
+            inherited = list(
+                filter_records(
+                    _strand_end(strand, max_bytes), blobs, RecordFilter(stretches=strand.stretches)
+                )
+            )
+            tail = [*inherited, *tail][-count:]
+    return tail
+
+
+def read_end(folder: Path, count: int) -> list[Record]:
+    """Return the last `count` records that are not lifecycle events, with everything between and after them.
+
+    So the last messages are included however often the session was opened since. Reads at most the last MiB.
+    """
+    tail = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)
+    positions = [
+        index
+        for index, record in enumerate(tail)
+        if not isinstance(record, Envelope) or not isinstance(record.payload, _LIFECYCLE)
+    ]
+    return tail[positions[-count] :] if 0 < count <= len(positions) else tail
+
+
+def _strand_end(strand: HistoryPart, size: int) -> bytes:
+    """Return the last bytes of the inherited part of a parent's log, and a little more."""
+    with (strand.folder / EVENTS_FILE).open("rb") as log:
+        end = find_offset_before(log, os.fstat(log.fileno()).st_size, strand.last)
+        start = max(0, end - size)
+        log.seek(start)
+        data = log.read(end + _LOOKAHEAD_BYTES - start)
+    return data if start == 0 else data[data.find(b"\n") + 1 :]
+
+
+class LogTail:
+    """Reads a log on from its last position while another process writes. `poll` reads only new bytes."""
+
+    def __init__(self, folder: Path, after: int = -1) -> None:
+        self._folder = folder
+        self._blobs = open_blobs(folder)
+        self._after = after
+        self._offset = 0
+        self._file: tuple[int, int] | None = None
+
+    def poll(self) -> list[Record]:
+        """Return the whole records since the last call; an unfinished line waits for the next call."""
+        inherited = self._read_parents() if self._file is None else []
+        try:
+            with (self._folder / EVENTS_FILE).open("rb") as log:
+                status = os.fstat(log.fileno())
+                if (status.st_dev, status.st_ino) != self._file or status.st_size < self._offset:
+                    self._file, self._offset = (status.st_dev, status.st_ino), 0
+                log.seek(self._offset)
+                data = log.read()
+        except FileNotFoundError:
+            return []
+        end = data.rfind(b"\n") + 1
+        self._offset += end
+        with pause_gc():
+            records_read = [*inherited, *read_records_from(data[:end], self._blobs, after=self._after)]
+        if records_read:
+            self._after = records_read[-1].seq
+        return records_read
+
+    def _read_parents(self) -> list[Record]:
+        """Return the inherited part of the history."""
+        inherited: list[Record] = []
+        for strand in load_lineage(self._folder).ancestors:
+            data = b"".join(read_chunks(strand.folder, after=self._after))
+            inherited += filter_records(
+                data, self._blobs, RecordFilter(stretches=strand.stretches), self._after
+            )
+            self._after = inherited[-1].seq if inherited else self._after
+        return inherited
+
+
+def read_tail_bytes(path: Path, size: int) -> bytes:
+    """Return the last `size` bytes of a log, from the start of a line."""
+    with path.open("rb") as log:
+        start = max(0, log.seek(0, os.SEEK_END) - size)
+        log.seek(start)
+        data = log.read()
+    return data if start == 0 else data[data.find(b"\n") + 1 :]

@@ -1,0 +1,216 @@
+"""Opening a log under its lock, and moving it to a new file when its disk fails.
+
+Invariant: bytes that are cut off are first saved in a side file; whole lines are never moved or changed.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.errors import SessionNotFound, SessionTooNew
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
+from tui_agent.protocol.events.session import LogRepaired
+from tui_agent.store.file_ops import FileOps, storage_error, sync_path, write_all, write_file
+from tui_agent.store.log_line import decode_line
+from tui_agent.store.log_scan import EMPTY_SURVEY, Survey, survey_bytes, survey_lines
+
+EVENTS_FILE = "events.jsonl"
+MAX_REPORTED = 1_000
+"""Most bad lines listed in one `log.repaired`; the others are skipped too."""
+
+_APPEND = os.O_RDWR | os.O_APPEND
+_PIECE = 1 << 20
+_TORN = "events.torn"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedLog:
+    """A log that is ready for the next event: its last line is complete, and it has `end` bytes."""
+
+    fd: int
+    end: int
+    last_seq: int
+    repair: LogRepaired | None
+    lines: int = 0
+
+
+def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> OpenedLog:
+    """Open a session's log for writing; the caller holds its lock. Raises `SessionNotFound`, `StoreError`.
+
+    A log written by a newer version raises `SessionTooNew` and stays unchanged. `repair` is returned by
+    every opening until a `log.repaired` with it is in the log; it names all side files. The part covered by
+    `known` is not read again; readers skip and report lines there that were damaged since.
+    """
+    path = folder / EVENTS_FILE
+    try:
+        scanned = survey_lines(_file_lines(path, known.good_end), known)
+    except FileNotFoundError as fault:
+        raise SessionNotFound(
+            f"There is no session {folder.name} in {folder.parent}.",
+            hint="Run `tui-agent sessions list` to list all sessions.",
+        ) from fault
+    except OSError as fault:
+        raise storage_error(fault, f"The log of session {folder.name} cannot be read", f": {path}") from fault
+    require_known_version(folder, scanned.version)
+    try:
+        torn = _read_from(path, scanned.good_end)
+        earlier = _torn_files(folder)
+        reported = _read_reported(path) if scanned.bad_lines or earlier else NO_REPORT
+        side_files = [side_file for side_file in earlier if side_file.name not in reported.side_files]
+        counted_files = [side_file for side_file in side_files if not _is_still_in_log(side_file, torn)]
+        if torn:
+            side_files.append(_save_torn_end(folder, torn, ops))
+            counted_files.append(side_files[-1])
+        bytes_moved = sum(side_file.stat().st_size for side_file in counted_files)
+        fd = ops.open(path, _APPEND)
+        if torn:
+            ops.truncate(fd, scanned.good_end)
+            ops.sync(fd)
+    except OSError as fault:
+        problem = f"The log of session {folder.name} could not be opened for writing"
+        raise storage_error(fault, problem, f": {path}. Reading it still works") from fault
+    bad_lines = tuple(number for number in scanned.bad_lines if number not in reported.bad_lines)[
+        :MAX_REPORTED
+    ]
+    names = ", ".join(side_file.name for side_file in side_files)
+    repaired = (
+        LogRepaired(moved_bytes=bytes_moved, side_file=names, bad_lines=bad_lines)
+        if side_files or bad_lines
+        else None
+    )
+    return OpenedLog(fd, scanned.good_end, scanned.last_seq, repaired, scanned.lines)
+
+
+def require_known_version(folder: Path, version: int) -> None:
+    """Raise `SessionTooNew` for a log with lines of a version that this product does not know."""
+    if version > SCHEMA_VERSION:
+        raise SessionTooNew(
+            f"The session {folder.name} was written by a newer version of tui-agent "
+            f"(log version {version}, this one reads up to {SCHEMA_VERSION}); nothing was changed.",
+            hint=f"Open it with that version. `tui-agent sessions show {folder.name}` shows what this one can read.",
+        )
+
+
+def read_log_version(folder: Path) -> int:
+    """Return the highest version of any line in a log. Raises OSError."""
+    return survey_lines(_file_lines(folder / EVENTS_FILE)).version
+
+
+def create_log(folder: Path, ops: FileOps) -> OpenedLog:
+    """Create a new, empty log in an existing folder; the file and its name are durable."""
+    path = folder / EVENTS_FILE
+    fd = ops.open(path, _APPEND | os.O_CREAT | os.O_EXCL)
+    try:
+        ops.sync(fd)
+        for parent in (folder, folder.parent):
+            sync_path(ops, parent)
+    except OSError:  # an incomplete file would block the next attempt
+        ops.close(fd)
+        ops.unlink(path)
+        raise
+    return OpenedLog(fd, 0, -1, None)
+
+
+def copy_to_new_file(folder: Path, end: int, ops: FileOps) -> int:
+    """Copy the first `end` bytes to a new file that replaces the log, and open it.
+
+    For a log whose sync failed: its pages may be lost even if the next sync reports success.
+    """
+    path = folder / EVENTS_FILE
+    data = path.read_bytes()[:end]
+    if survey_bytes(data).good_end != end:
+        raise OSError("the written data cannot be read back completely")
+    write_file(ops, path, data, sync=True)
+    return ops.open(path, _APPEND)
+
+
+def rewrite_log(folder: Path, fd: int, end: int, ops: FileOps) -> tuple[int, str]:
+    """Rewrite the log under its name from the first `end` bytes of the open file, which has lost that name.
+
+    A file in its place is renamed. Returns the new descriptor and that side file's name. Raises OSError.
+    """
+    path = folder / EVENTS_FILE
+    data = b"".join(os.pread(fd, min(_PIECE, end - offset), offset) for offset in range(0, end, _PIECE))
+    if len(data) != end:
+        raise OSError("the written data cannot be read back completely")
+    side_file = ""
+    if os.path.lexists(path):
+        side_file = _free_name(folder, "events.replaced")
+        ops.rename(path, folder / side_file)
+    write_file(ops, path, data, sync=True)
+    return ops.open(path, _APPEND), side_file
+
+
+def _free_name(folder: Path, stem: str) -> str:
+    number = 1
+    while os.path.lexists(folder / f"{stem}-{number}"):
+        number += 1
+    return f"{stem}-{number}"
+
+
+def _save_torn_end(folder: Path, torn: bytes, ops: FileOps) -> Path:
+    path = folder / _free_name(folder, _TORN)
+    fd = ops.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        write_all(ops, fd, torn)
+        ops.sync(fd)
+    except OSError:
+        ops.unlink(path)
+        raise
+    finally:
+        ops.close(fd)
+    sync_path(ops, folder)
+    return path
+
+
+def _file_lines(path: Path, start: int = 0) -> Iterator[bytes]:
+    """Yield the whole lines of a file from an offset, without their newlines."""
+    with path.open("rb") as log:
+        log.seek(start)
+        for line in log:
+            if line.endswith(b"\n"):
+                yield line[:-1]
+
+
+def _read_from(path: Path, end: int) -> bytes:
+    with path.open("rb") as log:
+        log.seek(end)
+        return log.read()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedDamage:
+    """Bad lines and side files listed by the `log.repaired` events of a log."""
+
+    bad_lines: frozenset[int]
+    side_files: frozenset[str]
+
+
+NO_REPORT = ReportedDamage(frozenset(), frozenset())
+
+
+def _read_reported(path: Path) -> ReportedDamage:
+    bad, sides = set[int](), set[str]()
+    for line in _file_lines(path):
+        if b'"log.repaired"' in line:
+            record = decode_line(line)
+            if isinstance(record, Envelope) and isinstance(record.payload, LogRepaired):
+                bad.update(record.payload.bad_lines)
+                sides.update(record.payload.side_file.split(", "))
+    return ReportedDamage(frozenset(bad), frozenset(sides))
+
+
+def _torn_files(folder: Path) -> list[Path]:
+    """Return the side files with cut-off ends, including those of an opening that failed before recording
+    them.
+    """
+    return sorted(folder.glob(f"{_TORN}-*"))
+
+
+def _is_still_in_log(side_file: Path, torn: bytes) -> bool:
+    """Return True if the log's end still contains the side file: that opening failed before truncating it.
+
+    Its bytes are then counted with the log's end.
+    """
+    return torn.startswith(side_file.read_bytes())

@@ -1,0 +1,233 @@
+"""Splitting of a log's bytes into records, damaged lines and a torn tail.
+
+Invariant: a bad line never stops reading; the `seq` of returned records only grows.
+"""
+
+import mmap
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.folds.session.branches import Stretch, is_on_branch
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Record
+from tui_agent.store.blobs import BlobStore
+from tui_agent.store.log_line import decode_line, is_intact, line_version, salvage_lines
+
+_SEQ = re.compile(rb'\{"v":\d+,"seq":(\d+),')
+_SEQ_BYTES = 64
+_CURRENT_VERSION = b'{"v":%d,' % SCHEMA_VERSION
+_PAYLOAD = b'"payload":'
+_REQUEST = b'"request_id":"'
+_DELTA = b'{"kind":"model.delta",'
+_REQUEST_ENDS = (b'{"kind":"model.responded",', b'{"kind":"model.failed",')
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Result of checking a log's checksums: `good_end` is the end of the last whole line.
+
+    `split_lines` are before it. `bad_lines` count from 1; bytes after `good_end` are torn and not among them.
+    `version` is the highest of any whole line.
+    """
+
+    good_end: int
+    last_seq: int
+    bad_lines: tuple[int, ...]
+    version: int = SCHEMA_VERSION
+    lines: int = 0
+
+
+EMPTY_SURVEY = Survey(0, -1, ())
+
+
+def split_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield every whole line without its newline, with the offset after it. An unfinished last line is left
+    out.
+    """
+    start = 0
+    while (end := data.find(b"\n", start)) >= 0:
+        yield end + 1, data[start:end]
+        start = end + 1
+
+
+def survey_bytes(data: bytes) -> Survey:
+    """Check every line's checksum."""
+    return survey_lines(line for _, line in split_lines(data))
+
+
+def survey_lines(checked_lines: Iterable[bytes], known: Survey = EMPTY_SURVEY) -> Survey:
+    """Check the checksum of every line, given without newlines; `known` covers the lines before."""
+    good_end, last_seq, good_lines = known.good_end, known.last_seq, known.lines
+    bad_lines: list[int] = []
+    settled, end = 0, good_end
+    version = known.version
+    for number, line in enumerate(checked_lines, start=known.lines + 1):
+        end += len(line) + 1
+        is_whole = is_intact(line)
+        seq = _decoded_seq(line) if is_whole else None
+        if is_whole and not line.startswith(_CURRENT_VERSION):
+            version = max(version, line_version(line))
+        if seq is None:
+            bad_lines.append(number)
+            for piece in salvage_lines(line):
+                seq = read_seq(piece)
+        if seq is not None and seq > last_seq:
+            good_end, last_seq, settled, good_lines = end, seq, len(bad_lines), number
+    return Survey(good_end, last_seq, tuple(bad_lines[:settled]), version, good_lines)
+
+
+def read_seq(line: bytes) -> int | None:
+    """Return the `seq` of a line in this product's layout; None for another layout."""
+    match = _SEQ.match(line)
+    return int(match.group(1)) if match else None
+
+
+def find_end_offset(path: Path, seq: int) -> int:
+    """Return the offset after the last line up to `seq`, by bisection of the bytes; 0 if there is none."""
+    size = path.stat().st_size
+    if size == 0:
+        return 0
+    with path.open("rb") as log, mmap.mmap(log.fileno(), size, access=mmap.ACCESS_READ) as data:
+        low, high = 0, size
+        while low < high:
+            middle = (low + high) // 2
+            if _is_later(data, _next_line_start(data, middle), seq):
+                high = middle
+            else:
+                low = middle + 1
+        return _next_line_start(data, low)
+
+
+def _next_line_start(data: mmap.mmap, offset: int) -> int:
+    """Return the start of the first line at or after an offset; the end of the data if there is none."""
+    end = data.find(b"\n", offset - 1) if offset else -1
+    return 0 if not offset else end + 1 if end >= 0 else len(data)
+
+
+def _is_later(data: mmap.mmap, start: int, seq: int) -> bool:
+    while start < len(data):
+        line_seq = read_seq(data[start : start + _SEQ_BYTES])
+        if line_seq is not None:
+            return line_seq > seq
+        start = _next_line_start(data, start + 1)
+    return True
+
+
+def intact_seq(line: bytes) -> int | None:
+    """Return the `seq` of an intact line; None for a damaged one."""
+    return _decoded_seq(line) if is_intact(line) else None
+
+
+def _decoded_seq(line: bytes) -> int | None:
+    """Return the `seq` of an intact line, even if another version laid it out differently."""
+    seq = read_seq(line)
+    if seq is None and (record := decode_line(line)) is not None:
+        seq = record.seq
+    return seq
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """Filter of a reader: skips deltas of requests in `ended_requests`, and records outside the stretches `stretches`."""
+
+    ended_requests: frozenset[bytes] = frozenset()
+    stretches: Sequence[Stretch] | None = None
+
+    def skips(self, line: bytes, after: int) -> bool:
+        """Return True if a line need not be decoded."""
+        if self.ended_requests and _is_delta(line) and _request_id(line, _DELTA) in self.ended_requests:
+            return True
+        if after < 0 and self.stretches is None:
+            return False
+        seq = read_seq(line)
+        return seq is not None and (seq <= after or not self.includes(seq))
+
+    def includes(self, seq: int) -> bool:
+        """Return True if a record is on the stretches."""
+        return self.stretches is None or is_on_branch(seq, self.stretches)
+
+
+NO_FILTER = RecordFilter()
+
+
+def read_records_from(
+    data: bytes, blobs: BlobStore, *, after: int = -1, skip_deltas: bool = False
+) -> Iterator[Record]:
+    """Yield the records of whole lines with `seq` > `after`, in order; damaged lines are skipped.
+
+    `skip_deltas` leaves out the deltas of finished requests: their text is in the answer.
+    """
+    sieve = RecordFilter(find_ended_requests(data)) if skip_deltas else NO_FILTER
+    return filter_records(data, blobs, sieve, after)
+
+
+def filter_records(
+    data: bytes, blobs: BlobStore, record_filter: RecordFilter, after: int = -1
+) -> Iterator[Record]:
+    """Yield the records of whole lines with `seq` > `after` that pass the filter."""
+    for _, record in filter_lines(data, blobs, record_filter, after):
+        yield record
+
+
+def filter_lines(
+    data: bytes, blobs: BlobStore | None, record_filter: RecordFilter, after: int = -1
+) -> Iterator[tuple[bytes, Record]]:
+    """Yield the same records, each with its line as stored (without the newline)."""
+    last = after
+    complete = data.split(b"\n")
+    complete.pop()  # the unfinished last line
+    for line in complete:
+        if record_filter.skips(line, after):
+            continue
+        record = decode_line(line, blobs)
+        pieces = (
+            [(line, record)]
+            if record
+            else [(piece, decode_line(piece, blobs)) for piece in salvage_lines(line)]
+        )
+        for raw, event in pieces:
+            if event is not None and event.seq > last and record_filter.includes(event.seq):
+                last = event.seq
+                yield raw, event
+
+
+def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) -> frozenset[bytes]:
+    """Return the ids of all requests with a readable answer or final failure.
+
+    If that line is damaged, the deltas are all that is left of the answer, so they are kept.
+    """
+    request_ids = {
+        request
+        for closing in _REQUEST_ENDS
+        for line in _lines_with(data, _PAYLOAD + closing)
+        if (request := _request_id(line, closing)) is not None
+        and not record_filter.skips(line, -1)
+        and is_intact(line)
+    }
+    return frozenset(request_ids)
+
+
+def _lines_with(data: bytes, mark: bytes) -> Iterator[bytes]:
+    """Yield the whole lines that contain `mark`."""
+    position = data.find(mark)
+    while position >= 0 and (end := data.find(b"\n", position)) >= 0:
+        yield data[data.rfind(b"\n", 0, position) + 1 : end]
+        position = data.find(mark, end)
+
+
+def _is_delta(line: bytes) -> bool:
+    return line.startswith(_DELTA, line.find(_PAYLOAD) + len(_PAYLOAD))
+
+
+def _request_id(line: bytes, kind: bytes) -> bytes | None:
+    """Return the request id of a line whose payload begins with `kind`; None for other lines.
+
+    Quotes inside strings are escaped and the envelope's fields come before any JSON value, so the first match
+    is the payload's own field.
+    """
+    start = line.find(_PAYLOAD) + len(_PAYLOAD)
+    if start < len(_PAYLOAD) or not line.startswith(kind, start):
+        return None
+    start = line.find(_REQUEST, start) + len(_REQUEST)
+    return line[start : line.find(b'"', start)]

@@ -1,0 +1,212 @@
+"""Preparation of a payload for its line: redacted, without lone surrogates, with long texts as blobs.
+
+Invariant: the stored payload is the returned one; nothing that fits a line or a blob is lost, except texts
+above 8 KB in fields that cannot be a blob, which are cut with a note of their length.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeAlias, TypeVar, get_args
+
+from pydantic import JsonValue
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from tui_agent.protocol.base import BlobText, FrozenModel
+from tui_agent.protocol.effects import RunEffect
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.model import ModelDelta
+from tui_agent.store.blobs import (
+    CONTAINER_MARKER,
+    MAX_INLINE_TEXT_BYTES,
+    PREVIEW_CHARS,
+    TEXT_MARKER,
+    BlobStore,
+    fits_bytes,
+    replace_lone_surrogates,
+)
+from tui_agent.store.redaction.redactor import Redactor
+
+ModelT = TypeVar("ModelT", bound=FrozenModel)
+PayloadValue: TypeAlias = "str | FrozenModel | tuple[PayloadValue, ...] | dict[str, JsonValue] | list[JsonValue] | int | float | None"
+
+_VERBATIM = frozenset(
+    """kind blob_sha256 digest before after commit prefix_digest call_id request_id question_id queue_id run_id
+    provider_id parent_crc session""".split()  # noqa: SIM905 - read as prose
+)
+"""Fields that are copied unchanged: identifiers and hashes."""
+_UNREDACTED = frozenset(("signature", "opaque"))
+"""Fields that a provider needs back unchanged: moved to a blob if long, never redacted."""
+
+_TEXT_LIMITS = (MAX_INLINE_TEXT_BYTES, 2_048, 512, 128)
+"""Byte limits for texts inside the event, tried in this order until the line is short enough."""
+_CUT_NOTE_BYTES = 80
+
+
+class Shrinker:
+    """Prepares payloads for one session's log. Writes blobs; raises `StoreFull` if one cannot be stored."""
+
+    def __init__(self, blobs: BlobStore, redactor: Redactor) -> None:
+        self._blobs = blobs
+        self._redactor = redactor
+
+    def prepare(self, payload: Payload, max_bytes: int) -> bytes:
+        """Return the payload as JSON, at most `max_bytes` bytes if its texts and JSON values can be moved to
+        blobs.
+        """
+        raw = dump_json(payload)
+        if raw is not None and len(raw) < MAX_INLINE_TEXT_BYTES and not self._needs_walk(raw):
+            return raw
+        for limit in _TEXT_LIMITS:
+            raw = self._dump_shrunk(payload, _Walk(limit))
+            if len(raw) <= max_bytes:
+                return raw
+        raw = self._dump_shrunk(payload, _Walk(_TEXT_LIMITS[-1], containers=True))
+        return raw if len(raw) <= max_bytes else self._store_payload(payload.kind, raw)
+
+    def _dump_shrunk(self, payload: Payload, walk: "_Walk") -> bytes:
+        shrunk = self._shrink_model(payload, walk)
+        return shrunk.__pydantic_serializer__.to_json(shrunk, warnings=False)
+
+    def _needs_walk(self, raw: bytes) -> bool:
+        return self._redactor.suspects(raw) or b'"blob_sha256"' in raw or b'"blob_json"' in raw
+
+    def _store_payload(self, kind: str, raw: bytes) -> bytes:
+        """Store the whole payload as a blob, for the rare one with very many small parts."""
+        return to_json({"kind": kind, "payload_blob": self._blobs.put_bytes(raw), "size": len(raw)})
+
+    def _shrink_model(self, model: ModelT, walk: "_Walk") -> ModelT:
+        changed: dict[str, PayloadValue] = {}
+        for name, value in model.__dict__.items():
+            if name in _VERBATIM or value is None or isinstance(value, int | float):
+                continue
+            field_walk = replace(walk, redact=False) if name in _UNREDACTED else walk
+            new = self._shrink_field(model, name, value, field_walk)
+            if new is not value:
+                changed[name] = new
+        return model.model_copy(update=changed) if changed else model
+
+    def _shrink_field(
+        self, model: FrozenModel, name: str, value: PayloadValue, walk: "_Walk"
+    ) -> PayloadValue:
+        if isinstance(value, str):
+            if isinstance(model, ModelDelta) and model.part_kind == "tool_call":
+                value = self._redact_arguments(value)
+            return self._shrink_text(value, walk, blob=name in _long_fields(type(model)))
+        if isinstance(value, dict | list):
+            return self._shrink_json(_tuples_to_lists(value), walk, top=True)
+        if isinstance(model, RunEffect) and name == "argv" and walk.redact:
+            # Only the preceding words show that a word is a password.
+            words = tuple(self._redactor.words(model.argv))
+            value = value if words == model.argv else words
+        return self._shrink_value(value, walk)
+
+    def _redact_arguments(self, text: str) -> str:
+        """Redact a call's arguments as parsed JSON, because escapes hide line starts."""
+        try:
+            arguments: JsonValue = from_json(text)
+        except ValueError:
+            return text
+        clean = self._redactor.json(arguments)
+        return text if clean == arguments else to_json(clean).decode()
+
+    def _shrink_value(self, value: PayloadValue, walk: "_Walk") -> PayloadValue:
+        if isinstance(value, str):
+            return self._shrink_text(value, walk, blob=False)
+        if isinstance(value, BlobText):
+            return value
+        if isinstance(value, FrozenModel):
+            return self._shrink_model(value, walk)
+        if isinstance(value, tuple):
+            items = tuple(self._shrink_value(item, walk) for item in value)
+            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+        return value
+
+    def _shrink_text(self, text: str, walk: "_Walk", *, blob: bool) -> str | BlobText:
+        text = replace_lone_surrogates(self._redactor.redact_text(text) if walk.redact else text)
+        if fits_bytes(text, walk.limit if blob else MAX_INLINE_TEXT_BYTES):
+            return text
+        return self._blobs.put_long_text(text) if blob else cut_text(text)
+
+    def _shrink_json(self, value: JsonValue, walk: "_Walk", *, top: bool = False) -> JsonValue:
+        clean = self._redactor.json(value) if top and walk.redact else value
+        if isinstance(clean, str):
+            clean = replace_lone_surrogates(clean)
+            return (
+                clean
+                if fits_bytes(clean, walk.limit)
+                else self._blobs.put_long_text(clean).model_dump(mode="json")
+            )
+        if isinstance(clean, list):
+            shrunk: JsonValue = [self._shrink_json(item, walk) for item in clean]
+        elif isinstance(clean, dict):
+            if self._is_marker(clean):
+                return clean
+            shrunk = {
+                replace_lone_surrogates(key): self._shrink_json(item, walk) for key, item in clean.items()
+            }
+        else:
+            return clean
+        forged = isinstance(clean, dict) and clean.keys() in (TEXT_MARKER, CONTAINER_MARKER)
+        if not forged and not (walk.containers and len(to_json(shrunk)) > MAX_INLINE_TEXT_BYTES):
+            return shrunk
+        return self._store_container(clean)
+
+    def _store_container(self, value: JsonValue) -> JsonValue:
+        raw = to_json(value)
+        preview = raw.decode()[:PREVIEW_CHARS]
+        return {"blob_json": self._blobs.put_bytes(raw), "size": len(raw), "preview": preview}
+
+    def _is_marker(self, value: dict[str, JsonValue]) -> bool:
+        """Return True if an object is a marker made by this store, not one that only looks like it."""
+        digest = value.get("blob_sha256") if value.keys() == TEXT_MARKER else value.get("blob_json")
+        if value.keys() not in (TEXT_MARKER, CONTAINER_MARKER) or not isinstance(digest, str):
+            return False
+        data = self._blobs.find(digest)
+        return data is not None and len(data) == value["size"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """Limits of one pass over a payload: texts above `limit` bytes move to blobs, `containers` above 8 KB
+    too.
+    """
+
+    limit: int
+    containers: bool = False
+    redact: bool = True
+
+
+def dump_json(payload: Payload) -> bytes | None:
+    """Return the unchanged payload as JSON; None if it contains a lone surrogate."""
+    try:
+        return payload.__pydantic_serializer__.to_json(payload, warnings=False)
+    except (PydanticSerializationError, UnicodeEncodeError):
+        return None
+
+
+def _tuples_to_lists(value: JsonValue | tuple[JsonValue, ...]) -> JsonValue:
+    """Replace tuples by lists, as JSON has no tuples."""
+    if isinstance(value, list | tuple):
+        return [_tuples_to_lists(item) for item in value]
+    return {key: _tuples_to_lists(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def cut_text(text: str) -> str:
+    """Return the start of a text for a field that cannot be a blob, with a note of its length."""
+    head = text.encode()[: MAX_INLINE_TEXT_BYTES - _CUT_NOTE_BYTES].decode("utf-8", "ignore")
+    return f"{head} … [cut: {len(text)} characters in total]"
+
+
+@cache
+def _long_fields(model: type[FrozenModel]) -> frozenset[str]:
+    """Return the fields of a model that accept a `BlobText`."""
+    return frozenset(
+        name for name, field in model.model_fields.items() if BlobText in _alternatives(field.annotation)
+    )
+
+
+def _alternatives(annotation: object) -> set[object]:
+    types = {annotation}
+    for inner in get_args(annotation):
+        types |= _alternatives(inner)
+    return types

@@ -1,0 +1,64 @@
+"""The newest records of a log that is being written, for its followers.
+
+Invariant: the records are gapless and end with the newest one; at most twice the limit is kept.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Final
+
+from tui_agent.protocol.envelope import Record
+
+MAX_RECORDS: Final = 1_000
+MAX_BYTES: Final = 2_000_000
+"""Limits of what stays in memory, in records and bytes; up to twice as much is kept. Followers that lag
+behind read older records from the file.
+"""
+
+
+class RecentRecords:
+    """The newest records, oldest first."""
+
+    def __init__(self) -> None:
+        self._records: list[Record] = []
+        self._older = self._new_bytes = 0
+        """Number of records to drop next, and bytes of the others."""
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def add(self, record: Record, size: int) -> None:
+        """Add the newest record, whose line has `size` bytes."""
+        self._records.append(record)
+        self._new_bytes += size
+
+    def drop_older(self) -> None:
+        """Drop the older half once the newer half has reached its limit."""
+        if len(self._records) - self._older >= MAX_RECORDS or self._new_bytes >= MAX_BYTES:
+            del self._records[: self._older]
+            self._older, self._new_bytes = len(self._records), 0
+
+    @property
+    def first_seq(self) -> int | None:
+        """The oldest record's number; None if there are none."""
+        return self._records[0].seq if self._records else None
+
+    def has(self, seq: int) -> bool:
+        """Return True if the record with this number is in memory."""
+        index = self._find_index(seq - 1)
+        return index < len(self._records) and self._records[index].seq == seq
+
+    def records_after(self, seq: int, limit: int | None = None) -> Sequence[Record]:
+        """Return the records after a number, at most `limit`."""
+        start = self._find_index(seq)
+        return self._records[start : None if limit is None else start + limit]
+
+    def _find_index(self, seq: int) -> int:
+        records = self._records
+        if not records or seq >= records[-1].seq:  # the common case: a follower that keeps up
+            return len(records)
+        return bisect_right(records, seq, key=_seq)
+
+
+def _seq(record: Record) -> int:
+    return record.seq

@@ -1,0 +1,244 @@
+"""The index of all sessions: list rows and full-text search in one SQLite file.
+
+Invariant: derived from the logs and never required: if it is missing, damaged, locked or of another version,
+the logs are read instead. Deleting it loses nothing.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+
+from tui_agent.errors import SessionNotFound
+from tui_agent.store import session_search
+from tui_agent.store.session_index_rows import (
+    SCHEMA,
+    LogState,
+    delete_session,
+    index_log,
+    known_rows,
+    save_summary,
+)
+from tui_agent.store.session_search import SearchHit, scan_logs, split_words
+from tui_agent.store.session_summary import SessionSummary, summarise_session
+
+OnStale: TypeAlias = Callable[[], None]
+INDEX_FILE = "index.sqlite"
+VERSION = 5
+BUSY_MS = 2_000
+MIN_SESSIONS = 50
+"""Number of sessions from which a list creates an index."""
+_BATCH = 100
+"""Sessions that are read in one transaction."""
+
+
+def _ignore_stale() -> None:
+    """Default for callers that do not care whether a result is current."""
+
+
+class SessionIndex:
+    """The index beside the sessions in `root`. Each call opens it, so any process may delete it at any time."""
+
+    def __init__(self, root: Path) -> None:
+        self.path = root / INDEX_FILE
+
+    @contextmanager
+    def _open(self, *, wait_ms: int = BUSY_MS) -> Iterator[sqlite3.Connection]:
+        """Open the index; recreate it if damaged or of another version. Raises `sqlite3.Error`, OSError."""
+        try:
+            db = self._connect(wait_ms)
+        except sqlite3.OperationalError:
+            raise  # locked, or the folder is not writable
+        except sqlite3.DatabaseError:
+            self.delete()
+            db = self._connect(wait_ms)
+        with closing(db):
+            yield db
+
+    def _connect(self, wait_ms: int) -> sqlite3.Connection:
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+        db = sqlite3.connect(self.path, isolation_level=None)
+        try:
+            db.execute(f"PRAGMA busy_timeout = {wait_ms}")
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version == VERSION:
+                return db
+            if version:
+                raise sqlite3.DatabaseError("of another version")
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            with _transaction(db):
+                if db.execute("PRAGMA user_version").fetchone() != (VERSION,):
+                    for statement in SCHEMA.split(";"):
+                        db.execute(statement)
+                    db.execute(f"PRAGMA user_version = {VERSION}")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def delete(self) -> None:
+        """Remove the index; it is recreated when needed."""
+        for name in (INDEX_FILE, f"{INDEX_FILE}-wal", f"{INDEX_FILE}-shm", f"{INDEX_FILE}-journal"):
+            self.path.with_name(name).unlink(missing_ok=True)
+
+    def summaries(self, states: Sequence[LogState]) -> list[SessionSummary]:
+        """Return the list rows of these sessions: from the index if current, else from their logs."""
+        if len(states) < MIN_SESSIONS and not self.path.exists():
+            return [summary for stand in states if (summary := summarise_session(stand.folder))]
+        try:
+            with self._open(wait_ms=50) as db:
+                current, stale = known_rows(db, states)
+        except (sqlite3.Error, OSError) as fault:
+            self._delete_if_damaged(fault)
+            current, stale = [], [(stand, None) for stand in states]
+        fresh = [
+            (stand, summary) for stand, known in stale if (summary := summarise_session(stand.folder, known))
+        ]
+        if fresh:
+            with suppress(sqlite3.Error, OSError), self._open(wait_ms=50) as db, _transaction(db):
+                for stand, summary in fresh:  # if this fails, the next list reads the logs again
+                    save_summary(db, stand, summary)
+        return [*current, *(summary for _, summary in fresh)]
+
+    def summary(self, folder: Path) -> SessionSummary:
+        """Return the list row of one session. Raises `SessionNotFound`."""
+        stand = LogState.read(str(folder))
+        summaries = self.summaries([stand]) if stand is not None else []
+        if not summaries:
+            raise SessionNotFound(
+                f"The session {folder.name} cannot be read.",
+                hint="Run `tui-agent sessions list --all` to list all sessions.",
+            )
+        return summaries[0]
+
+    def _delete_if_damaged(self, fault: Exception) -> None:
+        """Delete a damaged index; one that is only locked or read-only stays."""
+        if isinstance(fault, sqlite3.DatabaseError) and not isinstance(fault, sqlite3.OperationalError):
+            self.delete()
+
+    def refresh(
+        self, states: Sequence[LogState], progress: Callable[[int], None] = lambda done: None
+    ) -> None:
+        """Update the index: reads only what is new in each log. Raises `sqlite3.Error`, OSError."""
+        with self._open() as db:
+            known = {
+                name: (stamp, read_to)
+                for name, stamp, read_to in db.execute("SELECT name, stamp, read_to FROM sessions")
+            }
+            removed = known.keys() - {stand.folder.name for stand in states}
+            if removed:
+                with _transaction(db):
+                    for name in removed:
+                        delete_session(db, name)
+            pending = [
+                stand
+                for stand in sorted(states, key=lambda stand: stand.folder.name)
+                if known.get(stand.folder.name) != (stand.stamp, stand.size)
+            ]
+            for start in range(0, len(pending), _BATCH):
+                batch = pending[start : start + _BATCH]
+                while batch:
+                    with _transaction(db):
+                        batch = [stand for stand in batch if index_log(db, stand)]
+                progress(min(start + _BATCH, len(pending)))
+
+    def rebuild(
+        self, states: Sequence[LogState], progress: Callable[[int], None] = lambda done: None
+    ) -> None:
+        """Recreate the index from the logs. Raises `sqlite3.Error`, OSError."""
+        self.delete()
+        self.refresh(states, progress)
+
+    def search(
+        self,
+        states: Sequence[LogState],
+        text: str,
+        workspace: str | None = None,
+        limit: int = 50,
+        *,
+        on_stale: OnStale = _ignore_stale,
+    ) -> list[SearchHit]:
+        """Return the events that contain all words of `text` (or words starting with them), newest session
+        first.
+
+        Updates the index first. Without a usable index, the logs are searched. If another process is updating
+        it, the current content is searched and `on_stale` is called: newer events are not found.
+        """
+        hits = self._query(
+            states, lambda db: session_search.find_events(db, text, workspace, limit), on_stale
+        )
+        if hits is None:
+            hits = list(islice(scan_logs(states, split_words(text), workspace), limit))
+        return hits
+
+    def search_sessions(
+        self,
+        states: Sequence[LogState],
+        text: str,
+        workspace: str | None = None,
+        *,
+        on_stale: OnStale = _ignore_stale,
+    ) -> list[SearchHit]:
+        """Search for sessions: the newest hit of each, among the newest `MOST_PLACES` hits."""
+        hits = self._query(states, lambda db: session_search.find_sessions(db, text, workspace), on_stale)
+        if hits is None:
+            hits = session_search.newest_per_session(scan_logs(states, split_words(text), workspace))
+        return hits
+
+    def _query(
+        self,
+        stands: Sequence[LogState],
+        query: Callable[[sqlite3.Connection], list[SearchHit]],
+        on_stale: OnStale,
+    ) -> list[SearchHit] | None:
+        """Query the updated index, or the current one if another process holds it; None if there is none."""
+        for _ in range(2):
+            try:
+                is_current = self._refresh_if_free(stands)
+                with self._open() as db:
+                    hits = query(db)
+                if not is_current:
+                    on_stale()
+                return hits
+            except (sqlite3.Error, OSError) as fault:
+                self._delete_if_damaged(fault)
+                if isinstance(fault, sqlite3.OperationalError):
+                    break
+        return None
+
+    def _refresh_if_free(self, stands: Sequence[LogState]) -> bool:
+        """Update the index; return False if another process is already doing it."""
+        try:
+            self.refresh(stands)
+        except sqlite3.OperationalError:
+            if not self.path.exists():
+                raise
+            return False
+        return True
+
+    def find_forks(self, session: str) -> list[str] | None:
+        """Return the forks of a session as of the last update; None without an index."""
+        if not self.path.exists():
+            return None
+        try:
+            with self._open(wait_ms=50) as db:
+                rows = db.execute("SELECT name FROM sessions WHERE parent = ? ORDER BY started", (session,))
+                return [name for (name,) in rows]
+        except (sqlite3.Error, OSError) as fault:
+            self._delete_if_damaged(fault)
+            return None
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")

@@ -1,0 +1,381 @@
+"""The single writer of a session's log, and its followers: first the history, then new records, in batches.
+
+Invariant: an event is one `write` of one whole line, or it is not in the log; readers see exactly the event
+that `append` returned; `seq` has gaps only where a line was damaged later and in the events a fork inherits.
+A lazy log stays in memory until something happens that is worth a session. A follower pulls, so a slow one costs the
+writer nothing; it receives every record once, in order.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+import anyio
+import anyio.to_thread
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from tui_agent.errors import StoreError, StoreFull
+from tui_agent.folds.base import current_branch
+from tui_agent.folds.session.branches import Stretch, is_on_branch
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
+from tui_agent.store.blobs import BlobStore, replace_lone_surrogates
+from tui_agent.store.file_ops import FileOps, SystemFiles, advice_for, make_folder
+from tui_agent.store.fold_cache import LinePosition
+from tui_agent.store.lineage import CRC_SLICE, has_event, open_blobs
+from tui_agent.store.log_line import MAX_LINE_BYTES, decode_line, encode_body, parse_event, seal_line
+from tui_agent.store.log_reader import iterate_records, read_records
+from tui_agent.store.log_repair import EVENTS_FILE, OpenedLog, copy_to_new_file, rewrite_log
+from tui_agent.store.payload_shrinker import Shrinker
+from tui_agent.store.recent_records import RecentRecords
+from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.store.writer_lock import WriterLock
+
+_ENVELOPE_ROOM = 1_024
+"""Bytes of a line reserved for the envelope around the payload."""
+QUIET_KINDS: Final = frozenset(
+    """session.started run.started run.finished settings.changed command.rejected agent.state_changed
+    plugin.loaded plugin.failed env.started env.stopped hook.ran""".split()  # noqa: SIM905 - read as prose
+)
+"""Kinds of events in a session without any message; they alone do not create a log."""
+OpenLog = Callable[[], tuple[WriterLock, OpenedLog]]
+"""Acquire the session's lock and open (or create) its log."""
+MAX_BATCH = 2_000
+"""Most records that one `next_batch` returns, so that a long history does not block the event loop."""
+
+
+class WallClock(Protocol):
+    """Source of `at`, in seconds since the epoch."""
+
+    def now(self) -> float: ...
+
+
+class LogFollower:
+    """Follows one log after `records_after`. One task at a time may use it, on the writer's event loop."""
+
+    def __init__(self, source: "SessionLog", after: int) -> None:
+        self._source = source
+        self._cursor = after
+        self._wake: anyio.Event | None = None
+        self._closed = False
+
+    async def next_batch(self) -> Sequence[Record]:
+        """Return the records since the last call, at least one; empty once the log or the follower is closed."""
+        while not self._closed:
+            batch = self._source.next_after(self._cursor, MAX_BATCH)
+            if batch:
+                self._cursor = batch[-1].seq
+                return batch
+            if self._source.is_closed:
+                break
+            self._wake = anyio.Event()  # set without an await after the check above, so no record is missed
+            try:
+                await self._wake.wait()
+            finally:
+                self._wake = None
+        return ()
+
+    def close(self) -> None:
+        """Stop following; a waiting `next_batch` returns empty."""
+        self._closed = True
+        self._source.remove_follower(self)
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake a waiting `next_batch`: there may be new records."""
+        if self._wake is not None:
+            self._wake.set()
+
+
+class SessionLog:
+    """One session's append-only log, held by its writer. Implements `ports.log.Log`.
+
+    `append`, `read` and followers belong to one thread; `commit` syncs in another. `repair` is the repair
+    done on opening, for the session to record. With `lazy`, `open_log` is called with the first event that is
+    not `QUIET_KINDS`, and the events before it are written then; a log without such an event leaves nothing on
+    disk.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        clock: WallClock,
+        redactor: Redactor,
+        open_log: OpenLog,
+        ops: FileOps | None = None,
+        lazy: bool = False,
+    ) -> None:
+        self.folder = folder
+        self.session = SessionId(folder.name)
+        self._clock = clock
+        self._hold = open_log
+        self._lock: WriterLock | None = None
+        self._unwritten: list[bytes] = []
+        self.ops: FileOps = ops or SystemFiles()
+        self.blobs = open_blobs(folder, redactor=redactor, ops=self.ops)
+        self._shrinker = Shrinker(self.blobs, redactor)
+        self.repair: LogRepaired | None = None
+        self._fd, self._end, self._last_seq, self._lines = -1, 0, -1, 0
+        self.place: LinePosition | None = None
+        """End of the newest event in the file; None until one is written in this run."""
+        if not lazy:
+            self._open_file()
+        self.previous_last_seq = self._last_seq
+        """The last event of earlier runs; -1 in a new session."""
+        self._recent = RecentRecords()
+        self._has_torn_end = False
+        self._synced = 0
+        self._syncing: anyio.Event | None = None
+        self._has_failed_sync = False
+        self._file_guard = threading.Lock()
+        self._sync_guard = threading.Lock()
+        self._followers: set[LogFollower] = set()
+        self._closed = False
+        self._names: dict[str | None, bytes] = {None: b"null"}
+
+    @property
+    def last_seq(self) -> int:
+        """The newest event's number; -1 for an empty log."""
+        return self._last_seq
+
+    @property
+    def last_stored_seq(self) -> int:
+        """The last event written to the file; -1 before the first write."""
+        return -1 if self._lock is None or self._unwritten else self._last_seq
+
+    @property
+    def is_closed(self) -> bool:
+        """True after `close`."""
+        return self._closed
+
+    def _open_file(self) -> None:
+        self._lock, opened = self._hold()
+        self.repair = opened.repair
+        self._fd, self._end, self._lines = opened.fd, opened.end, opened.lines
+        self._last_seq = max(self._last_seq, opened.last_seq)
+
+    def append(
+        self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
+    ) -> Envelope:
+        """Store one event and return it exactly as readers will see it.
+
+        Raises `StoreFull` if it could not be stored. Then no part of it is in the log and nothing is written
+        later; the caller still has the payload and may append it again once there is space. Raises
+        `StoreError` for a payload that no reader would understand, or on a closed log.
+        """
+        if self._closed:
+            raise StoreError(f"The session {self.session} is closed; {payload.kind} was not recorded.")
+        if self._lock is None and payload.kind not in QUIET_KINDS:
+            self._open_file()
+        raw = self._shrinker.prepare(payload, MAX_LINE_BYTES - _ENVELOPE_ROOM)
+        header = (self._last_seq + 1, self._clock.now(), self._name(self.session), self._name(agent))
+        cause_json = b"null" if cause is None else to_json(replace_lone_surrogates(cause))
+        line = seal_line(encode_body(*header, self._parent_of(payload), cause_json, raw))
+        event = _read_back(line[:-1], payload.kind, self.blobs)
+        if self._lock is None:
+            self._unwritten.append(line)
+        else:
+            self._write(b"".join((*self._unwritten, line)), payload.kind)
+            self._lines += len(self._unwritten) + 1
+            self._unwritten = []
+            self.place = LinePosition(event.seq, self._end, self._lines, line[:-1][CRC_SLICE].decode())
+        self._last_seq = event.seq
+        self._recent.add(event, len(line))
+        if self._lock is not None:
+            self._recent.drop_older()
+        for follower in self._followers:
+            follower.wake()
+        return event
+
+    def _parent_of(self, payload: Payload) -> int | None:
+        if isinstance(payload, SessionHeadMoved):
+            return payload.to_seq
+        return self._last_seq if self._last_seq >= 0 else None
+
+    def _name(self, name: str) -> bytes:
+        encoded = self._names.get(name)
+        if encoded is None:
+            encoded = self._names[name] = to_json(replace_lone_surrogates(name))
+        return encoded
+
+    def _write(self, line: bytes, kind: str) -> None:
+        with self._file_guard:
+            try:
+                if self._has_torn_end:
+                    self._truncate_torn_end()
+                count = self.ops.write(self._fd, line)
+                if count == len(line):
+                    self._end += count
+                    return
+                reason = f"only {count} of {len(line)} bytes were written"
+                cause = None
+            except OSError as fault:
+                reason, cause = fault.strerror or str(fault), fault
+            self._has_torn_end = True
+            try:
+                self._truncate_torn_end()
+            except OSError:
+                reason += ", and the incomplete line could not be removed yet"
+            raise StoreFull(
+                f"{kind} could not be stored in {self.folder / EVENTS_FILE}: {reason}.",
+                hint=f"{'Free some space' if cause is None else advice_for(cause)} and try again; "
+                "everything before it is stored.",
+            ) from cause
+
+    def repair_file(self) -> LogRepaired | None:
+        """Rewrite the log if its file was removed or replaced; return the event to record, or None.
+
+        Normally costs two stat calls. Nothing that was appended is lost. Raises `StoreError` if it fails; the
+        next call tries again.
+        """
+        if self._lock is None or self._closed or self.ops.is_current(self._fd, self.folder / EVENTS_FILE):
+            return None
+        with self._sync_guard, self._file_guard:
+            try:
+                make_folder(self.folder)
+                self._lock = self._lock.reacquire()
+                fd, side_file = rewrite_log(self.folder, self._fd, self._end, self.ops)
+            except OSError as fault:
+                raise StoreFull(
+                    f"The log {self.folder / EVENTS_FILE} was removed while it was open and could not be rewritten: "
+                    f"{fault.strerror or fault}.",
+                    hint=f"{advice_for(fault)}. Until then the session is in memory only.",
+                ) from fault
+            old_fd, self._fd = self._fd, fd
+            self._synced = self._end
+            self._has_failed_sync = self._has_torn_end = False
+            self.blobs.forget_known()
+        self.ops.close(old_fd)
+        return LogRepaired(moved_bytes=0, side_file=side_file, rewritten=True)
+
+    def _truncate_torn_end(self) -> None:
+        self.ops.truncate(self._fd, self._end)
+        self._has_torn_end = False
+
+    async def commit(self) -> None:
+        """Return once everything appended so far is on stable storage, blobs first.
+
+        Calls during another sync share the next one. Raises `StoreError`.
+        """
+        target = self._end
+        while self._synced < target:
+            if self._syncing is not None:
+                await self._syncing.wait()
+                continue
+            self._syncing = finished = anyio.Event()
+            try:
+                await anyio.to_thread.run_sync(self._sync)
+            finally:
+                self._syncing = None
+                finished.set()
+
+    def _sync(self) -> None:
+        with self._sync_guard:
+            end = self._end
+            self.blobs.sync()
+            try:
+                if not self._has_failed_sync:
+                    self.ops.sync(self._fd)
+                    self._synced = end
+                    return
+            except OSError:
+                self._has_failed_sync = True
+            try:
+                self._move_to_new_file()
+            except OSError as fault:
+                raise StoreError(
+                    f"The log of session {self.session} could not be made durable: {fault.strerror or fault}.",
+                    hint="Check the disk. Do not run anything with side effects until this works.",
+                ) from fault
+
+    def _move_to_new_file(self) -> None:
+        """Copy the log to a new file after a failed sync: the old file's pages may be lost silently."""
+        with self._file_guard:
+            fd = copy_to_new_file(self.folder, self._end, self.ops)
+            old_fd, self._fd = self._fd, fd
+            self._synced = self._end
+            self._has_failed_sync = self._has_torn_end = False
+        self.ops.close(old_fd)
+
+    def read(self, after: int = -1) -> Sequence[Record]:
+        """Return all records with `seq` > `records_after`."""
+        if self._needs_file(after):
+            return read_records(self.folder, after, size=self._end)
+        return self._recent.records_after(after)
+
+    def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
+        """Return the records after `records_after` on the current branch, or on the branch with the stretches `stretches`.
+
+        Reads the file and leaves out the deltas of finished requests.
+        """
+        if self._lock is not None:
+            return iterate_records(
+                self.folder, after, current_branch_only=stretches is None, stretches=stretches
+            )
+        recent = self._recent.records_after(-1)
+        selected = (
+            current_branch(recent)
+            if stretches is None
+            else (record for record in recent if is_on_branch(record.seq, stretches))
+        )
+        return [record for record in selected if record.seq > after]
+
+    def has_event(self, seq: int) -> bool:
+        """Return True if an event with this number exists, on the branch or not, without reading the history."""
+        first = self._recent.first_seq
+        if first is None or seq < first:
+            return self._lock is not None and has_event(self.folder, seq)
+        return self._recent.has(seq)
+
+    def next_after(self, seq: int, limit: int) -> Sequence[Record]:
+        """Return the next records after `seq`, at most `limit`."""
+        if self._needs_file(seq):
+            return read_records(self.folder, seq, limit, size=self._end)
+        return self._recent.records_after(seq, limit)
+
+    def _needs_file(self, after: int) -> bool:
+        """Return True if records after `records_after` are no longer in memory and must be read from the file."""
+        if after >= self._last_seq or not self._end:
+            return False
+        first = self._recent.first_seq
+        return first is None or first > after + 1
+
+    def follow(self, after: int = -1) -> LogFollower:
+        """Return a follower that starts after `records_after`."""
+        follower = LogFollower(self, after)
+        self._followers.add(follower)
+        return follower
+
+    def remove_follower(self, follower: LogFollower) -> None:
+        """Remove a follower."""
+        self._followers.discard(follower)
+
+    def close(self) -> None:
+        """Close the file and release the lock; followers end after the records they have not read yet."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._lock is not None:
+            with self._sync_guard:
+                self.ops.close(self._fd)
+            self._lock.release()
+        for follower in tuple(self._followers):
+            follower.wake()
+
+
+def _read_back(line: bytes, kind: str, blobs: BlobStore) -> Envelope:
+    try:
+        return parse_event(line)
+    except ValidationError as fault:
+        event = decode_line(line, blobs)
+        if isinstance(event, Envelope):
+            return event
+        raise StoreError(
+            f"The event {kind} cannot be recorded: no reader would understand it.",
+            hint=str(fault)[:500],
+        ) from fault

@@ -1,0 +1,129 @@
+"""Queries of the session index, and the same search on the logs when there is no index.
+
+Invariant: any text can be searched for; both ways give the same results, except for the order of words that a
+log spells differently.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tui_agent.protocol.ids import SessionId
+from tui_agent.store.log_chunks import read_chunk_range
+from tui_agent.store.search_text import extract_texts
+from tui_agent.store.session_index_rows import LogState
+from tui_agent.store.session_summary import summarise_session
+
+MAX_HITS = 100_000
+"""Most hits, the newest, among which sessions are searched: very common words do not distinguish sessions."""
+MAX_SNIPPETS = 500
+_SEARCH_SESSIONS = """
+SELECT sessions.name, sessions.title, places.workspace, texts.seq, texts.at, texts.kind, texts.number, grouped.places
+FROM (SELECT MAX(texts.number) AS newest, count(*) AS places
+      FROM (SELECT rowid AS n FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?)
+      JOIN texts ON texts.number = n GROUP BY texts.session) AS grouped
+JOIN texts ON texts.number = grouped.newest JOIN sessions ON sessions.number = texts.session
+JOIN places ON places.number = sessions.place ORDER BY texts.number DESC
+"""
+_SEARCH = """
+SELECT sessions.name, sessions.title, places.workspace, texts.seq, texts.at, texts.kind,
+       snippet(words, 0, '', '', '…', 16)
+FROM words JOIN texts ON texts.number = words.rowid JOIN sessions ON sessions.number = texts.session
+     JOIN places ON places.number = sessions.place
+WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """An event that matches a search. `snippet` is the text around the match.
+
+    In a search for sessions it is the newest match of its session, and `hit_count` is the number of matches.
+    """
+
+    session: SessionId
+    title: str
+    workspace: str
+    seq: int
+    time: float
+    kind: str
+    snippet: str
+    hit_count: int = 1
+
+
+def _match_expression(db: sqlite3.Connection, text: str, workspace: str | None) -> str:
+    """Return the FTS query for a text; empty if nothing can match."""
+    query = " ".join(f'text:"{word}"*' for word in split_words(text))
+    if workspace is None or not query:
+        return query
+    place = db.execute("SELECT number FROM places WHERE workspace = ?", (workspace,)).fetchone()
+    return f"place:w{place[0]} AND {query}" if place is not None else ""
+
+
+def find_events(db: sqlite3.Connection, text: str, workspace: str | None, limit: int) -> list[SearchHit]:
+    query = _match_expression(db, text, workspace)
+    rows = db.execute(_SEARCH, (query, limit)).fetchall() if query else []
+    return [SearchHit(SessionId(name), *rest) for name, *rest in rows]
+
+
+def find_sessions(db: sqlite3.Connection, text: str, workspace: str | None) -> list[SearchHit]:
+    """Return one hit per session. The snippet is cut here: SQLite would scan all matches for each one."""
+    query = _match_expression(db, text, workspace)
+    rows = db.execute(_SEARCH_SESSIONS, (query, MAX_HITS)).fetchall() if query else []
+    hits: list[SearchHit] = []
+    for name, title, place, seq, time, kind, number, places in rows:
+        snippet = ""
+        if len(hits) < MAX_SNIPPETS:
+            (full_text,) = db.execute("SELECT text FROM words WHERE rowid = ?", (number,)).fetchone()
+            snippet = _cut_snippet(full_text, _find_word(full_text, split_words(text)))
+        hits.append(SearchHit(SessionId(name), title, place, seq, time, kind, snippet, places))
+    return hits
+
+
+def newest_per_session(hits: Iterable[SearchHit]) -> list[SearchHit]:
+    newest: dict[str, SearchHit] = {}
+    for hit in hits:
+        previous = newest.get(hit.session)
+        newest[hit.session] = replace(hit, hit_count=1 if previous is None else previous.hit_count + 1)
+    return list(newest.values())
+
+
+def _find_word(text: str, words: Sequence[str]) -> int:
+    """Return the position of the first word (or its beginning); 0 if the index saw another spelling."""
+    folded = text.casefold()
+    return max(
+        0, min((position for word in words if (position := folded.find(word.casefold())) >= 0), default=0)
+    )
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text that can be searched for."""
+    return [word for word in text.replace('"', " ").replace("\0", " ").split() if any(map(str.isalnum, word))]
+
+
+def scan_logs(states: Sequence[LogState], words: Sequence[str], workspace: str | None) -> Iterator[SearchHit]:
+    """Run the same search without an index, by reading all logs."""
+    folded_words = [word.casefold() for word in words]
+    for stand in sorted(states, key=lambda stand: stand.folder.name, reverse=True) if folded_words else ():
+        summary = summarise_session(stand.folder)
+        if summary is None or workspace not in (None, summary.workspace):
+            continue
+        for piece in read_chunk_range(stand.folder, 0, stand.size):
+            for entry in extract_texts(piece, stand.folder):
+                text = entry.text.casefold()
+                if all(word in text for word in folded_words):
+                    snippet = _cut_snippet(entry.text, text.find(folded_words[0]))
+                    yield SearchHit(
+                        summary.id,
+                        summary.title,
+                        summary.workspace,
+                        entry.seq,
+                        entry.time,
+                        entry.kind,
+                        snippet,
+                    )
+
+
+def _cut_snippet(text: str, position: int) -> str:
+    start, end = max(0, position - 40), position + 80
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"

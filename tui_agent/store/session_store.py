@@ -1,0 +1,355 @@
+"""The folder of all sessions: creating, opening, reading, listing and naming them.
+
+Invariant: a session is its folder `sessions/<id>`; nothing else is needed to open or list it.
+"""
+
+import errno
+import mmap
+import os
+import re
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from tui_agent.errors import SessionNotFound, StoreError, UsageError
+from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.events.session import ForkChange
+from tui_agent.protocol.ids import SessionId, is_session_id
+from tui_agent.store.blobs import BlobStore
+from tui_agent.store.file_ops import FOLDER_MODE, FileOps, SystemFiles, storage_error, sync_path
+from tui_agent.store.fold_cache import load_survey
+from tui_agent.store.forks import copy_inherited, find_fork_point, find_forks, write_fork
+from tui_agent.store.lineage import load_lineage
+from tui_agent.store.log_reader import read_records
+from tui_agent.store.log_repair import (
+    EVENTS_FILE,
+    OpenedLog,
+    create_log,
+    open_log,
+    read_log_version,
+    require_known_version,
+)
+from tui_agent.store.payload_shrinker import Shrinker
+from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.store.session_index import SessionIndex
+from tui_agent.store.session_index_rows import LogState
+from tui_agent.store.session_log import OpenLog, SessionLog, WallClock
+from tui_agent.store.session_summary import SessionSummary
+from tui_agent.store.writer_lock import WriterLock
+
+REMOVED_PREFIX = ".removed-"
+"""Name prefix of a folder that is being deleted; the rest of an interrupted deletion is pruned."""
+Detach = Callable[[Path, Path], None]
+"""Copies into the fork (second folder) what it borrows, beside its log, from the session in the first. Raises
+OSError.
+"""
+_RUN_ID = re.compile(r"run_[0-9a-f]{12}")
+_MOVE_HINT = ", or move the data folder with --data-dir"
+
+
+class SessionStore:
+    """All sessions in the folder `root` (the data folder's `sessions`)."""
+
+    def __init__(
+        self, root: Path, clock: WallClock, redactor: Redactor, *, ops: FileOps | None = None
+    ) -> None:
+        self.root = root
+        self._clock = clock
+        self._redactor = redactor
+        self._ops: FileOps = ops or SystemFiles()
+
+    def folder(self, session_id: str) -> Path:
+        """Return a session's folder, whether it exists or not. Raises `SessionNotFound` for an invalid id."""
+        if not is_session_id(session_id):
+            raise SessionNotFound(
+                f"{session_id!r} is not a valid session id.",
+                hint="Run `tui-agent sessions list` to list all sessions.",
+            )
+        return self.root / session_id
+
+    def create(self, session_id: str, *, lazy: bool = False) -> SessionLog:
+        """Create a new session and lock it; with `lazy` only once something is recorded (see `SessionLog`).
+
+        Raises `StoreError` if it exists, `StoreFull` and `StoreUnusable`. With `lazy` it raises only if the
+        folder cannot hold any session; other errors come from the log's `append`.
+        """
+        folder = self.folder(session_id)
+        if lazy:
+            self._require_writable_root()
+        return self._build_log(folder, partial(self._create_locked, folder), lazily=lazy)
+
+    def _require_writable_root(self) -> None:
+        """Raise early, before the first message, if no session can be created."""
+        try:
+            self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            if not os.access(self.root, os.W_OK | os.X_OK):
+                read_only = os.statvfs(self.root).f_flag & os.ST_RDONLY
+                reason = errno.EROFS if read_only else errno.EACCES
+                raise OSError(reason, os.strerror(reason))
+        except OSError as fault:
+            raise storage_error(fault, f"No session can be created in {self.root}", _MOVE_HINT) from fault
+
+    def _create_locked(self, folder: Path) -> tuple[WriterLock, OpenedLog]:
+        session_id = folder.name
+        try:
+            self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+            (folder / "blobs").mkdir(mode=FOLDER_MODE, exist_ok=True)
+            sync_path(self._ops, self.root.parent)
+            return self._hold(folder, create_log, wait_s=0.0)
+        except FileExistsError as fault:
+            raise StoreError(
+                f"The session {session_id} already exists.", hint="Open it, or use another id."
+            ) from fault
+        except OSError as fault:
+            raise _creation_error(folder, fault) from fault
+
+    def open(self, session_id: str, wait_s: float = 2.0) -> SessionLog:
+        """Lock and open an existing session; waits for a process that is just releasing it.
+
+        Raises `SessionNotFound`, `SessionLocked`, `StoreError`. Blocks up to `wait_s` seconds.
+        """
+        folder = self.folder(session_id)
+        self._require_session(folder)
+        fault = load_lineage(folder).fault
+        if fault is not None:
+            raise fault
+        return self._build_log(folder, partial(self._open_locked, folder, wait_s=wait_s))
+
+    def _open_locked(self, folder: Path, *, wait_s: float) -> tuple[WriterLock, OpenedLog]:
+        try:
+            return self._hold(folder, _open_known, wait_s=wait_s)
+        except OSError as fault:
+            raise storage_error(fault, f"The session in {folder} cannot be locked", _MOVE_HINT) from fault
+
+    def _build_log(self, folder: Path, hold: OpenLog, *, lazily: bool = False) -> SessionLog:
+        return SessionLog(
+            folder, clock=self._clock, redactor=self._redactor, open_log=hold, ops=self._ops, lazy=lazily
+        )
+
+    def _hold(
+        self, folder: Path, opener: Callable[[Path, FileOps], OpenedLog], *, wait_s: float
+    ) -> tuple[WriterLock, OpenedLog]:
+        lock = WriterLock(folder / "lock", wait_s=wait_s)
+        try:
+            return lock, opener(folder, self._ops)
+        except BaseException:
+            lock.release()
+            raise
+
+    def fork(self, session_id: str, at_seq: int, new_id: str, changed: ForkChange | None = None) -> SessionId:
+        """Create a session that continues from an event of another one, which may be in use; refers to its
+        log.
+
+        `changes` holds the fork's differences. Raises `SessionNotFound`, `StoreFull`, and `StoreError` if
+        there is no such event, a newer version wrote the session, or `new_id` exists.
+        """
+        parent, folder = self.folder(session_id), self.folder(new_id)
+        self._require_session(parent)
+        require_known_version(parent, read_log_version(parent))
+        point = find_fork_point(parent, at_seq).model_copy(update={"changes": changed or ForkChange()})
+        lock = self._new_folder(folder)
+        try:
+            if (folder / EVENTS_FILE).exists():
+                raise StoreError(f"The session {new_id} already exists.", hint="Use another id.")
+            blobs = BlobStore(folder / "blobs", redactor=self._redactor, ops=self._ops)
+            write_fork(folder, point, self._clock.now(), Shrinker(blobs, self._redactor), self._ops)
+            blobs.sync()
+        except OSError as fault:
+            raise _creation_error(folder, fault) from fault
+        finally:
+            lock.release()
+        return SessionId(new_id)
+
+    def _new_folder(self, folder: Path) -> WriterLock:
+        try:
+            folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            (folder / "blobs").mkdir(mode=FOLDER_MODE, exist_ok=True)
+            return WriterLock(folder / "lock", wait_s=0.0)
+        except OSError as fault:
+            raise _creation_error(folder, fault) from fault
+
+    def forks(self, session_id: str) -> list[SessionId]:
+        """Return the sessions whose history begins in this session's log."""
+        return [SessionId(fork.name) for fork in find_forks(self.folder(session_id), self.folders())]
+
+    @contextmanager
+    def lock_session(self, session_id: str) -> Iterator[Path]:
+        """Lock a session's folder against other writers. Raises `SessionNotFound`, `SessionLocked`."""
+        folder = self.folder(session_id)
+        self._require_session(folder)
+        lock = WriterLock(folder / "lock", wait_s=0.0)
+        try:
+            yield folder
+        finally:
+            lock.release()
+
+    def remove(self, session_id: str, detach: Detach | None = None) -> None:
+        """Delete a session permanently. Its forks first get a copy of what they inherit from it.
+
+        `detach` copies what lies beside each fork's log. Raises `SessionNotFound`, `SessionLocked` if it or a
+        fork is in use, `StoreError`; nothing is removed then.
+        """
+        with ExitStack() as locks:
+            folder = locks.enter_context(self.lock_session(session_id))
+            forks = self.forks(session_id)
+            for fork_folder in [locks.enter_context(self.lock_session(fork)) for fork in forks]:
+                self._detach_fork(folder, fork_folder, detach)
+            try:
+                trash = folder.with_name(f"{REMOVED_PREFIX}{folder.name}")
+                self._ops.rename(folder, trash)
+                sync_path(self._ops, self.root)
+                shutil.rmtree(trash)
+            except OSError as fault:
+                raise StoreError(
+                    f"The session {session_id} could not be removed: {fault.strerror or fault}.",
+                    hint="Check the disk and the folder's permissions.",
+                ) from fault
+
+    def _detach_fork(self, parent: Path, fork: Path, detach: Detach | None) -> None:
+        try:
+            if detach is not None:
+                detach(parent, fork)
+            copy_inherited(fork, self._ops)
+        except OSError as fault:
+            raise StoreError(
+                f"{fork.name}, a fork of {parent.name}, could not be made independent: {fault.strerror or fault}.",
+                hint="Free some space; nothing was removed.",
+            ) from fault
+
+    def read(self, session_id: str) -> list[Record]:
+        """Return every record of a session, even if it is in use."""
+        folder = self.folder(session_id)
+        self._require_session(folder)
+        return read_records(folder)
+
+    def list(self, workspace: str | None = None) -> list[SessionSummary]:
+        """Return all sessions (of one workspace), last used first, from the index or else from the logs'
+        ends.
+
+        A damaged session with an unknown workspace is listed for every workspace.
+        """
+        listed = [
+            summary
+            for summary in self.index.summaries(self.log_states())
+            if workspace in (None, summary.workspace) or not summary.workspace
+        ]
+        return sorted(listed, key=lambda summary: (-summary.updated, summary.id))
+
+    @property
+    def index(self) -> SessionIndex:
+        """The index of all sessions; its file may not exist yet."""
+        return SessionIndex(self.root)
+
+    def log_states(self) -> Sequence[LogState]:
+        """Return the current state of each session's log."""
+        try:
+            with os.scandir(self.root) as entries:
+                states = [LogState.read(entry.path) for entry in entries if is_session_id(entry.name)]
+        except FileNotFoundError:
+            return []  # nothing was recorded yet
+        except OSError as fault:
+            raise storage_error(fault, f"The sessions in {self.root} cannot be read", _MOVE_HINT) from fault
+        return [stand for stand in states if stand is not None]
+
+    def latest(self, workspace: str | None) -> SessionId | None:
+        """Return the last used session of a workspace; one without messages only if all are empty."""
+        sessions = [summary for summary in self.list(workspace) if workspace in (None, summary.workspace)]
+        with_messages = [session for session in sessions if session.title]
+        return next((session.id for session in with_messages or sessions), None)
+
+    def resolve(self, name: str) -> SessionId:
+        """Return the id for a prefix or the word `latest`. Raises `SessionNotFound`, or `UsageError` if
+        ambiguous.
+        """
+        if name == "latest":
+            latest = self.latest(None)
+            if latest is None:
+                raise SessionNotFound("There are no sessions yet.", hint="Run `tui-agent` to start one.")
+            return latest
+        ids = sorted(folder.name for folder in self.folders() if folder.name.startswith(name))
+        if name in ids:
+            return SessionId(name)
+        match ids:
+            case [only] if name:
+                return SessionId(only)
+            case [] | [_]:
+                raise SessionNotFound(
+                    f"No session begins with {name!r}.",
+                    hint="Run `tui-agent sessions list` to list all sessions.",
+                )
+            case _:
+                raise UsageError(
+                    f"{len(ids)} sessions begin with {name!r}: {', '.join(ids[:5])}.",
+                    hint="Type more of the id.",
+                )
+
+    def find(self, name: str) -> Path:
+        """Return the folder for a session's name, a run's id, or the path of a session or its log.
+
+        The path may be anywhere, such as a copied log. Raises as `resolve` does.
+        """
+        path = Path(name).expanduser()
+        folder = path.parent if path.name == EVENTS_FILE else path
+        if name and (folder / EVENTS_FILE).is_file():
+            return folder.resolve()
+        if _RUN_ID.fullmatch(name):
+            mark = b'"run_id":"%b"' % name.encode()
+            matches = [folder for folder in self.folders() if _contains(folder / EVENTS_FILE, mark)]
+            if matches:
+                return matches[0]
+        return self.folder(self.resolve(name))
+
+    def folders(self) -> Sequence[Path]:
+        """Return the folder of every session."""
+        try:
+            return [
+                folder
+                for folder in self.root.iterdir()
+                if is_session_id(folder.name) and _is_log(folder / EVENTS_FILE)
+            ]
+        except FileNotFoundError:
+            return []  # nothing was recorded yet
+        except OSError as fault:
+            raise storage_error(fault, f"The sessions in {self.root} cannot be read", _MOVE_HINT) from fault
+
+    def _require_session(self, folder: Path) -> None:
+        try:
+            exists = stat.S_ISREG((folder / EVENTS_FILE).stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            exists = False
+        except OSError as fault:
+            raise storage_error(fault, f"The session in {folder} cannot be read", _MOVE_HINT) from fault
+        if not exists:
+            self.folders()
+            raise SessionNotFound(
+                f"There is no session {folder.name} in {folder.parent}.",
+                hint="Run `tui-agent sessions list` to list all sessions.",
+            )
+
+
+def _open_known(folder: Path, ops: FileOps) -> OpenedLog:
+    return open_log(folder, ops, load_survey(folder))
+
+
+def _creation_error(folder: Path, fault: OSError) -> StoreError:
+    return storage_error(
+        fault, f"The session {folder.name} could not be created in {folder.parent}", _MOVE_HINT
+    )
+
+
+def _is_log(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # another user's session
+
+
+def _contains(path: Path, mark: bytes) -> bool:
+    if not path.stat().st_size:
+        return False
+    with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return data.find(mark) >= 0

@@ -1,0 +1,272 @@
+"""Summary of a session for lists, from the ends of its log and the counts of `store.session_stats`.
+
+Invariant: only the first line, the last lines, and lines with a title or a count are parsed.
+"""
+
+import mmap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeGuard
+
+from tui_agent.folds.session.branches import Stretch, is_on_branch
+from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.env import EnvStarted
+from tui_agent.protocol.events.session import SessionForked, SessionStarted, SessionTitled, WorkspaceMoved
+from tui_agent.protocol.ids import SessionId
+from tui_agent.store.blobs import BlobStore
+from tui_agent.store.lineage import HistoryPart, load_lineage, open_blobs
+from tui_agent.store.log_chunks import read_first_line
+from tui_agent.store.log_line import decode_line
+from tui_agent.store.log_reader import read_tail_bytes
+from tui_agent.store.log_repair import EVENTS_FILE
+from tui_agent.store.log_scan import find_end_offset, read_records_from, read_seq, split_lines
+from tui_agent.store.session_stats import Outcome, SessionStats, count_lines, count_log, read_outcome
+from tui_agent.store.writer_lock import is_locked
+
+_MAX_HEAD_MOVES = 8
+_HEAD_BYTES, _TAIL_BYTES, _LONG_TAIL_BYTES = 16 * 1024, 4 * 1024, 128 * 1024
+_TITLE_MARK = b'"payload":{"kind":"session.titled"'
+_WORKSPACE_MARKS = (b'"payload":{"kind":"session.started"', b'"payload":{"kind":"env.started"')
+_FORK_MARK = b'"payload":{"kind":"session.forked"'
+_MOVE_MARK = b'"payload":{"kind":"session.workspace_moved"'
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A session in a list. `updated` is the time of its last event (seconds since 1970), `events` their
+    number.
+
+    `stats` is None for a log too long to count for a list. `read_outcome` is the state of its newest turn.
+    `parent` and `forked_at` name the event it was forked from; empty if it is not a fork. `is_damaged`: its
+    beginning is unreadable and `workspace` comes from another event, empty if there is none. `is_newer`: a newer
+    version of the product wrote its beginning or end; it can be listed and read, not opened.
+    """
+
+    id: SessionId
+    path: Path
+    workspace: str
+    started: float
+    updated: float
+    title: str
+    events: int
+    is_locked: bool
+    size_bytes: int
+    is_damaged: bool = False
+    is_newer: bool = False
+    stats: SessionStats | None = None
+    outcome: Outcome = "empty"
+    model: str = ""
+    parent: str = ""
+    forked_at: int | None = None
+
+    @property
+    def state(self) -> str:
+        """`read_outcome`, with an open turn shown as `running`, or `stopped` after a crash."""
+        return self.outcome if self.outcome != "open" else "running" if self.is_locked else "stopped"
+
+
+def summarise_session(folder: Path, known: SessionStats | None = None) -> SessionSummary | None:
+    """Return a session's summary from its log's ends; None if nothing is readable at either end.
+
+    `known` are earlier counts of the log; a long log is not counted for this.
+    """
+    path = folder / EVENTS_FILE
+    blobs = open_blobs(folder)
+    try:
+        size = path.stat().st_size
+        last, state = _read_end(path, size, blobs)
+        sums = count_log(folder, size, blobs, known)
+        counts = sums or _count_ends(path, blobs, known)
+        first = decode_line(read_first_line(folder), blobs)
+    except OSError:
+        return None
+    start = first if isinstance(first, Envelope) else None
+    if first is None and last is None:
+        return None
+    newer_record = first if _is_newer(first) else None
+    workspace, title = _initial_values(folder, start)
+    origin = start.payload if start is not None and isinstance(start.payload, SessionForked) else None
+    if start is None:
+        start = last if isinstance(last, Envelope) else None
+        workspace = _newer_field(newer_record, "workspace") or _find_workspace(path)
+        title = _newer_field(newer_record, "title")
+    return SessionSummary(
+        id=SessionId(folder.name),
+        path=folder,
+        workspace=counts.workspace or workspace,
+        started=newer_record.time if newer_record else (start.time if start else 0.0),
+        updated=last.time if last else (start.time if start else 0.0),
+        title=counts.title or title,
+        events=last.seq + 1 if last else 0,
+        is_locked=is_locked(folder / "lock"),
+        size_bytes=size,
+        is_damaged=not isinstance(first, Envelope) and newer_record is None,
+        is_newer=newer_record is not None or _is_newer(last),
+        stats=sums,
+        outcome=state,
+        model=counts.model,
+        parent=origin.parent_session if origin else "",
+        forked_at=origin.at_seq if origin else None,
+    )
+
+
+def _count_ends(path: Path, blobs: BlobStore, known: SessionStats | None) -> SessionStats:
+    """Return title and model of a log too long to count now: the newest at its end, else the known ones."""
+    end = count_lines(read_tail_bytes(path, _LONG_TAIL_BYTES), known or SessionStats(), blobs)
+    if end.title and end.model and end.workspace:
+        return end
+    with path.open("rb") as log:
+        head = count_lines(log.read(_HEAD_BYTES), SessionStats(), blobs)
+    return replace(
+        end,
+        title=end.title or head.title,
+        model=end.model or head.model,
+        workspace=end.workspace or head.workspace,
+    )
+
+
+def _is_newer(record: Record | None) -> TypeGuard[UnknownEvent]:
+    return isinstance(record, UnknownEvent) and record.is_newer_version
+
+
+def _newer_field(record: UnknownEvent | None, field: str) -> str:
+    """Return a field of a newer version's first line, if this version knows the field."""
+    payload = record.raw.get("payload") if record is not None else None
+    value = payload.get(field) if isinstance(payload, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _find_workspace(path: Path) -> str:
+    """Return the workspace from any event that contains it."""
+    for mark in _WORKSPACE_MARKS:
+        for payload in _search_backwards(path, mark):
+            match payload:
+                case SessionStarted(workspace=workspace):
+                    return workspace
+                case EnvStarted(environment="local", root=root):
+                    return root
+                case _:
+                    pass
+    return ""
+
+
+def _first_event(folder: Path) -> Envelope | None:
+    record = decode_line(read_first_line(folder), open_blobs(folder))
+    return record if isinstance(record, Envelope) else None
+
+
+def _initial_values(folder: Path, start: Envelope | None) -> tuple[str, str]:
+    """Return workspace and first title from the first line, or from the parents of a fork."""
+    match start and start.payload:
+        case SessionStarted(workspace=workspace, title=title):
+            if start is not None and start.session != folder.name:
+                workspace = _fork_workspace(folder / EVENTS_FILE) or workspace
+            return workspace, title
+        case SessionForked(changes=changed):
+            parents = load_lineage(folder).ancestors
+            return changed.workspace or _inherited_workspace(parents), _inherited_title(parents)
+    return "", ""
+
+
+def _inherited_workspace(parents: Sequence[HistoryPart]) -> str:
+    for strand in reversed(parents):
+        workspace = _moved_workspace(strand.folder / EVENTS_FILE, strand.stretches)
+        if workspace:
+            return workspace
+        start = _first_event(strand.folder)
+        if start is not None and isinstance(start.payload, SessionStarted):
+            return start.payload.workspace
+        payload = start.payload if start is not None else None
+        if isinstance(payload, SessionForked) and payload.changes.workspace:
+            return payload.changes.workspace
+    return ""
+
+
+def _moved_workspace(path: Path, stretches: Sequence[Stretch] | None) -> str:
+    """Return the folder that a parent had moved to by the time of the fork; empty if it had not."""
+    moves = _search_backwards(path, _MOVE_MARK, stretches)
+    return next((move.workspace for move in moves if isinstance(move, WorkspaceMoved)), "")
+
+
+def _inherited_title(parents: Sequence[HistoryPart]) -> str:
+    for strand in reversed(parents):
+        title = _newest_title(strand.folder / EVENTS_FILE, strand.stretches)
+        if title:
+            return title
+    start = _first_event(parents[0].folder) if parents else None
+    return start.payload.title if start and isinstance(start.payload, SessionStarted) else ""
+
+
+def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, Outcome]:
+    """Return the last whole record and the session's state, reading as little of the log's end as possible."""
+    last: Record | None = None
+    data, moved_to = b"", None
+    for max_bytes in (_TAIL_BYTES, _LONG_TAIL_BYTES):
+        is_whole = size <= max(max_bytes, _HEAD_BYTES)
+        data = path.read_bytes() if is_whole else read_tail_bytes(path, max_bytes)
+        last = last or _last_record(data, blobs)
+        state, moved_to = read_outcome(data, blobs, is_complete=is_whole)
+        if is_whole or (last is not None and state):
+            return last, state
+    return last, _outcome_before(path, data, moved_to, blobs)
+
+
+def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
+    """Return the state of a session whose head was moved to before the lines read so far."""
+    state: Outcome = ""
+    visited: set[int] = set()
+    while moved_to is not None and moved_to not in visited and len(visited) < _MAX_HEAD_MOVES:
+        visited.add(moved_to)
+        end = find_end_offset(path, moved_to)
+        begin = max(0, end - _LONG_TAIL_BYTES)
+        with path.open("rb") as log:
+            log.seek(begin)
+            piece = log.read(end - begin)
+        whole_lines = piece if begin == 0 else piece[piece.find(b"\n") + 1 :]
+        data = whole_lines + data
+        state, moved_to = read_outcome(data, blobs, is_complete=begin == 0)
+        if state:
+            return state
+    return "open"  # one turn fills all of the lines read
+
+
+def _last_record(data: bytes, blobs: BlobStore) -> Record | None:
+    """Return the last whole record in these bytes; a torn one may follow."""
+    for _, line in reversed(list(split_lines(data))):
+        if read_seq(line) is None:
+            continue
+        readable = list(read_records_from(line + b"\n", blobs))
+        if readable:
+            return readable[-1]
+    return None
+
+
+def _newest_title(path: Path, stretches: Sequence[Stretch] | None) -> str:
+    """Return the newest title (on these stretches)."""
+    titles = _search_backwards(path, _TITLE_MARK, stretches)
+    return next((titled.title for titled in titles if isinstance(titled, SessionTitled)), "")
+
+
+def _fork_workspace(path: Path) -> str:
+    """Return the workspace of a fork that has its own log copy; empty if it has no own workspace."""
+    forks = (fork.changes for fork in _search_backwards(path, _FORK_MARK) if isinstance(fork, SessionForked))
+    return next((changed.workspace for changed in forks if changed.workspace), "")
+
+
+def _search_backwards(
+    path: Path, mark: bytes, stretches: Sequence[Stretch] | None = None
+) -> Iterator[Payload]:
+    """Yield events of one kind (on these stretches), by searching the bytes from the end without parsing the log."""
+    if not path.stat().st_size:
+        return
+    with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        end = len(data)
+        while (position := data.rfind(mark, 0, end)) >= 0:
+            start = data.rfind(b"\n", 0, position) + 1
+            line_end = data.find(b"\n", position)
+            record = decode_line(data[start : line_end if line_end >= 0 else len(data)])
+            if isinstance(record, Envelope) and (stretches is None or is_on_branch(record.seq, stretches)):
+                yield record.payload
+            end = position

@@ -1,0 +1,125 @@
+"""Detection and removal of what the session store does not need.
+
+Invariant: `find_waste` only looks; nothing that an event of any session refers to is removed, and nothing of a
+session in use.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tui_agent.store.forks import find_digests, group_by_parent
+from tui_agent.store.lineage import read_origin
+from tui_agent.store.log_chunks import find_lines, read_chunks
+from tui_agent.store.log_repair import EVENTS_FILE
+from tui_agent.store.session_store import REMOVED_PREFIX, Detach, SessionStore
+from tui_agent.store.writer_lock import is_locked
+
+WasteKind = Literal["empty", "old", "texts", "draft", "rest"]
+_MESSAGE_MARK = b'"payload":{"kind":"user.message"'
+_BLOB_NAME = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Waste:
+    """Something that can be removed. `paths` are files, or the folder of a whole session.
+
+    `kind`: a session without messages, one not used for long, texts that no event refers to, unfinished
+    files, or the rest of an interrupted removal.
+    """
+
+    kind: WasteKind
+    session: str
+    paths: tuple[Path, ...]
+    size_bytes: int
+
+
+def find_waste(store: SessionStore, *, unused_since: float | None = None) -> Iterator[Waste]:
+    """Yield what can be removed, including whole sessions last used before `unused_since` (seconds since
+    1970).
+    """
+    folders = list(store.folders())
+    for remnant in sorted(store.root.glob(f"{REMOVED_PREFIX}*")):
+        yield Waste("rest", remnant.name.removeprefix(REMOVED_PREFIX), (remnant,), measure_path(remnant))
+    last_used = {str(summary.id): summary.updated for summary in store.list()}
+    forks = group_by_parent(folders)
+    for folder in sorted(folders):
+        if is_locked(folder / "lock"):
+            continue
+        if folder.name not in forks and _is_empty(folder):
+            yield Waste("empty", folder.name, (folder,), measure_path(folder))
+        elif unused_since is not None and last_used.get(folder.name, unused_since) < unused_since:
+            yield Waste("old", folder.name, (folder,), measure_path(folder))
+        else:
+            yield from _waste_in(folder, _family(folder, forks))
+
+
+def _is_empty(folder: Path) -> bool:
+    return read_origin(folder) is None and next(find_lines(folder, _MESSAGE_MARK), None) is None
+
+
+def _family(folder: Path, forks: Mapping[str, Sequence[Path]]) -> list[Path]:
+    """Return a session, its forks, and their forks."""
+    members = [folder]
+    for member in members:
+        members += [fork for fork in forks.get(member.name, ()) if fork not in members]
+    return members
+
+
+def _waste_in(folder: Path, family: Sequence[Path]) -> Iterator[Waste]:
+    drafts = tuple(sorted([*folder.glob(".*.new"), *folder.glob("blobs/.*.new")]))
+    if drafts:
+        yield Waste("draft", folder.name, drafts, sum(map(measure_path, drafts)))
+    orphans = _unreferenced(folder, family)
+    if orphans:
+        yield Waste("texts", folder.name, orphans, sum(map(measure_path, orphans)))
+
+
+def _unreferenced(folder: Path, family: Sequence[Path]) -> tuple[Path, ...]:
+    stored = [path for path in sorted(folder.glob("blobs/*")) if _BLOB_NAME.fullmatch(path.name)]
+    if not stored:
+        return ()
+    referenced = frozenset[str]().union(*(find_digests(read_chunks(member), member) for member in family))
+    return tuple(path for path in stored if path.name not in referenced)
+
+
+def measure_path(path: Path) -> int:
+    """Return the bytes below a path; links are not followed, files deleted meanwhile count nothing."""
+    try:
+        if path.is_symlink() or not path.is_dir():
+            return path.lstat().st_size
+        return sum(measure_path(child) for child in path.iterdir())
+    except FileNotFoundError:
+        return 0
+
+
+def remove_waste(store: SessionStore, item: Waste, detach: Detach | None = None) -> None:
+    """Remove waste; of texts and drafts only what is still waste. `detach` as in `SessionStore.remove`.
+
+    Raises OSError, `StoreError`, and `SessionLocked` if its session is in use by now.
+    """
+    if item.kind in ("empty", "old"):
+        store.remove(item.session, detach)
+        return
+    if item.kind == "rest":
+        shutil.rmtree(item.paths[0])
+        return
+    with store.lock_session(item.session) as folder:
+        current = _waste_in(folder, _family(folder, group_by_parent(store.folders())))
+        removable = {path for waste in current for path in waste.paths}
+        for path in item.paths:
+            if path in removable:
+                path.unlink(missing_ok=True)
+
+
+def measure_session(folder: Path) -> dict[str, int]:
+    """Return the bytes used by a session: its log, its texts, its checkpoints, a fork's own workspace."""
+    return {
+        "log": measure_path(folder / EVENTS_FILE),
+        "texts": measure_path(folder / "blobs"),
+        "checkpoints": measure_path(folder / "checkpoints.git"),
+        "workspace": measure_path(folder / "workspace"),
+    }

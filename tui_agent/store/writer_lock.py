@@ -1,0 +1,101 @@
+"""The lock that makes one process the only writer of a session.
+
+Invariant: the kernel holds the lock, so it ends with its process in any case; the file's content is only a
+hint.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tui_agent.errors import SessionLocked
+from tui_agent.store.file_ops import FILE_MODE
+
+_PAUSE_S = 0.02
+
+
+class WriterLock:
+    """The exclusive lock of a session, held from construction to `release`."""
+
+    def __init__(self, path: Path, *, wait_s: float, pause: Callable[[float], None] = time.sleep) -> None:
+        """Wait up to `wait_s` seconds, then raise `SessionLocked`."""
+        self._path = path
+        self._fd: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+        try:
+            self._acquire(self._fd, path, wait_s, pause)
+        except BaseException:
+            self.release()
+            raise
+        with contextlib.suppress(OSError):  # only a hint for users; a full disk must not lock a session
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, b"%d %d\n" % (os.getpid(), time.time()), 0)
+
+    @staticmethod
+    def _acquire(fd: int, path: Path, wait_s: float, pause: Callable[[float], None]) -> None:
+        end = time.monotonic() + wait_s
+        while not _try_lock(fd, fcntl.LOCK_EX):
+            if time.monotonic() >= end:
+                session = path.parent.name
+                raise SessionLocked(
+                    f"The session {session} is in use by {_describe_holder(os.pread(fd, 64, 0))}.",
+                    hint=f"Close it there first. To watch it from here, run: tui-agent sessions show {session}, "
+                    f"or tui-agent trace {session}.",
+                )
+            pause(_PAUSE_S)
+
+    def reacquire(self) -> "WriterLock":
+        """Return this lock, or a new one if its file was removed. Raises `SessionLocked` if another process
+        has that.
+        """
+        try:
+            if self._fd is not None and os.path.samestat(os.fstat(self._fd), self._path.stat()):
+                return self
+        except FileNotFoundError:
+            pass
+        replacement = WriterLock(self._path, wait_s=0.0)
+        self.release()
+        return replacement
+
+    def release(self) -> None:
+        """Release the lock; repeated calls do nothing."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def _describe_holder(content: bytes) -> str:
+    """Return the holder from the file's content, such as `process 4711 since 14:02`."""
+    pid, _, since = content.decode("ascii", "replace").strip().partition(" ")
+    if not pid.isdigit():
+        return "another process"
+    if not since.isdigit():
+        return f"process {pid}"
+    moment = time.localtime(int(since))
+    today = time.strftime("%x", moment) == time.strftime("%x")
+    return f"process {pid} since {time.strftime('%H:%M' if today else '%Y-%m-%d %H:%M', moment)}"
+
+
+def is_locked(path: Path | str) -> bool:
+    """Return True if a process holds the lock now. Does not disturb a process that is waiting for it."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        return not _try_lock(fd, fcntl.LOCK_SH)
+    finally:
+        os.close(fd)
+
+
+def _try_lock(fd: int, kind: int) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except OSError as fault:
+        if fault.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise
+    return True

@@ -1,0 +1,81 @@
+"""The base of every program start: configuration, keys, clock and session store.
+
+Invariant: reads configuration only; creates nothing, opens nothing, imports nothing slow.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.config.api_keys import Keys
+from tui_agent.config.layers import load_config, merge_environment
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.settings import Config
+from tui_agent.errors import ConfigError
+from tui_agent.ports.clock import Clock, Ids
+from tui_agent.ports.redaction import RedactionOptions
+from tui_agent.session.clock import RandomIds, SystemClock
+from tui_agent.session.fault_redaction import redaction_options
+from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.store.redaction.user_rules import configured_redactor
+from tui_agent.store.session_store import SessionStore
+
+MAX_NAMED_FILES = 4
+"""Maximum number of untrusted files to name in an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartupContext:
+    """Configuration, keys, clock and session store of one program start."""
+
+    options: SessionOptions
+    config: Config
+    keys: Keys
+    clock: Clock
+    ids: Ids
+    store: SessionStore
+    redaction: RedactionOptions
+    redactor: Redactor
+
+
+def load_startup_context(
+    options: SessionOptions,
+    environ: Mapping[str, str] | None = None,
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+) -> StartupContext:
+    """Read the configuration and build what every session needs.
+
+    `environ` None: the process environment and its working folder. Raises `ConfigError`.
+    """
+    cwd = Path.cwd() if environ is None else options.cwd
+    environ_or_default = os.environ if environ is None else environ
+    variables = merge_environment(options, environ_or_default, here=cwd)
+    config = load_config(options, environ_or_default, here=cwd)
+    keys = Keys({**variables, **dict(options.typed_keys)}, config.paths.secrets)
+    clock = clock or SystemClock()
+    redaction = redaction_options(options, config, keys)
+    redactor = configured_redactor(redaction)
+    store = SessionStore(config.data_dir / "sessions", clock, redactor)
+    return StartupContext(options, config, keys, clock, ids or RandomIds(), store, redaction, redactor)
+
+
+def require_trust_decision(base: StartupContext) -> None:
+    """Raise `ConfigError` if a project has files that the user has neither trusted nor ignored.
+
+    For runs in which nobody can be asked: they must not silently ignore a project's files.
+    """
+    undecided = [
+        project.folder / file.name for project in base.config.undecided_projects for file in project.files
+    ]
+    if not undecided:
+        return
+    more = f" and {len(undecided) - MAX_NAMED_FILES} more" if len(undecided) > MAX_NAMED_FILES else ""
+    raise ConfigError(
+        "This folder has files that change how the program works, and you have not trusted them yet: "
+        f"{', '.join(map(str, undecided[:MAX_NAMED_FILES]))}{more}.",
+        hint="Use --ignore-project to run without them, --trust-project to use them for this run, "
+        "or `tui-agent trust` to see them and decide.",
+    )

@@ -1,0 +1,411 @@
+"""Changes since the newest checkpoint.
+
+Git's index lists files that may have changed and new ones; each is then examined here. Permission bits that
+git does not store are compared in a thread meanwhile.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import anyio
+from anyio.to_thread import run_sync
+
+from tui_agent.config.repository import find_repository, read_small_text
+from tui_agent.errors import CheckpointError
+from tui_agent.ports.checkpoint import FileDifference, WorkspaceChanges
+from tui_agent.units import format_bytes
+from tui_agent.workspace.checkpoints import unsaved_files as strangers
+from tui_agent.workspace.checkpoints.cancellation import iterate_cancellable
+from tui_agent.workspace.checkpoints.git_runner import split_names
+from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, LINK, PLAIN, FileState
+from tui_agent.workspace.checkpoints.store_state import (
+    STAGING_PREFIX,
+    CheckpointStore,
+    Entry,
+    disk_error,
+    measure_folder,
+    write_file,
+)
+
+MAX_EXAMPLES = 3
+"""Most paths named in a sentence about skipped files."""
+MAX_SHOWN_FILES = 32
+"""Most files of maximum size whose content one look returns, per side."""
+
+
+@dataclass
+class SkippedPaths:
+    """Skipped paths by reason."""
+
+    reasons: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, reason: str, path: str) -> None:
+        """Add a path with its reason."""
+        self.reasons.setdefault(reason, []).append(path)
+
+    def paths(self) -> list[str]:
+        """Return all skipped paths."""
+        return [path for paths in self.reasons.values() for path in paths]
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return one sentence for each reason."""
+        return tuple(f"{reason}: {list_examples(paths)}" for reason, paths in sorted(self.reasons.items()))
+
+
+def list_examples(paths: Sequence[str]) -> str:
+    """Return the first of these paths, and the number of the others."""
+    listed = ", ".join(
+        path.encode("utf-8", "backslashreplace").decode() for path in sorted(paths)[:MAX_EXAMPLES]
+    )
+    return listed + (f" and {len(paths) - MAX_EXAMPLES} more" if len(paths) > MAX_EXAMPLES else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPath:
+    """One changed path: the checkpoint's entry and the current state."""
+
+    path: str
+    entry: Entry | None
+    state: FileState
+
+
+async def find_changes(
+    shadow: CheckpointStore, paths: Sequence[str] | None = None, also: Sequence[str] = ()
+) -> WorkspaceChanges:
+    """Return the changes at `paths`, or anywhere and at the ignored paths in `also`."""
+    skips = SkippedPaths()
+    candidates = set(paths) if paths is not None else await find_candidates(shadow) | set(also)
+    if paths is None:
+        candidates |= await _new_special_files(shadow, candidates)
+    changes = await run_sync(examine_candidates, shadow, candidates, skips, paths is not None)
+    shadow.require_workspace()  # it may have been deleted meanwhile
+    if changes:
+        changes = await limit_to_quota(shadow, changes, skips)
+    if paths is None:
+        shadow.checked_ignored = frozenset(also)
+    await _note_strangers(shadow, changes, skips, named=paths is not None)
+    return WorkspaceChanges(
+        paths=tuple(change.path for change in changes),
+        files=await describe_changes(shadow, changes),
+        skipped=skips.sentences(),
+    )
+
+
+async def _new_special_files(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
+    """Return the pipes, sockets and devices that are not ignored, which git's listings leave out.
+
+    Only the folders of the checkpoint's files and of the candidates are listed, so nothing is read below an ignored
+    folder, a nested repository or a link.
+    """
+    folders = {path.rpartition("/")[0] for path in (*shadow.tracked, *candidates) if not path.endswith("/")}
+    paths = await run_sync(_special_files, shadow, folders | {""})
+    return set(paths) - await strangers.find_ignored(shadow, paths, None) if paths else set()
+
+
+def _special_files(shadow: CheckpointStore, folders: Iterable[str]) -> list[str]:
+    paths = []
+    for folder in iterate_cancellable(sorted(folders)):
+        try:
+            with shadow.files.folder(folder.split("/") if folder else []) as fd, os.scandir(fd) as entries:
+                names = [entry.name for entry in entries if _is_special(entry)]
+        except OSError:
+            continue  # deleted, replaced or unreadable: the look at its files reports it
+        paths += [f"{folder}/{name}" if folder else name for name in names]
+    return paths
+
+
+def _is_special(entry: "os.DirEntry[str]") -> bool:
+    kinds = (entry.is_symlink(), entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
+    return not any(kinds)
+
+
+async def _note_strangers(
+    shadow: CheckpointStore, changes: list[ChangedPath], skips: SkippedPaths, *, named: bool
+) -> None:
+    new = [change.path for change in changes if change.entry is None]
+    if named:
+        await strangers.record_ignored(shadow, new)
+    else:
+        await strangers.record_unhidden(shadow, new, [change.path for change in changes])
+        await strangers.record_unsaved(shadow, [*skips.paths(), *shadow.checked_ignored.intersection(new)])
+
+
+def changed_after(shadow: CheckpointStore, paths: Iterable[str], at: float) -> frozenset[str]:
+    """Return the paths where something changed after this time (seconds since 1970).
+
+    That is the file itself, or the folder of a deleted one. Uses the inode's change time, which nobody can
+    set back.
+    """
+    with shadow.files.folder([]) as root:
+        return frozenset(path for path in paths if _change_time(root, path) > at)
+
+
+def _change_time(root: int, path: str) -> float:
+    """Return the change time of a path, reached component by component so that no link is followed."""
+    status, current = os.stat(root), ""
+    for part in path.split("/"):
+        current = f"{current}/{part}" if current else part
+        try:
+            status = os.lstat(current, dir_fd=root)
+        except OSError:
+            break  # deleted or unreadable: use the folder's time
+        if not stat.S_ISDIR(status.st_mode):
+            break
+    return status.st_ctime
+
+
+async def find_candidates(shadow: CheckpointStore, index: Path | None = None) -> set[str]:
+    """Return every path that may have changed."""
+    candidates: set[str] = set()
+    faults: list[CheckpointError] = []
+    async with anyio.create_task_group() as group:
+
+        async def scan() -> None:
+            try:
+                candidates.update(await run_sync(find_changed_bits, shadow))
+            except OSError as fault:
+                faults.append(disk_error(shadow.workspace, fault))
+
+        group.start_soon(scan)
+        try:
+            candidates.update(await list_candidates(shadow, index))
+        except CheckpointError as fault:
+            faults.append(fault)
+        except OSError as fault:
+            faults.append(disk_error(shadow.git.folder, fault))
+    if faults:
+        raise faults[0]
+    return candidates | await run_sync(find_replaced, shadow, candidates)
+
+
+async def list_candidates(
+    shadow: CheckpointStore, index: Path | None = None, what: tuple[str, ...] = ("-m", "-d", "-o")
+) -> list[str]:
+    """Return the paths that git's index reports as changed, removed or new."""
+    await run_sync(write_patterns, shadow)
+    own_excludes = [f"--exclude=/{escape_pattern(shadow.session_folder)}"] if shadow.session_folder else []
+    out = await shadow.git(
+        "ls-files",
+        "-z",
+        *what,
+        "--exclude-standard",
+        f"--exclude=/{STAGING_PREFIX}*",
+        *own_excludes,
+        index=index,
+    )
+    return split_names(out)
+
+
+def escape_pattern(path: str) -> str:
+    """Return a pattern that matches only this path."""
+    return "".join(f"\\{char}" if char in "\\*?[] !#" else char for char in path)
+
+
+def write_patterns(shadow: CheckpointStore) -> None:
+    """Write the ignore patterns from above the workspace into the store."""
+    patterns = read_outer_patterns(shadow.workspace).encode("utf-8", "surrogateescape")
+    path = shadow.git.folder / "info" / "exclude"
+    if not path.exists() or path.read_bytes() != patterns:
+        write_file(shadow.git.folder, path, patterns)
+
+
+def find_changed_bits(shadow: CheckpointStore) -> list[str]:
+    """Return the files whose permission bits differ from the checkpoint's."""
+    modes, stat_file = shadow.modes, os.stat
+    plain, executable = modes.usual
+    usual = {PLAIN: plain, EXECUTABLE: executable}
+    unusual = modes.unusual
+    changed = []
+    with shadow.files.folder([]) as root:
+        for path, (git_mode, _) in iterate_cancellable(shadow.tracked.items()):
+            if git_mode == LINK:
+                continue
+            try:
+                mode = stat_file(path, dir_fd=root, follow_symlinks=False).st_mode
+            except OSError:
+                continue  # deleted: git's listing reports it
+            if mode & 0o7777 != (unusual[path] if path in unusual else usual[git_mode]):
+                changed.append(path)
+    return changed
+
+
+def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
+    """Return the checkpoint's files below a folder that was replaced by a link."""
+    new = {path for path in candidates if path not in shadow.tracked and not path.endswith("/")}
+    replaced = {f"{path}/" for path in new if (shadow.workspace / path).is_symlink()}
+    if not replaced:
+        return set()
+    prefixes = tuple(replaced)
+    return {path for path in shadow.tracked if path.startswith(prefixes)}
+
+
+def examine_candidates(
+    shadow: CheckpointStore, candidates: Iterable[str], skips: SkippedPaths, named: bool
+) -> list[ChangedPath]:
+    """Return the candidates that really differ, sorted. Named paths are examined even if ignored."""
+    nested: dict[str, bool] = {}
+    changes: list[ChangedPath] = []
+    room = MAX_SHOWN_FILES * shadow.limits.shown_bytes
+    with shadow.files.open_reader() as near:
+        for path in iterate_cancellable(sorted(candidates)):
+            entry = shadow.tracked.get(path)
+            reason = unsaveable_reason(shadow, path, nested, tracked=entry is not None)
+            if reason:
+                skips.add(reason, path)
+                continue
+            detailed = named or len(changes) < shadow.limits.max_paths
+            stand = near.read_state(path, read=detailed, max_bytes=min(room, shadow.limits.shown_bytes))
+            room -= len(stand.content or b"")
+            if is_change(shadow, path, entry, stand, skips):
+                changes.append(ChangedPath(path, entry, stand))
+    return changes
+
+
+def unsaveable_reason(shadow: CheckpointStore, path: str, nested: dict[str, bool], *, tracked: bool) -> str:
+    """Return why a path is never saved; empty if it may be."""
+    parts = path.split("/")
+    if path.endswith("/"):
+        return "Repositories in the workspace are not saved"
+    if "" in parts or "." in parts or ".." in parts or "\0" in path:
+        return "Paths outside the workspace are not saved"
+    if any(part.lower() == ".git" for part in parts):
+        return "Git's own files are not saved"
+    if path.startswith(STAGING_PREFIX) or (
+        shadow.session_folder and f"{path}/".startswith(f"{shadow.session_folder}/")
+    ):
+        return "The session's own files are not saved"
+    if any("\ud800" <= char <= "\udfff" for char in path):
+        return "Names that are not UTF-8 are not saved"
+    if not tracked and any(
+        _is_repository(shadow, "/".join(parts[:end]), nested) for end in range(1, len(parts))
+    ):
+        return "Repositories in the workspace are not saved"
+    return ""
+
+
+def _is_repository(shadow: CheckpointStore, folder: str, known: dict[str, bool]) -> bool:
+    if folder not in known:
+        known[folder] = os.path.lexists(shadow.workspace / folder / ".git")
+    return known[folder]
+
+
+def is_change(
+    shadow: CheckpointStore, path: str, entry: Entry | None, stand: FileState, skips: SkippedPaths
+) -> bool:
+    """Return True if the current state is a change to save."""
+    if stand.kind == "unreadable":
+        skips.add("Files that cannot be read are not saved", path)
+        return False
+    if stand.kind == "special":
+        skips.add("Pipes, sockets and devices are not saved", path)
+    if not stand.can_be_saved:
+        return entry is not None
+    if stand.kind == "link" and path.rsplit("/", 1)[-1].lower() == ".gitmodules":
+        skips.add("Git's own files are not saved", path)
+        return False
+    if entry is None:
+        if stand.size > shadow.limits.file_bytes:
+            skips.add(f"Files above {format_bytes(shadow.limits.file_bytes)} are not saved", path)
+        return stand.size <= shadow.limits.file_bytes
+    if entry.git_mode != stand.git_mode or shadow.modes.has_other_bits(path, entry.git_mode, stand.bits):
+        return True
+    return not stand.oid or stand.oid != entry.oid
+
+
+async def limit_to_quota(
+    shadow: CheckpointStore, changes: list[ChangedPath], skips: SkippedPaths
+) -> list[ChangedPath]:
+    """Return the changes that fit into the store."""
+    new_bytes = sum(change.state.size for change in changes)
+    if shadow.growth_bytes + new_bytes > shadow.limits.total_bytes:
+        shadow.growth_bytes = await run_sync(measure_growth, shadow)
+    room = shadow.limits.total_bytes - shadow.growth_bytes
+    accepted = []
+    for change in changes:
+        cost = change.state.size if change.entry is None or change.state.oid != change.entry.oid else 0
+        if cost <= room or not change.state.can_be_saved:
+            room -= cost
+            accepted.append(change)
+        else:
+            words = format_bytes(shadow.limits.total_bytes)
+            skips.add(f"The checkpoint limit of {words} is reached, so these are not saved", change.path)
+    return accepted
+
+
+def measure_growth(shadow: CheckpointStore) -> int:
+    """Measure how much the store has grown since its first checkpoint, in bytes."""
+    path = shadow.git.folder / "first-size"
+    recorded = path.read_text() if path.exists() else ""
+    initial = int(recorded) if recorded.isdigit() else 0
+    return max(0, measure_folder(shadow.git.folder / "objects") - initial)
+
+
+async def describe_changes(shadow: CheckpointStore, changes: list[ChangedPath]) -> tuple[FileDifference, ...]:
+    """Return the first changes in detail."""
+    detailed = changes[: shadow.limits.max_paths]
+    ids = [change.entry.oid for change in detailed if change.entry is not None]
+    sizes = await shadow.git.read_sizes(ids, missing=True)
+    room = MAX_SHOWN_FILES * shadow.limits.shown_bytes
+    small = []
+    for oid, size in sizes.items():
+        if size <= min(room, shadow.limits.shown_bytes):
+            small.append(oid)
+            room -= size
+    contents = await shadow.git.read_contents({oid: sizes[oid] for oid in small})
+    return tuple(_file_stand(change, sizes, contents) for change in detailed)
+
+
+def _file_stand(change: ChangedPath, sizes: dict[str, int], contents: dict[str, bytes]) -> FileDifference:
+    oid = change.entry.oid if change.entry is not None else ""
+    stand = change.state
+    return FileDifference(
+        path=change.path,
+        before=contents.get(oid),
+        after=stand.content,
+        before_size=sizes.get(oid, 0),
+        after_size=stand.size if stand.can_be_saved else 0,
+        mode=stand.bits if stand.can_be_saved else None,
+    )
+
+
+def read_outer_patterns(workspace: Path) -> str:
+    """Return the patterns that apply in the workspace, except those of its own `.gitignore` files."""
+    repository = find_repository(workspace)
+    if repository is None:
+        return ""
+    names = workspace.relative_to(repository.top).parts
+    lines = _rewrite_lines(read_small_text(repository.common_folder / "info" / "exclude"), names)
+    for depth in range(len(names)):
+        folder = repository.top.joinpath(*names[:depth])
+        lines += _rewrite_lines(read_small_text(folder / ".gitignore"), names[depth:])
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _rewrite_lines(text: str, below: tuple[str, ...]) -> list[str]:
+    lines = (line.rstrip("\r") for line in text.split("\n"))
+    patterns = (rewrite_pattern(line, below) for line in lines if line.strip() and not line.startswith("#"))
+    return [line for line in patterns if line is not None]
+
+
+def rewrite_pattern(pattern: str, below: tuple[str, ...]) -> str | None:
+    """Rewrite a folder's pattern for the folder `below` it; None if it matches nothing there."""
+    negated = pattern.startswith("!")
+    body = pattern.removeprefix("!")
+    path_pattern = body.rstrip("/")
+    if "/" not in path_pattern or not below:
+        return pattern
+    parts = path_pattern.lstrip("/").split("/")
+    for name in below:
+        if parts and parts[0] == "**":
+            break
+        if not parts or not fnmatchcase(name, parts[0]):
+            return None
+        parts = parts[1:]
+    if not parts:
+        return None
+    suffix = "/" if body.endswith("/") else ""
+    return ("!" if negated else "") + "/" + "/".join(parts) + suffix

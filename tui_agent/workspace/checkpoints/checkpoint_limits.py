@@ -1,0 +1,86 @@
+"""Limits of a checkpoint store, and the conditions under which there can be none."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.config.programs import find_program, safe_path
+from tui_agent.config.settings import CheckpointSettings
+from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits in bytes, except `max_paths`."""
+
+    file_bytes: int = 5 * MEGABYTE
+    """A new file above this size is not saved; a file already saved stays saved as it grows."""
+    total_bytes: int = 1_000 * MEGABYTE
+    """Most bytes the store may grow by after the first checkpoint, and that the first one reads."""
+    baseline_bytes: int = 256 * MEGABYTE
+    """Borrowed objects are copied if they are not larger than this in total."""
+    shown_bytes: int = MEGABYTE
+    """Only the size of a larger file is reported."""
+    max_paths: int = MAX_PATHS_IN_EVENT
+    """Most changed paths that are reported in detail."""
+
+
+def read_limits(settings: CheckpointSettings) -> Limits:
+    """Return the limits from the configuration."""
+    return Limits(
+        file_bytes=round(settings.file_mb * MEGABYTE),
+        total_bytes=round(settings.total_mb * MEGABYTE),
+        baseline_bytes=round(settings.borrowed_mb * MEGABYTE),
+    )
+
+
+def find_git(workspace: Path) -> str | None:
+    """Return the git program, never one inside the workspace or the current project.
+
+    A store may be read from inside a project whose workspace is not known.
+    """
+    current, home_folder = _current_folder(), _home_folder()
+    if (
+        current is None
+        or current == current.parent
+        or (home_folder is not None and home_folder.is_relative_to(current))
+    ):
+        return find_program("git", workspace, os.environ)
+    return find_program("git", workspace, {"PATH": safe_path(current, os.environ)})
+
+
+def unavailable_reason(workspace: Path, program: str | None, sessions: Path | None = None) -> str:
+    """Return why a (resolved) workspace has no checkpoints; empty if it can have them.
+
+    `sessions` is the folder of all sessions: a workspace that contains it would save what sessions write.
+    """
+    home = _home_folder()
+    if workspace == workspace.parent or (home is not None and home.is_relative_to(workspace)):
+        description = "your home folder" if workspace == home else "a folder that contains your home folder"
+        return f"There are no checkpoints here: {workspace} is {description}. Start in a project's folder to get them."
+    if sessions is not None and sessions.resolve().is_relative_to(workspace):
+        return (
+            f"There are no checkpoints here: {workspace} contains the sessions themselves ({sessions}). "
+            "Start in a project's folder, or move the sessions with --data-dir, to get them."
+        )
+    if not workspace.is_dir():
+        return f"There are no checkpoints: {workspace} is not a folder."
+    if program is None:
+        return "There are no checkpoints: git was not found. Install git to get them."
+    return ""
+
+
+def _current_folder() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:  # the current folder was deleted
+        return None
+
+
+def _home_folder() -> Path | None:
+    try:
+        return Path.home().resolve()
+    except RuntimeError:
+        return None  # an unknown user has no home

@@ -1,0 +1,101 @@
+"""Permission bits of files in checkpoints, of which git itself stores only one.
+
+A commit's last paragraph lists deviations from the store's usual bits: `Usual: 644 755` in the first commit,
+then `Mode: 600 "path"`, and `Mode: - "path"` when a path is usual again. So every checkpoint's bits follow
+from the commits up to it, in any clone.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, PLAIN
+
+UsualBits = tuple[int, int]
+"""The usual bits of a plain and of an executable file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """The permission bits of every file of one checkpoint."""
+
+    usual: UsualBits = (0o644, 0o755)
+    unusual: Mapping[str, int] = field(default_factory=dict)
+
+    def bits(self, path: str, git_mode: int) -> int:
+        """Return the bits of a file in the checkpoint."""
+        return self.unusual.get(path, self.usual[git_mode == EXECUTABLE])
+
+    def has_other_bits(self, path: str, git_mode: int, bits: int) -> bool:
+        """Return True if a regular file's bits differ from the checkpoint's."""
+        return git_mode in (PLAIN, EXECUTABLE) and self.bits(path, git_mode) != bits
+
+    def with_changes(self, bits_by_path: Mapping[str, tuple[int, int]], removed: Iterable[str]) -> "Modes":
+        """Return a copy with these (git mode, bits) for existing paths and without the `removed` ones."""
+        unusual = dict(self.unusual)
+        for path in removed:
+            unusual.pop(path, None)
+        for path, (git_mode, bits) in bits_by_path.items():
+            unusual.pop(path, None)
+            if git_mode in (PLAIN, EXECUTABLE) and bits != self.usual[git_mode == EXECUTABLE]:
+                unusual[path] = bits
+        return Modes(self.usual, unusual)
+
+    def lines_since(self, before: "Modes") -> list[str]:
+        """Return the lines that lead from `before` to these modes."""
+        removed_lines = [
+            f"Mode: - {json.dumps(path)}" for path in sorted(before.unusual.keys() - self.unusual.keys())
+        ]
+        changed_lines = [
+            f"Mode: {bits:o} {json.dumps(path)}"
+            for path, bits in sorted(self.unusual.items())
+            if before.unusual.get(path) != bits
+        ]
+        return removed_lines + changed_lines
+
+    def first_lines(self) -> list[str]:
+        """Return the lines of a first commit."""
+        return [f"Usual: {self.usual[0]:o} {self.usual[1]:o}", *self.lines_since(Modes(self.usual))]
+
+
+def most_frequent_bits(found: Iterable[tuple[int, int]]) -> UsualBits:
+    """Return the most frequent bits among (git mode, bits)."""
+    counts: Counter[tuple[int, int]] = Counter(found)
+
+    def most_frequent(git_mode: int, default: int) -> int:
+        frequencies = [(count, bits) for (mode, bits), count in counts.items() if mode == git_mode]
+        return max(frequencies)[1] if frequencies else default
+
+    plain = most_frequent(PLAIN, 0o644)
+    return plain, most_frequent(EXECUTABLE, plain | (plain & 0o444) >> 2)
+
+
+def trailer_lines(message: str) -> list[str]:
+    """Return the lines of a commit message's last paragraph."""
+    return message.strip("\n").rsplit("\n\n", 1)[-1].split("\n")
+
+
+def read_modes(messages: Iterable[str]) -> Modes:
+    """Return the bits after the commits with these messages, oldest first."""
+    usual: UsualBits = (0o644, 0o755)
+    unusual: dict[str, int] = {}
+    for message in messages:
+        for line in trailer_lines(message):
+            key, _, rest = line.partition(": ")
+            if key == "Usual":
+                plain, executable = rest.split()
+                usual, unusual = (int(plain, 8), int(executable, 8)), {}
+            elif key == "Mode":
+                bits, _, name = rest.partition(" ")
+                path = json.loads(name)
+                unusual.pop(path, None)
+                if bits != "-":
+                    unusual[path] = int(bits, 8)
+    return Modes(usual, unusual)
+
+
+def changed_mode_paths(message: str) -> set[str]:
+    """Return the paths whose bits a commit changed."""
+    lines = [line for line in trailer_lines(message) if line.startswith("Mode: ")]
+    return {json.loads(line.split(" ", 2)[2]) for line in lines}

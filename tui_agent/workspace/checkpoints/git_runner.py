@@ -1,0 +1,271 @@
+"""Runner of git on the session's own store.
+
+Invariant: folder, index and configuration are given with every call, so that no repository's configuration,
+hook, filter, pager or monitor is ever read or run.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from anyio.abc import ByteReceiveStream
+
+from tui_agent.errors import CheckpointError
+from tui_agent.workspace.checkpoints.alternates import describe_missing_folders
+
+OBJECT_ID_CHARS = 40
+
+CONFIG = """[core]
+\trepositoryformatversion = 0
+\tbare = true
+\tfilemode = true
+\tsymlinks = true
+\tignorecase = false
+\tprecomposeunicode = false
+\tprotectNTFS = false
+\tprotectHFS = false
+\tautocrlf = false
+\tfsmonitor = false
+\tuntrackedCache = false
+\tsplitIndex = false
+\tsparseCheckout = false
+\thooksPath = /dev/null
+\texcludesFile = /dev/null
+\tattributesFile = /dev/null
+\tlogAllRefUpdates = false
+\tfsync = none
+\tcompression = 1
+[index]
+\tskipHash = false
+\tsparse = false
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[protocol]
+\tallow = never
+[submodule]
+\trecurse = false
+"""
+ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -eol !diff !merge\n"
+"""Bytes are stored unchanged, whatever the workspace's own attributes say."""
+
+COMMON_OPTIONS = (
+    "--no-pager",
+    "--literal-pathspecs",
+    "--no-optional-locks",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "gc.auto=0",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramResult:
+    """Result of a program."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+
+RunProgram = Callable[[Sequence[str], bytes, Mapping[str, str], Path], Awaitable[ProgramResult]]
+"""Run a program with this standard input, environment and folder. Raises OSError if it cannot be started."""
+
+
+async def run_program(argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path) -> ProgramResult:
+    """Run a program. On cancellation it kills the program and all programs that it started."""
+    out, err = bytearray(), bytearray()
+    pipe = subprocess.PIPE
+    with anyio.CancelScope(shield=True):  # a cancelled start would leave the program without a waiter
+        process = await anyio.open_process(
+            argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=cwd, start_new_session=True
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    async with process:
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_drain, process.stdout, out)
+                group.start_soon(_drain, process.stderr, err)
+                with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    await process.stdin.send(stdin)
+                await process.stdin.aclose()
+                code = await process.wait()
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return ProgramResult(code, bytes(out), bytes(err))
+
+
+async def _drain(stream: ByteReceiveStream, into: bytearray) -> None:
+    async for chunk in stream:
+        into += chunk
+
+
+class Git:
+    """Runs git on one store. `folder` is the store, `workspace` the files."""
+
+    def __init__(self, program: str, folder: Path, workspace: Path, run: RunProgram = run_program) -> None:
+        self.folder = folder
+        self.workspace = workspace
+        self._program = program
+        self._run = run
+
+    @property
+    def index(self) -> Path:
+        """The index of the newest checkpoint."""
+        return self.folder / "index"
+
+    def _environment(self, index: Path, tree: Path, author: str) -> dict[str, str]:
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "LC_", "LANG"))
+        }
+        identity = {
+            f"GIT_{role}_{field}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for field, value in (("NAME", author), ("EMAIL", f"{author}@localhost"))
+        }
+        return {
+            **inherited,
+            **identity,
+            "LC_ALL": "C",
+            "GIT_DIR": str(self.folder),
+            "GIT_WORK_TREE": str(tree),
+            "GIT_INDEX_FILE": str(index),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_DEFAULT_HASH": "sha1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_NO_LAZY_FETCH": "1",
+        }
+
+    async def run(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        index: Path | None = None,
+        tree: Path | None = None,
+        author: str = "agent",
+    ) -> ProgramResult:
+        """Run git and return its result. `tree` replaces the workspace. Raises `CheckpointError` if git
+        cannot run.
+
+        If the workspace is gone, the store replaces it, so that checkpoints can still be read.
+        """
+        folder = tree or (self.workspace if self.workspace.is_dir() else self.folder)
+        env = self._environment(index or self.index, folder, author)
+        try:
+            return await self._run((self._program, *COMMON_OPTIONS, *args), stdin, env, folder)
+        except OSError as fault:
+            raise CheckpointError(
+                f"git {args[0]} could not run for the checkpoints: {fault.strerror or fault}.",
+                hint="Nothing was changed.",
+            ) from fault
+
+    async def __call__(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        index: Path | None = None,
+        tree: Path | None = None,
+        author: str = "agent",
+    ) -> bytes:
+        """Run git and return its output. Raises `CheckpointError` unless it exits with 0."""
+        ended = await self.run(*args, stdin=stdin, index=index, tree=tree, author=author)
+        if ended.code:
+            raise self.error_for(next(arg for arg in args if not arg.startswith("-")), ended)
+        return ended.out
+
+    def error_for(self, what: str, ended: ProgramResult) -> CheckpointError:
+        """Return the error for a failed git command."""
+        lines = ended.err.decode("utf-8", "replace").strip().splitlines()
+        reason = (lines[-1] if lines else f"it ended with {ended.code}").removeprefix("fatal: ").rstrip(".")
+        return self._borrowed_fault() or CheckpointError(
+            f"The checkpoint store {self.folder} could not be used: git {what}: {reason}.",
+            hint="Check the disk's free space and the folder. The workspace was not changed.",
+        )
+
+    async def run_line(
+        self, *args: str, stdin: bytes = b"", index: Path | None = None, author: str = "agent"
+    ) -> str:
+        """Run git and return the single line it prints."""
+        return (await self(*args, stdin=stdin, index=index, author=author)).decode("utf-8", "replace").strip()
+
+    async def read_contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
+        """Return the bytes of objects with known sizes. Raises `CheckpointError` if one does not match."""
+        if not sizes:
+            return {}
+        out = await self("cat-file", "--batch", stdin="".join(f"{name}\n" for name in sizes).encode())
+        contents: dict[str, bytes] = {}
+        offset = 0
+        for name, size in sizes.items():
+            head, newline, _ = out[offset : offset + 80].partition(b"\n")
+            if not newline or head.split()[-1] != str(size).encode():
+                raise self.missing_error(name)
+            offset += len(head) + 1
+            contents[name] = out[offset : offset + size]
+            offset += size + 1
+        return contents
+
+    def missing_error(self, name: str) -> CheckpointError:
+        """Return the error for a missing object."""
+        return self._borrowed_fault() or CheckpointError(
+            f"The checkpoint store {self.folder} is damaged: the object {name} is missing.",
+            hint="Some files of that checkpoint cannot be shown or restored. The workspace was not changed.",
+        )
+
+    def require_borrowed(self) -> None:
+        """Raise `CheckpointError` if borrowed objects are missing."""
+        fault = self._borrowed_fault()
+        if fault is not None:
+            raise fault
+
+    def _borrowed_fault(self) -> CheckpointError | None:
+        """Return the error for missing borrowed objects; None if none are missing."""
+        problem = describe_missing_folders(self.folder)
+        if not problem:
+            return None
+        return CheckpointError(
+            f"The checkpoint store {self.folder} is incomplete. {problem}.",
+            hint="Move it back. Objects copied before and files changed in the session are still in the store.",
+        )
+
+    async def read_sizes(self, ids: list[str], *, missing: bool = False) -> dict[str, int]:
+        """Return the sizes of objects. A missing one is left out with `missing_error`, else raises
+        `CheckpointError`.
+        """
+        names = list(dict.fromkeys(ids))
+        if not names:
+            return {}
+        out = await self("cat-file", "--batch-check", stdin="".join(f"{name}\n" for name in names).encode())
+        sizes = {}
+        for line in out.decode().splitlines():
+            name, _, rest = line.partition(" ")
+            if rest != "missing":
+                sizes[name] = int(rest.rsplit(" ", 1)[1])
+            elif not missing:
+                raise self.missing_error(name)
+        return sizes
+
+
+def split_names(out: bytes) -> list[str]:
+    """Split a NUL-terminated listing."""
+    return [os.fsdecode(item) for item in out.split(b"\0") if item]
+
+
+def join_paths(paths: list[str]) -> bytes:
+    """Join paths for git's -z options."""
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)

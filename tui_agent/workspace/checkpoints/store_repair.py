@@ -1,0 +1,108 @@
+"""Repair of a store that lost parts of its newest checkpoint: damaged files are moved aside, nothing is
+deleted.
+
+Invariant: what remains in the store is complete by itself; the next checkpoint stores its contents again.
+"""
+
+import hashlib
+import shutil
+import zlib
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+
+from tui_agent.workspace.checkpoints.git_runner import OBJECT_ID_CHARS
+from tui_agent.workspace.checkpoints.store_state import MAIN_REF, CheckpointStore, write_file
+
+DAMAGED_PREFIX = "damaged-"
+"""Name prefix of the folder, inside the store, for damaged files."""
+
+
+STAND_INS_FILE = "stand-ins"
+"""File of the store with pairs of a lost checkpoint and a later, equal one."""
+
+
+def record_stand_in(store: Path, lost: str, commit: str) -> None:
+    """Use `commit` wherever the lost checkpoint is named: only the user changed files in between.
+
+    Raises OSError.
+    """
+    path = store / STAND_INS_FILE
+    known = path.read_bytes() if path.exists() else b""
+    write_file(store, path, known + f"{lost} {commit}\n".encode())
+
+
+def resolve_stand_in(store: Path, commit: str) -> str:
+    """Return the checkpoint that replaces this one; itself if it was not lost. Raises OSError."""
+    path = store / STAND_INS_FILE
+    if path.exists():
+        for line in path.read_text("ascii", "replace").splitlines():
+            lost, _, replacement = line.partition(" ")
+            commit = replacement if lost == commit else commit
+    return commit
+
+
+async def is_complete(shadow: CheckpointStore, commit: str) -> bool:
+    """Return True if all commits up to this one and all of its folders can be read."""
+    for words in (
+        ("cat-file", "-e", f"{commit}^{{commit}}"),
+        ("rev-list", "--quiet", commit, "--"),
+        ("ls-tree", "-r", "-t", "-z", "--name-only", commit),
+    ):
+        if (await shadow.git.run(*words)).code:
+            return False
+    return True
+
+
+async def move_damaged_aside(shadow: CheckpointStore) -> None:
+    """Move damaged files, and the names of lost checkpoints, into a folder of the store."""
+    packs = shadow.git.folder / "objects" / "pack"
+    damaged = []
+    for pack in await run_sync(lambda: sorted(packs.glob("*.pack"))):
+        index = pack.with_suffix(".idx")
+        if not index.exists() or (await shadow.git.run("verify-pack", str(index))).code:
+            damaged.append(pack)
+    await run_sync(_move, shadow.git.folder, damaged)
+
+
+def _move(store: Path, packs: list[Path]) -> None:
+    aside = _new_folder_name(store)
+    aside.mkdir(mode=0o700)
+    for pack in packs:
+        for path in pack.parent.glob(f"{pack.stem}.*"):
+            path.replace(aside / path.name)
+    for index in (store / "objects" / "pack").glob("*.idx"):
+        if not index.with_suffix(".pack").exists():
+            index.replace(aside / index.name)
+    for path in _damaged_objects(store / "objects"):
+        path.replace(aside / f"{path.parent.name}{path.name}")
+    for name in ("refs", "packed-refs", "index"):
+        if (store / name).is_file() or any(path.is_file() for path in (store / name).rglob("*")):
+            shutil.move(store / name, aside / name)
+    (store / MAIN_REF).parent.mkdir(parents=True, exist_ok=True)
+    if not any(aside.iterdir()):
+        aside.rmdir()
+
+
+def _new_folder_name(store: Path) -> Path:
+    count = sum(1 for _ in store.glob(f"{DAMAGED_PREFIX}*"))
+    return store / f"{DAMAGED_PREFIX}{count + 1}"
+
+
+def _damaged_objects(objects: Path) -> list[Path]:
+    """Return the loose objects whose bytes do not match their names."""
+    damaged = []
+    for folder in objects.iterdir():
+        if len(folder.name) == 2 and folder.is_dir():
+            damaged += [path for path in folder.iterdir() if not _is_sound(folder.name + path.name, path)]
+    return damaged
+
+
+def _is_sound(name: str, path: Path) -> bool:
+    if len(name) != OBJECT_ID_CHARS:
+        return True  # not an object of git
+    try:
+        content = zlib.decompress(path.read_bytes())
+    except (zlib.error, OSError):
+        return False
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest() == name

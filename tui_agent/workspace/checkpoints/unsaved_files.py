@@ -1,0 +1,114 @@
+"""Files that existed before a call and are in no checkpoint: too large, over the quota, ignored, or in
+another repository.
+
+When such a path is first saved, its commit says so (`Before: "path"` in the last paragraph). A person's
+commit, made before a call, holds the previous content, which a restore uses; otherwise that content is
+unknown, and a restore never removes the path without asking.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from uuid import uuid4
+
+from anyio.to_thread import run_sync
+
+from tui_agent.workspace.checkpoints.file_modes import trailer_lines
+from tui_agent.workspace.checkpoints.git_runner import join_paths, split_names
+from tui_agent.workspace.checkpoints.store_state import CheckpointStore
+
+IGNORE_FILE = ".gitignore"
+BEFORE_KEY = "Before"
+LEFT_KEY = "Left"
+
+
+def format_commit_lines(shadow: CheckpointStore, paths: Iterable[str]) -> list[str]:
+    """Return the lines of a commit that saves these paths."""
+    return format_before_lines(
+        path for path in paths if path not in shadow.tracked and shadow.was_unsaved(path)
+    )
+
+
+def format_before_lines(paths: Iterable[str]) -> list[str]:
+    """Return the `Before` lines of these paths."""
+    return [f"{BEFORE_KEY}: {json.dumps(path)}" for path in sorted(paths)]
+
+
+def parse_before_lines(message: str) -> set[str]:
+    """Return the paths in a commit's `Before` lines."""
+    lines = (line.partition(": ") for line in trailer_lines(message))
+    return {str(json.loads(value)) for key, _, value in lines if key == BEFORE_KEY}
+
+
+def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
+    """Return the lines for paths that count as both the session's and a person's.
+
+    A restore skipped them, each with the commit that first saved it (if relevant), or their author is
+    unknown.
+    """
+    return [f"{LEFT_KEY}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
+
+
+def parse_left_lines(message: str) -> dict[str, str]:
+    """Return the paths in a commit's `Left` lines, and the commit that first saved each."""
+    lines = (line.partition(": ") for line in trailer_lines(message))
+    pairs = (json.loads(value) for key, _, value in lines if key == LEFT_KEY)
+    return {str(path): str(commit) for path, commit in pairs}
+
+
+async def record_unsaved(shadow: CheckpointStore, skipped: Iterable[str]) -> None:
+    """Record the paths that a complete look skipped, and forget those that no longer exist."""
+    known = shadow.unsaved_paths | {path for path in skipped if path not in shadow.tracked}
+    shadow.unsaved_paths = await run_sync(_keep_existing, shadow.workspace, known)
+
+
+def _keep_existing(workspace: Path, paths: set[str]) -> set[str]:
+    return {path for path in paths if "\0" not in path and os.path.lexists(workspace / path)}
+
+
+async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iterable[str]) -> None:
+    """Record new paths that changed ignore rules hid until now: they may have existed before."""
+    if new and any(path.rsplit("/", 1)[-1] == IGNORE_FILE for path in changed):
+        shadow.unsaved_paths |= await _previously_ignored(shadow, new)
+
+
+async def record_ignored(shadow: CheckpointStore, new: list[str]) -> None:
+    """Record ignored new paths as unknown, except those that were examined before."""
+    unknown = [path for path in new if path not in shadow.checked_ignored]
+    if unknown:
+        shadow.unsaved_paths |= await find_ignored(shadow, unknown, None)
+
+
+async def _previously_ignored(shadow: CheckpointStore, paths: list[str]) -> set[str]:
+    """Return the paths that the newest checkpoint's rules ignore."""
+    rules = {
+        path: entry.oid for path, entry in shadow.tracked.items() if path.rsplit("/", 1)[-1] == IGNORE_FILE
+    }
+    sizes = await shadow.git.read_sizes(list(rules.values()), missing=True)
+    texts = await shadow.git.read_contents(sizes)
+    folder = shadow.git.folder / f"draft-{uuid4().hex}"
+    try:
+        await run_sync(_write, folder, {path: texts[oid] for path, oid in rules.items() if oid in texts})
+        return await find_ignored(shadow, paths, folder)
+    finally:
+        await run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def _write(folder: Path, files: dict[str, bytes]) -> None:
+    folder.mkdir()
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+async def find_ignored(shadow: CheckpointStore, paths: list[str], tree: Path | None) -> set[str]:
+    """Return the paths that the ignore rules of the workspace, or of `tree`, hide."""
+    stdin = join_paths([f"./{path}" for path in paths])  # the prefix keeps names from being read as patterns
+    words = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
+    ended = await shadow.git.run(*words, stdin=stdin, tree=tree)
+    if ended.code not in (0, 1):
+        return set(paths)  # unknown: ask the user
+    return {path.removeprefix("./") for path in split_names(ended.out)}

@@ -1,0 +1,282 @@
+"""Detection of folders in which even read-only git commands would run programs or read unrelated files.
+
+Invariant: only reads a bounded number of files; a repository is trusted only if everything that configures
+git there is understood: nothing that git reads is a link or a pipe, and objects are borrowed only from one of the given
+homes. From the user's own configuration, only `safe.directory` counts.
+"""
+
+import glob
+import os
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from tui_agent.workspace.git.repository_layout import (
+    MAX_POINTER_BYTES,
+    WORKTREE_COMMONDIR,
+    Repository,
+    find_gitlinks,
+    find_repository,
+    is_inside,
+    list_work_trees,
+    looks_like_repository,
+    open_folder,
+    open_repository,
+    read_pointer,
+    read_settings,
+)
+from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, read_small
+
+MAX_ENTRIES = 200_000
+"""Most entries of all folders in one check."""
+MAX_BORROWED = 5
+"""Most object stores that borrow from one another, the limit of git itself."""
+_READ_WHOLE = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
+"""Folders whose files git displays, or reads object names from."""
+_OWN_FOLDERS = frozenset({*_READ_WHOLE, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
+_HOOKS = "hooks"
+_WATCHER = "fsmonitor--daemon.ipc"
+"""The socket of git's own file monitor."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FolderEntries:
+    count: int
+    folders: tuple[str, ...]
+    odd: frozenset[str]
+    """Entries that are neither folders nor files."""
+
+
+def _list_folder(path: str) -> _FolderEntries:
+    count = 0
+    folders: list[str] = []
+    odd: list[str] = []
+    with os.scandir(path) as entries:
+        for entry in entries:
+            count += 1
+            if count > MAX_ENTRIES:
+                raise SteeredError(f"{path} has too many entries")
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            elif not entry.is_file(follow_symlinks=False):
+                odd.append(entry.name)
+    return _FolderEntries(count, tuple(folders), frozenset(odd))
+
+
+def _read_lines(path: str) -> tuple[str, ...]:
+    try:
+        text = read_small(path, MAX_POINTER_BYTES).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SteeredError(f"{path} is not UTF-8") from error
+    return tuple(line for line in text.split("\n") if line)
+
+
+_listings = StampedReader(_list_folder)
+_lines = StampedReader(_read_lines)
+
+
+class RepositoryCheck:
+    """Checks the parts of repositories, with a limit of entries in total."""
+
+    def __init__(self) -> None:
+        self._remaining = MAX_ENTRIES
+
+    def check(self, folder: str, homes: Sequence[str]) -> None:
+        """Raise `SteeredError` if something in a repository's folder leads outside the homes."""
+        for name in set(self._folders(folder, _HOOKS, _WATCHER)).intersection(_READ_WHOLE):
+            self._check_tree(f"{folder}/{name}")
+        for name in self._folders(f"{folder}/worktrees"):
+            tree = f"{folder}/worktrees/{name}"
+            if read_pointer(f"{tree}/commondir") not in (None, WORKTREE_COMMONDIR):
+                raise SteeredError(f"{tree} shares another repository")
+            for part in set(self._folders(tree)).intersection(_READ_WHOLE):
+                self._check_tree(f"{tree}/{part}")
+        self._check_objects(f"{folder}/objects", homes)
+
+    def find_submodules(self, folder: str) -> tuple[str, ...]:
+        """Return the folders of the repositories below `modules`, whose names may contain slashes."""
+        repositories: list[str] = []
+        pending = [f"{folder}/modules"]
+        while pending:
+            path = pending.pop()
+            names = self._folders(path)
+            if looks_like_repository(path):
+                repositories.append(path)
+                names = tuple(name for name in names if name not in _OWN_FOLDERS)
+            pending += [f"{path}/{name}" for name in names]
+        return tuple(repositories)
+
+    def _folders(self, path: str, *may_be_odd: str) -> tuple[str, ...]:
+        """Return the names of the subfolders; raise if another entry is neither a folder nor a file."""
+        if (listing := _listings.get(path)) is None:
+            return ()
+        self._remaining -= listing.count + 1
+        if self._remaining < 0:
+            raise SteeredError("repositories with too many entries")
+        if listing.odd.difference(may_be_odd):
+            raise SteeredError(f"{path} has links")
+        return listing.folders
+
+    def _check_tree(self, path: str) -> None:
+        pending = [path]
+        while pending:
+            path = pending.pop()
+            pending += [f"{path}/{name}" for name in self._folders(path)]
+
+    def _check_objects(self, objects: str, homes: Sequence[str], depth: int = 0) -> None:
+        """Raise if a link replaces objects. Git itself verifies those in two-digit folders by their names."""
+        for name in {"info", "pack"}.intersection(self._folders(objects)):
+            self._check_tree(f"{objects}/{name}")
+        for line in _lines.get(f"{objects}/info/alternates") or ():
+            other = os.path.realpath(f"{objects}/{line}" if not line.startswith("/") else line)
+            if depth >= MAX_BORROWED or line.startswith(('"', "#")) or not is_inside(other, homes):
+                raise SteeredError(f"{objects} borrows from elsewhere")
+            self._check_objects(other, homes, depth + 1)
+
+
+MAX_MATCHES = 200
+"""Most folders that one pattern may match."""
+MAX_REPOSITORIES = 200
+_HOOK = "post-index-change"
+"""The only hook that a read-only git command runs."""
+_TRUSTED_FOLDER = re.compile(r"""(?im)^[ \t]*directory[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t]*$""")
+"""A line of `safe.directory`."""
+_IGNORED_REVISIONS = ".git-blame-ignore-revs"
+
+
+def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
+    """Return True if read-only git commands may run programs or read outside files because of a repository.
+
+    Checks the repository around `root` and around each of `folders` (names or patterns relative to it) in
+    which git is started. Also True if git has no work tree in one of them: there it compares any files,
+    tracked or not.
+    """
+    home = os.path.realpath(root)
+    try:
+        working_folders = {path for folder in folders or (".",) for path in _matching_folders(root, folder)}
+        repositories = {path: find_repository(path, (home,)) for path in sorted({home, *working_folders})}
+        _Check(home).check_all([repository for repository in repositories.values() if repository is not None])
+        return not all(_accepts_work_tree(path, repositories[path]) for path in working_folders)
+    except (SteeredError, OSError):
+        return True
+
+
+def _accepts_work_tree(path: str, repository: Repository | None) -> bool:
+    """Return True if git, started in a folder, has a work tree there.
+
+    It has none on another file system or if another user owns it.
+    """
+    if repository is None or not repository.work_tree:
+        return False
+    top = repository.work_tree
+    parts = [os.lstat(part) for part in (top, f"{top}/.git", repository.folder)]
+    if any(part.st_uid != os.geteuid() for part in parts) and not _is_trusted_by_user(top):
+        return False
+    try:
+        return os.stat(path).st_dev == parts[0].st_dev  # noqa: PTH116
+    except (FileNotFoundError, NotADirectoryError):  # git cannot start there
+        return True
+
+
+def _is_trusted_by_user(work_tree: str) -> bool:
+    """Return True if the user's own configuration lets git use another user's repository."""
+    home = os.path.expanduser("~")  # noqa: PTH111
+    config_home = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    trusted: set[str] = set()
+    for path in (f"{home}/.gitconfig", f"{config_home}/git/config", "/etc/gitconfig"):
+        with suppress(OSError):
+            trusted.update(_TRUSTED_FOLDER.findall(Path(path).read_text("utf-8", "replace")))
+    return not trusted.isdisjoint({"*", work_tree})
+
+
+def _matching_folders(root: str, folder: str) -> Iterator[str]:
+    """Yield the real folders that a name or a pattern means, both to the system and to a shell."""
+    path = os.path.join(root, os.path.expanduser(folder))  # noqa: PTH111, PTH118 - as a shell reads it
+    if "**" in folder or "\0" in folder:
+        raise SteeredError("any folder may be meant")
+    matches = glob.iglob(path, include_hidden=True) if glob.has_magic(path) else ()  # noqa: PTH207 - of any root
+    names = list(islice(matches, MAX_MATCHES + 1))
+    if len(names) > MAX_MATCHES:
+        raise SteeredError("too many folders are meant")
+    for name in (*names, path):
+        yield os.path.realpath(name)
+        yield os.path.realpath(os.path.normpath(name))
+
+
+class _Check:
+    """One check of repositories and everything that belongs to them."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._parts = RepositoryCheck()
+        self._seen: set[Repository] = set()
+        self._modules: set[str] = set()
+
+    def check_all(self, pending: list[Repository]) -> None:
+        """Check repositories and those that their indexes link to. Raises `SteeredError`."""
+        while pending:
+            repository = pending.pop()
+            if repository in self._seen:
+                continue
+            self._seen.add(repository)
+            if len(self._seen) > MAX_REPOSITORIES:
+                raise SteeredError("too many repositories")
+            homes = (
+                self._home,
+                repository.work_tree or repository.folder,
+                repository.folder,
+                repository.shared,
+            )
+            tops = self._check_repository(repository, homes)
+            links = [link for top in tops for link in find_gitlinks(repository, top)]
+            pending += [linked for link in links if (linked := open_repository(link, homes)) is not None]
+
+    def _check_repository(self, repository: Repository, homes: Sequence[str]) -> tuple[str, ...]:
+        """Check all folders of a repository; return its work trees."""
+        tops = tuple(filter(None, (repository.work_tree,)))
+        pending = list(dict.fromkeys((repository.shared, repository.folder)))
+        for folder in pending:
+            tops += self._check_folder(folder, tops, homes)
+        while pending:
+            for folder in self._parts.find_submodules(pending.pop()):
+                if folder not in self._modules:
+                    self._modules.add(folder)
+                    self._check_folder(open_folder("", folder).folder, (), (*homes, folder))
+                    pending.append(folder)
+            if len(self._modules) > MAX_REPOSITORIES:
+                raise SteeredError("too many submodules")
+        return tuple(dict.fromkeys(tops))
+
+    def _check_folder(self, folder: str, tops: Sequence[str], homes: Sequence[str]) -> tuple[str, ...]:
+        """Check one folder of a repository; return the work trees that its configuration names."""
+        self._parts.check(folder, homes)
+        configured = tuple(path for path in list_work_trees(folder) if _is_work_tree(path, folder))
+        bases = dict.fromkeys((*tops, *configured, folder))
+        hooks = [os.path.expanduser(value) for config in read_settings(folder) for value in config.hooks]  # noqa: PTH111
+        hook_folders = [os.path.join(base, value) for value in hooks for base in bases]  # noqa: PTH118
+        if any(
+            os.access(f"{hook_folder}/{_HOOK}", os.X_OK) for hook_folder in (f"{folder}/hooks", *hook_folders)
+        ):
+            raise SteeredError(f"{folder} has a hook that runs on read-only commands")
+        if any(os.path.islink(f"{base}/{_IGNORED_REVISIONS}") for base in bases):  # noqa: PTH114
+            raise SteeredError("ignored revisions are read from elsewhere")
+        return configured
+
+
+def _is_work_tree(path: str, folder: str) -> bool:
+    """Return True if a folder has this repository, False if it is empty. Raises for any other content."""
+    try:
+        with os.scandir(path) as entries:
+            if next(entries, None) is None:
+                return False
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise SteeredError(f"{path} is not a work tree") from error
+    repository = open_repository(path, (folder,))
+    if repository is None or repository.folder != folder:
+        raise SteeredError(f"{folder} has a work tree elsewhere")
+    return True

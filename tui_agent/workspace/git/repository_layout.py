@@ -1,0 +1,184 @@
+"""Layout of a git repository: its folder, the folder it shares, its work trees and linked repositories.
+
+Invariant: only reads. A repository is inside one of the given homes, or is the usual folder of a linked work
+tree or submodule that names its work tree itself; and git sees it too, since otherwise git continues with a
+parent folder.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tui_agent.workspace.git.git_config import GitConfig, read_config
+from tui_agent.workspace.git.git_index import read_gitlinks
+from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, read_small, read_stamp
+from tui_agent.workspace.local.containment import is_within
+
+MAX_POINTER_BYTES = 8_192
+MAX_GITLINKS = 1_000
+_POINTER = re.compile(r"([^\x00-\x1f\x7f]+)\n?")
+_GITDIR = "gitdir: "
+WORKTREE_COMMONDIR = "../.."
+"""Content of `commondir` in a linked work tree's folder: the main repository's folder."""
+_ITSELF = "."
+"""Content of a `commondir` that shares nothing: the placeholder for a missing one during a sandboxed command."""
+_HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository as git finds it from a folder; all paths are real ones."""
+
+    work_tree: str
+    """Empty if git runs in the repository's own folder."""
+    folder: str
+    shared: str
+
+
+def _read_pointer(path: str) -> str:
+    """Read a file that has one line."""
+    try:
+        text = read_small(path, MAX_POINTER_BYTES).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SteeredError(f"{path} is not UTF-8") from error
+    if (pointer := _POINTER.fullmatch(text)) is None:
+        raise SteeredError(f"{path} has more than one plain line")
+    return pointer[1]
+
+
+_pointers = StampedReader(_read_pointer)
+_configs = StampedReader(read_config)
+_indexes = StampedReader(read_gitlinks)
+
+
+def read_pointer(path: str) -> str | None:
+    """Return the only line of a small file; None if it does not exist. Raises `SteeredError` for other files."""
+    return _pointers.get(path)
+
+
+def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
+    """Return the repository that git finds from a real folder upwards; None if there is none.
+
+    Raises `SteeredError` if its parts are in none of the homes and do not belong to its work tree.
+    """
+    path = folder
+    while True:
+        if repository := open_repository(path, homes):
+            return repository
+        if looks_like_repository(path):
+            repository = open_folder("", path)
+            if repository.shared != path and not is_inside(repository.shared, homes):
+                raise SteeredError(f"{path} shares a repository elsewhere")
+            return repository
+        parent = os.path.dirname(path)  # noqa: PTH120 - many paths, quickly
+        if parent == path:
+            return None
+        path = parent
+
+
+def open_repository(work_tree: str, homes: Sequence[str]) -> Repository | None:
+    """Return the repository of a real folder with a `.git`; None if git does not see one there.
+
+    Raises `SteeredError` as `find_repository` does.
+    """
+    dot_git = os.path.join(work_tree, ".git")  # noqa: PTH118
+    stamp = read_stamp(dot_git)
+    if stamp is None:
+        return None
+    folder = _resolve_dot_git(work_tree, dot_git, stamp[-1])
+    if stat.S_ISDIR(stamp[-1]) and not looks_like_repository(folder):
+        return None
+    repository = open_folder(work_tree, folder)
+    homes = (*homes, work_tree)
+    if not (is_inside(folder, homes) and is_inside(repository.shared, homes)) and not _points_back(
+        repository
+    ):
+        raise SteeredError(f"{dot_git} leads to a repository elsewhere")
+    return repository
+
+
+def _resolve_dot_git(work_tree: str, dot_git: str, mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return dot_git
+    if stat.S_ISLNK(mode):
+        return os.path.realpath(dot_git)
+    pointer = read_pointer(dot_git) or ""
+    if not pointer.startswith(_GITDIR):
+        raise SteeredError(f"{dot_git} does not point to a repository")
+    return os.path.realpath(os.path.join(work_tree, pointer.removeprefix(_GITDIR)))  # noqa: PTH118
+
+
+def looks_like_repository(folder: str) -> bool:
+    """Return False only if git certainly sees no repository in a folder and continues with its parent."""
+    if read_stamp(f"{folder}/HEAD") is None:
+        return False
+    parts = (read_stamp(f"{folder}/{name}") is not None for name in ("objects", "refs"))
+    return read_stamp(f"{folder}/commondir") is not None or all(parts)
+
+
+def open_folder(work_tree: str, folder: str) -> Repository:
+    """Return the repository with this git folder, and what it shares with the main work tree.
+
+    Raises `SteeredError` if it shares anything else, or if git may not accept it as a repository.
+    """
+    repository = Repository(work_tree, folder, folder)
+    if (shared := read_pointer(f"{folder}/commondir")) not in (None, _ITSELF):
+        worktrees, _ = os.path.split(folder)
+        main, name = os.path.split(worktrees)
+        if shared != WORKTREE_COMMONDIR or name != "worktrees":
+            raise SteeredError(f"{folder} shares another repository")
+        repository = Repository(work_tree, folder, main)
+    if not _HEAD.fullmatch(read_pointer(f"{folder}/HEAD") or ""):
+        raise SteeredError(f"{folder} has no plain HEAD")
+    for path in (f"{repository.shared}/objects", f"{repository.shared}/refs"):
+        stamp = read_stamp(path)
+        if stamp is None or not stat.S_ISDIR(stamp[-1]) or not os.access(path, os.X_OK):
+            raise SteeredError(f"{path} is not a folder")
+    return repository
+
+
+def _points_back(repository: Repository) -> bool:
+    """Return True if a repository elsewhere names this work tree as its own."""
+    if repository.shared != repository.folder:
+        pointer = read_pointer(f"{repository.folder}/gitdir")
+        return (
+            pointer is not None and _real_path(repository.folder, pointer) == f"{repository.work_tree}/.git"
+        )
+    return repository.work_tree in list_work_trees(repository.folder)
+
+
+def is_inside(path: str, homes: Sequence[str]) -> bool:
+    """Return True if a real path is one of the homes or below one."""
+    return any(is_within(path, home) for home in homes)
+
+
+def _real_path(base: str, path: str) -> str:
+    return os.path.realpath(os.path.join(base, path))  # noqa: PTH118
+
+
+def read_settings(folder: str) -> Iterator[GitConfig]:
+    """Yield the configurations in a repository's folder. Raises `SteeredError` as `read_config` does."""
+    for name in ("config", "config.worktree"):
+        if (config := _configs.get(f"{folder}/{name}")) is not None:
+            yield config
+
+
+def list_work_trees(folder: str) -> tuple[str, ...]:
+    """Return the real folders that the configuration names as the repository's work trees."""
+    return tuple(_real_path(folder, value) for config in read_settings(folder) for value in config.work_trees)
+
+
+def find_gitlinks(repository: Repository, work_tree: str) -> Iterator[str]:
+    """Yield the folders in a work tree that the index links to and that contain a repository."""
+    links = _indexes.get(f"{repository.folder}/index") or ()
+    if len(links) > MAX_GITLINKS:
+        raise SteeredError(f"{repository.folder} links to too many repositories")
+    for link in links:
+        names = os.fsdecode(link).split("/")
+        path = "/".join((work_tree, *names))
+        if b"\0" in link or {"", ".", "..", ".git"} & set(names) or os.path.realpath(path) != path:
+            raise SteeredError(f"the index of {repository.folder} links to another place")
+        if read_stamp(f"{path}/.git") is not None:
+            yield path

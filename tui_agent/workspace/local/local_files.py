@@ -1,0 +1,255 @@
+"""Reading, replacing and removing files of a local workspace. Blocking: call it in threads.
+
+Invariants: only regular files are opened; a file is replaced completely or not at all; a change is made only
+if the file still has the content that the caller knows.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+
+from tui_agent.errors import EnvironmentFault, StaleFile
+from tui_agent.ports.environment import FileContent, FileInfo
+from tui_agent.workspace.local.atomic_write import (
+    LEFTOVER_NAME,
+    FileState,
+    read_attributes,
+    remove_leftovers,
+    replace_file,
+)
+from tui_agent.workspace.local.containment import FILE_FLAGS, Containment, path_error, printable_path
+from tui_agent.workspace.local.path_spelling import MAX_LISTED
+
+MAX_DIGEST_BYTES = 1_000_000_000
+"""Most bytes of a file whose digest is computed before it is replaced or removed."""
+_CHUNK = 1 << 20
+
+
+def file_kind(mode: int) -> str:
+    """Return the kind of a file mode, as in `FileInfo.kind`."""
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "link" if stat.S_ISLNK(mode) else "other"
+
+
+def make_info(path: str, status: os.stat_result) -> FileInfo:
+    """Return the `FileInfo` of a path."""
+    return FileInfo(
+        path=path,
+        kind=file_kind(status.st_mode),  # type: ignore[arg-type]
+        size=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        mode=stat.S_IMODE(status.st_mode),
+    )
+
+
+def _open_regular(name: str, folder_fd: int, path: str) -> tuple[int, os.stat_result]:
+    fd = os.open(name, FILE_FLAGS, dir_fd=folder_fd)
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            kind = (
+                "a folder"
+                if stat.S_ISDIR(status.st_mode)
+                else "not a regular file (a device, pipe or socket)"
+            )
+            raise EnvironmentFault(f"{printable_path(path)} is {kind}.")
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd, status
+
+
+class LocalFiles:
+    """Reads and changes files below one root."""
+
+    def __init__(self, containment: Containment) -> None:
+        self._contain = containment
+        self._swept: set[tuple[int, int]] = set()
+
+    def read(self, path: str, max_bytes: int) -> FileContent:
+        """See `ports.environment.Environment.read`."""
+        parts = self._contain.resolve_parts(path)
+        if not parts:
+            raise EnvironmentFault(f"{printable_path(path)} is a folder.")
+        try:
+            with self._contain.open_folder(parts[:-1]) as folder_fd:
+                fd, status = _open_regular(parts[-1], folder_fd, path)
+                try:
+                    data = _read_up_to(fd, status.st_size, max_bytes, path)
+                finally:
+                    os.close(fd)
+        except OSError as error:
+            raise path_error(path, error) from error
+        return _content(parts, data, status)
+
+    def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
+        """See `ports.environment.Environment.write`."""
+        parts = self._contain.resolve_parts(path)
+        if not parts:
+            raise EnvironmentFault(f"{printable_path(path)} is a folder.")
+        try:
+            with self._contain.open_folder(parts[:-1], create=expect is None) as folder_fd:
+                self._sweep(folder_fd)
+                standing = _read_standing(parts[-1], folder_fd, path)
+                _check_expected(standing, expect, path)
+                status = _replace_file(parts[-1], folder_fd, path, data, standing)
+        except OSError as error:
+            raise path_error(path, error) from error
+        return _content(parts, data, status)
+
+    def remove(self, path: str, expect: str) -> None:
+        """See `ports.environment.Environment.remove`. A link is refused, not followed."""
+        parts = self._contain.resolve_entry(path)
+        if not parts:
+            raise EnvironmentFault(f"{printable_path(path)} is a folder.")
+        try:
+            with self._contain.open_folder(parts[:-1]) as folder_fd:
+                standing = _read_standing(parts[-1], folder_fd, path)
+                _check_expected(standing, expect, path)
+                os.unlink(parts[-1], dir_fd=folder_fd)
+                os.fsync(folder_fd)
+        except OSError as error:
+            raise path_error(path, error) from error
+
+    def stat(self, path: str) -> FileInfo | None:
+        """Return what is at `path` without following a link at its end; None if nothing is there."""
+        parts = self._contain.resolve_entry(path)
+        try:
+            with self._contain.open_folder(parts[:-1]) as folder_fd:
+                status = os.stat(parts[-1] if parts else ".", dir_fd=folder_fd, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise path_error(path, error) from error
+        return make_info("/".join(parts) or ".", status)
+
+    def listdir(self, path: str) -> tuple[FileInfo, ...]:
+        """Return a folder's entries, sorted by name; files deleted meanwhile are left out."""
+        parts = self._contain.resolve_parts(path)
+        try:
+            with self._contain.open_folder(parts) as folder_fd:
+                entries = scan_folder(folder_fd, "/".join(parts))
+        except OSError as error:
+            raise path_error(path, error) from error
+        if len(entries) > MAX_LISTED:
+            raise EnvironmentFault(f"{printable_path(path)} has more than {MAX_LISTED:,} entries.")
+        return tuple(entries)
+
+    def _sweep(self, folder_fd: int) -> None:
+        """Remove leftovers of killed processes, once for each folder that is changed."""
+        status = os.fstat(folder_fd)
+        if (status.st_dev, status.st_ino) not in self._swept:
+            self._swept.add((status.st_dev, status.st_ino))
+            remove_leftovers(folder_fd)
+
+
+def scan_folder(folder_fd: int, base: str) -> list[FileInfo]:
+    """Return the entries of an open folder, sorted by name; at most `MAX_LISTED` + 1."""
+    prefix = base + "/" if base else ""
+    infos: list[FileInfo] = []
+    with os.scandir(folder_fd) as entries:
+        for entry in islice(entries, MAX_LISTED + 1):
+            if LEFTOVER_NAME.fullmatch(entry.name):
+                continue
+            with suppress(FileNotFoundError):
+                infos.append(make_info(prefix + entry.name, entry.stat(follow_symlinks=False)))
+    infos.sort(key=lambda item: item.path)
+    return infos
+
+
+def _content(parts: tuple[str, ...], data: bytes, status: os.stat_result) -> FileContent:
+    return FileContent(
+        path="/".join(parts),
+        data=data,
+        digest=hashlib.sha256(data).hexdigest(),
+        mtime_ns=status.st_mtime_ns,
+        mode=stat.S_IMODE(status.st_mode),
+    )
+
+
+def _read_up_to(fd: int, size: int, max_bytes: int, path: str) -> bytes:
+    """Read a whole file; refuse it as soon as it is longer than `max_bytes` (its size may be wrong or grow)."""
+    if size > max_bytes:
+        raise EnvironmentFault(
+            f"{printable_path(path)} is too large: {size:,} bytes, the limit is {max_bytes:,}.",
+            hint="Read a part of it with a command.",
+        )
+    return b"".join(_read_chunks(fd, max_bytes, path))
+
+
+def _read_chunks(fd: int, limit: int, path: str) -> Iterator[bytes]:
+    remaining = limit + 1
+    while remaining > 0 and (piece := os.read(fd, min(remaining, _CHUNK))):
+        yield piece
+        remaining -= len(piece)
+    if remaining <= 0:
+        raise EnvironmentFault(f"{printable_path(path)} is too large: more than {limit:,} bytes.")
+
+
+def _read_standing(name: str, folder_fd: int, path: str) -> FileState | None:
+    try:
+        fd, status = _open_regular(name, folder_fd, path)
+    except FileNotFoundError:
+        return None
+    try:
+        if status.st_size > MAX_DIGEST_BYTES:
+            raise EnvironmentFault(
+                f"{printable_path(path)} is too large to change here: {status.st_size:,} bytes."
+            )
+        digest = hashlib.sha256()
+        for piece in _read_chunks(fd, MAX_DIGEST_BYTES, path):
+            digest.update(piece)
+        return FileState(digest.hexdigest(), status, read_attributes(fd))
+    finally:
+        os.close(fd)
+
+
+def _check_expected(standing: FileState | None, expect: str | None, path: str) -> None:
+    if standing is None:
+        if expect is not None:
+            raise StaleFile(f"{printable_path(path)} no longer exists.", hint="List the folder again.")
+        return
+    if expect is None:
+        raise StaleFile(f"{printable_path(path)} already exists.", hint="Read it before replacing it.")
+    if standing.digest != expect:
+        raise StaleFile(f"{printable_path(path)} has changed since it was read.", hint="Read it again.")
+
+
+def _replace_file(
+    name: str, folder_fd: int, path: str, data: bytes, standing: FileState | None
+) -> os.stat_result:
+    if standing is not None and not standing.status.st_mode & 0o222:
+        raise EnvironmentFault(
+            f"{printable_path(path)} is write-protected (mode {stat.S_IMODE(standing.status.st_mode):03o}).",
+            hint="Change its mode first if you really want to change the file.",
+        )
+
+    def check_again() -> None:
+        if standing is None:
+            _check_expected(_read_standing(name, folder_fd, path), None, path)
+        else:
+            _check_unchanged(name, folder_fd, path, standing)
+
+    try:
+        return replace_file(name, folder_fd, data, standing, check_again)
+    except FileExistsError as error:
+        raise StaleFile(
+            f"{printable_path(path)} already exists.", hint="Read it before replacing it."
+        ) from error
+
+
+def _check_unchanged(name: str, folder_fd: int, path: str, standing: FileState) -> None:
+    current = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
+    before = standing.status
+    if (current.st_ino, current.st_size, current.st_mtime_ns) != (
+        before.st_ino,
+        before.st_size,
+        before.st_mtime_ns,
+    ):
+        raise StaleFile(f"{printable_path(path)} has changed since it was read.", hint="Read it again.")
