@@ -37,7 +37,7 @@ def test_what_is_loaded_sets_no_collection_off_and_is_not_looked_at_again() -> N
     program = (
         "import gc; from tui_agent.lazy_import import load_module\n"
         "before = sum(one['collections'] for one in gc.get_stats())\n"
-        "load('tui_agent.wiring.session')\n"
+        "load_module('tui_agent.wiring.session')\n"
         "print(sum(one['collections'] for one in gc.get_stats()) - before, gc.get_freeze_count(), gc.isenabled())"
     )
     done = subprocess.run(

@@ -106,11 +106,7 @@ class Confinement:
 
     @contextmanager
     def prepare_command(
-        self,
-        argv: Sequence[str],
-        folder: OpenedPath,
-        env: Mapping[str, str],
-        spec: ExecSpec,
+        self, argv: Sequence[str], folder: OpenedPath, env: Mapping[str, str], spec: ExecSpec
     ) -> Iterator[ConfinedCommand]:
         """Prepare a command to start in a folder with the permissions of `spec`; its resources are released at the end.
 
@@ -126,10 +122,9 @@ class Confinement:
                 self.bounds.root, os.W_OK
             )
             bare_parts = bare_repository_paths(self.bounds.root) if can_create else BareRepositoryPaths()
+            sealed = spec.repository_read_only
             missing_paths = (
-                []
-                if spec.read_only
-                else self._missing_paths(bare_parts, sealed_repository=spec.repository_read_only)
+                [] if spec.read_only else self._missing_paths(bare_parts, sealed_repository=sealed)
             )
             with (
                 self._placeholders.hold(missing_paths, bare_parts.parts) as placeholders,
