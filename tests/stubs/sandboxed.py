@@ -62,7 +62,7 @@ def confinement(
         read_only=guarded.kept,
         absent=guarded.absent,
         guarded_folders=guarded.trees,
-        is_guarded=guarded_outside(more.get("own", ())),
+        is_guarded=guarded_outside(more.get("own_folders", ())),
         is_secret=may_hold_secrets,
         **more,
     )
@@ -129,7 +129,7 @@ class World:
             hidden=("PROVIDER_API_KEY",),
             grace=0.2,
             confinement=confinement(
-                self.workspace, self.home, self.base / "records", own=(str(self.home / "own"),)
+                self.workspace, self.home, self.base / "records", own_folders=(str(self.home / "own"),)
             ),
         )
         return self
