@@ -8,7 +8,7 @@ Tools, middleware, agents, models and environments are registered as objects and
 Panes, commands and projections are lazy `"module:name"` references and are loaded in the app's process.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -38,7 +38,7 @@ from tui_agent.ports.agent import (
 from tui_agent.ports.delegate import DelegateReport, Delegates, DelegateTask
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileContent, FileInfo
 from tui_agent.ports.hook import HOOK_EVENTS, HookAnswer
-from tui_agent.ports.job import JobReport
+from tui_agent.ports.job import JobReport, Jobs
 from tui_agent.ports.middleware import Fragment, Middleware, ToolNext, TurnContext
 from tui_agent.ports.model import (
     FinishChunk,
@@ -54,7 +54,7 @@ from tui_agent.ports.model import (
     UsageChunk,
 )
 from tui_agent.ports.repomap import MapRequest, RenderedMap
-from tui_agent.ports.tool import Answer, Preview, Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.ports.tool import Answer, Preview, Service, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol import actions
 from tui_agent.protocol.actions import AnyAction
 from tui_agent.protocol.artifacts import Artifact
@@ -89,6 +89,7 @@ from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart, Usage, image_type
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.protocol.unicode_text import escape_unprintable, format_count
+from tui_agent.units import format_bytes
 
 API_VERSION = 1
 
@@ -188,9 +189,34 @@ class BaseTool:
         return Preview(())
 
 
-def tool_description(module_file: str) -> str:
-    """Return the text of the `.md` file beside a tool's module; `module_file` is the module's `__file__`."""
-    return Path(module_file).with_suffix(".md").read_text(encoding="utf-8").strip()
+class SessionTool(BaseTool):
+    """A tool that touches nothing outside the session: inherit from it, and define `target` and `run`."""
+
+    subject: str
+    """The thing in the session that it reads or changes, such as `todos`."""
+
+    def effects(self, args: Any) -> tuple[Effect, ...]:
+        """Return an internal effect, which the policy allows."""
+        return (InternalEffect(subject=self.subject),)
+
+
+def load_spec(
+    name: str,
+    module_file: str,
+    args: type[BaseModel],
+    *,
+    verb: str,
+    timeout: float | None = 60.0,
+    parallel_safe: bool = False,
+    parallel_group: str = "",
+    needs: Iterable[Service] = (),
+) -> ToolSpec:
+    """Return the spec of a tool whose description for the model is the file `<name>.md` beside its module.
+
+    `module_file` is the module's `__file__`; the rest is as in `ToolSpec`.
+    """
+    description = Path(module_file).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
+    return ToolSpec(name, description, args, verb, timeout, parallel_safe, parallel_group, frozenset(needs))
 
 
 class BaseMiddleware:
@@ -292,6 +318,7 @@ __all__ = [
     "ImageContent",
     "InternalEffect",
     "JobReport",
+    "Jobs",
     "JsonBlock",
     "JsonMap",
     "LineDiff",
@@ -321,6 +348,7 @@ __all__ = [
     "RunEffect",
     "SayMessage",
     "SessionStateView",
+    "SessionTool",
     "StaleFile",
     "TableBlock",
     "TerminalBlock",
@@ -350,14 +378,15 @@ __all__ = [
     "compile_path_pattern",
     "diff_lines",
     "escape_unprintable",
+    "format_bytes",
     "format_count",
     "image_type",
     "list_note_locations",
+    "load_spec",
     "read_note",
     "replace_private",
     "strip_accents",
     "text_result",
     "title_of_note",
-    "tool_description",
     "word_forms",
 ]

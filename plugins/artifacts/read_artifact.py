@@ -7,19 +7,16 @@ from pydantic import Field
 
 from tui_agent.plugin_api import (
     Artifact,
-    BaseTool,
     BlobNotFound,
-    Effect,
     FrozenModel,
-    InternalEffect,
+    SessionTool,
     TextBlock,
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
     format_count,
+    load_spec,
     text_result,
-    tool_description,
 )
 
 MAX_LINES = 1_000
@@ -38,27 +35,19 @@ class ReadArtifactArgs(FrozenModel):
     pattern: str = ""
 
 
-class ReadArtifact(BaseTool):
+class ReadArtifact(SessionTool):
     """Reads recorded outputs only. Secrets are redacted in them as they are in the log."""
 
+    subject = "artifacts"
+
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="read_artifact",
-            description=tool_description(__file__),
-            args=ReadArtifactArgs,
-            verb="read",
-            parallel_safe=True,
-        )
+        self.spec = load_spec("read_artifact", __file__, ReadArtifactArgs, verb="read", parallel_safe=True)
 
     def target(self, args: ReadArtifactArgs) -> str:
         """Return the artifact id with the pattern or the line range."""
         if args.pattern:
             return f"{args.artifact_id} {args.pattern}"
         return f"{args.artifact_id}:{args.offset}-{args.offset + args.lines - 1}"
-
-    def effects(self, args: ReadArtifactArgs) -> tuple[Effect, ...]:
-        """Return an internal effect: only session data is read."""
-        return (InternalEffect(subject="artifacts"),)
 
     async def run(self, args: ReadArtifactArgs, ctx: ToolContext) -> ToolResult:
         """Return the requested lines, up to `MAX_CHARS` characters."""

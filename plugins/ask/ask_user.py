@@ -3,17 +3,14 @@
 from pydantic import Field
 
 from tui_agent.plugin_api import (
-    BaseTool,
-    Effect,
     FrozenModel,
-    InternalEffect,
+    SessionTool,
     TextBlock,
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
+    load_spec,
     text_result,
-    tool_description,
 )
 
 MAX_OPTIONS = 9
@@ -28,26 +25,17 @@ class AskUserArgs(FrozenModel):
     options: tuple[str, ...] = Field(default=(), description="choices; the user may also answer freely")
 
 
-class AskUser(BaseTool):
+class AskUser(SessionTool):
     """Waits for the user's answer without a time limit."""
 
+    subject = "question"
+
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="ask_user",
-            description=tool_description(__file__),
-            args=AskUserArgs,
-            verb="ask",
-            timeout=None,
-            needs=frozenset({"ask"}),
-        )
+        self.spec = load_spec("ask_user", __file__, AskUserArgs, verb="ask", timeout=None, needs={"ask"})
 
     def target(self, args: AskUserArgs) -> str:
         """Return the question's first line."""
         return args.question.strip().split("\n")[0]
-
-    def effects(self, args: AskUserArgs) -> tuple[Effect, ...]:
-        """Return an internal effect: nothing outside the session changes."""
-        return (InternalEffect(subject="question"),)
 
     async def run(self, args: AskUserArgs, ctx: ToolContext) -> ToolResult:
         """Return the chosen option, the user's words, or both."""

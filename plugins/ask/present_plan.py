@@ -3,17 +3,14 @@
 from pydantic import Field
 
 from tui_agent.plugin_api import (
-    BaseTool,
-    Effect,
     FrozenModel,
-    InternalEffect,
     MarkdownBlock,
+    SessionTool,
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
+    load_spec,
     text_result,
-    tool_description,
 )
 
 OPTIONS = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
@@ -27,26 +24,19 @@ class PresentPlanArgs(FrozenModel):
     plan: str = Field(description="Markdown")
 
 
-class PresentPlan(BaseTool):
+class PresentPlan(SessionTool):
     """Waits for the answer. Text given with an approval is the edited plan; with a rejection, the reason."""
 
+    subject = "plan"
+
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="present_plan",
-            description=tool_description(__file__),
-            args=PresentPlanArgs,
-            verb="plan",
-            timeout=None,
-            needs=frozenset({"ask"}),
+        self.spec = load_spec(
+            "present_plan", __file__, PresentPlanArgs, verb="plan", timeout=None, needs={"ask"}
         )
 
     def target(self, args: PresentPlanArgs) -> str:
         """Return the plan's first line."""
         return args.plan.strip().split("\n")[0].lstrip("# ")
-
-    def effects(self, args: PresentPlanArgs) -> tuple[Effect, ...]:
-        """Return an internal effect: nothing outside the session changes."""
-        return (InternalEffect(subject="plan"),)
 
     async def run(self, args: PresentPlanArgs, ctx: ToolContext) -> ToolResult:
         """Return the user's decision on the plan."""

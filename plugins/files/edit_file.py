@@ -19,22 +19,19 @@ from tui_agent.plugin_api import (
     FrozenModel,
     Preview,
     SessionStateView,
-    StaleFile,
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
     WriteEffect,
     escape_unprintable,
     format_count,
-    tool_description,
+    load_spec,
 )
 
 from .file_changes import (
     FileChange,
-    change_preview,
-    change_result,
     compute_change,
+    preview_change,
     read_existing,
     require_current_read,
     write_change,
@@ -58,9 +55,7 @@ class EditFile(BaseTool):
     """Replaces text that occurs exactly once in a file that was read and has not changed since."""
 
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="edit_file", description=tool_description(__file__), args=EditFileArgs, verb="edit"
-        )
+        self.spec = load_spec("edit_file", __file__, EditFileArgs, verb="edit")
 
     def target(self, args: EditFileArgs) -> str:
         """Return the path."""
@@ -76,22 +71,18 @@ class EditFile(BaseTool):
 
     async def preview(self, args: EditFileArgs, env: Environment) -> Preview:
         """Return the diff that the edit would make."""
-        return change_preview((await _compute_edit(args, await _read_base(args, env)))[0])
+        return preview_change((await _compute_edit(args, await _read_base(args, env)))[0])
 
     async def run(self, args: EditFileArgs, ctx: ToolContext) -> ToolResult:
         """Make the edit and return its result."""
         content = await _read_base(args, ctx.env)
         require_current_read(content, ctx.state)
         change, places = await _compute_edit(args, content)
-        try:
-            await write_change(change, ctx)
-        except StaleFile as stale:
-            raise ToolError(f"{content.path} was not changed: {stale}") from stale
         where = ", ".join(map(str, places[:10])) + (", …" if len(places) > 10 else "")
         message = f"Edited {content.path} at line {where}: +{change.diff.added} -{change.diff.removed} lines."
         if len(places) > 1:
             message = message.replace("at line", f"({format_count(len(places), 'place')}) at lines")
-        return change_result(change, message, ctx)
+        return await write_change(change, message, ctx)
 
 
 async def _read_base(args: EditFileArgs, env: Environment) -> FileContent:
@@ -165,12 +156,7 @@ def find_matches(text: str, wanted: str) -> list[Match]:
 
 
 def _find_plain(text: str, wanted: str) -> list[Match]:
-    matches: list[Match] = []
-    start = text.find(wanted)
-    while start >= 0:
-        matches.append(Match(start, start + len(wanted), "\n"))
-        start = text.find(wanted, start + len(wanted))
-    return matches
+    return [Match(match.start(), match.end(), "\n") for match in re.finditer(re.escape(wanted), text)]
 
 
 def _line_ending(piece: str, usual: str) -> str:

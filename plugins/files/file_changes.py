@@ -11,6 +11,7 @@ from tui_agent.plugin_api import (
     LineDiff,
     Preview,
     SessionStateView,
+    StaleFile,
     ToolContext,
     ToolError,
     ToolResult,
@@ -66,24 +67,23 @@ def _diff(before: FileContent | None, data: bytes) -> LineDiff:
     return diff_lines(old_text.display_text, new_text.display_text)
 
 
-def change_preview(change: FileChange) -> Preview:
+def preview_change(change: FileChange) -> Preview:
     """Return the diff to approve, bound to the exact bytes before and after."""
     base = "" if change.before is None else change.before.digest
     return Preview((change.diff_block(),), content=f"{base} {hashlib.sha256(change.data).hexdigest()}")
 
 
-async def write_change(change: FileChange, ctx: ToolContext) -> str:
-    """Write the change if the file is still what it was computed from; return the new digest."""
+async def write_change(change: FileChange, message: str, ctx: ToolContext) -> ToolResult:
+    """Write the change if the file is still what it was computed from; return the result for model and user."""
     expect = None if change.before is None else change.before.digest
-    return (await ctx.env.write(change.path, change.data, expect)).digest
-
-
-def change_result(change: FileChange, said: str, ctx: ToolContext) -> ToolResult:
-    """Return the result of a written change for the model and the user."""
+    try:
+        await ctx.env.write(change.path, change.data, expect)
+    except StaleFile as stale:
+        raise ToolError(f"{change.path} was not changed: {stale}") from stale
     block = change.diff_block()
     stored_block = block.model_copy(update={"diff": ctx.blobs.put_text(change.diff.text)})
     return text_result(
-        said,
+        message,
         summary=f"+{block.added} -{block.removed}",
         display=(stored_block,),
         data={"path": change.path, "added": block.added, "removed": block.removed, "size": len(change.data)},

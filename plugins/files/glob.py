@@ -13,12 +13,11 @@ from tui_agent.plugin_api import (
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
     compile_path_pattern,
     escape_unprintable,
     format_count,
+    load_spec,
     text_result,
-    tool_description,
 )
 
 MAX_RESULTS = 300
@@ -36,13 +35,7 @@ class Glob(BaseTool):
     """Finds files below a folder whose path matches a pattern; ignored files are left out."""
 
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="glob",
-            description=tool_description(__file__),
-            args=GlobArgs,
-            verb="find",
-            parallel_safe=True,
-        )
+        self.spec = load_spec("glob", __file__, GlobArgs, verb="find", parallel_safe=True)
 
     def target(self, args: GlobArgs) -> str:
         """Return the pattern, and the folder if one is given."""

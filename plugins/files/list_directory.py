@@ -13,14 +13,12 @@ from tui_agent.plugin_api import (
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
     escape_unprintable,
+    format_bytes,
     format_count,
+    load_spec,
     text_result,
-    tool_description,
 )
-
-from .text import format_size
 
 MAX_ENTRIES = 500
 SKIPPED_FOLDERS = frozenset(
@@ -38,13 +36,7 @@ class ListDirectory(BaseTool):
     """Lists folders first, with a trailing slash, then files with their size."""
 
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="list_directory",
-            description=tool_description(__file__),
-            args=ListDirectoryArgs,
-            verb="list",
-            parallel_safe=True,
-        )
+        self.spec = load_spec("list_directory", __file__, ListDirectoryArgs, verb="list", parallel_safe=True)
 
     def target(self, args: ListDirectoryArgs) -> str:
         """Return the folder."""
@@ -93,4 +85,4 @@ def _format_entry(item: FileInfo) -> str:
         case "other":
             return f"{name} (not a regular file)"
         case "file":
-            return f"{name}  {format_size(item.size)}"
+            return f"{name}  {format_bytes(item.size)}"

@@ -22,15 +22,15 @@ from tui_agent.plugin_api import (
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
     escape_unprintable,
+    format_bytes,
     format_count,
     image_type,
+    load_spec,
     text_result,
-    tool_description,
 )
 
-from .text import decode, describe_binary, format_size
+from .text import decode, describe_binary
 
 MAX_LINES = 2000
 MAX_CHARS = 50_000
@@ -50,13 +50,7 @@ class ReadFile(BaseTool):
     """Reads text by lines and images as a whole, and records what was read so that it may be edited."""
 
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="read_file",
-            description=tool_description(__file__),
-            args=ReadFileArgs,
-            verb="read",
-            parallel_safe=True,
-        )
+        self.spec = load_spec("read_file", __file__, ReadFileArgs, verb="read", parallel_safe=True)
 
     def target(self, args: ReadFileArgs) -> str:
         """Return the path, with the line range if one is given."""
@@ -114,20 +108,20 @@ async def _image_result(content: FileContent, ctx: ToolContext) -> ToolResult:
     size = len(content.data)
     if size > MAX_IMAGE_BYTES:
         raise ToolError(
-            f"The image {content.path} is too large: {format_size(size)}, the limit is {format_size(MAX_IMAGE_BYTES)}.",
+            f"The image {content.path} is too large: {format_bytes(size)}, the limit is {format_bytes(MAX_IMAGE_BYTES)}.",
             hint="Make a smaller copy first.",
         )
     media = image_type(content.data)
     sha = await asyncio.to_thread(ctx.blobs.put_bytes, content.data)
     name = PurePosixPath(content.path).name
-    label = f"{content.path}: {media}, {format_size(size)}"
+    label = f"{content.path}: {media}, {format_bytes(size)}"
     return ToolResult(
         ok=True,
         content=(
             TextContent(text=label),
             ImageContent(media_type=media, blob_sha256=sha, size=size, name=name),
         ),
-        summary=f"{media.removeprefix('image/')}, {format_size(size)}",
+        summary=f"{media.removeprefix('image/')}, {format_bytes(size)}",
         display=(ImageBlock(media_type=media, blob_sha256=sha, size=size, name=name),),
         events=(_read_event(content, ctx, 1, 1, whole=True),),
     )
@@ -137,7 +131,7 @@ def _text_result(content: FileContent, args: ReadFileArgs, ctx: ToolContext) -> 
     decoded = decode(content.data)
     if decoded is None:
         raise ToolError(
-            f"{content.path} is not text: {describe_binary(content.data)}, {format_size(len(content.data))}.",
+            f"{content.path} is not text: {describe_binary(content.data)}, {format_bytes(len(content.data))}.",
             hint="Use a command that understands this format.",
         )
     lines = decoded.display_text.split("\n")

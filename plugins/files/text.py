@@ -114,12 +114,3 @@ def describe_binary(data: bytes) -> str:
 def guess_language(path: str) -> str:
     """Guess the language from the file name, for syntax highlighting; empty if unknown."""
     return _LANGUAGES.get(PurePosixPath(path).suffix.lower().removeprefix("."), "")
-
-
-def format_size(size: int) -> str:
-    """Format a size in bytes: `12 KB`."""
-    for unit in ("B", "KB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"
-        size = size / 1000  # type: ignore[assignment]
-    return f"{size:.1f} GB"

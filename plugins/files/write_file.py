@@ -10,21 +10,18 @@ from tui_agent.plugin_api import (
     FrozenModel,
     Preview,
     SessionStateView,
-    StaleFile,
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
     WriteEffect,
     format_count,
-    tool_description,
+    load_spec,
 )
 
 from .file_changes import (
     FileChange,
-    change_preview,
-    change_result,
     compute_change,
+    preview_change,
     read_existing,
     require_current_read,
     write_change,
@@ -51,9 +48,7 @@ class WriteFile(BaseTool):
     """Creates a file; replaces an existing one only if asked to, and only if it was read."""
 
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="write_file", description=tool_description(__file__), args=WriteFileArgs, verb="write"
-        )
+        self.spec = load_spec("write_file", __file__, WriteFileArgs, verb="write")
 
     def target(self, args: WriteFileArgs) -> str:
         """Return the path."""
@@ -80,22 +75,18 @@ class WriteFile(BaseTool):
 
     async def preview(self, args: WriteFileArgs, env: Environment) -> Preview:
         """Return the diff against the current file."""
-        return change_preview(await _compute_write(args, env))
+        return preview_change(await _compute_write(args, env))
 
     async def run(self, args: WriteFileArgs, ctx: ToolContext) -> ToolResult:
         """Write the file and return the result."""
         change = await _compute_write(args, ctx.env)
         if change.before is not None:
             require_current_read(change.before, ctx.state)
-        try:
-            await write_change(change, ctx)
-        except StaleFile as stale:
-            raise ToolError(f"{args.path} was not written: {stale}") from stale
         lines = format_count(
             args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content)), "line"
         )
         verb = "Created" if change.before is None else "Replaced"
-        return change_result(change, f"{verb} {change.path}: {lines}.", ctx)
+        return await write_change(change, f"{verb} {change.path}: {lines}.", ctx)
 
 
 async def _compute_write(args: WriteFileArgs, env: Environment) -> FileChange:

@@ -8,17 +8,14 @@ from pydantic import Field
 
 from tui_agent.plugin_api import (
     NOTE_BYTES,
-    BaseTool,
-    Effect,
     FrozenModel,
-    InternalEffect,
+    SessionTool,
     TextBlock,
     ToolContext,
     ToolResult,
-    ToolSpec,
     format_count,
+    load_spec,
     text_result,
-    tool_description,
 )
 
 from .note_ranking import MAX_BYTES, MAX_NOTES, SearchResult, search
@@ -33,26 +30,18 @@ class SearchNotesArgs(FrozenModel):
     max_results: int = Field(default=5, ge=1, le=20)
 
 
-class SearchNotes(BaseTool):
+class SearchNotes(SessionTool):
     """Ranks paragraphs of notes by the query's words."""
 
+    subject = "notes"
+
     def __init__(self, folder: Path) -> None:
-        self.spec = ToolSpec(
-            name="search_notes",
-            description=tool_description(__file__),
-            args=SearchNotesArgs,
-            verb="notes",
-            parallel_safe=True,
-        )
+        self.spec = load_spec("search_notes", __file__, SearchNotesArgs, verb="notes", parallel_safe=True)
         self._folder = folder
 
     def target(self, args: SearchNotesArgs) -> str:
         """Return the query."""
         return args.query
-
-    def effects(self, args: SearchNotesArgs) -> tuple[Effect, ...]:
-        """Return an internal effect: notes belong to the product, not to the workspace."""
-        return (InternalEffect(subject="notes"),)
 
     async def run(self, args: SearchNotesArgs, ctx: ToolContext) -> ToolResult:
         """Return snippets with file:line, the best first."""

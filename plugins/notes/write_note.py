@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from difflib import unified_diff
 from pathlib import Path
 
 from pydantic import Field
@@ -18,12 +17,12 @@ from tui_agent.plugin_api import (
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
     WriteEffect,
+    diff_lines,
+    load_spec,
     read_note,
     replace_private,
     text_result,
-    tool_description,
 )
 
 MAX_TITLE = 100
@@ -40,9 +39,7 @@ class WriteNote(BaseTool):
     """Writes one note: a file outside the workspace, and judged as such."""
 
     def __init__(self, folder: Path) -> None:
-        self.spec = ToolSpec(
-            name="write_note", description=tool_description(__file__), args=WriteNoteArgs, verb="note"
-        )
+        self.spec = load_spec("write_note", __file__, WriteNoteArgs, verb="note")
         self._folder = folder
 
     def target(self, args: WriteNoteArgs) -> str:
@@ -90,21 +87,9 @@ class WriteNote(BaseTool):
         """Return the diff that writing would make, and True if the note is new."""
         path = note_path(self._folder, title)
         before = read_note(path)
-        lines = list(
-            unified_diff(
-                (before or "").splitlines(), after.splitlines(), path.name, path.name, lineterm="", n=3
-            )
-        )
-        body = lines[2:]
-        return (
-            DiffBlock(
-                path=str(path),
-                diff="\n".join(body) + "\n" if body else "",
-                added=sum(line.startswith("+") for line in body),
-                removed=sum(line.startswith("-") for line in body),
-            ),
-            before is None,
-        )
+        diff = diff_lines(before or "", after)
+        block = DiffBlock(path=str(path), diff=diff.text, added=diff.added, removed=diff.removed)
+        return block, before is None
 
 
 def note_path(folder: Path, title: str) -> Path:

@@ -15,10 +15,9 @@ from tui_agent.plugin_api import (
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
     format_count,
+    load_spec,
     text_result,
-    tool_description,
 )
 
 MAX_TOKENS = 8000
@@ -38,14 +37,14 @@ class RepoMapTool(BaseTool):
     """Ranks the files of the workspace."""
 
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="repo_map",
-            description=tool_description(__file__),
-            args=RepoMapArgs,
+        self.spec = load_spec(
+            "repo_map",
+            __file__,
+            RepoMapArgs,
             verb="map",
             timeout=150.0,
             parallel_safe=True,
-            needs=frozenset(("repomap",)),
+            needs={"repomap"},
         )
 
     def target(self, args: RepoMapArgs) -> str:

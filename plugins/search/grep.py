@@ -21,11 +21,10 @@ from tui_agent.plugin_api import (
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
     compile_path_pattern,
     escape_unprintable,
+    load_spec,
     text_result,
-    tool_description,
 )
 
 from . import python_search, ripgrep
@@ -65,14 +64,7 @@ class Grep(BaseTool):
     """Searches with ripgrep if it is installed, else with Python in a process that can be stopped."""
 
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="grep",
-            description=tool_description(__file__),
-            args=GrepArgs,
-            verb="search",
-            timeout=60,
-            parallel_safe=True,
-        )
+        self.spec = load_spec("grep", __file__, GrepArgs, verb="search", timeout=60, parallel_safe=True)
 
     def target(self, args: GrepArgs) -> str:
         """Return the pattern, and where it is searched."""

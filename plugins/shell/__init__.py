@@ -2,10 +2,9 @@
 
 from tui_agent.plugin_api import PluginApi
 
-from .read_job_output import ReadJobOutput
+from .jobs import ReadJobOutput, StopJob
 from .run_command import RunCommand
 from .run_tests import RunTests
-from .stop_job import StopJob
 
 
 def register(api: PluginApi) -> None:

@@ -1,8 +1,83 @@
-"""Tool results for background jobs: the job's state and its output since the last read."""
+"""read_job_output and stop_job, and the result of every tool that handles a background job."""
 
-from tui_agent.plugin_api import JobReport, JsonMap, TerminalBlock, ToolContext, ToolResult, text_result
+from pydantic import Field
+
+from tui_agent.plugin_api import (
+    FrozenModel,
+    JobReport,
+    Jobs,
+    SessionTool,
+    TerminalBlock,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    load_spec,
+    text_result,
+)
 
 from .output import decode_output, shorten_for_model
+
+MAX_WAIT = 60
+
+
+class StopJobArgs(FrozenModel):
+    """Arguments of stop_job."""
+
+    job_id: str = Field(description="from run_command, e.g. job-1")
+
+
+class ReadJobOutputArgs(StopJobArgs):
+    """Arguments of read_job_output."""
+
+    wait: float = Field(default=0, ge=0, le=MAX_WAIT, description="seconds to wait for new output")
+
+
+class ReadJobOutput(SessionTool):
+    """Reads the new output of a background job."""
+
+    subject = "jobs"
+
+    def __init__(self) -> None:
+        self.spec = load_spec(
+            "read_job_output",
+            __file__,
+            ReadJobOutputArgs,
+            verb="read",
+            timeout=MAX_WAIT + 10.0,
+            needs={"jobs"},
+        )
+
+    def target(self, args: ReadJobOutputArgs) -> str:
+        """Return the job id."""
+        return args.job_id
+
+    async def run(self, args: ReadJobOutputArgs, ctx: ToolContext) -> ToolResult:
+        """Return the new output and the job's state."""
+        return job_result(await background_jobs(ctx).read(args.job_id, args.wait), ctx)
+
+
+class StopJob(SessionTool):
+    """Stops a job and every process it started."""
+
+    subject = "jobs"
+
+    def __init__(self) -> None:
+        self.spec = load_spec("stop_job", __file__, StopJobArgs, verb="end", timeout=15.0, needs={"jobs"})
+
+    def target(self, args: StopJobArgs) -> str:
+        """Return the job id."""
+        return args.job_id
+
+    async def run(self, args: StopJobArgs, ctx: ToolContext) -> ToolResult:
+        """Stop the job and return its last output."""
+        return job_result(await background_jobs(ctx).stop(args.job_id), ctx)
+
+
+def background_jobs(ctx: ToolContext) -> Jobs:
+    """Return the session's jobs; raise a `ToolError` if this run has none."""
+    if ctx.jobs is None:
+        raise ToolError("Background jobs are not available in this run.")
+    return ctx.jobs
 
 
 def job_result(report: JobReport, ctx: ToolContext) -> ToolResult:
@@ -11,18 +86,17 @@ def job_result(report: JobReport, ctx: ToolContext) -> ToolResult:
     text = shorten_for_model(output)
     missed_note = f"[{report.dropped_bytes:,} earlier bytes were not kept]\n" if report.dropped_bytes else ""
     body = f"{missed_note}{text}" if text else "(no new output)"
-    data: JsonMap = {
-        "job_id": report.job_id,
-        "state": report.state,
-        "exit_code": report.exit_code,
-        "bytes": len(report.output) + report.dropped_bytes,
-    }
     return text_result(
         f"[{report.job_id} {_describe_state(report)}]\n{body}",
         ok=report.state != "failed",
         summary=f"{report.job_id}, {_summarise_state(report)}",
         display=(TerminalBlock(text=output.stored),) if text else (),
-        data=data,
+        data={
+            "job_id": report.job_id,
+            "state": report.state,
+            "exit_code": report.exit_code,
+            "bytes": len(report.output) + report.dropped_bytes,
+        },
         full_output=output.stored if text else None,
     )
 

@@ -17,16 +17,15 @@ from tui_agent.plugin_api import (
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
+    load_spec,
     text_result,
-    tool_description,
 )
 
 from .command_words import plain_words, split_words
 from .counts import read_counts
 from .execution import describe_end, run_program, sandbox_note, test_event
 from .frameworks import TestCommand, detect_framework
-from .jobs import job_result
+from .jobs import background_jobs, job_result
 from .output import DecodedOutput, shorten_for_model
 
 MAX_TIMEOUT = 3600
@@ -50,13 +49,8 @@ class RunCommand(BaseTool):
     """Runs a command to its end, streams its output, and stops every process it started."""
 
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="run_command",
-            description=tool_description(__file__),
-            args=RunCommandArgs,
-            verb="run",
-            timeout=None,
-            needs=frozenset({"jobs"}),
+        self.spec = load_spec(
+            "run_command", __file__, RunCommandArgs, verb="run", timeout=None, needs={"jobs"}
         )
 
     def target(self, args: RunCommandArgs) -> str:
@@ -86,7 +80,8 @@ class RunCommand(BaseTool):
         if len(args.command) > MAX_COMMAND:
             raise ToolError("The command is too long.", hint="Write it to a script file and run that.")
         if args.background:
-            return await _start_job(args, ExecSpec(argv=argv, script=script, cwd=args.cwd), ctx)
+            spec = ExecSpec(argv=argv, script=script, cwd=args.cwd)
+            return job_result(await background_jobs(ctx).start(args.command.strip(), spec), ctx)
         spec = ExecSpec(argv=argv, script=script, cwd=args.cwd, timeout=args.timeout)
         result, output = await run_program(spec, ctx)
         end = describe_end(result)
@@ -115,12 +110,6 @@ def _test_events(
     if not command.framework or result.outcome != "exited":
         return ()
     return (test_event(command, result, read_counts(command.framework, output.clean), ctx),)
-
-
-async def _start_job(args: RunCommandArgs, spec: ExecSpec, ctx: ToolContext) -> ToolResult:
-    if ctx.jobs is None:
-        raise ToolError("Background jobs are not available in this run.", hint="Run it without `background`.")
-    return job_result(await ctx.jobs.start(args.command.strip(), spec), ctx)
 
 
 def _parse_command(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:

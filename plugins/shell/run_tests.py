@@ -19,9 +19,8 @@ from tui_agent.plugin_api import (
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
+    load_spec,
     text_result,
-    tool_description,
 )
 
 from .command_words import plain_words
@@ -53,13 +52,7 @@ class RunTests(BaseTool):
     """Runs a test program and counts passed and failed tests; refuses any other command."""
 
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="run_tests",
-            description=tool_description(__file__),
-            args=RunTestsArgs,
-            verb="test",
-            timeout=None,
-        )
+        self.spec = load_spec("run_tests", __file__, RunTestsArgs, verb="test", timeout=None)
 
     def target(self, args: RunTestsArgs) -> str:
         """Return the command, or the path to test."""

@@ -14,10 +14,9 @@ from tui_agent.plugin_api import (
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
     format_count,
+    load_spec,
     text_result,
-    tool_description,
 )
 
 MAX_CHARS = 60_000
@@ -34,13 +33,8 @@ class ReadSkill(BaseTool):
     """Reads files of the session's skills and nothing else."""
 
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="read_skill",
-            description=tool_description(__file__),
-            args=ReadSkillArgs,
-            verb="skill",
-            parallel_safe=True,
-            needs=frozenset({"skills"}),
+        self.spec = load_spec(
+            "read_skill", __file__, ReadSkillArgs, verb="skill", parallel_safe=True, needs={"skills"}
         )
 
     def target(self, args: ReadSkillArgs) -> str:

@@ -2,8 +2,7 @@
 
 from tui_agent.plugin_api import PluginApi
 
-from .delegate_readonly import DelegateReadonly
-from .spawn_subtask import SpawnSubtask
+from .delegation import DelegateReadonly, SpawnSubtask
 
 
 def register(api: PluginApi) -> None:

@@ -2,8 +2,7 @@
 
 from tui_agent.plugin_api import PluginApi
 
-from .read_todos import ReadTodos
-from .write_todos import WriteTodos
+from .todos import ReadTodos, WriteTodos
 
 
 def register(api: PluginApi) -> None:

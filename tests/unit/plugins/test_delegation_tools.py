@@ -13,7 +13,7 @@ from tui_agent.ports.delegate import DelegateReport, DelegateTask
 from tui_agent.protocol.ids import AgentId
 
 TOOLS = tools_of("subagent")
-EVIDENCE = import_from("subagent", PLUGINS / "subagent").delegate_readonly.read_findings
+EVIDENCE = import_from("subagent", PLUGINS / "subagent").evidence.read_findings
 
 
 def read(text: str, **more: Any) -> dict[str, Any]:

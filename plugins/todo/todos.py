@@ -1,14 +1,12 @@
-"""write_todos: replace the whole todo list."""
+"""write_todos and read_todos: the todo list that the agent maintains while it works."""
 
 from collections.abc import Sequence
 
 from pydantic import Field
 
 from tui_agent.plugin_api import (
-    BaseTool,
-    Effect,
     FrozenModel,
-    InternalEffect,
+    SessionTool,
     TextBlock,
     TodoItem,
     TodoStatus,
@@ -16,13 +14,10 @@ from tui_agent.plugin_api import (
     ToolContext,
     ToolError,
     ToolResult,
-    ToolSpec,
     format_count,
+    load_spec,
     text_result,
-    tool_description,
 )
-
-from .todo_text import format_items, format_progress
 
 MAX_ITEMS = 100
 MAX_CONTENT = 500
@@ -43,25 +38,17 @@ class WriteTodosArgs(FrozenModel):
     todos: tuple[Todo, ...]
 
 
-class WriteTodos(BaseTool):
+class WriteTodos(SessionTool):
     """Replaces the list. If several items are in progress, only the first stays so, and the model is told."""
 
+    subject = "todos"
+
     def __init__(self) -> None:
-        self.spec = ToolSpec(
-            name="write_todos",
-            description=tool_description(__file__),
-            args=WriteTodosArgs,
-            verb="todos",
-            needs=frozenset({"state"}),
-        )
+        self.spec = load_spec("write_todos", __file__, WriteTodosArgs, verb="todos", needs={"state"})
 
     def target(self, args: WriteTodosArgs) -> str:
         """Return the number of items."""
         return format_count(len(args.todos), "item")
-
-    def effects(self, args: WriteTodosArgs) -> tuple[Effect, ...]:
-        """Return an internal effect: only the session's own list changes."""
-        return (InternalEffect(subject="todos"),)
 
     async def run(self, args: WriteTodosArgs, ctx: ToolContext) -> ToolResult:
         """Return the new list in order."""
@@ -132,3 +119,61 @@ def _keep_one_in_progress(items: tuple[TodoItem, ...]) -> tuple[tuple[TodoItem, 
         repaired,
         f"Only one item can be in progress: “{current.content}” stays, the others are now pending.",
     )
+
+
+class ReadTodosArgs(FrozenModel):
+    """Arguments of read_todos: none."""
+
+
+class ReadTodos(SessionTool):
+    """Shows the list with the items' ids."""
+
+    subject = "todos"
+
+    def __init__(self) -> None:
+        self.spec = load_spec(
+            "read_todos", __file__, ReadTodosArgs, verb="todos", parallel_safe=True, needs={"state"}
+        )
+
+    def target(self, args: ReadTodosArgs) -> str:
+        """Return an empty string: there is nothing to name."""
+        return ""
+
+    async def run(self, args: ReadTodosArgs, ctx: ToolContext) -> ToolResult:
+        """Return the list in order."""
+        items = ctx.state.todo
+        if not items:
+            return text_result("There are no todos.", summary="none")
+        text = format_items(items, ids=True)
+        return text_result(
+            f"{format_progress(items)}\n{text}",
+            summary=format_progress(items),
+            display=(TextBlock(text=ctx.blobs.put_text(format_items(items))),),
+        )
+
+
+DONE = frozenset({"completed", "verified"})
+_MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "verified": "[x]", "abandoned": "[-]"}
+
+
+def format_items(items: Sequence[TodoItem], *, ids: bool = False) -> str:
+    """Return one line per item, in order; subtasks are indented by two spaces below their parent."""
+    known = {item.id for item in items}
+    children: dict[str | None, list[TodoItem]] = {}
+    for item in items:
+        children.setdefault(item.parent if item.parent in known else None, []).append(item)
+    lines: list[str] = []
+    pending = [(item, 0) for item in reversed(children.get(None, []))]
+    while pending:
+        item, depth = pending.pop()
+        word = " (verified)" if item.status == "verified" else ""
+        name = f"{item.id}: " if ids else ""
+        lines.append(f"{'  ' * depth}{_MARKS[item.status]} {name}{item.content}{word}")
+        pending += [(child, depth + 1) for child in reversed(children.get(item.id, []))]
+    return "\n".join(lines)
+
+
+def format_progress(items: Sequence[TodoItem]) -> str:
+    """Format progress as `2/5 done`; abandoned items do not count."""
+    relevant = [item for item in items if item.status != "abandoned"]
+    return f"{sum(item.status in DONE for item in relevant)}/{len(relevant)} done"

@@ -1,0 +1,213 @@
+"""spawn_subtask and delegate_readonly: tasks for other agents, each with its own context."""
+
+import json
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import replace
+
+from pydantic import Field
+
+from tui_agent.plugin_api import (
+    DelegateReport,
+    DelegateTask,
+    DisplayBlock,
+    Environment,
+    EnvironmentFault,
+    FrozenModel,
+    JsonMap,
+    MarkdownBlock,
+    Preview,
+    SessionTool,
+    TextBlock,
+    TextContent,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    format_count,
+    load_spec,
+)
+
+from .evidence import Findings, read_findings
+
+MAX_TOKENS = 4_096
+INVESTIGATOR = "investigator"
+_ENDS = {"completed": "done", "failed": "failed", "interrupted": "stopped", "budget": "out of budget"}
+
+
+class DelegationTool(SessionTool):
+    """A tool that hands a task to another agent. The policy judges each call of that agent by itself."""
+
+    subject = "subtask"
+
+    def __init__(self, name: str, args: type[FrozenModel]) -> None:
+        self.spec = load_spec(
+            name,
+            __file__,
+            args,
+            verb="[Subtask]",
+            timeout=None,
+            parallel_safe=True,
+            parallel_group="subtasks",
+            needs={"delegate"},
+        )
+
+
+async def _delegate(task: DelegateTask, ctx: ToolContext) -> DelegateReport:
+    if ctx.delegate is None:
+        raise ToolError("Tasks cannot be delegated in this run.")
+    return await ctx.delegate.run(task)
+
+
+class SpawnSubtaskArgs(FrozenModel):
+    """Arguments of spawn_subtask."""
+
+    prompt: str = Field(min_length=1, description="the whole task: paths, names, when it is done")
+    allowed_tools: tuple[str, ...] | None = Field(
+        default=None,
+        description="tool names; default: read_file, write_file, edit_file, list_directory, glob, grep",
+    )
+    max_tokens: int = Field(
+        default=MAX_TOKENS, ge=256, le=65_536, description="maximum tokens of each of its answers"
+    )
+    agent: str = Field(default="", description="a named agent")
+
+
+class SpawnSubtask(DelegationTool):
+    """Runs a delegate and returns its report."""
+
+    def __init__(self) -> None:
+        super().__init__("spawn_subtask", SpawnSubtaskArgs)
+
+    def target(self, args: SpawnSubtaskArgs) -> str:
+        """Return the agent's name, if given, and the task."""
+        task = " ".join(args.prompt.split())
+        return f"{args.agent}: {task}" if args.agent else task
+
+    async def preview(self, args: SpawnSubtaskArgs, env: Environment) -> Preview:
+        """Return an empty preview: the task says enough."""
+        return Preview((), content=args.prompt)
+
+    async def run(self, args: SpawnSubtaskArgs, ctx: ToolContext) -> ToolResult:
+        """Return the delegate's report, never its conversation."""
+        task = DelegateTask(args.prompt, tools=args.allowed_tools, max_tokens=args.max_tokens)
+        if args.agent:
+            task = replace(task, role=args.agent)
+        report = await _delegate(task, ctx)
+        answer: JsonMap = {
+            "summary": report.summary,
+            "files_created": list(report.files_created),
+            "files_modified": list(report.files_modified),
+        }
+        return _build_result(report, answer, (MarkdownBlock(text=report.summary), *_file_rows(report)))
+
+
+class DelegateReadonlyArgs(FrozenModel):
+    """Arguments of delegate_readonly."""
+
+    task: str = Field(min_length=1, description="the question, and what is already known")
+
+
+class DelegateReadonly(DelegationTool):
+    """Runs an investigator agent and returns its findings."""
+
+    def __init__(self) -> None:
+        super().__init__("delegate_readonly", DelegateReadonlyArgs)
+
+    def target(self, args: DelegateReadonlyArgs) -> str:
+        """Return the question."""
+        return f"{INVESTIGATOR}: {' '.join(args.task.split())}"
+
+    async def preview(self, args: DelegateReadonlyArgs, env: Environment) -> Preview:
+        """Return an empty preview: the question says enough."""
+        return Preview((), content=args.task)
+
+    async def run(self, args: DelegateReadonlyArgs, ctx: ToolContext) -> ToolResult:
+        """Return the findings: a summary and its evidence."""
+        report = await _delegate(DelegateTask(args.task, INVESTIGATOR), ctx)
+        findings = read_findings(report.summary, trusted=report.success)
+        missing = await _missing_paths({place.path for place in findings.evidence}, ctx.env)
+        findings = findings.without_missing_files(missing)
+        lengths = await _count_lines({place.path for place in findings.evidence if place.lines}, ctx.env)
+        findings = findings.mark_past_end(lengths)
+        return _build_result(report, findings.as_json(), (MarkdownBlock(text=_format_findings(findings)),))
+
+
+async def _missing_paths(paths: Collection[str], env: Environment) -> set[str]:
+    """Return the paths that do not exist or cannot be read."""
+    missing: set[str] = set()
+    for path in paths:
+        try:
+            exists = await env.stat(path) is not None
+        except (EnvironmentFault, ValueError):
+            exists = False
+        if not exists:
+            missing.add(path)
+    return missing
+
+
+async def _count_lines(paths: Collection[str], env: Environment) -> dict[str, int]:
+    """Return the number of lines of each file that can be read."""
+    lines: dict[str, int] = {}
+    for path in paths:
+        with suppress(EnvironmentFault, ValueError):
+            data = (await env.read(path)).data
+            lines[path] = data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
+    return lines
+
+
+def _format_findings(findings: Findings) -> str:
+    """Format the summary, the evidence and the open questions for the user."""
+    lines = [findings.summary]
+    if findings.evidence:
+        lines.append("")
+    for evidence in findings.evidence:
+        place = f"`{evidence.path}:{evidence.lines}`" if evidence.lines else f"`{evidence.path}`"
+        missing = f" ({evidence.not_found})" if evidence.not_found else ""
+        lines.append(f"- {place} {evidence.what}".rstrip() + missing)
+    if findings.not_there:
+        lines += ["", f"Not found: {', '.join(f'`{path}`' for path in findings.not_there)}"]
+    if findings.open_questions:
+        lines += ["", "Open:", *(f"- {question}" for question in findings.open_questions)]
+    return "\n".join([*lines, "", f"Confidence: {findings.confidence}"])
+
+
+def _build_result(report: DelegateReport, findings: JsonMap, display: tuple[DisplayBlock, ...]) -> ToolResult:
+    """Return the result of a delegation: its `findings`, success and, on failure, the reason.
+
+    The figures are left out of the model's text.
+    """
+    answer: JsonMap = {**findings, "success": report.success}
+    if not report.success:
+        answer["reason"] = report.reason
+    return ToolResult(
+        content=(TextContent(text=json.dumps(answer, ensure_ascii=False, indent=1)),),
+        ok=report.success,
+        stopped=report.reason == "interrupted",
+        summary=_describe_outcome(report),
+        display=display,
+        data={**answer, **_usage_figures(report)},
+    )
+
+
+def _describe_outcome(report: DelegateReport) -> str:
+    """Return the number of tool calls after a success, else how the delegate ended."""
+    return format_count(report.tool_calls, "tool call") if report.success else _ENDS[report.reason]
+
+
+def _file_rows(report: DelegateReport) -> tuple[DisplayBlock, ...]:
+    """Return a block that lists the files the delegate wrote, if any."""
+    rows = [f"created {path}" for path in report.files_created]
+    rows += [f"changed {path}" for path in report.files_modified]
+    return (TextBlock(text="\n".join(rows)),) if rows else ()
+
+
+def _usage_figures(report: DelegateReport) -> JsonMap:
+    return {
+        "id": report.agent,
+        "reason": report.reason,
+        "iterations": report.iterations,
+        "tool_calls": report.tool_calls,
+        "input_tokens": report.input_tokens,
+        "output_tokens": report.output_tokens,
+        "cost_usd": report.cost_usd,
+    }
