@@ -15,8 +15,8 @@ from tui_agent.tui.modals.fork_point import Change, Places, Spot, Where, Wish
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import Part, cells, doing, part, wrap
-from tui_agent.tui.widgets.sheet import ChoiceRow, Sheet
+from tui_agent.tui.widgets.rows import Part, Pen, cells, doing, part, wrap
+from tui_agent.tui.widgets.sheet import Sheet
 
 Line: TypeAlias = Literal["change", "value", "where", "folder"]
 CHANGES: Final[dict[Change, str]] = {
@@ -240,10 +240,10 @@ class ForkForm(Sheet[Wish | None]):
         """Whether what explains is left out."""
         return self.app.size.height < TALL
 
-    def _row(self, name: Line) -> ChoiceRow:
+    def _row(self, name: Line) -> Pen:
         return self.choice_row(name == self.draft.at, f"line {name}")
 
-    def _labelled(self, row: ChoiceRow, label: str) -> list[Part]:
+    def _labelled(self, row: Pen, label: str) -> list[Part]:
         return [row.mark, (label.ljust(LABELS), row.style("t2"))]
 
     def _chips(

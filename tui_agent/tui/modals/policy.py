@@ -16,8 +16,8 @@ from tui_agent.tui.panes.policy import COLUMNS, GRID, policy_role
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import Part, part, wrap
-from tui_agent.tui.widgets.sheet import ChoiceRow, Sheet
+from tui_agent.tui.widgets.rows import Part, Pen, part, wrap
+from tui_agent.tui.widgets.sheet import Sheet
 
 _NAME: Final = 16
 _SHORT = {"network": "net", "outside": "out"}
@@ -188,7 +188,7 @@ class PolicySheet(Sheet[None]):
                 rows += self.text_rows(width, source, "t3", indent=4)
         return rows
 
-    def _row(self, at: int, body_row: int) -> ChoiceRow:
+    def _row(self, at: int, body_row: int) -> Pen:
         if at == self.chosen:
             self.cursor_row = body_row
         return self.choice_row(at == self.chosen, f"choose {at}")

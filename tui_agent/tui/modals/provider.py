@@ -15,8 +15,8 @@ from tui_agent.config.providers import PROVIDERS, key_variable
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import part
-from tui_agent.tui.widgets.sheet import ChoiceRow, Sheet
+from tui_agent.tui.widgets.rows import Pen, part
+from tui_agent.tui.widgets.sheet import Sheet
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class ProviderForm(Sheet[Provider | None]):
             rows += [self.line(width, []), self.line(width, [part(self.fault, self.style("warning"))])]
         return rows
 
-    def _row(self, at: int) -> ChoiceRow:
+    def _row(self, at: int) -> Pen:
         return self.choice_row(at == self.at, f"field {at}", "s2")
 
     def _key_name(self) -> str:

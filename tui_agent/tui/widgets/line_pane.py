@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import blank, intent_of
+from tui_agent.tui.widgets.rows import Pen, blank, intent_of
 
 if TYPE_CHECKING:
     from tui_agent.tui.layout import Shape
@@ -55,8 +55,13 @@ class LinePane(Widget):
         """The present layout of the app."""
         return cast("Shape", cast(Any, self.app).shape)
 
+    @property
+    def pen(self) -> Pen:
+        """The pen for this pane's surface."""
+        return Pen(self.looks, self.surface)
+
     def style(self, text: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
-        """A style on this pane's surface."""
+        """Return a style on this pane's surface."""
         return self.looks.palette.rich(text, self.surface, bold=bold, underline=underline)
 
     def draw(self, width: int, height: int) -> list[Strip]:

@@ -6,7 +6,7 @@ the left one is cut; no text goes into a row but through `tui.text`.
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,6 +14,8 @@ from textual.strip import Strip
 
 from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.text import cell_text, clean_line, fit, take, width
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Role
 
 Part: TypeAlias = tuple[str, Style]
 
@@ -91,6 +93,56 @@ def row(
 def blank(cells_wide: int, fill: Style) -> Strip:
     """An empty row."""
     return Strip([Segment(" " * cells_wide, fill)], cells_wide)
+
+
+class Pen(NamedTuple):
+    """Draws parts and rows on one ground; a click on its text means `intent`, if it has one."""
+
+    looks: Looks
+    ground: Role
+    intent: str = ""
+    chosen: bool = False
+    margin: int = 2
+    """Cells between the right side of a row and the edge."""
+
+    def style(self, role: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
+        """Return the style of a role on this ground."""
+        style = self.looks.palette.rich(role, self.ground, bold=bold, underline=underline)
+        return doing(style, self.intent) if self.intent else style
+
+    def part(
+        self, text: str, role: Role = "t1", *, bold: bool = False, underline: bool = False, intent: str = ""
+    ) -> Part:
+        """Return any text as a part of a row, cleaned; `intent` is what a click on it means."""
+        style = self.style(role, bold=bold, underline=underline)
+        return cell_text(text), doing(style, intent) if intent else style
+
+    @property
+    def mark(self) -> Part:
+        """The mark of the chosen row, two cells; blanks on other rows."""
+        mark = f"{self.looks.symbols.chosen} " if self.chosen else "  "
+        return mark, self.looks.palette.rich("accent", self.ground)
+
+    def line(self, cells_wide: int, left: Sequence[Part], right: Sequence[Part] = ()) -> Strip:
+        """Return a row; its empty cells have no intent."""
+        return row(
+            cells_wide,
+            left,
+            right,
+            fill=self.looks.palette.rich("t1", self.ground),
+            margin=self.margin,
+            ellipsis=self.looks.symbols.ellipsis,
+        )
+
+    def hanging_rows(
+        self, cells_wide: int, first: Sequence[Part], pieces: Sequence[str], style: Style
+    ) -> list[Strip]:
+        """Return a row for each piece: the first behind `first`, the others indented as far."""
+        indent: Part = (" " * cells(first), self.looks.palette.rich("t1", self.ground))
+        return [
+            self.line(cells_wide, [*([indent] if number else first), (piece, style)])
+            for number, piece in enumerate(pieces)
+        ]
 
 
 def wrap(text: str, room: int) -> list[str]:

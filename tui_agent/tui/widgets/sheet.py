@@ -8,7 +8,7 @@ are handled, and from when the sheet was first drawn; what was being written is 
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from rich.style import Style
 from textual import events, on
@@ -20,10 +20,11 @@ from textual.strip import Strip
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.keymap import KeyActions, claims_key
 from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.listing import Lines
-from tui_agent.tui.widgets.rows import Part, cells, doing, intent_of, part, row, wide, wrap
+from tui_agent.tui.widgets.rows import Part, Pen, intent_of, wide, wrap
 from tui_agent.tui.widgets.type_ahead import STILL_S, TypedAhead
 
 ResultT = TypeVar("ResultT")
@@ -124,18 +125,20 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
         """Rows below the body."""
         return []
 
+    @property
+    def pen(self) -> Pen:
+        """The pen for the rows of the sheet."""
+        return Pen(self.looks, "s3", margin=0)
+
+    def part(self, text: str, role: Role = "t1", *, bold: bool = False, intent: str = "") -> Part:
+        """Return any text as a part of a row, cleaned; `intent` is what a click on it means."""
+        return self.pen.part(text, role, bold=bold, intent=intent)
+
     def line(
-        self, width: int, left: list[Part], right: list[Part] | None = None, ground: Role = "s3"
+        self, width: int, left: Sequence[Part], right: Sequence[Part] = (), ground: Role = "s3"
     ) -> Strip:
-        """A row of the sheet."""
-        return row(
-            width,
-            left,
-            right or [],
-            fill=self.style(ground=ground),
-            margin=0,
-            ellipsis=self.looks.symbols.ellipsis,
-        )
+        """Return a row of the sheet."""
+        return self.pen._replace(ground=ground).line(width, left, right)
 
     def spacer(self, width: int) -> list[Strip]:
         """Return an empty row, where the screen has room for it."""
@@ -143,7 +146,7 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
 
     def title_rows(self, width: int, title: str, right: Sequence[Part] = ()) -> list[Strip]:
         """Return the title, what stands at its right, and a spacer."""
-        return [self.line(width, [part(title, self.style(bold=True))], list(right)), *self.spacer(width)]
+        return [self.line(width, [self.part(title, bold=True)], right), *self.spacer(width)]
 
     def text_rows(
         self, width: int, text: str, role: Role = "t1", *, indent: int = 0, bold: bool = False
@@ -153,35 +156,34 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
         return [self.line(width, [(" " * indent + piece, style)]) for piece in wrap(text, width - indent)]
 
     def hanging_rows(
-        self, width: int, first: Sequence[Part], pieces: Sequence[str], style: Style, ground: Role = "s3"
+        self, width: int, first: Sequence[Part], pieces: Sequence[str], style: Style
     ) -> list[Strip]:
         """Return a row for each piece: the first behind `first`, the others indented as far."""
-        indent: Part = (" " * cells(first), self.style(ground=ground))
-        return [
-            self.line(width, [*(first if number == 0 else [indent]), (piece, style)], ground=ground)
-            for number, piece in enumerate(pieces)
-        ]
+        return self.pen.hanging_rows(width, first, pieces, style)
 
-    def choice_row(self, chosen: bool, intent: str, ground: Role = "selection") -> "ChoiceRow":
-        """Return what draws a row that can be chosen, and that a click on it means."""
-        return ChoiceRow(self, chosen, intent, ground if chosen else "s3")
+    def choice_row(self, chosen: bool, intent: str, ground: Role = "selection") -> Pen:
+        """Return the pen of a row that can be chosen, and that a click on it means."""
+        return Pen(self.looks, ground if chosen else "s3", intent, chosen, margin=0)
 
     def keys_row(self, width: int, *actions: str) -> Strip:
         """Return the keys of these actions with their words."""
         return self.keys_line(width, [self.key_map.hint(action) for action in actions])
 
     def keys_line(self, width: int, keys: Sequence[KeyHint], right: str = "") -> Strip:
-        """`Enter choose   Esc close`, and a quiet word on the right, where there is room for it. Of too many keys the last
-        go, the way out never."""
+        """Return `Enter choose   Esc close`, and a word on the right if there is room for it.
+
+        Without room the last keys are dropped first, but never the one that closes the sheet.
+        """
         shown = list(keys)
         while len(shown) > 1 and wide(shown) > width:
             shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))
-        said: list[Part] = [(right, self.style("t3"))] if wide(shown) + len(right) + 1 <= width else []
         left: list[Part] = []
         for key, word, _ in shown:
             gap = "   " if left else ""
-            left += [(f"{gap}{key}", self.style("t2", bold=True)), (f" {word}", self.style("t3"))]
-        return self.line(width, left, said)
+            left += [self.part(f"{gap}{key}", "t2", bold=True), self.part(f" {word}", "t3")]
+        return self.line(
+            width, left, [self.part(right, "t3")] if wide(shown) + len(right) + 1 <= width else []
+        )
 
     def on_mount(self) -> None:
 
@@ -242,35 +244,6 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
             self.call_after_refresh(self._body.reveal, self.cursor_row)
 
 
-class ChoiceRow(NamedTuple):
-    """Draws one row of a list or form on its ground; a click on its text means `intent`."""
-
-    sheet: SheetFrame[Any]
-    chosen: bool
-    intent: str
-    ground: Role
-
-    def style(self, role: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
-        """Return a style on the row's ground."""
-        return doing(self.sheet.style(role, self.ground, bold=bold, underline=underline), self.intent)
-
-    @property
-    def mark(self) -> Part:
-        """Return the mark of the chosen row, or blanks."""
-        mark = f"{self.sheet.looks.symbols.chosen} " if self.chosen else "  "
-        return mark, self.sheet.style("accent", self.ground)
-
-    def line(self, width: int, left: Sequence[Part], right: Sequence[Part] = ()) -> Strip:
-        """Return one row."""
-        return self.sheet.line(width, list(left), list(right), ground=self.ground)
-
-    def hanging_rows(
-        self, width: int, first: Sequence[Part], pieces: Sequence[str], style: Style
-    ) -> list[Strip]:
-        """Return a row for each piece: the first behind `first`, the others indented as far."""
-        return self.sheet.hanging_rows(width, first, pieces, style, self.ground)
-
-
 class Sheet(SheetFrame[ResultT]):
     """A modal of rows. Subclasses give `head`, `body`, `foot` for a width; `scope` holds their keys."""
 
@@ -304,9 +277,29 @@ class Sheet(SheetFrame[ResultT]):
         """Return the sheet's own scope, and that of all sheets."""
         return self.scope, "sheet"
 
+    @property
+    def open_field(self) -> Field | None:
+        """The field that is typed into now; None if none is."""
+        return None
+
+    def on_edit(self) -> None:
+        """Called when the open field changed."""
+        self.redraw()
+
     def type_key(self, key: str, character: str | None) -> bool:
-        """Take a key that is no action: text, where some is typed. Return False where it means nothing."""
-        return False
+        """Type a key that is no action into the open field; return False if it means nothing there."""
+        field = self.open_field
+        is_typed = field is not None and field.key(key, character)
+        if is_typed:
+            self.on_edit()
+        return is_typed
+
+    def on_paste(self, event: events.Paste) -> None:
+        field = self.open_field
+        if field is not None:
+            event.stop()
+            field.insert(event.text)
+            self.on_edit()
 
     def close(self) -> None:
         """Close without a result."""
@@ -323,17 +316,48 @@ class Sheet(SheetFrame[ResultT]):
         """Move the body."""
         self._body.scroll_relative(y=by, animate=False, force=True)
 
-    def clicked(self, wish: str) -> None:
-        """A click on a part that carries an intent."""
+    def clicked(self, intent: str) -> None:
+        """Carry out the intent of a part that was clicked."""
 
     def on_click(self, event: events.Click) -> None:
-        wish = intent_of(event.style)
-        if wish and not self.deaf_now:
+        intent = intent_of(event.style)
+        if intent and not self.deaf_now:
             event.stop()
-            self.clicked(wish)
+            self.clicked(intent)
 
     @on(Intent)
     def _intent(self, event: Intent) -> None:
         event.stop()
         if not self.deaf_now:
             self.clicked(f"{event.name} {event.argument}".strip())
+
+
+class ChoiceSheet(Sheet[ResultT]):
+    """A sheet with rows of which one is chosen, by keys or by a click. Subclasses give `count` and `use`."""
+
+    chosen = 0
+
+    @property
+    def count(self) -> int:
+        """The number of rows that can be chosen."""
+        raise NotImplementedError
+
+    def use(self) -> object:
+        """Use the chosen row."""
+        raise NotImplementedError
+
+    def choice_pen(self, number: int, ground: Role = "selection") -> Pen:
+        """Return the pen of the row with this number (from 0)."""
+        return self.choice_row(number == self.chosen, f"choose {number}", ground)
+
+    def move(self, direction: int) -> None:
+        """Choose the row above or below; beyond the last one, the first."""
+        self.chosen = (self.chosen + direction) % max(1, self.count)
+        self.redraw()
+
+    def clicked(self, intent: str) -> None:
+        number = intent.removeprefix("choose ")
+        if number.isdigit() and int(number) < self.count:
+            self.chosen = int(number)
+            self.redraw()
+            self.use()
