@@ -52,7 +52,7 @@ knows about a session is computed from these lines.
   `{"blob_sha256", "size", "preview"}`. A long object or list in `arguments` or `data` becomes `{"blob_json", "size", "preview"}`. A payload
   of very many small pieces becomes `{"kind", "payload_blob", "size"}`. A blob is stored before the line that names it.
 - Secrets are replaced by `[redacted: kind]` before anything is written.
-- Readers ignore unknown fields, unknown kinds, and lines with a newer `v`.
+- Readers ignore unknown fields, unknown kinds, and lines with another `v`.
 - `model.delta` events are pieces of an answer. Once `model.responded` of the same request has arrived, readers may skip them.
 - The log is a tree: `parent` names the event before, and `session.head_moved` continues from an older one. Events outside the current
   branch stay in the log.

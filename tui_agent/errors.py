@@ -7,7 +7,7 @@
     ├── StoreError            an operation of the session store failed
     │   ├── StoreFull         a write was incomplete or refused; none of it is in the log
     │   ├── StoreUnusable     the data folder cannot be read or written                  (exit 2)
-    │   ├── SessionTooNew     a newer version wrote the session; it can only be read     (exit 2)
+    │   ├── SessionVersionError another version of the product wrote the session     (exit 2)
     │   ├── SessionLocked     another process uses the session
     │   ├── SessionNotFound   no session has this id
     │   └── BlobNotFound       a blob that an event names is missing or damaged
@@ -63,8 +63,8 @@ class StoreUnusable(StoreError):
     """The data folder cannot be read or written: permissions, a file in its place, a read-only disk."""
 
 
-class SessionTooNew(StoreError):
-    """A newer version of the product wrote the session; writing to it could damage events this one cannot read."""
+class SessionVersionError(StoreError):
+    """Another version of the product wrote the session; this one cannot read its events, and would damage them."""
 
 
 class SessionLocked(StoreError):

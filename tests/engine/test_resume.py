@@ -87,7 +87,7 @@ async def test_a_lost_call_is_never_run_again_by_itself(tmp_path: Path) -> None:
     assert "effects are unknown" in str(first)
 
 
-@pytest.mark.parametrize("torn", [b'{"v":1,"seq"', b"\x00" * 64])
+@pytest.mark.parametrize("torn", [b'{"v":2,"seq"', b"\x00" * 64])
 async def test_a_torn_tail_is_repaired_reported_and_the_session_goes_on(tmp_path: Path, torn: bytes) -> None:
     lines = await _recorded(tmp_path)
     path = tmp_path / "sessions" / "ses_whole" / "events.jsonl"

@@ -1,6 +1,6 @@
 """A short way to tell folds a story: payloads become envelopes in order, one second apart."""
 
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted, ToolStatus
@@ -22,7 +22,7 @@ class Story:
     def __call__(self, payload: Payload, agent: str = MAIN_AGENT) -> Envelope:
         self.seq += 1
         return Envelope(
-            v=1,
+            v=SCHEMA_VERSION,
             seq=self.seq,
             time=1_000.0 + self.seq,
             session=SessionId("ses_story"),

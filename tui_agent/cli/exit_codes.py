@@ -10,7 +10,7 @@ from tui_agent.errors import (
     ScriptError,
     SessionLocked,
     SessionNotFound,
-    SessionTooNew,
+    SessionVersionError,
     StoreUnusable,
     UsageError,
 )
@@ -61,7 +61,7 @@ def of_error(error: BaseException) -> Exit:
     match error:
         case UsageError() | ConfigError() | SessionNotFound() | SessionLocked():
             return Exit.USAGE
-        case SessionTooNew() | StoreUnusable():
+        case SessionVersionError() | StoreUnusable():
             return Exit.USAGE
         case BudgetExceeded():
             return Exit.BUDGET

@@ -9,7 +9,7 @@ from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.events.union import CorePayload
 from tui_agent.protocol.ids import AgentId, CommandId, SessionId
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Envelope(FrozenModel):
@@ -45,11 +45,11 @@ class UnknownEvent:
     raw: dict[str, JsonValue]
 
     @property
-    def is_newer_version(self) -> bool:
-        """Return True if the line was written in a later version of the log format, not only of an unknown
+    def is_other_version(self) -> bool:
+        """Return True if the line was written in another version of the log format, not only of an unknown
         kind."""
         version = self.raw.get("v")
-        return isinstance(version, int) and version > SCHEMA_VERSION
+        return isinstance(version, int) and version != SCHEMA_VERSION
 
 
 Record: TypeAlias = Envelope | UnknownEvent

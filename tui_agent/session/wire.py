@@ -15,7 +15,7 @@ from tui_agent.errors import (
     ConfigError,
     SessionLocked,
     SessionNotFound,
-    SessionTooNew,
+    SessionVersionError,
     StoreError,
     StoreUnusable,
     TuiAgentError,
@@ -26,7 +26,7 @@ from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 _COMMAND: TypeAdapter[Command] = TypeAdapter(Command)
 _ERRORS: dict[str, type[TuiAgentError]] = {
     error.__name__: error
-    for error in (ConfigError, SessionLocked, SessionNotFound, SessionTooNew, StoreError, StoreUnusable)
+    for error in (ConfigError, SessionLocked, SessionNotFound, SessionVersionError, StoreError, StoreUnusable)
 }
 LINE_LIMIT = 1 << 24
 """Maximum bytes of a line; large, because a pasted prompt is one line."""

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from tui_agent.folds.text.labels import skipped_lines_notice, unknown_events_notice
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Record, UnknownEvent
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.lineage import HistoryPart, load_lineage
 from tui_agent.store.log_chunks import read_chunks
-from tui_agent.store.log_line import line_version
+from tui_agent.store.log_line import line_version, pick_foreign_version
 from tui_agent.store.log_scan import intact_seq, split_lines
 
 _MAX_LISTED = 10
@@ -23,24 +24,24 @@ def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
     version = SCHEMA_VERSION
     for strand in history.parts:
         bad, strand_version = _scan_strand(strand)
-        version = max(version, strand_version)
+        version = pick_foreign_version((version, strand_version))
         if bad:
             log = "the log" if strand is history.own else f"the log of {strand.folder.name}"
             problems.append(f"{skipped_lines_notice(len(bad))} in {log}: {_format_numbers(bad)}.")
     unknown = [record for record in records if isinstance(record, UnknownEvent)]
-    newer = sum(record.is_newer_version for record in unknown)
-    if version > SCHEMA_VERSION:
+    foreign = sum(record.is_other_version for record in unknown)
+    if version != SCHEMA_VERSION:
         problems.append(
-            f"{folder.name} was written by a newer version of tui-agent (log version {version}, this one reads up to "
-            f"{SCHEMA_VERSION}): {newer} {'event' if newer == 1 else 'events'} cannot be read."
+            f"{folder.name} was written by another version of tui-agent (log version {version}, this one reads "
+            f"{SCHEMA_VERSION}): {format_count(foreign, 'event')} cannot be read."
         )
-    if len(unknown) > newer:
-        problems.append(f"The log holds {unknown_events_notice(len(unknown) - newer)}.")
+    if len(unknown) > foreign:
+        problems.append(f"The log holds {unknown_events_notice(len(unknown) - foreign)}.")
     return problems
 
 
 def _scan_strand(strand: HistoryPart) -> tuple[list[int], int]:
-    """Return the damaged line numbers up to the last inherited event of a log, and its highest version."""
+    """Return the damaged line numbers up to the last inherited event of a log, and its version."""
     damaged: list[int] = []
     version, number = SCHEMA_VERSION, 0
     for piece in read_chunks(strand.folder):
@@ -52,7 +53,7 @@ def _scan_strand(strand: HistoryPart) -> tuple[list[int], int]:
             elif seq > strand.last:
                 return damaged, version
             else:
-                version = max(version, line_version(line))
+                version = pick_foreign_version((version, line_version(line)))
     return damaged, version
 
 

@@ -6,7 +6,7 @@ before that field. Bytes that do not match their checksum are never decoded as a
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -67,7 +67,7 @@ def parse_event(line: bytes) -> Envelope:
 def decode_line(line: bytes, blobs: BlobStore | None = None) -> Record | None:
     """Return the record of a line without its newline; None if it is damaged.
 
-    An intact line of an unknown kind, a newer version or an unexpected shape becomes an `UnknownEvent`.
+    An intact line of an unknown kind, another version or an unexpected shape becomes an `UnknownEvent`.
     `blobs` holds the payloads that were too long for the log.
     """
     if not is_intact(line):
@@ -76,7 +76,7 @@ def decode_line(line: bytes, blobs: BlobStore | None = None) -> Record | None:
         event = parse_event(line)
     except ValidationError:
         return _load_payload_blob(line, blobs) or _unknown_event(line)
-    return event if event.v <= SCHEMA_VERSION else _unknown_event(line)
+    return event if event.v == SCHEMA_VERSION else _unknown_event(line)
 
 
 def decode_payload(line: bytes, blobs: BlobStore | None = None) -> Payload | None:
@@ -92,6 +92,11 @@ def line_version(line: bytes) -> int:
         return int(match.group(1))
     version = (_json_object(line) or {}).get("v")
     return version if isinstance(version, int) else SCHEMA_VERSION
+
+
+def pick_foreign_version(versions: Iterable[int]) -> int:
+    """Return the highest log version that this release does not read; the current one if it reads all."""
+    return max((version for version in versions if version != SCHEMA_VERSION), default=SCHEMA_VERSION)
 
 
 def _unknown_event(line: bytes) -> UnknownEvent | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.errors import SessionNotFound, SessionTooNew
+from tui_agent.errors import SessionNotFound, SessionVersionError
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
 from tui_agent.protocol.events.session import LogRepaired
 from tui_agent.store.file_ops import FileOps, storage_error, sync_path, write_all, write_file
@@ -38,7 +38,7 @@ class OpenedLog:
 def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> OpenedLog:
     """Open a session's log for writing; the caller holds its lock. Raises `SessionNotFound`, `StoreError`.
 
-    A log written by a newer version raises `SessionTooNew` and stays unchanged. `repair` is returned by
+    A log written by another version raises `SessionVersionError` and stays unchanged. `repair` is returned by
     every opening until a `log.repaired` with it is in the log; it names all side files. The part covered by
     `known` is not read again; readers skip and report lines there that were damaged since.
     """
@@ -83,17 +83,17 @@ def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> Opened
 
 
 def require_known_version(folder: Path, version: int) -> None:
-    """Raise `SessionTooNew` for a log with lines of a version that this product does not know."""
-    if version > SCHEMA_VERSION:
-        raise SessionTooNew(
-            f"The session {folder.name} was written by a newer version of tui-agent "
-            f"(log version {version}, this one reads up to {SCHEMA_VERSION}); nothing was changed.",
-            hint=f"Open it with that version. `tui-agent sessions show {folder.name}` shows what this one can read.",
+    """Raise `SessionVersionError` for a log with lines of a version that this release does not read."""
+    if version != SCHEMA_VERSION:
+        raise SessionVersionError(
+            f"The session {folder.name} was written by another version of tui-agent "
+            f"(log version {version}, this one reads {SCHEMA_VERSION}); nothing was changed.",
+            hint=f"Open it with that version, or delete it: tui-agent sessions rm {folder.name}",
         )
 
 
 def read_log_version(folder: Path) -> int:
-    """Return the highest version of any line in a log. Raises OSError."""
+    """Return a log's version: one that this release does not read, if any line has it. Raises OSError."""
     return survey_lines(_file_lines(folder / EVENTS_FILE)).version
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tui_agent.folds.session.branches import Stretch, is_on_branch
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Record
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.log_line import decode_line, is_intact, line_version, salvage_lines
+from tui_agent.store.log_line import decode_line, is_intact, line_version, pick_foreign_version, salvage_lines
 
 _SEQ = re.compile(rb'\{"v":\d+,"seq":(\d+),')
 _SEQ_BYTES = 64
@@ -28,7 +28,7 @@ class Survey:
     """Result of checking a log's checksums: `good_end` is the end of the last whole line.
 
     `split_lines` are before it. `bad_lines` count from 1; bytes after `good_end` are torn and not among them.
-    `version` is the highest of any whole line.
+    `version` is one that this release does not read, if any whole line has it.
     """
 
     good_end: int
@@ -67,7 +67,7 @@ def survey_lines(checked_lines: Iterable[bytes], known: Survey = EMPTY_SURVEY) -
         is_whole = is_intact(line)
         seq = _decoded_seq(line) if is_whole else None
         if is_whole and not line.startswith(_CURRENT_VERSION):
-            version = max(version, line_version(line))
+            version = pick_foreign_version((version, line_version(line)))
         if seq is None:
             bad_lines.append(number)
             for piece in salvage_lines(line):

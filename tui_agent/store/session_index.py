@@ -27,7 +27,7 @@ from tui_agent.store.session_summary import SessionSummary, summarise_session
 
 OnStale: TypeAlias = Callable[[], None]
 INDEX_FILE = "index.sqlite"
-VERSION = 5
+VERSION = 6
 BUSY_MS = 2_000
 MIN_SESSIONS = 50
 """Number of sessions from which a list creates an index."""

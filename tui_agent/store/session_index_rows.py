@@ -24,7 +24,7 @@ SCHEMA = """
 CREATE TABLE sessions (
   number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, place INTEGER NOT NULL, started REAL NOT NULL,
   updated REAL NOT NULL, title TEXT NOT NULL, events INTEGER NOT NULL, size INTEGER NOT NULL,
-  damaged INTEGER NOT NULL, newer INTEGER NOT NULL, counted_to INTEGER, turns INTEGER, cost REAL, named TEXT,
+  damaged INTEGER NOT NULL, other_version INTEGER NOT NULL, counted_to INTEGER, turns INTEGER, cost REAL, named TEXT,
   counted_model TEXT, counted_place TEXT, outcome TEXT NOT NULL, model TEXT NOT NULL, parent TEXT NOT NULL, forked_at INTEGER,
   stamp TEXT NOT NULL, file INTEGER NOT NULL, read_to INTEGER NOT NULL DEFAULT 0, ends BLOB NOT NULL DEFAULT x'');
 CREATE TABLE places (number INTEGER PRIMARY KEY, workspace TEXT NOT NULL UNIQUE);
@@ -55,7 +55,7 @@ class LogState:
 
 
 _COLUMNS = (
-    "started", "updated", "title", "events", "size", "damaged", "newer",
+    "started", "updated", "title", "events", "size", "damaged", "other_version",
     "counted_to", "turns", "cost", "named", "counted_model", "counted_place", "outcome", "model", "parent", "forked_at",
 )  # fmt: skip
 
@@ -112,7 +112,7 @@ def _figures(row: tuple[Any, ...]) -> SessionStats | None:
 
 
 def _summary(folder: Path, row: tuple[Any, ...]) -> SessionSummary:
-    workspace, started, updated, title, events, size, damaged, newer = row[:8]
+    workspace, started, updated, title, events, size, damaged, other_version = row[:8]
     outcome, model, parent, forked_at = row[14:]
     return SessionSummary(
         SessionId(folder.name),
@@ -125,7 +125,7 @@ def _summary(folder: Path, row: tuple[Any, ...]) -> SessionSummary:
         is_locked(f"{folder}/lock"),
         size,
         is_damaged=bool(damaged),
-        is_newer=bool(newer),
+        is_other_version=bool(other_version),
         stats=_figures(row[8:14]),
         outcome=outcome,
         model=model,
@@ -161,7 +161,7 @@ def save_summary(db: sqlite3.Connection, state: LogState, summary: SessionSummar
             summary.events,
             summary.size_bytes,
             summary.is_damaged,
-            summary.is_newer,
+            summary.is_other_version,
             *counted,
             summary.outcome,
             summary.model,

@@ -145,7 +145,7 @@ class SessionStore:
         log.
 
         `changes` holds the fork's differences. Raises `SessionNotFound`, `StoreFull`, and `StoreError` if
-        there is no such event, a newer version wrote the session, or `new_id` exists.
+        there is no such event, another version wrote the session, or `new_id` exists.
         """
         parent, folder = self.folder(session_id), self.folder(new_id)
         self._require_session(parent)

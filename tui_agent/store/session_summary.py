@@ -40,7 +40,7 @@ class SessionSummary:
 
     `stats` is None for a log too long to count for a list. `read_outcome` is the state of its newest turn.
     `parent` and `forked_at` name the event it was forked from; empty if it is not a fork. `is_damaged`: its
-    beginning is unreadable and `workspace` comes from another event, empty if there is none. `is_newer`: a newer
+    beginning is unreadable and `workspace` comes from another event, empty if there is none. `is_other_version`: another
     version of the product wrote its beginning or end; it can be listed and read, not opened.
     """
 
@@ -54,7 +54,7 @@ class SessionSummary:
     is_locked: bool
     size_bytes: int
     is_damaged: bool = False
-    is_newer: bool = False
+    is_other_version: bool = False
     stats: SessionStats | None = None
     outcome: Outcome = "empty"
     model: str = ""
@@ -85,25 +85,25 @@ def summarise_session(folder: Path, known: SessionStats | None = None) -> Sessio
     start = first if isinstance(first, Envelope) else None
     if first is None and last is None:
         return None
-    newer_record = first if _is_newer(first) else None
+    foreign_record = first if _is_other_version(first) else None
     workspace, title = _initial_values(folder, start)
     origin = start.payload if start is not None and isinstance(start.payload, SessionForked) else None
     if start is None:
         start = last if isinstance(last, Envelope) else None
-        workspace = _newer_field(newer_record, "workspace") or _find_workspace(path)
-        title = _newer_field(newer_record, "title")
+        workspace = _foreign_field(foreign_record, "workspace") or _find_workspace(path)
+        title = _foreign_field(foreign_record, "title")
     return SessionSummary(
         id=SessionId(folder.name),
         path=folder,
         workspace=counts.workspace or workspace,
-        started=newer_record.time if newer_record else (start.time if start else 0.0),
+        started=foreign_record.time if foreign_record else (start.time if start else 0.0),
         updated=last.time if last else (start.time if start else 0.0),
         title=counts.title or title,
         events=last.seq + 1 if last else 0,
         is_locked=is_locked(folder / "lock"),
         size_bytes=size,
-        is_damaged=not isinstance(first, Envelope) and newer_record is None,
-        is_newer=newer_record is not None or _is_newer(last),
+        is_damaged=not isinstance(first, Envelope) and foreign_record is None,
+        is_other_version=foreign_record is not None or _is_other_version(last),
         stats=sums,
         outcome=state,
         model=counts.model,
@@ -127,12 +127,12 @@ def _count_ends(path: Path, blobs: BlobStore, known: SessionStats | None) -> Ses
     )
 
 
-def _is_newer(record: Record | None) -> TypeGuard[UnknownEvent]:
-    return isinstance(record, UnknownEvent) and record.is_newer_version
+def _is_other_version(record: Record | None) -> TypeGuard[UnknownEvent]:
+    return isinstance(record, UnknownEvent) and record.is_other_version
 
 
-def _newer_field(record: UnknownEvent | None, field: str) -> str:
-    """Return a field of a newer version's first line, if this version knows the field."""
+def _foreign_field(record: UnknownEvent | None, field: str) -> str:
+    """Return a field of another version's first line, if this version knows the field."""
     payload = record.raw.get("payload") if record is not None else None
     value = payload.get(field) if isinstance(payload, dict) else None
     return value if isinstance(value, str) else ""

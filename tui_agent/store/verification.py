@@ -42,13 +42,13 @@ def verify_session(folder: Path, *others: Check) -> list[str]:
 
 
 def _check_versions(folder: Path) -> Iterator[str]:
-    """Report events, the session's own or inherited, of a newer version."""
+    """Report events, the session's own or inherited, of another version."""
     versions = [line_version(line) for line, _ in iterate_history(folder)]
-    newer = [version for version in versions if version > SCHEMA_VERSION]
-    if newer:
-        events = "1 event was" if len(newer) == 1 else f"{len(newer)} events were"
+    foreign = [version for version in versions if version != SCHEMA_VERSION]
+    if foreign:
+        events = "1 event was" if len(foreign) == 1 else f"{len(foreign)} events were"
         yield (
-            f"{events} written by a newer version of tui-agent (log version {max(newer)}, this one reads up to "
+            f"{events} written by another version of tui-agent (log version {max(foreign)}, this one reads "
             f"{SCHEMA_VERSION}); their new parts were not checked."
         )
 

@@ -31,7 +31,7 @@ def told(number: int, title: str, folder: str, age: float, **rest: object) -> di
         "size_bytes": 118_000,
         "open": False,
         "damaged": False,
-        "newer": False,
+        "other_version": False,
         **rest,
     }
 
@@ -44,7 +44,7 @@ SESSIONS: Sequence[dict[str, object]] = (
     told(5, "why-is-ci-slow", "shiftplan", DAY + 2 * HOUR, turns=4, cost_usd=0.133, outcome="failed"),
     told(6, "rename-week-to-period", "shiftplan", 6 * DAY, turns=12, cost_usd=1.02, outcome="waiting"),
     told(7, "first look", "shiftplan", 9 * DAY, turns=None, cost_usd=None, outcome="empty"),
-    told(8, "of another time", "shiftplan", 12 * DAY, newer=True),
+    told(8, "of another time", "shiftplan", 12 * DAY, other_version=True),
     told(9, "", "timesheet", 40 * DAY, damaged=True),
 )  # fmt: skip
 PREVIEW: Mapping[str, object] = {

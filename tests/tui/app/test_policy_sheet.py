@@ -46,7 +46,7 @@ def with_rule() -> list[object]:
 
 def after(seq: int, payload: object) -> Envelope:
     return Envelope.model_validate(
-        {"v": 1, "seq": seq, "time": 1.0, "session": "ses_0000night0shift", "agent": AgentId("main"), "parent": seq - 1,
+        {"v": 2, "seq": seq, "time": 1.0, "session": "ses_0000night0shift", "agent": AgentId("main"), "parent": seq - 1,
          "cause": None, "payload": payload}
     )  # fmt: skip
 

@@ -186,9 +186,9 @@ async def test_below_a_hundred_columns_enter_shows_more_first() -> None:
 
 
 async def test_a_session_of_a_newer_version_is_not_opened() -> None:
-    async with open_sessions(Programs([told(1, "later", "x", 60, newer=True)])) as (driven, _):
+    async with open_sessions(Programs([told(1, "later", "x", 60, other_version=True)])) as (driven, _):
         await driven.press("enter")
-        assert "A newer version wrote this session. R replays it." in driven.text()
+        assert "Another version of tui-agent wrote this session; this one cannot open it." in driven.text()
 
 
 async def test_a_fork_at_the_end_is_asked_where_and_opened() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import ENVIRON, NOWHERE, Driven, golden, open_app
 from tui_agent.config.options import SessionOptions
-from tui_agent.errors import ConfigError, SessionTooNew
+from tui_agent.errors import ConfigError, SessionVersionError
 from tui_agent.protocol.commands import SetModel, SetPolicy
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import CommandRejected, SessionStarted, SettingsChanged
@@ -222,7 +222,7 @@ async def test_a_configuration_that_cannot_be_read_is_corrected_without_leaving(
 
 
 async def test_why_a_session_cannot_be_opened_stands_once() -> None:
-    refused = FakeSession(failure=SessionTooNew("A newer version wrote it.", hint="Use that version."))
+    refused = FakeSession(failure=SessionVersionError("A newer version wrote it.", hint="Use that version."))
     async with open_app(session=refused, size=(80, 24)) as driven:
         await shown(driven, "No session is open")
         await driven.pilot.pause()

@@ -117,7 +117,7 @@ def test_verify_says_what_is_wrong(call: Call, tmp_path: Path, work: Path) -> No
     assert (status, out) == (0, "3 sessions are undamaged.\n")
     path = store.folder("ses_a") / "events.jsonl"
     content = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(content[0] + content[1].replace(b"one", b"eno") + b"".join(content[2:]) + b'{"v":1')
+    path.write_bytes(content[0] + content[1].replace(b"one", b"eno") + b"".join(content[2:]) + b'{"v":2')
     (blob,) = (store.folder("ses_b") / "blobs").iterdir()
     blob.unlink()
     status, out, _ = call("sessions", "verify", "--all", "--json")
@@ -215,14 +215,14 @@ def test_a_session_of_a_newer_version_is_listed_and_shown_and_not_opened(
     call: Call, tmp_path: Path, work: Path
 ) -> None:
     path = talked(tmp_path, work).folder("ses_a") / "events.jsonl"
-    unsealed = [line[:-18].replace(b'{"v":1', b'{"v":99') for line in path.read_bytes().splitlines()]
+    unsealed = [line[:-18].replace(b'{"v":2', b'{"v":99') for line in path.read_bytes().splitlines()]
     path.write_bytes(b"".join(map(seal_line, unsealed)))
     before = path.read_bytes()
-    words = "ses_a was written by a newer version of tui-agent (log version 99, this one reads up to 1)"
+    words = "ses_a was written by another version of tui-agent (log version 99, this one reads 2)"
     told = f"tui-agent: {words}: 4 events cannot be read.\n"
     status, out, _ = call("sessions", "list")
-    assert status == 0 and "(newer version)" in out and "(damaged)" not in out
-    assert lines(call("sessions", "list", "--json")[1])[0]["newer"] is True
+    assert status == 0 and "(another version)" in out and "(damaged)" not in out
+    assert lines(call("sessions", "list", "--json")[1])[0]["other_version"] is True
     status, out, err = call("sessions", "show", "ses_a")
     assert (status, err, out.count("user.message")) == (0, told, 3)
     _, out, err = call("trace", "ses_a")

@@ -17,7 +17,7 @@ from tui_agent.folds.transcript.fold import Entry, Transcript
 from tui_agent.folds.views import Views
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.display import DiffBlock, TerminalBlock
-from tui_agent.protocol.envelope import UnknownEvent
+from tui_agent.protocol.envelope import SCHEMA_VERSION, UnknownEvent
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextWarned
 from tui_agent.protocol.events.files import FileChanged
@@ -438,7 +438,7 @@ def test_a_share_of_the_context_is_written_as_everywhere_else() -> None:
     assert isinstance(entry, NoticeEntry) and entry.lines[0].endswith("33 % is used.")
 
 
-def unknown(seq: int, version: int = 1) -> UnknownEvent:
+def unknown(seq: int, version: int = SCHEMA_VERSION) -> UnknownEvent:
     return UnknownEvent(
         seq=seq, time=1.0, agent=AgentId("main"), parent=seq - 1, kind="dream.dreamt", raw={"v": version}
     )
@@ -457,7 +457,7 @@ def test_events_of_unknown_kinds_are_counted_in_one_notice_where_the_first_stand
     views.apply(unknown(3, version=99))
     newest = views.copy().transcript.view().entries[-1]
     assert isinstance(newest, NoticeEntry)
-    assert newest.lines == ("1 event of a newer log version that this version does not know.",)
+    assert newest.lines == ("1 event of another log version that this version does not know.",)
 
 
 def test_what_opening_repaired_is_told_with_the_right_numbers() -> None:

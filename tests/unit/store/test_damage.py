@@ -7,7 +7,7 @@ import pytest
 
 from tests.stubs.golden import GOLDEN
 from tests.stubs.store import said, store, write_log
-from tui_agent.errors import SessionTooNew
+from tui_agent.errors import SessionVersionError
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
@@ -18,7 +18,7 @@ from tui_agent.store.log_scan import read_records_from, survey_bytes
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
 NO_BLOBS = BlobStore(Path("/nonexistent"))
-TEXT = 'A message with ünïcödé, "quotes", \\ and {"v":1,"seq":0} inside. '
+TEXT = 'A message with ünïcödé, "quotes", \\ and {"v":2,"seq":0} inside. '
 
 
 def long_log(tmp_path: Path) -> bytes:
@@ -148,11 +148,11 @@ def test_a_log_from_the_future_still_loads(tmp_path: Path) -> None:
     head = b'{"v":%d,"seq":%d,"time":1.0,"session":"s1","agent":"main","parent":0,"cause":null,"payload":%b}'
     path.write_bytes(
         path.read_bytes()
-        + foreign(head % (1, 1, b'{"kind":"dream.dreamt","depth":3}'))
-        + foreign(head % (2, 2, b'{"kind":"user.message","text":"hi"}'))
-        + foreign(head % (1, 3, b'{"kind":"user.message","text":"hi","mood":"new field"}'))
-        + foreign(head % (1, 4, b'{"kind":"user.message"}'))
-        + foreign(b'{"v":3,"new":true,"seq":5,"parent":4,"payload":{"kind":"x"}}')
+        + foreign(head % (2, 1, b'{"kind":"dream.dreamt","depth":3}'))
+        + foreign(head % (3, 2, b'{"kind":"user.message","text":"hi"}'))
+        + foreign(head % (2, 3, b'{"kind":"user.message","text":"hi","mood":"new field"}'))
+        + foreign(head % (2, 4, b'{"kind":"user.message"}'))
+        + foreign(b'{"v":4,"new":true,"seq":5,"parent":4,"payload":{"kind":"x"}}')
     )
     found = store(tmp_path).read("s1")
     assert seqs(found) == [0, 1, 2, 3, 4, 5]
@@ -170,7 +170,7 @@ def test_a_log_from_the_future_still_loads(tmp_path: Path) -> None:
 
 def test_events_of_unknown_kinds_keep_nothing_from_being_written_behind_them(tmp_path: Path) -> None:
     path = write_log(tmp_path, "s1", ["message 0"])
-    head = b'{"v":1,"seq":%d,"time":1.0,"session":"s1","agent":"main","parent":0,"cause":null,"payload":%b}'
+    head = b'{"v":2,"seq":%d,"time":1.0,"session":"s1","agent":"main","parent":0,"cause":null,"payload":%b}'
     new = [foreign(head % (seq, b'{"kind":"dream.dreamt","depth":3}')) for seq in (1, 2, 3)]
     path.write_bytes(path.read_bytes() + b"".join(new))
     assert describe_damage(path.parent, store(tmp_path).read("s1")) == [
@@ -179,46 +179,49 @@ def test_events_of_unknown_kinds_keep_nothing_from_being_written_behind_them(tmp
     assert store(tmp_path).open("s1").append(said("on")).seq == 4
 
 
-def of_version_99(path: Path) -> bytes:
-    """Write a log as a version to come would: every line its own, with the right checksum."""
+def rewrite_version(path: Path, version: int) -> bytes:
+    """Write a log again as another version of the product would have: each line with the right checksum."""
     lines = path.read_bytes().splitlines()
     data = b"".join(
-        seal_line(line[: -len(b',"crc":"00000000"}')].replace(b'{"v":1', b'{"v":99')) for line in lines
+        seal_line(line[: -len(b',"crc":"00000000"}')].replace(b'{"v":2', b'{"v":%d' % version))
+        for line in lines
     )
     path.write_bytes(data)
     return data
 
 
-def test_a_log_of_a_newer_version_is_listed_and_read_and_never_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 99], ids=["earlier", "later"])
+def test_a_log_of_another_version_is_listed_and_never_written(tmp_path: Path, version: int) -> None:
     sessions = store(tmp_path)
     log = sessions.create("s1")
     log.append(SessionStarted(workspace="/work/x", product="p", settings=SETTINGS, title="later"))
     log.append(said("hello"))
     log.close()
     path = log.folder / "events.jsonl"
-    before = of_version_99(path)
-    torn = before + b'{"v":99,'
+    before = rewrite_version(path, version)
+    torn = before + b'{"v":%d,' % version
     path.write_bytes(torn)
     (found,) = sessions.list("/work/x")
-    assert (found.is_newer, found.is_damaged, found.title, found.events) == (True, False, "later", 2)
+    assert (found.is_other_version, found.is_damaged, found.title, found.events) == (True, False, "later", 2)
     assert describe_damage(log.folder, sessions.read("s1")) == [
-        "s1 was written by a newer version of tui-agent (log version 99, this one reads up to 1): 2 events cannot be read."
+        f"s1 was written by another version of tui-agent (log version {version}, this one reads 2): "
+        "2 events cannot be read."
     ]
     for change in (lambda: sessions.open("s1"), lambda: sessions.fork("s1", 1, "s2")):
         with pytest.raises(
-            SessionTooNew, match=r"log version 99, this one reads up to 1\); nothing was changed"
+            SessionVersionError, match=rf"log version {version}, this one reads 2\); nothing was changed"
         ):
             change()
     assert path.read_bytes() == torn
     assert sorted(each.name for each in log.folder.iterdir()) == ["blobs", "events.jsonl", "lock"]
 
 
-@pytest.mark.parametrize("line", [b'{"v":2,"order":7,"payload":{}}', b'{"order":7,"v":2}'])
+@pytest.mark.parametrize("line", [b'{"v":3,"order":7,"payload":{}}', b'{"order":7,"v":3}'])
 def test_a_newer_line_of_any_layout_is_no_torn_end(tmp_path: Path, line: bytes) -> None:
     path = write_log(tmp_path, "s1", ["message 0"])
     path.write_bytes(path.read_bytes() + foreign(line))
     before = path.read_bytes()
-    with pytest.raises(SessionTooNew):
+    with pytest.raises(SessionVersionError):
         store(tmp_path).open("s1")
     assert path.read_bytes() == before
 
@@ -240,7 +243,7 @@ def test_what_was_stepped_over_is_counted_and_placed(tmp_path: Path) -> None:
 
 def test_a_torn_end_that_nobody_could_report_is_reported_by_the_next_opening(tmp_path: Path) -> None:
     path = write_log(tmp_path, "s1", ["message 0"])
-    path.write_bytes(path.read_bytes() + b'{"v":1,"se')
+    path.write_bytes(path.read_bytes() + b'{"v":2,"se')
     store(tmp_path).open("s1").close()  # which failed before it could say so
     log = store(tmp_path).open("s1")
     assert log.repair is not None
@@ -252,8 +255,8 @@ def test_a_torn_end_that_nobody_could_report_is_reported_by_the_next_opening(tmp
 
 def test_an_end_that_was_copied_and_not_yet_cut_off_is_reported_once(tmp_path: Path) -> None:
     path = write_log(tmp_path, "s1", ["message 0"])
-    path.write_bytes(path.read_bytes() + b'{"v":1,"se')
-    path.with_name("events.torn-1").write_bytes(b'{"v":1')
+    path.write_bytes(path.read_bytes() + b'{"v":2,"se')
+    path.with_name("events.torn-1").write_bytes(b'{"v":2')
     log = store(tmp_path).open("s1")
     assert log.repair is not None
     assert (log.repair.moved_bytes, log.repair.side_file) == (10, "events.torn-1, events.torn-2")
@@ -263,7 +266,7 @@ def test_an_end_that_was_copied_and_not_yet_cut_off_is_reported_once(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "junk", [b"null", b"[]", b"{}", b'{"v":1}', b"\xff\xfe", b'"', b'{"v":1,"seq":"x"}', b"9" * 5_000, b""]
+    "junk", [b"null", b"[]", b"{}", b'{"v":2}', b"\xff\xfe", b'"', b'{"v":2,"seq":"x"}', b"9" * 5_000, b""]
 )
 def test_junk_with_a_right_checksum_is_no_event_and_no_end(tmp_path: Path, junk: bytes) -> None:
     path = write_log(tmp_path, "s1", ["message 0", "message 1"])

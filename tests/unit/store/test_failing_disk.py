@@ -235,7 +235,7 @@ def test_a_repair_that_fails_half_way_loses_neither_events_nor_torn_bytes(tmp_pa
         events = [log.append(said("one")), log.append(said("two"))]
         log.close()
         path = log.folder / "events.jsonl"
-        torn = b'{"v":1,"seq":2,"at":1.0,"sess'
+        torn = b'{"v":2,"seq":2,"at":1.0,"sess'
         path.write_bytes(path.read_bytes() + torn)
         ops = FaultyFiles(number, mode)
         try:

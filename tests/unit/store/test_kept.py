@@ -6,7 +6,7 @@ import pytest
 
 from tests.stubs.faulty_files import FaultyFiles
 from tests.stubs.store import said, store
-from tui_agent.errors import SessionTooNew, StoreError
+from tui_agent.errors import SessionVersionError, StoreError
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.store.file_ops import SystemFiles
 from tui_agent.store.fold_cache import CACHE_FILE, load_fold, load_survey, read_records_after, save_fold
@@ -46,7 +46,7 @@ def test_the_next_opening_reads_on_from_there_and_counts_lines_as_before(tmp_pat
     path = log.folder / "events.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     lines[22] = b"X" + lines[22][1:]  # behind what is kept
-    path.write_bytes(b"".join(lines) + b'{"v":1,"seq":25,"torn')
+    path.write_bytes(b"".join(lines) + b'{"v":2,"seq":25,"torn')
     again = store(tmp_path).open("ses_kept")
     assert again.repair is not None
     assert again.repair.bad_lines == (23,) and again.repair.moved_bytes == 21
@@ -136,8 +136,8 @@ def test_a_newer_version_behind_it_is_still_refused(tmp_path: Path) -> None:
     log = _kept_log(tmp_path)
     log.close()
     from_now = (log.folder / "events.jsonl").read_bytes().splitlines()[-1]
-    body = from_now[: -len(b',"crc":"00000000"}')].replace(b'{"v":1,"seq":24', b'{"v":9,"seq":25')
+    body = from_now[: -len(b',"crc":"00000000"}')].replace(b'{"v":2,"seq":24', b'{"v":9,"seq":25')
     with (log.folder / "events.jsonl").open("ab") as file:
         file.write(seal_line(body))
-    with pytest.raises((SessionTooNew, StoreError)):
+    with pytest.raises((SessionVersionError, StoreError)):
         store(tmp_path).open("ses_kept")

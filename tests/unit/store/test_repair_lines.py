@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.store import said, store, write_log
-from tui_agent.errors import SessionNotFound, SessionTooNew
+from tui_agent.errors import SessionNotFound, SessionVersionError
 from tui_agent.protocol.envelope import SCHEMA_VERSION
 from tui_agent.store.file_ops import SystemFiles
 from tui_agent.store.log_line import seal_line
@@ -91,7 +91,7 @@ def test_a_whole_log_opens_as_it_is(tmp_path: Path) -> None:
     size = (folder / "events.jsonl").stat().st_size
     assert (found.end, found.last_seq, found.repair, found.lines) == (size, 1, None, 2)
     assert ops.did == [("open", "events.jsonl")]
-    assert read_log_version(folder) == 1
+    assert read_log_version(folder) == SCHEMA_VERSION
 
 
 def test_a_torn_end_is_durable_beside_the_log_before_it_is_cut_off(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_message_that_reads_like_a_report_is_none(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, "a", "log.repaired")
     path = folder / "events.jsonl"
     first, second = path.read_bytes().splitlines(keepends=True)
-    other = seal_line(b'{"v":1,"seq":2,"payload":{"kind":"log.repaired","bad_lines":[2]}')
+    other = seal_line(b'{"v":2,"seq":2,"payload":{"kind":"log.repaired","bad_lines":[2]}')
     path.write_bytes(first + b"junk\n" + second + other)
     found = open_log(folder, SystemFiles())
     os.close(found.fd)
@@ -198,7 +198,7 @@ def test_a_log_of_a_newer_version_is_not_opened_and_stays_as_it_is(tmp_path: Pat
     folder, ops = folder_of(tmp_path, "a"), Noting()
     add(folder, seal_line(b'{"v":%d,"seq":1' % (SCHEMA_VERSION + 1)) + b"torn")
     before = (folder / "events.jsonl").read_bytes()
-    with pytest.raises(SessionTooNew, match="written by a newer version"):
+    with pytest.raises(SessionVersionError, match="written by another version"):
         open_log(folder, ops)
     assert ops.did == []
     assert (folder / "events.jsonl").read_bytes() == before

@@ -239,15 +239,15 @@ def test_a_line_is_decoded_where_its_checksum_fits() -> None:
 
 
 def test_a_line_of_a_newer_version_is_unknown_though_its_shape_is_known() -> None:
-    found = decode_line(seal_line(said(3).replace(b'"v":1', b'"v":2', 1)[: -len(b',"crc":"00000000"}')])[:-1])
+    found = decode_line(seal_line(said(3).replace(b'"v":2', b'"v":3', 1)[: -len(b',"crc":"00000000"}')])[:-1])
     assert isinstance(found, UnknownEvent)
-    assert (found.seq, found.kind, found.agent, found.is_newer_version) == (3, "user.message", "main", True)
+    assert (found.seq, found.kind, found.agent, found.is_other_version) == (3, "user.message", "main", True)
 
 
 UNKNOWN = [
-    (b'{"v":1,"seq":4,"time":2,"agent":"a","parent":3,"payload":{"kind":"x.y"}', (4, 2.0, "a", 3, "x.y")),
-    (b'{"v":1,"seq":4,"time":2.5,"parent":null', (4, 2.5, "", None, "")),
-    (b'{"v":1,"seq":4,"time":"noon","payload":{}', (4, 0.0, "", None, "")),
+    (b'{"v":2,"seq":4,"time":2,"agent":"a","parent":3,"payload":{"kind":"x.y"}', (4, 2.0, "a", 3, "x.y")),
+    (b'{"v":2,"seq":4,"time":2.5,"parent":null', (4, 2.5, "", None, "")),
+    (b'{"v":2,"seq":4,"time":"noon","payload":{}', (4, 0.0, "", None, "")),
 ]
 
 
@@ -260,7 +260,7 @@ def test_what_is_not_known_is_told_as_far_as_it_can_be(unsealed: bytes, wanted: 
 
 
 @pytest.mark.parametrize(
-    "unsealed", [b'{"v":1,"seq":"4"', b'{"v":1,"seq":4,"parent":"3"', b"[1,2", b'{"v":1', b'"text"']
+    "unsealed", [b'{"v":2,"seq":"4"', b'{"v":2,"seq":4,"parent":"3"', b"[1,2", b'{"v":2', b'"text"']
 )
 def test_what_has_no_place_in_a_log_is_no_event(unsealed: bytes) -> None:
     assert decode_line(seal_line(unsealed)[:-1]) is None
@@ -288,18 +288,18 @@ def test_a_payload_that_is_a_blob_is_read_from_there(tmp_path: Path) -> None:
 
 
 def test_whole_events_are_found_inside_a_damaged_line() -> None:
-    first, second = said(1), said(2, 'a {"v":1, "seq" inside')
+    first, second = said(1), said(2, 'a {"v":2, "seq" inside')
     assert list(salvage_lines(first)) == [first]
     assert list(salvage_lines(b"\0\0" + first + b"x" + second + b"\0")) == [first, second]
-    assert list(salvage_lines(b'{"v":1,"seq":0,"at"' + first)) == [first]
-    quoted = line(3, '{"kind":"x.y","text":"{\\"v\\":","raw":{"v":1}}')
+    assert list(salvage_lines(b'{"v":2,"seq":0,"at"' + first)) == [first]
+    quoted = line(3, '{"kind":"x.y","text":"{\\"v\\":","raw":{"v":2}}')
     assert list(salvage_lines(b"\0" + quoted)) == [quoted]
     assert list(salvage_lines(first[:-4] + b'0"}' + second)) == [second]
     assert list(salvage_lines(b"nothing")) == []
 
 
 def test_a_hostile_line_is_tried_a_bounded_number_of_times() -> None:
-    wrong = b'{"v":1,"crc":"00000000"}'
+    wrong = b'{"v":2,"crc":"00000000"}'
     assert list(salvage_lines(wrong * 63 + said(1))) == [said(1)]
     assert list(salvage_lines(wrong * 64 + said(1))) == []
     starts = b'{"v":' * 80

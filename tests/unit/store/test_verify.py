@@ -7,7 +7,7 @@ import pytest
 
 from tests.stubs.processes import processes, write_many
 from tests.stubs.store import store, write_log
-from tui_agent.errors import SessionTooNew
+from tui_agent.errors import SessionVersionError
 from tui_agent.protocol.envelope import SCHEMA_VERSION
 from tui_agent.store.log_line import seal_line
 from tui_agent.store.verification import verify_session
@@ -29,7 +29,7 @@ def test_events_of_a_newer_version_are_told(tmp_path: Path) -> None:
     assert verify_session(path.parent) == []
     of_a_newer_version(path, 1)
     (told,) = verify_session(path.parent)
-    assert "1 event was written by a newer version" in told and f"version {SCHEMA_VERSION + 1}" in told
+    assert "1 event was written by another version" in told and f"version {SCHEMA_VERSION + 1}" in told
 
 
 @pytest.mark.parametrize(("line", "count"), [(0, 1), (2, 0)])
@@ -41,8 +41,8 @@ def test_a_fork_tells_of_those_that_it_took_over_and_of_no_others(
     sessions.fork("s1", 1, "child")
     of_a_newer_version(path, line)
     told = verify_session(sessions.folder("child"))
-    assert len([each for each in told if "newer version" in each]) == count, told
-    with pytest.raises(SessionTooNew):
+    assert len([each for each in told if "another version" in each]) == count, told
+    with pytest.raises(SessionVersionError):
         sessions.fork("s1", 1, "another")
 
 

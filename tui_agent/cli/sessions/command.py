@@ -136,7 +136,7 @@ def as_json(summary: SessionSummary) -> dict[str, object]:
         "size_bytes": summary.size_bytes,
         "open": summary.is_locked,
         "damaged": summary.is_damaged,
-        "newer": summary.is_newer,
+        "other_version": summary.is_other_version,
     }
 
 
@@ -148,7 +148,11 @@ def heads(*, everywhere: bool) -> Sequence[str]:
 def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
     """Return the table cells of one session."""
     place = [summary.workspace] if everywhere else []
-    notes = {"open": summary.is_locked, "damaged": summary.is_damaged, "newer version": summary.is_newer}
+    notes = {
+        "open": summary.is_locked,
+        "damaged": summary.is_damaged,
+        "another version": summary.is_other_version,
+    }
     title = (summary.title or "(untitled)") + "".join(
         f" ({note})" for note, applies in notes.items() if applies
     )

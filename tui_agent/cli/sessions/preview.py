@@ -83,7 +83,7 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
         "cost_usd": summary.stats.cost_usd if summary.stats else None,
         "outcome": summary.state,
         "open": summary.is_locked,
-        "newer": summary.is_newer,
+        "other_version": summary.is_other_version,
         "parent": summary.parent or None,
         "forked_at": summary.forked_at,
         "whole": log_part.is_complete,

@@ -94,9 +94,9 @@ def skipped_lines_notice(count: int) -> str:
     return format_count(count, "damaged line was skipped", "damaged lines were skipped")
 
 
-def unknown_events_notice(count: int, *, newer: bool = False) -> str:
+def unknown_events_notice(count: int, *, other_version: bool = False) -> str:
     """Return the phrase for events of a log that could be read but not understood."""
-    return f"{format_count(count, 'event')} of {'a newer log version' if newer else 'a kind'} that this version does not know"
+    return f"{format_count(count, 'event')} of {'another log version' if other_version else 'a kind'} that this version does not know"
 
 
 LARGER_WINDOW_HINT: Final = (

@@ -104,15 +104,15 @@ def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> None:
 
 def count_unknown(draft: Draft, record: UnknownEvent) -> bool:
     """Count an unknown event in the notice at the first of them."""
-    draft.unknown_counts[record.is_newer_version] += 1
+    draft.unknown_counts[record.is_other_version] += 1
     lines = (
-        f"{unknown_events_notice(draft.unknown_counts[record.is_newer_version], newer=record.is_newer_version)}.",
+        f"{unknown_events_notice(draft.unknown_counts[record.is_other_version], other_version=record.is_other_version)}.",
     )
-    index = draft.unknown_notices.get(record.is_newer_version)
+    index = draft.unknown_notices.get(record.is_other_version)
     if index is not None:
         return draft.update_notice(index, "warning", lines)
     head = (f"notice.{record.seq}", record.seq, record.time, draft.turn, draft.revision + 1, record.agent)
-    draft.unknown_notices[record.is_newer_version] = draft.add(NoticeEntry(*head, "repair", "warning", lines))
+    draft.unknown_notices[record.is_other_version] = draft.add(NoticeEntry(*head, "repair", "warning", lines))
     return True
 
 

@@ -213,8 +213,10 @@ class SessionActions:
             else:
                 self._compared(first, row)
             return
-        if row.newer:
-            self._screen.say(f"A newer version wrote this session. {self._replays} replays it.", "warning")
+        if row.other_version:
+            self._screen.say(
+                "Another version of tui-agent wrote this session; this one cannot open it.", "warning"
+            )
             return
         self._screen.dismiss(None)
         if row.id != self._context.app.session_id:
@@ -250,7 +252,7 @@ class SessionActions:
 
     def fork(self, row: Row) -> None:
         """At its end, and where it is to work is asked, as everywhere."""
-        if row.newer or row.damaged:
+        if row.other_version or row.damaged:
             self._screen.say(
                 f"This session cannot be gone on with here. {self._replays} replays it.", "warning"
             )

@@ -36,7 +36,7 @@ class Row:
     size: int
     open: bool
     damaged: bool
-    newer: bool
+    other_version: bool
 
     @property
     def name(self) -> str:
@@ -94,7 +94,7 @@ def _row(one: JsonRow) -> Row:
         size=round(number_of(one, "size_bytes")),
         open=bool(one.get("open")),
         damaged=bool(one.get("damaged")),
-        newer=bool(one.get("newer")),
+        other_version=bool(one.get("other_version")),
     )
 
 
@@ -187,8 +187,8 @@ def state_of(row: Row, symbols: Symbols) -> tuple[str, Role, str]:
     """Symbol, role and word of how a session stands."""
     if row.damaged:
         return symbols.warning, "warning", "its beginning is damaged"
-    if row.newer:
-        return symbols.warning, "warning", "of a newer version: to be read, not opened"
+    if row.other_version:
+        return symbols.warning, "warning", "of another version: it cannot be opened"
     known: dict[str, tuple[str, Role, str]] = {
         "done": (symbols.done, "success", "done"),
         "failed": (symbols.failed, "error", "failed"),
