@@ -62,8 +62,8 @@ async def test_nothing_is_allowed_before_its_end_was_in_sight(name: str, size: t
             await driven.press("y")
             if driven.session.submitted:
                 break
-            assert modal.gated
-            if size[1] >= 16 and not modal.expanded:
+            assert modal.is_gated
+            if size[1] >= 16 and not modal.is_expanded:
                 await driven.press("d")
             await driven.press("space")
         [answer] = driven.session.submitted
@@ -80,7 +80,7 @@ async def test_the_beginning_and_the_end_of_a_command_stand_together(
     async with open_app(golden("night_shift"), size=size) as driven:
         modal = await ask(driven, command(script))
         text = driven.text()
-        assert not modal.gated
+        assert not modal.is_gated
         assert script[:4] in text and end in text
         if name != "blanks":
             assert "more lines, D shows all" in text
@@ -130,19 +130,19 @@ async def test_more_that_changes_things_than_fits_must_be_read_to_its_end() -> N
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         modal = await ask(driven, command(script))
         assert (
-            modal.gated
+            modal.is_gated
             and "More than fits here" in driven.text()
             and "and more: D shows all" in driven.text()
         )
-        assert driven.text().count("D first, to its end") == 3 and "not offered either" not in driven.text()
+        assert driven.text().count("D first, to the end") == 3 and "not offered either" not in driven.text()
         assert "Y once" not in driven.rows()[-1]
         await driven.press("y", "s", "a", "enter")
         assert driven.session.submitted == []
         await driven.press("ctrl+o")
-        assert "rm -rf victim0" in driven.text() and modal.gated
+        assert "rm -rf victim0" in driven.text() and modal.is_gated
         for _ in range(20):
             await driven.press("space")
-        assert not modal.gated and "victim39" in driven.text() and "Y once" in driven.rows()[-1]
+        assert not modal.is_gated and "victim39" in driven.text() and "Y once" in driven.rows()[-1]
         await driven.press("y")
         assert len(driven.session.submitted) == 1
 
@@ -192,11 +192,11 @@ async def test_p_shows_the_policy_and_esc_goes_back() -> None:
 async def test_the_footer_names_the_answers_that_another_size_gives_back() -> None:
     async with open_app(golden("night_shift"), size=(20, 5)) as driven:
         modal = await ask(driven, command("\n".join(f"rm -rf victim{number}" for number in range(8))))
-        assert modal.gated
+        assert modal.is_gated
         for size in ((40, 8), (60, 20), (120, 40)):
             await driven.pilot.resize_terminal(*size)
             await driven.pilot.pause()
-        assert not modal.gated and "Y once" in driven.rows()[-1]
+        assert not modal.is_gated and "Y once" in driven.rows()[-1]
         await driven.press("y")
         assert len(driven.session.submitted) == 1
 
@@ -209,10 +209,10 @@ async def test_the_first_yes_to_a_command_that_is_cut_shows_what_was_left_out(ke
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         asked = command(heredoc).model_copy(update={"choices": choices, "default_no": False})
         modal = await ask(driven, asked)
-        left = modal.sight.unseen
+        left = modal.hidden_rows
         assert left and f"first shows the {left} rows left out above" in driven.text()
         await driven.press(key)
-        assert driven.session.submitted == [] and modal.expanded and "line = 3" in driven.text()
+        assert driven.session.submitted == [] and modal.is_expanded and "line = 3" in driven.text()
         for _ in range(20):
             await driven.press("space")
         assert "line = 39" in driven.text()
@@ -226,7 +226,7 @@ async def test_what_was_read_whole_may_be_allowed_from_the_short_view() -> None:
         modal = await ask(driven, command(MANY))
         await driven.press("d", *["space"] * 20)
         await driven.press("d")
-        assert not modal.expanded and not modal.sight.unseen and "left out above" not in driven.text()
+        assert not modal.is_expanded and not modal.hidden_rows and "left out above" not in driven.text()
         await driven.press("y")
         assert len(driven.session.submitted) == 1
 
@@ -240,7 +240,7 @@ async def test_it_says_how_many_of_its_kind_are_asked_about_after_it() -> None:
         await ask(driven, request(choices=(PermissionChoice(reach="once", rule=""),)))
         text = driven.text()
         assert "2 more edit calls follow" in text
-        assert "this one alone; the others are asked" in text
+        assert "this call only; the others will ask" in text
 
 
 async def test_a_long_change_says_how_many_of_its_rows_were_not_in_sight_yet() -> None:
@@ -250,17 +250,17 @@ async def test_a_long_change_says_how_many_of_its_rows_were_not_in_sight_yet() -
         modal = await ask(
             driven, request(preview=(block,), choices=(PermissionChoice(reach="once", rule=""),))
         )
-        left = modal.sight.below
+        left = modal.unseen_rows
         assert 40 < left < 60 and f"{left} rows not seen yet" in driven.text()
         await driven.press("space")
-        assert 0 < modal.sight.below < left and f"{modal.sight.below} rows not seen yet" in driven.text()
+        assert 0 < modal.unseen_rows < left and f"{modal.unseen_rows} rows not seen yet" in driven.text()
         await driven.press("p", "p")
-        assert 0 < modal.sight.below < left
+        assert 0 < modal.unseen_rows < left
         for _ in range(12):
             await driven.press("space")
-        assert "line 59" in driven.text() and not modal.sight.below and "not seen yet" not in driven.text()
+        assert "line 59" in driven.text() and not modal.unseen_rows and "not seen yet" not in driven.text()
         await driven.press("ctrl+up", *["up"] * 3)
-        assert not modal.sight.below
+        assert not modal.unseen_rows
         await driven.press("y")
         assert len(driven.session.submitted) == 1
 
@@ -269,7 +269,7 @@ async def test_a_change_that_is_in_sight_whole_says_nothing_of_it() -> None:
     block = DiffBlock(path="a.py", diff="@@ -1 +1 @@\n-a\n+b", added=1, removed=1, language="python")
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         modal = await ask(driven, request(preview=(block,)))
-        assert not modal.sight.below and "not seen" not in driven.text()
+        assert not modal.unseen_rows and "not seen" not in driven.text()
 
 
 @pytest.mark.parametrize(("size", "whole"), [((80, 24), True), ((60, 20), False)])

@@ -165,7 +165,7 @@ async def test_every_command_of_a_line_has_its_row_in_sight(size: tuple[int, int
             "runs code from outside",
             "2 pytest -q … runs code of this workspace",
             "3 > report.txt writes report.txt, a new file",
-            "Undo /undo puts its files back, nothing else that it does",
+            "Undo /undo restores its files, no other effects",
             "Y Yes, this once",
         ):
             assert any(wanted in row for row in rows), wanted
@@ -475,12 +475,12 @@ async def test_the_whole_change_is_offered_only_where_some_of_it_is_out_of_sight
             assert ("D whole change" in driven.text()) is offered
             assert ("D whole change" in driven.rows()[-1]) is offered
             await driven.press("d")
-            assert modal.expanded is offered
+            assert modal.is_expanded is offered
             await driven.press("d")
-            assert not modal.expanded
+            assert not modal.is_expanded
 
 
 async def test_of_what_is_done_elsewhere_it_says_that_undo_does_not_reach_it() -> None:
     async with open_app(golden("night_shift")) as driven:
         await ask(driven, request(effects=(NetworkEffect(host="tracker.example"),), target="create_issue"))
-        assert "/undo does not reach what it does elsewhere" in driven.text()
+        assert "/undo cannot reverse effects on other machines" in driven.text()

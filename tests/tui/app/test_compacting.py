@@ -220,10 +220,10 @@ async def test_the_list_is_filtered_by_a_path_a_turn_or_what_became_of_a_message
             ("newest summary", {"undo"}),
         ):
             await driven.type(typed)
-            assert {item.label for item in picker.shown} == labels, typed
+            assert {item.label for item in picker.matches} == labels, typed
             await driven.press("escape")
         await driven.type("turn 1")
-        assert {item.group for item in picker.shown} == {"Turn 1"}
+        assert {item.group for item in picker.matches} == {"Turn 1"}
 
 
 async def test_the_list_opens_before_a_long_session_is_read() -> None:
@@ -268,13 +268,13 @@ async def test_a_key_draws_two_rows_of_a_long_list_and_not_all() -> None:
         driven.app.push_screen(picker)
         await driven.until(lambda: "file 3" in driven.text())
         drawn: list[int] = []
-        draw = picker._item
+        draw = picker._item_row
 
         def counted(cells: int, at: int, item: Item, labels: int) -> Strip:
             drawn.append(at)
             return draw(cells, at, item, labels)
 
-        picker._item = counted  # type: ignore[method-assign]
+        picker._item_row = counted  # type: ignore[method-assign]
         await driven.press("down")
         assert set(drawn) == {0, 1}
         driven.app.do("theme", "day")

@@ -15,11 +15,11 @@ from tests.tui.app.replaying import FakeCommandLine, open_replay
 from tui_agent.protocol.commands import ContinueTurn
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.modals.fork_form import ForkForm
-from tui_agent.tui.modals.fork_point import Spot, Wish, places, words
+from tui_agent.tui.modals.fork_point import ForkPoint, ForkRequest, find_workplaces, fork_arguments
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.transcript.messages import EntryAction
 
-SPOT = Spot(session="ses_a", at_seq=88, workspace="/work/timesheet", message_seq=40, message="fix it")
+POINT = ForkPoint(session="ses_a", at_seq=88, workspace="/work/timesheet", message_seq=40, message="fix it")
 
 
 def form(walked: Walked) -> ForkForm:
@@ -55,7 +55,7 @@ async def test_an_own_folder_is_proposed_beside_the_workspace_and_can_be_another
         assert form(walked).draft.folder.text == "/home/ada/timesheet-fork-100"
         assert "A git work tree needs" in walked.text()
         await walked.keys("right", "right")
-        assert form(walked).draft.where == "folder", (
+        assert form(walked).draft.workplace == "folder", (
             "a work tree cannot be chosen where there is no repository"
         )
         await walked.keys("down", *["backspace"] * 3, *"99", "enter")
@@ -66,7 +66,7 @@ async def test_without_a_folder_it_asks_for_one_and_esc_makes_nothing(tmp_path: 
     async with walk(tmp_path) as walked:
         await walked.slash("/fork")
         await walked.keys("right", "down", "ctrl+k", "ctrl+u", "enter")
-        assert "Name the folder that it is to work in." in walked.text()
+        assert "Name the folder for the fork." in walked.text()
         await walked.keys("escape")
         assert walked.told.forks == [] and len(walked.app.screen_stack) == 1
 
@@ -112,7 +112,7 @@ async def test_a_what_if_with_another_model_is_chosen_from_the_list_and_goes_on(
         await walked.keys("enter")
         assert isinstance(walked.app.screen, Picker), "a model is needed first"
         await walked.keys(*"ollama/qwen", "enter")
-        assert form(walked).draft.model == "ollama/qwen"
+        assert form(walked).draft.value == "ollama/qwen"
         await walked.keys("enter")
         (asked,) = walked.told.forks
         assert asked[:6] == ("sessions", "fork", SESSION, "--at", "210", "--model=ollama/qwen")
@@ -171,7 +171,7 @@ async def test_the_mouse_fills_the_form(tmp_path: Path) -> None:
         await press("reasoning")
         await press("low")
         await press("this folder")
-        assert form(walked).draft.wish() == Wish("here", "", "effort", "low")
+        assert form(walked).draft.request() == ForkRequest("here", "", "effort", "low")
 
 
 async def test_in_a_replay_the_same_is_asked_and_without_an_open_session_the_fork_is_named() -> None:
@@ -208,23 +208,23 @@ async def test_before_anything_is_stored_there_is_nothing_to_fork() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "expected"),
+    ("request", "expected"),
     [
-        (Wish("here", ""), ["--at", "88"]),
-        (Wish("worktree", "../try"), ["--at", "88", "--worktree=/work/timesheet/../try"]),
-        (Wish("folder", "/tmp/x", "model", "a/b"), ["--at", "88", "--model=a/b", "--folder=/tmp/x"]),
-        (Wish("here", "", "message", "-x"), ["--at", "39", "--message=-x"]),
-        (Wish("here", "", "context", "none"), ["--at", "88", "--context-mode=none"]),
+        (ForkRequest("here", ""), ["--at", "88"]),
+        (ForkRequest("worktree", "../try"), ["--at", "88", "--worktree=/work/timesheet/../try"]),
+        (ForkRequest("folder", "/tmp/x", "model", "a/b"), ["--at", "88", "--model=a/b", "--folder=/tmp/x"]),
+        (ForkRequest("here", "", "message", "-x"), ["--at", "39", "--message=-x"]),
+        (ForkRequest("here", "", "context", "none"), ["--at", "88", "--context-mode=none"]),
     ],
 )
-def test_a_wish_in_words_of_the_command_line(wish: Wish, expected: list[str]) -> None:
-    assert words(SPOT, wish) == ["sessions", "fork", "ses_a", *expected, "--json"]
+def test_a_wish_in_words_of_the_command_line(request: ForkRequest, expected: list[str]) -> None:
+    assert fork_arguments(POINT, request) == ["sessions", "fork", "ses_a", *expected, "--json"]
 
 
 def test_a_folder_that_is_there_is_not_proposed_and_a_repository_is_seen(tmp_path: Path) -> None:
     work = tmp_path / "work" / "deep"
     work.mkdir(parents=True)
-    assert places(work, "fork-8") == (False, f"{work}-fork-8")
+    assert find_workplaces(work, "fork-8") == (False, f"{work}-fork-8")
     (tmp_path / "work" / "deep-fork-8").mkdir()
     subprocess.run(("git", "init", "-q"), cwd=tmp_path, check=True)
-    assert places(work, "fork-8") == (True, f"{work}-fork-8-2")
+    assert find_workplaces(work, "fork-8") == (True, f"{work}-fork-8-2")

@@ -184,7 +184,7 @@ async def test_what_cannot_be_bound_to_content_cannot_be_trusted_and_says_why(pl
     (place.folder / ".tui_agent" / "plugins").symlink_to("/tmp")
     async with place.app() as driven:
         await sheet_of(driven)
-        assert "cannot be: .tui_agent/plugins is a link to /tmp" in driven.text()
+        assert "not possible: .tui_agent/plugins is a link to /tmp" in driven.text()
         await driven.press("t")
         assert isinstance(driven.app.screen, TrustSheet)
         await driven.press("w")

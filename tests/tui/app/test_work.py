@@ -122,10 +122,10 @@ async def test_models_that_are_found_late_move_neither_focus_nor_choice() -> Non
         await driven.pilot.pause()
         picker = cast(Picker, driven.app.screen)
         await driven.press("up")
-        held = picker.current
+        held = picker.chosen_item
         found.set()
         while not any(item.value == "late" for item in picker.items):
             await driven.pilot.pause(0.01)
-        assert picker.current == held and picker.is_current
+        assert picker.chosen_item == held and picker.is_current
         await driven.type("late")
-        assert picker.current is not None and picker.current.value == "late"
+        assert picker.chosen_item is not None and picker.chosen_item.value == "late"

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from tests.unit.tui.test_context_pane import LOOKS
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.unicode_text import is_invisible
-from tui_agent.tui.modals.exact_command import command_rows, pieces, says
+from tui_agent.tui.modals.exact_command import command_rows, is_command, wrap_exactly
 from tui_agent.tui.text import width
 
 SIGNS = re.compile(r"<(?:U\+([0-9A-F]{4,6})|(tab)|(?:(\d+) )?(blank)s?|(\d+) line breaks)>")
@@ -79,7 +79,7 @@ def test_a_command_of_one_line_has_no_number_and_several_lines_have_theirs() -> 
 @given(st.text(st.sampled_from("ab  漢\u0301=/"), max_size=300), st.integers(3, 40))
 def test_pieces_lose_nothing_and_end_in_no_blank(line: str, room: int) -> None:
     line = re.sub(" {2,}", " ", line)
-    found = pieces(line, room)
+    found = wrap_exactly(line, room)
     assert "".join(found) == line and all(width(one) <= room for one in found)
     assert not any(one.endswith(" ") for one in found[:-1])
 
@@ -102,4 +102,4 @@ def test_ten_megabytes_are_drawn_before_the_time_limit() -> None:
     ],
 )
 def test_a_text_that_is_not_the_command_is_known(text: str, runs: RunEffect, same: bool) -> None:
-    assert says(text, runs) is same
+    assert is_command(text, runs) is same

@@ -15,11 +15,11 @@ def fork(context: AppContext, argument: str) -> None:
 
 
 async def _fork(context: AppContext, seq: int) -> None:
-    spot = await forking.spot_here(context, seq)
-    if spot is None:
+    point = await forking.fork_point_here(context, seq)
+    if point is None:
         context.app.say(NOTHING, "warning")
     else:
-        forking.fork(context, spot, context.app.say)
+        forking.fork(context, point, context.app.say)
 
 
 def what_if(context: AppContext, argument: str) -> None:
@@ -32,11 +32,11 @@ def what_if(context: AppContext, argument: str) -> None:
 
 
 async def _what_if(context: AppContext, seq: int) -> None:
-    spot = await forking.spot_here(context, seq)
-    if spot is None or seq < 0:
+    point = await forking.fork_point_here(context, seq)
+    if point is None or seq < 0:
         context.app.say(NOTHING, "warning")
     else:
-        forking.what_if(context, spot, context.app.say)
+        forking.what_if(context, point, context.app.say)
 
 
 def _parse_event(context: AppContext, argument: str, slash: str, default: int) -> int | None:

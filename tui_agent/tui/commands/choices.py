@@ -9,7 +9,7 @@ from tui_agent.tui.commands.info import offers
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.modals.policy import FileRule, InForce, PolicySheet
+from tui_agent.tui.modals.policy import FileRule, PolicySheet
 from tui_agent.tui.theme.startup import theme_folders
 from tui_agent.tui.theme.theme import discover
 from tui_agent.units import format_cost
@@ -24,7 +24,7 @@ def choose_effort(context: AppContext, argument: str) -> None:
             context.app.say(f"Reasoning can be {', '.join(EFFORTS)}.", "warning")
         return
     now = context.state.settings.model.effort if context.state.settings else None
-    items = [Item(effort, effort, now=effort == now) for effort in EFFORTS]
+    items = [Item(effort, effort, current=effort == now) for effort in EFFORTS]
     open_picker(
         context,
         "Reasoning",
@@ -40,7 +40,7 @@ def choose_agent(context: AppContext, argument: str) -> None:
         return
     now = context.state.settings.agent if context.state.settings else "default"
     names = dict.fromkeys((now, "default", *(name for name, _ in offers(context, "agent"))))
-    items = [Item(name, name, now=name == now) for name in names]
+    items = [Item(name, name, current=name == now) for name in names]
     picker = open_picker(context, "Agent", items, lambda name: context.submit(SetAgent(agent=name)))
     context.worker(_list_agents(context, picker, "hub", now), "agents")
 
@@ -55,7 +55,7 @@ async def _list_agents(context: AppContext, picker: Picker, kind: str, now: str 
 
 def _agent_item(row: JsonRow, now: str) -> Item:
     name = text_of(row, "name")
-    return Item(name, name, about=text_of(row, "description"), now=name == now)
+    return Item(name, name, about=text_of(row, "description"), current=name == now)
 
 
 def delegate_task(context: AppContext, argument: str) -> None:
@@ -85,7 +85,7 @@ def choose_policy(context: AppContext, argument: str) -> None:
         return
     sheet = PolicySheet(
         lambda: context.app.looks,
-        lambda: _in_force(context),
+        lambda: context.state,
         context.set_policy,
         lambda rule: context.submit(RevokeRule(rule=rule)),
     )
@@ -106,12 +106,6 @@ def choose_policy(context: AppContext, argument: str) -> None:
 
 def _short(source: str, home: str) -> str:
     return f"~{source[len(home) :]}" if home and source.startswith(home + "/") else source
-
-
-def _in_force(context: AppContext) -> InForce:
-    state = context.state
-    policy = state.settings.policy if state.settings else "ask"
-    return InForce(policy, state.granted_rules, state.sandbox, state.no_sandbox_reason)
 
 
 def next_policy(context: AppContext, argument: str) -> None:
@@ -148,7 +142,13 @@ def choose_theme(context: AppContext, argument: str) -> None:
         return
     before = context.app.first.theme.name
     items = [
-        Item(name, name, about=file.about, right="hard to read" if file.warnings else "", now=name == before)
+        Item(
+            name,
+            name,
+            about=file.about,
+            right="hard to read" if file.warnings else "",
+            current=name == before,
+        )
         for name, file in themes.items()
     ]
     items += [Item("", str(fault.message), offered=False, group="Not usable") for fault in faults]

@@ -75,7 +75,7 @@ class ContextSheet(Viewer):
             (f"   {format_percent(view.fraction)}  {words(view)}", meter_role(view)) if shown else ("", "t2")
         )
         figure = f"{mark}{format_tokens(view.used)}{limit}" if view.used else ""
-        room = width - len(self.named) - len(self.verdict[0]) - 2
+        room = width - len(self.title_text) - len(self.verdict[0]) - 2
         # Without room for both, drop the unit first, then the figure: the table repeats it as the total.
         self.right = next((text for text in (f"{figure} tokens", figure) if figure and len(text) <= room), "")
         names = [

@@ -8,19 +8,19 @@ from textual.strip import Strip
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.block_rows import Compared, compared, diff_strips
-from tui_agent.tui.modals.viewer import Viewer, newest_only
+from tui_agent.tui.modals.block_rows import FileComparison, compare_contents, diff_strips
+from tui_agent.tui.modals.viewer import Viewer, newest_only_rows
 from tui_agent.tui.widgets.rows import Part, part
 from tui_agent.units import format_line_changes
 
 
 def show_diff(context: AppContext, argument: str) -> None:
     """Show the changed files; `argument` is a path or a part of one."""
-    comparisons: dict[str, Compared] = {}
+    comparisons: dict[str, FileComparison] = {}
     files = _matching_files(context, argument)
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
-        rows = newest_only(context, viewer, width)
+        rows = newest_only_rows(context, viewer, width)
         if not files and rows:
             return rows
         if not files:
@@ -38,9 +38,9 @@ def show_diff(context: AppContext, argument: str) -> None:
         right = viewer.right = _count(files)
         comparisons.clear()
         for file in files:
-            comparisons[file.path] = await compared(context, file.before, file.after)
+            comparisons[file.path] = await compare_contents(context, file.before, file.after)
             viewer.plain = "\n".join(
-                f"--- {path}\n{comparison.text or comparison.said}"
+                f"--- {path}\n{comparison.text or comparison.note}"
                 for path, comparison in comparisons.items()
             )
             if len(comparisons) == len(files):
@@ -70,7 +70,7 @@ def _count(files: list[ChangedFile]) -> str:
     return format_count(len(files), "file") if files else ""
 
 
-def _totals(context: AppContext, comparisons: dict[str, Compared]) -> str:
+def _totals(context: AppContext, comparisons: dict[str, FileComparison]) -> str:
     added = sum(comparison.added for comparison in comparisons.values())
     removed = sum(comparison.removed for comparison in comparisons.values())
     return " ".join(
@@ -78,7 +78,9 @@ def _totals(context: AppContext, comparisons: dict[str, Compared]) -> str:
     )
 
 
-def _file_rows(viewer: Viewer, file: ChangedFile, comparison: Compared | None, width: int) -> list[Strip]:
+def _file_rows(
+    viewer: Viewer, file: ChangedFile, comparison: FileComparison | None, width: int
+) -> list[Strip]:
     left: list[Part] = [part(file.path, viewer.style(bold=True)), ("  ", viewer.style())]
     if comparison is not None:
         for words, role in format_line_changes(
@@ -90,7 +92,7 @@ def _file_rows(viewer: Viewer, file: ChangedFile, comparison: Compared | None, w
     head = viewer.line(width, left)
     if comparison is None:
         return [head, *viewer.say(width, "reading …", "t3")]
-    if comparison.said:
-        note = "Only its permissions changed." if file.only_mode_changed else comparison.said
+    if comparison.note:
+        note = "Only its permissions changed." if file.only_mode_changed else comparison.note
         return [head, *viewer.say(width, note, "t3")]
     return [head, *diff_strips(file.path, comparison.text, "", viewer.looks, width)]

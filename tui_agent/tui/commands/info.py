@@ -10,7 +10,7 @@ from tui_agent.tui.commands.sheets import open_picker, show_answer
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.layout import LOW, SIDE, shape
 from tui_agent.tui.modals.picker import Item
-from tui_agent.tui.modals.viewer import Viewer, show, whole_note
+from tui_agent.tui.modals.viewer import Viewer, show, show_full_note
 from tui_agent.tui.panes.todo import item_row
 from tui_agent.tui.widgets.rows import Part, part, wrap
 
@@ -169,7 +169,7 @@ def open_palette(context: AppContext, argument: str) -> None:
 
 def toggle_block(context: AppContext, argument: str) -> None:
     """Show all of a notice that is cut off; without one, fold or open the block under the cursor."""
-    if whole_note(context, context.app.note):
+    if show_full_note(context, context.app.note):
         context.app.hush()
     else:
         context.chat.toggle()

@@ -10,7 +10,7 @@ from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import json_rows, place, text_of
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.viewer import Viewer, newest_only, show
+from tui_agent.tui.modals.viewer import Viewer, newest_only_rows, show
 from tui_agent.tui.panes.status_text import status_of
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
@@ -26,7 +26,7 @@ def show_status(context: AppContext, argument: str) -> None:
     hidden_files = "looking …"
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
-        rows = newest_only(context, viewer, width)
+        rows = newest_only_rows(context, viewer, width)
         for name, value in _status_pairs(context):
             rows += viewer.pair(width, name, value) if name else [viewer.gap(width)]
             if name == "sandbox" and hidden_files:
@@ -159,7 +159,7 @@ def show_cost(context: AppContext, argument: str) -> None:
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         metrics, state = context.views.metrics.view(), context.state
-        rows = newest_only(context, viewer, width)
+        rows = newest_only_rows(context, viewer, width)
         rows += viewer.pair(width, "session", format_cost(metrics.cost_usd) or "not known")
         turn = "this turn" if state.turn_running else "last turn"
         rows += viewer.pair(width, turn, format_cost(state.turn_cost_usd) or "not known")

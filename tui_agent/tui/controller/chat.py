@@ -17,7 +17,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.main_screen import Frame
-from tui_agent.tui.modals.open_link import open_link
+from tui_agent.tui.modals.confirm import open_link
 from tui_agent.tui.panes.start import first_page
 from tui_agent.tui.time_slice import Slices
 from tui_agent.tui.transcript.draw import long_texts

@@ -54,7 +54,7 @@ class OpenQuestions:
     @property
     def hidden_keys(self) -> frozenset[str]:
         """Names of the scope's actions that do nothing now."""
-        return self._open.without if isinstance(self._open, Approval) else frozenset()
+        return self._open.disabled_actions if isinstance(self._open, Approval) else frozenset()
 
     def look(self, view: ApprovalsView) -> None:
         """Open and close modals to match these open questions."""
@@ -112,13 +112,13 @@ class OpenQuestions:
             policy=policy,
             workspace=state.workspace,
             waiting=len(self._view.permissions),
-            blob=self._host.reader.blob_text,
-            granted=state.granted_rules,
+            read=self._host.reader.blob_text,
+            granted_rules=state.granted_rules,
         )
-        modal.who = _asking_delegate(state, request)
-        modal.follow = _count_following(state, request)
-        modal.keys_changed = self._app.show_keys
-        modal.spare = self._host.frame.prompt.editor.post_message
+        modal.asking_agent = _asking_delegate(state, request)
+        modal.following_calls = _count_following(state, request)
+        modal.on_keys_change = self._app.show_keys
+        modal.paste_elsewhere = self._host.frame.prompt.editor.post_message
         modal.ahead = self.typed_ahead()
         self._open = modal
 
@@ -136,7 +136,7 @@ class OpenQuestions:
         self._app.show_keys()
 
     def _ask(self, question: QuestionAsked) -> None:
-        modal = Question(lambda: self._app.looks, question, blob=self._host.reader.blob_text)
+        modal = Question(lambda: self._app.looks, question, read=self._host.reader.blob_text)
         modal.ahead = self.typed_ahead()
         self._open = modal
 

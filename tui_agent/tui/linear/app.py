@@ -51,7 +51,7 @@ from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
 from tui_agent.tui.linear.trust import ask_about_files
-from tui_agent.tui.modals.effects import deed_lines, effect_lines, question_of
+from tui_agent.tui.modals.effects import effect_lines, numbered_commands, question_of
 from tui_agent.tui.terminal.terminal import farewell
 from tui_agent.tui.text import clean, clean_line, named
 from tui_agent.units import format_bytes, format_tokens
@@ -196,8 +196,8 @@ class Linear:
             f"{question_of(request)} {clean(request.verb, reveal=True)} {clean(request.target, reveal=True)}",
             *(clean(text, reveal=True) for text in previews if text),
             *(
-                f"Does: {target}: {', '.join(f'{deed.verb} {deed.target}'.strip() for deed in deeds)}"
-                for target, deeds in deed_lines(request)
+                f"Does: {command}: {', '.join(f'{effect.verb} {effect.target}'.strip() for effect in effects)}"
+                for _, command, effects in numbered_commands(request)
             ),
             *(f"{name}: {text}" for name, text in effect_lines(request, policy, state.workspace)),
             *([f"Warning: {named(request.risk)}"] if request.risk else []),

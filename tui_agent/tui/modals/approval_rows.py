@@ -1,377 +1,343 @@
-"""The rows of an approval: the question, what scrolls, what stands below it, the answers and the keys.
+"""The rows of an approval: the question, what scrolls, the effects below it, the answers and the keys.
 
-Invariant: draws an approval and changes nothing of it. The answers and the way out always have their rows; an answer
-that is not offered stays in sight and says why. The beginning and the end of a command stand together or not at all, and
-commands that change more than the workspace keep their row before all else that is said of it.
+Invariant: draws an approval and changes nothing of it. The answers and the way out always have their rows. The beginning
+and the end of a command are shown together or not at all, and risky commands keep their row before all other effects.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 
 from textual.strip import Strip
 
-from tui_agent.protocol.commands import DecidePermission
-from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint
-from tui_agent.tui.modals.approval_body import ApprovalBody
+from tui_agent.tui.modals.approval_state import ANSWERS, Answer, ApprovalState, Plan
 from tui_agent.tui.modals.effects import question_of
 from tui_agent.tui.text import clean, fit
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import Part, doing, part, wrap
-from tui_agent.tui.widgets.sheet import Sheet
+from tui_agent.tui.widgets.rows import Part, Pen, wrap
 
-Answer = Literal["y", "s", "a", "n"]
-ANSWERS: tuple[Answer, ...] = ("y", "s", "a", "n")
-_ACTIONS: dict[Answer, str] = {"y": "yes", "s": "yes_session", "a": "always", "n": "no"}
-_WORDS: dict[Answer, str] = {
-    "y": "Yes, this once",
-    "s": "Yes, this session",
-    "a": "Always, as a rule",
-    "n": "No, and say why",
+LEAST: Final = 3
+"""Least rows of a command: its beginning, how much is left out, its end."""
+_LABEL_WIDTH: Final = 27
+_MAX_REACH_ROWS: Final = 2
+_MAX_TYPED_ROWS: Final = 4
+_MAX_RISK_ROWS: Final = 3
+_NARROW_REACH: Final = 38
+_LOW: Final = 22
+"""Screen rows below which the risk has one row less."""
+
+
+class AnswerWords(NamedTuple):
+    """The action of an answer, and its label on larger and on the smallest screens."""
+
+    action: str
+    label: str
+    short: str
+
+
+WORDS: Final[dict[Answer, AnswerWords]] = {
+    "y": AnswerWords("yes", "Yes, this once", "once"),
+    "s": AnswerWords("yes_session", "Yes, this session", "session"),
+    "a": AnswerWords("always", "Always, as a rule", "always"),
+    "n": AnswerWords("no", "No, and say why", "no"),
 }
-_SHORT: dict[Answer, str] = {"y": "once", "s": "session", "a": "always", "n": "no"}
-_BESIDE = 27
-_EITHER = "not offered either"
-_MOST = 2
-_TYPED = 4
-_NARROW = 38
-
-
-_RISK_ROWS = 3
-_LOW = 22
-"""Rows of a screen from which a warning has all the rows that it may have."""
-_NOTHING_RUNS = "nothing runs until you answer"
-_EDITING = "Edit the rule; it is kept so"
-
-
-LEAST = 3
-"""Rows of a command that say something: its beginning, how much is left out, its end."""
 
 
 class Effects(NamedTuple):
-    """What is said of a call, in less and less room. `whole` tells that no command that matters is left out."""
+    """The rows of the effects; `has_all_risks` is False if a risky command is left out."""
 
     rows: Sequence[Strip]
-    whole: bool = True
-
-
-class Plan(NamedTuple):
-    """`body` scrolls; `effects` stand below it. `must` counts the rows of the body that must have been in sight
-    before it may be allowed; None where this view is not enough. `cut` tells that something is left out of it, `unseen`
-    how many rows of the thing itself. `change` counts the rows of a change, at the beginning of the body."""
-
-    body: Sequence[Strip]
-    effects: Sequence[Strip]
-    must: int | None
-    cut: bool = False
-    unseen: int = 0
-    change: int = 0
+    has_all_risks: bool = True
 
 
 def plan_command(
     rows: Sequence[Strip],
-    effects: Sequence[Effects],
-    few: Callable[[int], Sequence[Strip]],
+    variants: Sequence[Effects],
+    risky: Callable[[int], Sequence[Strip]],
     room: int,
     more: Callable[[int], Strip],
 ) -> Plan:
-    """A command and its effects in `room` rows. `effects` are tried from the fullest on, then `few` of so many rows;
-    `more` is the row that stands for so many others."""
-    for at, one in enumerate(effects):
-        enough = max(LEAST + 2, room // 2) if at < len(effects) - 1 else LEAST
-        if min(len(rows), enough) + len(one.rows) <= room:
-            body = _ends(rows, room - len(one.rows), more)
-            unseen = _left_out(rows, room - len(one.rows))
-            return Plan(body, one.rows, len(body) if one.whole else None, at > 0 or unseen > 0, unseen)
-    least = min(len(rows), LEAST)
-    said = few(max(0, room - least))
-    most = max(1, room - len(said))
-    return Plan(_ends(rows, most, more), said, None, cut=True, unseen=_left_out(rows, most))
+    """Fit a command and its effects into `room` rows.
+
+    `variants` of the effects are tried from the fullest on, then `risky`, which draws at most so many rows. `more` draws
+    the row that stands for so many left out.
+    """
+    for index, effects in enumerate(variants):
+        enough = max(LEAST + 2, room // 2) if index < len(variants) - 1 else LEAST
+        if min(len(rows), enough) + len(effects.rows) <= room:
+            body, hidden = _keep_ends(rows, room - len(effects.rows), more)
+            must = len(body) if effects.has_all_risks else None
+            return Plan(body, effects.rows, must, is_cut=index > 0 or hidden > 0, hidden=hidden)
+    shown = risky(max(0, room - min(len(rows), LEAST)))
+    body, hidden = _keep_ends(rows, max(1, room - len(shown)), more)
+    return Plan(body, shown, is_cut=True, hidden=hidden)
 
 
-def plan_change(subject: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[Strip], room: int) -> Plan:
-    """A change or a use of something, which scrolls; its effects stand below it where there is room for both."""
-    body = [*subject, *rows]
-    must = len(subject) + min(1, len(rows))
+def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[Strip], room: int) -> Plan:
+    """Place a change, which scrolls, and its effects: below it if there is room for both, else behind it."""
+    body = [*file, *rows]
+    must = len(file) + min(1, len(rows))
     if LEAST + len(effects) <= room or len(body) + len(effects) <= room:
         return Plan(body, effects, must, change=len(body))
     return Plan([*body, *effects], (), must, change=len(body))
 
 
-def _left_out(rows: Sequence[Strip], room: int) -> int:
-    """How many rows `_ends` leaves out."""
-    return len(rows) - max(0, room - 1) if len(rows) > room else 0
-
-
-def _ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> Sequence[Strip]:
-    """The beginning and the end, and between them how much is left out."""
+def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> tuple[Sequence[Strip], int]:
+    """Return beginning and end with a row for what is left out between them, and how many rows that are."""
     if len(rows) <= room:
-        return rows
+        return rows, 0
     kept = max(0, room - 1)
     last = kept // 2
-    first = kept - last
-    return [*rows[:first], more(len(rows) - kept), *(rows[-last:] if last else ())]
+    hidden = len(rows) - kept
+    return [*rows[: kept - last], more(hidden), *(rows[-last:] if last else ())], hidden
 
 
-class ApprovalSheet(Sheet[DecidePermission | None]):
-    """The state of an approval that its rows are drawn from."""
+class ApprovalRows(ApprovalState):
+    """Draws an approval."""
 
-    request: PermissionRequested
-    asked: ApprovalBody
-    granted: Sequence[str]
-    who: str
-    waiting: int
-    follow: int
-    chosen: Answer
-    typing: bool
-    expanded: bool
-    policy_shown: bool
-    gated: bool
-    subject: list[Strip]
+    def prepare(self, width: int) -> None:
+        self.file_rows = self.content.file_rows(width)
+        self.is_gated = False
+        room, must = self._plan(width), self.plan.must
+        if not (self._seen_enough or (must is not None and must <= room and self.content.is_complete)):
+            self.is_gated = True
+            self._plan(width)
 
-    @property
-    def tiny(self) -> bool:
-        """Return True if there is room for no more than the request itself and a row of answers."""
-        return self.app.size.height < 16
+    def _plan(self, width: int) -> int:
+        """Plan the rows; return how many of the body can be in sight."""
+        self.plan = Plan()  # the room must not depend on an earlier plan
+        room = self._room(width)
+        self.plan = self._plan_rows(width, max(1, room))
+        left = max(1, room) - len(self.plan.effects)
+        self.fits = len(self.plan.body) <= left
+        return left
 
-    @property
-    def without(self) -> frozenset[str]:
-        """Return the names of the actions whose keys do nothing here."""
-        raise NotImplementedError
+    def _room(self, width: int) -> int:
+        return self.most_rows - len(self.head(width)) - len(self._rows_below(width))
 
-    def choice(self, answer: Answer) -> PermissionChoice:
-        """Return what an answer allows, or why it is not offered."""
-        raise NotImplementedError
-
-    def field_of(self, answer: Answer) -> Field | None:
-        """Return the open field of an answer, None if it has none."""
-        raise NotImplementedError
-
-    def plan_rows(self, width: int, room: int) -> Plan:
-        """Plan the rows that scroll and those below them, in `room` rows."""
-        asked = self.asked
-        if self.policy_shown:
-            return Plan(asked.policy(width, self.granted), (), None)
+    def _plan_rows(self, width: int, room: int) -> Plan:
+        content = self.content
+        if self.shows_policy:
+            return Plan(content.policies(width, self.granted_rules))
         if self.tiny:
             return self._tiny_plan(width)
-        subject = [] if self._stands else self.subject
-        if asked.runs is None:
-            effects = asked.effects(width, roomy=not self.tight)
-            rows = asked.preview(width)
-            if self.expanded:
-                risk = asked.risk(width) if self._risk_scrolls(width) else []
-                must, change = len(subject) + min(1, len(rows)), len(subject) + len(rows)
-                return Plan([*subject, *rows, *risk, *effects], (), must, change=change)
-            return plan_change(subject, rows, effects, room)
-        if self.expanded:
-            rows = asked.preview(width)
-            deeds = asked.effects(width, roomy=False, why=False)
-            first = [*rows, *deeds, *(asked.risk(width) if self._risk_scrolls(width) else [])]
-            return Plan([*first, *asked.effects(width, roomy=True)[:1]], (), len(first), cut=True)
-        said = [
-            Effects(asked.effects(width, roomy=not self.tight)),
-            Effects(asked.effects(width, roomy=not self.tight, grave=True)),
-            Effects(asked.effects(width, roomy=False, grave=True)),
-            Effects(asked.effects(width, roomy=False, grave=True, why=False)),
+        file = [] if self._has_file_in_head else self.file_rows
+        risk = content.risk(width) if self._risk_scrolls(width) else []
+        if content.runs is None:
+            effects = content.effects(width, roomy=not self.tight)
+            return plan_change(
+                file, content.preview(width), [*risk, *effects], 0 if self.is_expanded else room
+            )
+        if self.is_expanded:
+            commands = content.effects(width, roomy=False, context=False)
+            first = [*content.preview(width), *commands, *risk]
+            return Plan([*first, *content.folder_rows(width)], (), len(first), is_cut=True)
+        roomy = not self.tight
+        variants = [
+            Effects(content.effects(width, roomy=roomy)),
+            Effects(content.effects(width, roomy=roomy, only_risky=True)),
+            Effects(content.effects(width, roomy=False, only_risky=True)),
+            Effects(content.effects(width, roomy=False, only_risky=True, context=False)),
         ]
-        rows = asked.preview(width, edges=not self.tight)
-        if len(rows) + len(said[0].rows) > room:
-            rows = asked.preview(width)
-        return plan_command(rows, said, lambda most: asked.few(width, most), room, self._more(width))
+        rows = content.preview(width, edges=roomy)
+        if len(rows) + len(variants[0].rows) > room:
+            rows = content.preview(width)
+        risky = partial(content.risky_commands, width)
+        return plan_command(rows, variants, risky, room, partial(self._more_row, width))
 
     def _tiny_plan(self, width: int) -> Plan:
-        """What matters first, all of it in the part that scrolls."""
-        asked = self.asked
-        thing = asked.preview(width)
-        runs = asked.runs is not None
-        first = [*(asked.wrong(width) if self.typing else []), *self.subject]
-        grave = [
-            *asked.risk(width),
-            *(asked.deeds(width, grave=True) if runs and self.request.commands else []),
-        ]
-        must = len(first) + (len(thing) + len(grave) if runs else min(1, len(thing)))
-        rest = asked.around(width) if runs and self.request.commands else asked.effects(width, roomy=False)
-        return Plan([*first, *thing, *grave, *rest], (), must)
+        """Let everything scroll, the most important first."""
+        content = self.content
+        preview = content.preview(width)
+        error = content.rule_error(width) if self.typing else []
+        first = [*error, *self.file_rows]
+        risks = content.risk(width)
+        if content.runs is None:
+            must = len(first) + min(1, len(preview))
+            return Plan([*first, *preview, *risks, *content.effects(width, roomy=False)], (), must)
+        if self.request.commands:
+            risks += content.commands(width, only_risky=True)
+            rest = [*content.folder_rows(width), *content.labelled_rows(width)]
+        else:
+            rest = content.effects(width, roomy=False)
+        return Plan([*first, *preview, *risks, *rest], (), len(first) + len(preview) + len(risks))
 
-    def _more(self, width: int) -> Callable[[int], Strip]:
-        ellipsis = self.looks.symbols.ellipsis
-        ground = self.style("accent", "sunk")
-
-        def row(count: int) -> Strip:
-            key = self.key_map.key_of("whole_file" if self.asked.runs is None else "whole_command")
-            said = f"  {ellipsis} {format_count(count, 'more line')}, {key} shows all"
-            return self.line(width, [(said, ground)], ground="sunk")
-
-        return row
+    def _more_row(self, width: int, count: int) -> Strip:
+        """Draw the row that stands for `count` rows left out."""
+        pen = Pen(self.looks, "sunk", margin=0)
+        key = self.key_map.key_of(self.whole_action)
+        text = f"  {self.looks.symbols.ellipsis} {format_count(count, 'more line')}, {key} shows all"
+        return pen.line(width, [pen.part(text, "accent")])
 
     @property
-    def _stands(self) -> bool:
-        """Whether the file's name stands above what scrolls; a very long one scrolls with it."""
-        return not self.tiny and len(self.subject) <= 3
+    def _has_file_in_head(self) -> bool:
+        """True if the file's name is above what scrolls; a very long one scrolls with it."""
+        return not self.tiny and len(self.file_rows) <= 3
+
+    def looked_at(self, rows: int) -> None:
+        if self.see(rows):
+            self.redraw()
+        else:
+            self.on_keys_change()  # they depend on what is in sight, and so on the size
 
     def head(self, width: int) -> list[Strip]:
-        """The question, and the file that is meant."""
-        symbols, waiting, follow = self.looks.symbols, self.waiting, self.follow
         queue = ""
-        if waiting > 1:
-            queue = f"1/{waiting}" if width < 34 else f"1 of {waiting} waiting"
-        elif follow and width >= 60:
-            calls = format_count(follow, f"more {self.request.verb} call")
-            queue = f"{calls} {'follows' if follow == 1 else 'follow'}"
-        title: list[Part] = [
-            (symbols.waiting, self.style("warning", bold=True)),
-            (" ", self.style()),
-            (question_of(self.request), self.style(bold=True)),
+        if self.waiting > 1:
+            queue = f"1/{self.waiting}" if width < 34 else f"1 of {self.waiting} waiting"
+        elif self.following_calls and width >= 60:
+            calls = format_count(self.following_calls, f"more {self.request.verb} call")
+            queue = f"{calls} {'follows' if self.following_calls == 1 else 'follow'}"
+        agent = f"{self.asking_agent}: " if self.asking_agent else ""
+        title = [
+            self.part(f"{self.looks.symbols.waiting} ", "warning", bold=True),
+            self.part(agent, "accent", bold=True),
+            self.part(question_of(self.request), bold=True),
         ]
-        if self.who:
-            title.insert(2, part(f"{self.who}: ", self.style("accent", bold=True)))
-        rows = [self.line(width, title, [part(queue, self.style("t2"))] if queue else [])]
+        rows = [self.line(width, title, [self.part(queue, "t2")])]
         if self.tiny:
             return rows
-        return [*rows, *self._gap(width), *(self.subject if self._stands else [])]
+        return [*rows, *self._gap(width), *(self.file_rows if self._has_file_in_head else [])]
+
+    def body(self, width: int) -> list[Strip]:
+        if self.plan.body and self.plan.body[0].cell_length != width:
+            self.plan = self._plan_rows(width, self._room(width))
+        return list(self.plan.body)
+
+    def foot(self, width: int) -> list[Strip]:
+        return [*self.plan.effects, *self._rows_below(width)]
 
     def _gap(self, width: int) -> list[Strip]:
-        """An empty row, where the screen has room for such."""
+        """Return an empty row if the screen has room for such."""
         return [] if self.tight else [self.line(width, [])]
 
     def _risk_scrolls(self, width: int) -> bool:
-        """Whether the warning stands in what scrolls, whole: it is too long to stand above the answers."""
-        shown = self.expanded and not self.policy_shown
-        return shown and len(self.asked.risk(width)) > self._most_risk
+        """Return True if the risk is in what scrolls: it is too long for its place above the answers."""
+        is_long = len(self.content.risk(width)) > self._max_risk_rows
+        return self.is_expanded and not self.shows_policy and is_long
 
     @property
-    def _most_risk(self) -> int:
-        return _RISK_ROWS if self.app.size.height >= _LOW else _RISK_ROWS - 1
+    def _max_risk_rows(self) -> int:
+        return _MAX_RISK_ROWS if self.app.size.height >= _LOW else _MAX_RISK_ROWS - 1
 
-    def _risk(self, width: int) -> list[Strip]:
-        return [] if self._risk_scrolls(width) else self.asked.risk(width, self._most_risk)
-
-    def rest_rows(self, width: int) -> list[Strip]:
+    def _rows_below(self, width: int) -> list[Strip]:
         """Draw the rows below the effects: the risk, the answers, the keys."""
         if self.tiny:
             return [self._typed_row(width) if self.typing else self._answers_in_one(width)]
-        risk = self._risk(width)
+        risk = [] if self._risk_scrolls(width) else self.content.risk(width, self._max_risk_rows)
         rows = [*(self._gap(width) if risk else []), *risk]
         if self.request.rule_error:
-            most = _RISK_ROWS if self.tight else 2 * _RISK_ROWS
-            rows += [*self._gap(width), *self.asked.wrong(width, most)]
-        if self.gated:
-            said = "More than fits here: read it to its end first."
-            rows += self.text_rows(width, said, "warning")
-        quiet = "" if self.typing else _NOTHING_RUNS
+            max_rows = _MAX_RISK_ROWS if self.tight else 2 * _MAX_RISK_ROWS
+            rows += [*self._gap(width), *self.content.rule_error(width, max_rows)]
+        if self.is_gated:
+            rows += self.text_rows(width, "More than fits here: read it to its end first.", "warning")
+        note = "" if self.typing else "nothing runs until you answer"
         if self.typing and self.chosen == "a":
-            quiet = _EDITING
-        last = self.keys_line(width, self._keys(), quiet)
-        return [*rows, self.line(width, []), *self._answer_rows(width), *self._gap(width), last]
+            note = "Edit the rule; it is saved as typed"
+        keys = self.keys_line(width, self._keys(), note)
+        return [*rows, self.line(width, []), *self._answer_rows(width), *self._gap(width), keys]
 
     def _keys(self) -> list[KeyHint]:
-        hint, less = self.key_map.hint, "less" if self.expanded else ""
-        if self.typing and self.chosen == "a":
-            return [hint("keep_rule"), hint("from_rule")]
+        hint, less = self.key_map.hint, "less" if self.is_expanded else ""
         if self.typing:
-            return [hint("say_it"), hint("to_answers")]
-        if self.policy_shown:
+            names = ("keep_rule", "from_rule") if self.chosen == "a" else ("say_it", "to_answers")
+            return [hint(name) for name in names]
+        if self.shows_policy:
             return [hint("show_policy", "back"), hint("refuse", "back")]
-        if self.gated and self.expanded:
-            whole = "whole_file" if self.asked.runs is None else "whole_command"
-            return [hint("approval_read", "read on"), hint(whole, "less"), hint("refuse")]
-        keys = [hint("approval_give", "choose")]
+        if self.is_gated and self.is_expanded:
+            return [hint("approval_read", "read on"), hint(self.whole_action, "less"), hint("refuse")]
         words = {"whole_file": less, "whole_command": less, "edit_rule": ""}
-        keys += [hint(name, word) for name, word in words.items() if name not in self.without]
-        if len(keys) == 1:
-            keys.append(hint("show_policy", "show the policy"))
-        return [*keys, hint("refuse")]
+        keys = [hint(name, word) for name, word in words.items() if name not in self.disabled_actions]
+        keys = keys or [hint("show_policy", "show the policy")]
+        return [hint("approval_give", "choose"), *keys, hint("refuse")]
 
     def _answer_rows(self, width: int) -> list[Strip]:
-        """A row for each answer with its reach; what has no room beside stands below."""
+        """Draw each answer with what it reaches."""
         rows: list[Strip] = []
         for answer in ANSWERS:
-            row = self.choice_row(answer == self.chosen, f"answer {answer}")
+            pen = self._answer_pen(answer)
             offered = self.choice(answer).offered
-            left: list[Part] = [
-                row.mark,
-                (self._key(answer), row.style("accent" if offered else "t3", bold=True)),
-                ("  ", row.style()),
-                (_WORDS[answer].ljust(_BESIDE - 5), row.style("t1" if offered else "t3", bold=row.chosen)),
+            label = WORDS[answer].label.ljust(_LABEL_WIDTH - 5)
+            left = [
+                pen.mark,
+                self._key_part(answer, pen),
+                pen.part("  "),
+                pen.part(label, "t1" if offered else "t3", bold=pen.chosen),
             ]
-            room = max(4, width - _BESIDE)
+            room = max(4, width - _LABEL_WIDTH)
             if self.field_of(answer) is None:
-                rows += row.hanging_rows(
-                    width, left, self._reach(answer, room), row.style("t2" if offered else "t3")
-                )
+                style = pen.style("t2" if offered else "t3")
+                rows += pen.hanging_rows(width, left, self._reach(answer, room), style)
                 continue
-            indent = [(" " * _BESIDE, row.style())]
-            for number, typed in enumerate(self._typed(answer, room, row.ground)):
-                rows.append(row.line(width, [*(indent if number else left), *typed]))
+            for typed in self._typed(answer, room, pen):
+                rows.append(pen.line(width, [*left, *typed]))
+                left = [pen.part(" " * _LABEL_WIDTH)]
         return rows
 
-    def _key(self, answer: Answer) -> str:
-        """Return the key of an answer, as printed."""
-        return self.key_map.key_of(_ACTIONS[answer])
+    def _answer_pen(self, answer: Answer) -> Pen:
+        return self.choice_row(answer == self.chosen, f"answer {answer}")
+
+    def _key_part(self, answer: Answer, pen: Pen) -> Part:
+        key = self.key_map.key_of(WORDS[answer].action)
+        return pen.part(key, "accent" if self.choice(answer).offered else "t3", bold=True)
 
     def _typed_row(self, width: int) -> Strip:
         """Draw only the open field, for the smallest screens."""
-        key: Part = (f"{self._key(self.chosen)} ", self.style("accent", "selection", bold=True))
-        return self.line(width, [key, *self._typed(self.chosen, max(1, width - 2), "selection", most=1)[0]])
+        pen = self._answer_pen(self.chosen)
+        typed = self._typed(self.chosen, max(1, width - 2), pen, max_rows=1)[0]
+        return pen.line(width, [self._key_part(self.chosen, pen), pen.part(" "), *typed])
 
-    def _typed(self, answer: Answer, room: int, ground: Role, most: int = _TYPED) -> list[list[Part]]:
-        """What is typed, in as many rows as it needs: a rule is kept as it stands, so that all of it is to be in sight."""
+    def _typed(
+        self, answer: Answer, room: int, pen: Pen, max_rows: int = _MAX_TYPED_ROWS
+    ) -> list[list[Part]]:
+        """Draw the text of an open field: a rule is saved as typed, so all of it is shown."""
         field = self.field_of(answer)
         assert field is not None
-        says = f"a word to the agent; {self.key_map.key_of('say_it')} sends it"
-        hint = says if answer == "n" else "the rule"
-        fill, cursor = doing(self.style(ground=ground), f"answer {answer}"), self.style("on-accent", "accent")
-        if most == 1 or not field.text:
-            return [field.parts(room, fill, cursor, hint, self.style("t3", ground))]
-        return field.rows(room, fill, cursor, most)
+        hint = "the rule"
+        if answer == "n":
+            hint = f"a word to the agent; {self.key_map.key_of('say_it')} sends it"
+        cursor = self.pen._replace(ground="accent").style("on-accent")
+        if max_rows == 1 or not field.text:
+            return [field.parts(room, pen.style(), cursor, hint, pen.style("t3"))]
+        return field.rows(room, pen.style(), cursor, max_rows)
 
     def _reach(self, answer: Answer, room: int) -> list[str]:
-        """What the answer reaches, in one row or two; a rule that needs more is cut and says how to see it."""
-        choice = self.choice(answer)
-        exact = choice.rule.startswith("allow exact ") and bool(choice.unavailable_reason)
-        said = choice.rule if choice.offered and not exact else choice.unavailable_reason or "not offered"
-        above = self.choice("s")
-        if (
-            answer == "a"
-            and not (self.gated or choice.offered or above.offered)
-            and choice.unavailable_reason == above.unavailable_reason
-        ):
-            said = _EITHER  # for the same reason, which stands above
-        ascii_only = self.looks.symbols.name == "ascii"
-        line = clean(said, reveal=True).replace("\n", "\\n" if ascii_only else "⏎")
-        if room < _NARROW:
+        """Return what an answer reaches, in one row or two; a rule that needs more is cut and names the key for it."""
+        choice, session = self.choice(answer), self.choice("s")
+        is_exact = choice.rule.startswith("allow exact ") and bool(choice.unavailable_reason)
+        reason = choice.unavailable_reason or "not offered"
+        has_same_reason = not session.offered and choice.unavailable_reason == session.unavailable_reason
+        if answer == "a" and not choice.offered and has_same_reason and not self.is_gated:
+            reason = "not offered either"
+        text = choice.rule if choice.offered and not is_exact else reason
+        line_break = "\\n" if self.looks.symbols.name == "ascii" else "⏎"
+        line = clean(text, reveal=True).replace("\n", line_break)
+        if room < _NARROW_REACH:
             line = line.replace("not offered for ", "not for ", 1)
         pieces = wrap(line, room)
-        if len(pieces) <= _MOST + (not choice.offered):
+        if len(pieces) <= _MAX_REACH_ROWS + (not choice.offered):
             return pieces
-        ellipsis = self.looks.symbols.ellipsis
-        hint = (
-            f" {self.key_map.key_of('edit_rule')} shows it"
-            if answer == "a" and "edit_rule" not in self.without
-            else ""
-        )
-        cut = fit(" ".join(pieces[_MOST - 1 : _MOST + 1]), max(1, room - len(hint)), ellipsis)
-        return [*pieces[: _MOST - 1], cut + hint]
+        can_edit = answer == "a" and "edit_rule" not in self.disabled_actions
+        hint = f" {self.key_map.key_of('edit_rule')} shows it" if can_edit else ""
+        rest = " ".join(pieces[_MAX_REACH_ROWS - 1 : _MAX_REACH_ROWS + 1])
+        cut = fit(rest, max(1, room - len(hint)), self.looks.symbols.ellipsis)
+        return [*pieces[: _MAX_REACH_ROWS - 1], cut + hint]
 
     def _answers_in_one(self, width: int) -> Strip:
-        """All answers in one row, for the smallest screens; before all was in sight, how to get there."""
+        """Draw all answers in one row, for the smallest screens; before all was in sight, the key that reads on."""
         left: list[Part] = []
         answers = ANSWERS
-        if self.gated:
+        if self.is_gated:
             word = " reads on" if width >= 16 else ""
-            left = [
-                (self.key_map.key_of("approval_read"), self.style("accent", bold=True)),
-                (word, self.style()),
-                ("  "[: width - 6], self.style()),
-            ]
+            key = self.key_map.key_of("approval_read")
+            left = [self.part(key, "accent", bold=True), self.part(word + "  "[: max(0, width - 6)])]
             answers = ("n",)
         for answer in answers:
-            row = self.choice_row(answer == self.chosen, f"answer {answer}")
-            offered = self.choice(answer).offered
-            left.append((self._key(answer), row.style("accent" if offered else "t3", bold=True)))
-            if width >= 34 or (self.gated and width >= 20):
-                left.append((f" {_SHORT[answer]}", row.style("t1" if offered else "t3")))
-            left.append(("  ", self.style()))
+            pen = self._answer_pen(answer)
+            left.append(self._key_part(answer, pen))
+            if width >= 34 or (self.is_gated and width >= 20):
+                role: Role = "t1" if self.choice(answer).offered else "t3"
+                left.append(pen.part(f" {WORDS[answer].short}", role))
+            left.append(self.part("  "))
         return self.line(width, left)

@@ -1,16 +1,16 @@
-"""Diffs, JSON and the blocks of a preview as rows, whole, with every hidden character shown.
+"""Diffs, JSON and the blocks of a preview as rows.
 
-Invariant: nothing is left out, shortened or invisible; long lines wrap with their continuation indented.
+Invariant: nothing is left out, shortened or invisible; long lines wrap, and the wrapped rows are indented.
 """
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from pydantic import JsonValue
-from rich.segment import Segment
 from textual.strip import Strip
 
 from tui_agent.errors import BlobNotFound
@@ -29,231 +29,185 @@ from tui_agent.protocol.display import (
     TreeBlock,
 )
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.exact_command import command_rows, trailing_marked
-from tui_agent.tui.text import cell_text, clean, clean_line
+from tui_agent.tui.modals.exact_command import command_rows, mark_trailing_blanks
+from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import tree_lines
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.transcript.style import MARGIN, TEXT_COLUMN, Look
-from tui_agent.tui.widgets.rows import row, wrap
+from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
 from tui_agent.units import format_bytes
 
-LONGEST_CODE_LINE = 3000
+MAX_COLOURED_LINE: Final = 3000
+"""Characters of a line above which a diff is drawn without colours of its code."""
+MAX_COMPARED_BYTES: Final = 400_000
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
-"""What is known of a long text now; the function given is called with the whole of it later."""
+"""Return the part of a long text that is loaded; the function given is called later with the full text."""
+Line: TypeAlias = list[tuple[str, Role]]
+"""Pieces of a line with their roles."""
+_JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+|[\s{}\[\],:]+')
+"""A string, a number or word, or what stands between them."""
 
 
 class PreviewTexts:
-    """The long texts of a preview, whole as soon as they were read; `changed` is told of every one that came."""
+    """Loads the long texts of a preview; `on_change` is called when one has arrived."""
 
-    def __init__(self, blocks: Sequence[DisplayBlock], read: ReadLong, changed: Callable[[], None]) -> None:
+    def __init__(self, blocks: Sequence[DisplayBlock], read: ReadLong, on_change: Callable[[], None]) -> None:
         self._blocks = blocks
         self._read = read
-        self._changed = changed
-        self._whole: dict[int, str] = {}
-        self._coming: set[int] = set()
+        self._on_change = on_change
+        self._texts: dict[int, str] = {}
+        self._pending: set[int] = set()
 
     @property
-    def whole(self) -> bool:
-        """Whether every text that was asked for is there."""
-        return not self._coming
+    def is_complete(self) -> bool:
+        """True if every text that was asked for has arrived."""
+        return not self._pending
 
-    def of(self, index: int) -> str:
-        """The text of a block, its preview until the whole is there."""
+    def text_of(self, index: int) -> str:
+        """Return the text of a block; its preview until the full text has arrived."""
         match self._blocks[index]:
             case (
-                DiffBlock(diff=held)
-                | TextBlock(text=held)
-                | TerminalBlock(text=held)
-                | MarkdownBlock(text=held)
+                DiffBlock(diff=text)
+                | TextBlock(text=text)
+                | TerminalBlock(text=text)
+                | MarkdownBlock(text=text)
             ):
                 pass
             case _:
                 return ""
-        if isinstance(held, str):
-            return held
-        if index not in self._whole:
-            self._coming.add(index)
-            self._whole[index] = self._read(held, lambda text: self._arrived(index, text))
-        return self._whole[index]
+        if isinstance(text, str):
+            return text
+        if index not in self._texts:
+            self._pending.add(index)
+            self._texts[index] = self._read(text, lambda full: self._store(index, full))
+        return self._texts[index]
 
-    def _arrived(self, index: int, text: str) -> None:
-        self._whole[index] = text
-        self._coming.discard(index)
-        self._changed()
+    def _store(self, index: int, text: str) -> None:
+        self._texts[index] = text
+        self._pending.discard(index)
+        self._on_change()
 
 
 def text_rows(text: str, looks: Looks, width: int) -> list[Strip]:
-    """Plain text on the sunk ground, exactly."""
+    """Draw plain text exactly, on the sunk ground."""
     return command_rows(text, looks, width, edges=False, bold=False)
 
 
 def diff_strips(path: str, diff: str, language: str, looks: Looks, width: int) -> list[Strip]:
-    """A unified diff with its code colours, `width` cells wide, without the transcript's gutter."""
-    shown = trailing_marked(clean(diff, reveal=True))
-    if any(len(line) > LONGEST_CODE_LINE for line in shown.split("\n")):
+    """Draw a unified diff with the colours of its code, `width` cells wide, without the transcript's gutter."""
+    shown = mark_trailing_blanks(clean(diff, reveal=True))
+    if any(len(line) > MAX_COLOURED_LINE for line in shown.split("\n")):
         return _plain_diff(shown, looks, width)
     look = Look(looks.palette, looks.symbols, width + TEXT_COLUMN + MARGIN)
-    drawn = diff_rows(parse_diff(shown, reveal=False), path, language, look)
-    return [
-        strip_of(one.runs, one.ground, look.width).crop(TEXT_COLUMN, TEXT_COLUMN + width) for one in drawn
-    ]
+    rows = diff_rows(parse_diff(shown, reveal=False), path, language, look)
+    return [strip_of(row.runs, row.ground, look.width).crop(TEXT_COLUMN, TEXT_COLUMN + width) for row in rows]
 
 
-def _plain_diff(shown: str, looks: Looks, width: int) -> list[Strip]:
-    rich = looks.palette.rich
+def _plain_diff(diff: str, looks: Looks, width: int) -> list[Strip]:
+    grounds: dict[str, Role] = {"+": "diff-add", "-": "diff-del"}
     rows: list[Strip] = []
-    for line in shown.split("\n"):
-        ground = "diff-add" if line.startswith("+") else "diff-del" if line.startswith("-") else "sunk"
-        style = rich("t1", ground)  # type: ignore[arg-type]
-        pieces = wrap(line, max(8, width - 2))
-        rows += [row(width, [(" ", style), (piece, style)], fill=style) for piece in pieces]
+    for line in diff.split("\n"):
+        pen = Pen(looks, grounds.get(line[:1], "sunk"))
+        rows += [pen.line(width, [pen.part(f" {piece}")]) for piece in wrap(line, max(8, width - 2))]
     return rows
 
 
 def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list[Strip]:
-    """One block of a preview; `text` is the whole of its long text where it has one."""
+    """Draw a block of a preview; `text` is its full long text, if it has one."""
     match block:
         case DiffBlock():
             return diff_strips(block.path, text, block.language, looks, width)
-        case TextBlock() | TerminalBlock() | MarkdownBlock():
-            return text_rows(text, looks, width)
-        case TableBlock():
-            lines = ["  ".join(cells) for cells in (block.columns, *block.rows)]
-            return text_rows("\n".join(lines), looks, width)
-        case TreeBlock():
-            return text_rows("\n".join(tree_lines(block.roots)), looks, width)
         case JsonBlock():
             return json_strips(json_lines(block.data), looks, width)
+        case TextBlock() | TerminalBlock() | MarkdownBlock():
+            pass
+        case TableBlock():
+            text = "\n".join("  ".join(columns) for columns in (block.columns, *block.rows))
+        case TreeBlock():
+            text = "\n".join(tree_lines(block.roots))
         case ImageBlock():
-            return text_rows(
-                f"{block.name or 'image'}, {block.media_type}, {format_bytes(block.size)}", looks, width
-            )
+            text = f"{block.name or 'image'}, {block.media_type}, {format_bytes(block.size)}"
         case CustomBlock():
-            return text_rows(block.text, looks, width)
+            text = block.text
+    return text_rows(text, looks, width)
 
 
-def json_strips(
-    lines: Sequence[Sequence[tuple[str, str]]], looks: Looks, width: int, ground: str = "sunk"
-) -> list[Strip]:
-    """Coloured JSON lines as strips, wrapped."""
-    rich = looks.palette.rich
-    fill = rich("t1", ground)  # type: ignore[arg-type]
+def json_strips(lines: Sequence[Line], looks: Looks, width: int) -> list[Strip]:
+    """Draw coloured lines of JSON, wrapped."""
+    pen = Pen(looks, "sunk")
     rows: list[Strip] = []
     for line in lines:
-        used, current = 2, [Segment("  ", fill)]
+        left: list[Part] = [pen.part("  ")]
         indent = len(line[0][0]) - len(line[0][0].lstrip()) if line else 0
         for text, role in line:
-            style = rich(role, ground)  # type: ignore[arg-type]
-            for at, piece in enumerate(_pieces(text, width - used - 2, width - indent - 6)):
-                if at:
-                    rows.append(Strip(current).adjust_cell_length(width, fill))
-                    current = [Segment(" " * (indent + 4), fill)]
-                current.append(Segment(cell_text(piece), style))
-            used = sum(segment.cell_length for segment in current)
-        rows.append(Strip(current).adjust_cell_length(width, fill))
+            first, *others = _wrap_after(text, width - cells(left) - 2, width - indent - 6)
+            left.append(pen.part(first, role))
+            for piece in others:
+                rows.append(pen.line(width, left))
+                left = [pen.part(" " * (indent + 4)), pen.part(piece, role)]
+        rows.append(pen.line(width, left))
     return rows
 
 
-def _pieces(text: str, first: int, rest: int) -> list[str]:
-    if len(text) <= first:
+def _wrap_after(text: str, first_room: int, room: int) -> list[str]:
+    """Wrap a text whose first row has less room than the others."""
+    if len(text) <= first_room:
         return [text]
-    pieces = wrap(text, max(8, first))
-    if len(pieces) > 1:
-        joined = text[len(pieces[0]) :].removeprefix(" ")
-        return [pieces[0], *wrap(joined, max(8, rest))]
-    return pieces
-
-
-Line = list[tuple[str, str]]
-"""Pieces of text with the role of their colour."""
+    first = wrap(text, max(8, first_room))[0]
+    rest = text[len(first) :].removeprefix(" ")
+    return [first, *wrap(rest, max(8, room))] if rest else [first]
 
 
 def json_lines(value: JsonValue) -> list[Line]:
-    """The value, two spaces a level."""
-    lines: list[Line] = []
-    current: Line = []
-    for piece in _json_pieces(value, 0):
-        if piece is None:
-            lines.append(current)
-            current = []
-        else:
-            current.append(piece)
-    lines.append(current)
-    return lines
+    """Return a value as coloured JSON, two spaces for each level."""
+    return [
+        [(clean_line(token[0], reveal=True), _token_role(token)) for token in _JSON_TOKEN.finditer(line)]
+        for line in json.dumps(value, indent=2, ensure_ascii=False).split("\n")
+    ]
 
 
-def _json_pieces(value: JsonValue, depth: int) -> Iterator[tuple[str, str] | None]:
-    pad = "  " * (depth + 1)
-    if isinstance(value, dict):
-        if not value:
-            yield "{}", "t2"
-            return
-        yield "{", "t2"
-        for at, (key, inner) in enumerate(value.items()):
-            yield None
-            yield pad + clean_line(json.dumps(key, ensure_ascii=False), reveal=True), "accent"
-            yield ": ", "t2"
-            yield from _json_pieces(inner, depth + 1)
-            if at + 1 < len(value):
-                yield ",", "t2"
-        yield None
-        yield "  " * depth + "}", "t2"
-    elif isinstance(value, list):
-        if not value:
-            yield "[]", "t2"
-            return
-        yield "[", "t2"
-        for at, inner in enumerate(value):
-            yield None
-            yield pad, "t2"
-            yield from _json_pieces(inner, depth + 1)
-            if at + 1 < len(value):
-                yield ",", "t2"
-        yield None
-        yield "  " * depth + "]", "t2"
-    elif isinstance(value, str):
-        yield clean_line(json.dumps(value, ensure_ascii=False), reveal=True), "string"
-    else:
-        yield (
-            json.dumps(value),
-            "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else "keyword",
-        )
-
-
-LARGEST = 400_000
+def _token_role(token: re.Match[str]) -> Role:
+    text = token[0]
+    if text.startswith('"'):
+        is_key = token.string.startswith(":", token.end())
+        return "accent" if is_key else "string"
+    if text[0] in " {}[],:":
+        return "t2"
+    return "keyword" if text in ("true", "false", "null") else "number"
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """One file's content before and after: hunks with their counts, or a sentence in place of them."""
+class FileComparison:
+    """A file's content before and after: hunks with their counts, or a note in place of them."""
 
     text: str = ""
     added: int = 0
     removed: int = 0
-    said: str = ""
+    note: str = ""
 
 
-async def compared(context: AppContext, old: str | None, new: str | None) -> Compared:
-    """What lies between two contents, by their digests in the open session; None is no file."""
+async def compare_contents(context: AppContext, old: str | None, new: str | None) -> FileComparison:
+    """Compare two contents of the open session by their digests; None stands for no file."""
     try:
-        before = await _read(context, old)
-        after = await _read(context, new)
+        before = await _read_content(context, old)
+        after = await _read_content(context, new)
     except BlobNotFound:
-        return Compared(said="Its content is no longer in the session's folder, so it cannot be compared.")
-    if len(before) > LARGEST or len(after) > LARGEST:
-        return Compared(said="Too large to compare here.")
+        return FileComparison(note="Cannot compare: the content is no longer in the session's folder.")
+    if len(before) > MAX_COMPARED_BYTES or len(after) > MAX_COMPARED_BYTES:
+        return FileComparison(note="Too large to compare here.")
     if "\0" in before or "\0" in after:
-        return Compared(said="A binary file.")
-    made = await asyncio.to_thread(diff_lines, before, after)
-    if not made.text:
-        more = " Secrets in it are not kept: one may be another." if "[redacted: " in before else ""
-        return Compared(said=f"The content is what it was.{more}")
-    return Compared(made.text, made.added, made.removed)
+        return FileComparison(note="A binary file.")
+    diff = await asyncio.to_thread(diff_lines, before, after)
+    if not diff.text:
+        more = " A secret may differ: secrets are not recorded." if "[redacted: " in before else ""
+        return FileComparison(note=f"The content is unchanged.{more}")
+    return FileComparison(diff.text, diff.added, diff.removed)
 
 
-async def _read(context: AppContext, blob: str | None) -> str:
-    if blob is None or context.session is None:
+async def _read_content(context: AppContext, digest: str | None) -> str:
+    if digest is None or context.session is None:
         return ""
-    return (await context.session.read_blob(blob)).decode("utf-8", "replace")
+    return (await context.session.read_blob(digest)).decode("utf-8", "replace")

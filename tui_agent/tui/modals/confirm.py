@@ -1,4 +1,4 @@
-"""A question that is answered by one key. Invariant: Enter and Esc never do what cannot be undone."""
+"""A question that one key answers. Invariant: Enter and Esc never do what cannot be undone."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
@@ -6,15 +6,15 @@ from typing import ClassVar, Literal
 from textual.strip import Strip
 
 from tui_agent.tui.actions import Scope
+from tui_agent.tui.context import ScreenPort
+from tui_agent.tui.links import address_of
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.widgets.rows import doing
 from tui_agent.tui.widgets.sheet import Sheet
 
 
 class Confirm(Sheet[bool]):
-    """Gives True for yes. `yes` is the action that means it, and its words; `said` are paragraphs; `level` colours the
-    bar."""
+    """Gives True for yes. `yes` is the action that means it, and its words; `level` colours the bar."""
 
     deaf = True
     scope: ClassVar[Scope] = "confirm"
@@ -28,39 +28,39 @@ class Confirm(Sheet[bool]):
         self,
         looks: Callable[[], Looks],
         title: str,
-        said: Sequence[str],
+        paragraphs: Sequence[str],
         *,
         yes: tuple[Literal["confirm_yes", "confirm_go"], str],
         no: str,
         level: str = "warning",
     ) -> None:
         super().__init__(looks)
-        self.named, self.said = title, tuple(said)
+        self.title_text, self.paragraphs = title, tuple(paragraphs)
         self._yes, self._no = yes, no
         self.add_class(f"-{level}")
 
     def head(self, width: int) -> list[Strip]:
-        return self.title_rows(width, self.named)
+        return self.title_rows(width, self.title_text)
 
     def body(self, width: int) -> list[Strip]:
-        first, *others = (clean_line(text) for text in self.said)
-        return [
-            *self.text_rows(width, first),
-            *(row for text in others for row in self.text_rows(width, text, "t2")),
-        ]
+        first, *others = (clean_line(text) for text in self.paragraphs)
+        rows = self.text_rows(width, first)
+        for text in others:
+            rows += self.text_rows(width, text, "t2")
+        return rows
 
     def foot(self, width: int) -> list[Strip]:
         action, word = self._yes
         parts = [
-            (self.key_map.key_of(action), doing(self.style("accent", bold=True), "yes")),
-            (f" {word}   ", doing(self.style("t2"), "yes")),
-            (self.key_map.key_of("confirm_no"), doing(self.style("accent", bold=True), "no")),
-            (f" {self._no}", doing(self.style("t2"), "no")),
+            self.part(self.key_map.key_of(action), "accent", bold=True, intent="yes"),
+            self.part(f" {word}   ", "t2", intent="yes"),
+            self.part(self.key_map.key_of("confirm_no"), "accent", bold=True, intent="no"),
+            self.part(f" {self._no}", "t2", intent="no"),
         ]
         return [*self.spacer(width), self.line(width, parts)]
 
     def answer(self, action: str) -> bool:
-        """Answer yes, where this action means it here."""
+        """Answer yes; return False if another action means yes here."""
         if action == self._yes[0]:
             self.dismiss(True)
         return action == self._yes[0]
@@ -68,6 +68,25 @@ class Confirm(Sheet[bool]):
     def close(self) -> None:
         self.dismiss(False)
 
-    def clicked(self, wish: str) -> None:
-        if wish in ("yes", "no"):
-            self.dismiss(wish == "yes")
+    def clicked(self, intent: str) -> None:
+        if intent in ("yes", "no"):
+            self.dismiss(intent == "yes")
+
+
+def open_link(app: ScreenPort, link: str) -> None:
+    """Ask before a link of the agent is opened in the browser: its real address is shown first."""
+    address = address_of(link)
+    if not address.opens:
+        app.say(address.shown)
+        return
+
+    def answered(yes: bool | None) -> None:
+        if yes:
+            app.open_url(address.shown)
+
+    paragraphs = (address.shown, f"It leads to {address.host}.")
+    yes: tuple[Literal["confirm_yes"], str] = "confirm_yes", "open it in the browser"
+    confirm = Confirm(
+        lambda: app.looks, "Open this address?", paragraphs, yes=yes, no="leave it", level="info"
+    )
+    app.push_screen(confirm, answered)

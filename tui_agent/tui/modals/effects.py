@@ -1,205 +1,199 @@
-"""The effects of a call in words, in their fixed order, and what each of its commands does, in rows.
+"""The effects of a call in words, in their fixed order, and a table of what each of its commands does.
 
-Invariant: pure; paths and hosts stand whole, with hidden characters shown; what is not known is said to be not known.
+Invariant: pure; paths and hosts are never shortened, hidden characters are shown, and unknown effects are called unknown.
 """
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from itertools import zip_longest
+from typing import NamedTuple
+
+from textual.strip import Strip
 
 from tui_agent.protocol.effects import Effect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.policy import CommandEffect, PermissionRequested
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import named
+from tui_agent.tui.text import named, pad
 from tui_agent.tui.text import width as cells
-from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import wrap
+from tui_agent.tui.widgets.rows import Part, Pen, wrap
 
-Piece: TypeAlias = tuple[str, Role, bool]
-"""Text, its role, and whether it is bold."""
-Numbered: TypeAlias = tuple[int, str, tuple[CommandEffect, ...]]
-"""Which command of the line it is, what it is, and what it does."""
-WORD = 9
-BETWEEN = 3
+VERB_WIDTH = 9
+GAP = 3
 NARROW = 36
-_CHANGES = frozenset({"writes", "deletes", "removes"})
-"""The words of effects that are about files; logs of old sessions have `removes`."""
+"""Cells below which effects stand below their command, and labels before their text."""
+_FILE_VERBS = frozenset({"writes", "deletes", "removes"})
+"""The verbs of effects on files; logs of old sessions have `removes`."""
+
+
+class NumberedCommand(NamedTuple):
+    """A command of the line and its number in it, from 1; all texts cleaned."""
+
+    number: int
+    command: str
+    effects: tuple[CommandEffect, ...]
 
 
 def question_of(request: PermissionRequested) -> str:
-    """The question in three words."""
+    """Return the question in about three words."""
     effects = request.effects
-    if any(isinstance(one, RunEffect) for one in effects):
+    if any(isinstance(effect, RunEffect) for effect in effects):
         return "Run a command?"
-    writes = [one for one in effects if isinstance(one, WriteEffect)]
+    writes = [effect for effect in effects if isinstance(effect, WriteEffect)]
     if writes:
-        if all(one.removes for one in writes):
+        if all(write.removes for write in writes):
             return "Remove a file?"
-        what = "a file" if len({one.path for one in writes}) == 1 else "some files"
-        return f"Create {what}?" if all(one.creates for one in writes) else f"Change {what}?"
-    if any(isinstance(one, NetworkEffect) for one in effects):
+        files = "a file" if len({write.path for write in writes}) == 1 else "some files"
+        return f"Create {files}?" if all(write.creates for write in writes) else f"Change {files}?"
+    if any(isinstance(effect, NetworkEffect) for effect in effects):
         return "Use the network?"
-    if any(isinstance(one, ReadEffect) for one in effects):
+    if any(isinstance(effect, ReadEffect) for effect in effects):
         return "Read a file?"
     return f"Use {named(request.tool)[:60]}?"
 
 
 def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> list[tuple[str, str]]:
-    """Label and sentence of every row. Where commands run, their rows (`deed_lines`) say what is read and written."""
+    """Return label and sentence of each row. Reads and writes of commands are left to `command_table`."""
     effects = request.effects
+    runs = any(isinstance(effect, RunEffect) for effect in effects)
+    unknown = runs or not effects or bool(request.commands)
+    lines = [
+        ("Undo", _undo(request, workspace, unknown)),
+        ("Asked", _reason(request.reason, policy)),
+    ]
     if request.commands:
-        return [("Undo", _undo(request, workspace, unknown=True)), ("Asked", _asked(request.reason, policy))]
-    runs = any(isinstance(one, RunEffect) for one in effects)
-    unknown = runs or not effects
+        return lines
     return [
         ("Reads", _reads(effects, unknown)),
         ("Writes", _writes(effects, unknown, workspace)),
         ("Network", _network(effects, unknown)),
-        ("Undo", _undo(request, workspace, unknown)),
-        ("Asked", _asked(request.reason, policy)),
+        *lines,
     ]
 
 
-def deed_lines(request: PermissionRequested) -> list[tuple[str, tuple[CommandEffect, ...]]]:
-    """Every command with its effects, cleaned."""
+def numbered_commands(request: PermissionRequested) -> list[NumberedCommand]:
+    """Return the commands with their effects, cleaned."""
     return [
-        (
-            named(deed.command),
-            tuple(
-                one.model_copy(update={"verb": named(one.verb), "target": named(one.target)})
-                for one in deed.effects
-            )
-            or (CommandEffect(verb="only reads"),),
-        )
-        for deed in request.commands
+        NumberedCommand(number, named(command.command), _cleaned(command.effects))
+        for number, command in enumerate(request.commands, 1)
     ]
+
+
+def _cleaned(effects: Sequence[CommandEffect]) -> tuple[CommandEffect, ...]:
+    return tuple(
+        effect.model_copy(update={"verb": named(effect.verb), "target": named(effect.target)})
+        for effect in effects
+    ) or (CommandEffect(verb="only reads"),)
+
+
+def _joined(texts: Sequence[str], otherwise: str, separator: str = ", ") -> str:
+    return separator.join(dict.fromkeys(texts)) or otherwise
 
 
 def _reads(effects: Sequence[Effect], unknown: bool) -> str:
-    paths = [
-        named(one.path) + ("/**" if one.recursive else "") for one in effects if isinstance(one, ReadEffect)
-    ]
-    if paths:
-        return ", ".join(dict.fromkeys(paths))
-    return "not known" if unknown else "nothing new"
+    reads = [effect for effect in effects if isinstance(effect, ReadEffect)]
+    paths = [named(read.path) + ("/**" if read.recursive else "") for read in reads]
+    return _joined(paths, "not known" if unknown else "nothing new")
 
 
 def _writes(effects: Sequence[Effect], unknown: bool, workspace: str) -> str:
-    said: list[str] = []
-    for one in effects:
-        if isinstance(one, WriteEffect):
-            how = ", removed" if one.removes else ", a new file" if one.creates else ""
-            outside = "" if _inside(one.path, workspace) else ", outside this workspace"
-            said.append(named(one.path) + how + outside)
-    if said:
-        return "; ".join(dict.fromkeys(said))
-    return "not known" if unknown else "nothing"
+    texts: list[str] = []
+    for effect in effects:
+        if isinstance(effect, WriteEffect):
+            change = ", removed" if effect.removes else ", a new file" if effect.creates else ""
+            place = "" if _is_inside(effect.path, workspace) else ", outside this workspace"
+            texts.append(named(effect.path) + change + place)
+    return _joined(texts, "not known" if unknown else "nothing", "; ")
 
 
 def _network(effects: Sequence[Effect], unknown: bool) -> str:
-    hosts = [named(one.host) for one in effects if isinstance(one, NetworkEffect)]
-    if hosts:
-        return ", ".join(dict.fromkeys(hosts))
-    return "not held off: it can use it" if unknown else "none"
+    hosts = [named(effect.host) for effect in effects if isinstance(effect, NetworkEffect)]
+    return _joined(hosts, "not blocked: it can use the network" if unknown else "none")
 
 
 def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:
-    effects = request.effects
-    written = [one.path for one in effects if isinstance(one, WriteEffect)]
-    told = (one.target for deed in request.commands for one in deed.effects if one.verb in _CHANGES)
-    written += [path for about in told for path in about.split(", ")]
-    if not all(_inside(path, workspace) for path in written):
-        return "/undo puts nothing outside this workspace back"
+    changed = {effect.path for effect in request.effects if isinstance(effect, WriteEffect)}
+    targets = [
+        path
+        for command in request.commands
+        for effect in command.effects
+        if effect.verb in _FILE_VERBS
+        for path in effect.target.split(", ")
+    ]
+    if not all(_is_inside(path, workspace) for path in (*changed, *targets)):
+        return "/undo restores nothing outside this workspace"
     if unknown:
-        return "/undo puts its files back, nothing else that it does"
-    changed = {one.path for one in effects if isinstance(one, WriteEffect)}
+        return "/undo restores its files, no other effects"
     if changed:
-        return f"/undo puts {format_count(len(changed), 'file')} back; /diff shows what changed"
-    if any(isinstance(one, NetworkEffect) for one in effects):
-        return "/undo does not reach what it does elsewhere"
+        return f"/undo restores {format_count(len(changed), 'file')}; /diff shows what changed"
+    if any(isinstance(effect, NetworkEffect) for effect in request.effects):
+        return "/undo cannot reverse effects on other machines"
     return "nothing to undo"
 
 
-def _asked(reason: str, policy: str) -> str:
-    said = named(reason).strip().removesuffix(".")
-    if not said:
+def _reason(reason: str, policy: str) -> str:
+    text = named(reason).strip().removesuffix(".")
+    if not text:
         return f"because policy {policy} wants a yes"
-    return said if said.startswith("because") else f"because {said[:1].lower()}{said[1:]}"
+    return text if text.startswith("because") else f"because {text[:1].lower()}{text[1:]}"
 
 
-def _inside(path: str, workspace: str) -> bool:
-    return not path.startswith(("/", "~", "..")) or (
-        bool(workspace) and path.startswith(workspace.rstrip("/") + "/")
-    )
+def _is_inside(path: str, workspace: str) -> bool:
+    is_relative = not path.startswith(("/", "~", ".."))
+    return is_relative or (bool(workspace) and path.startswith(workspace.rstrip("/") + "/"))
 
 
-def deed_parts(deeds: Sequence[Numbered], room: int) -> list[list[Piece]]:
-    """Rows: number, command, then effects side by side as long as there is room, on narrow screens below it."""
-    if not deeds:
+def command_table(commands: Sequence[NumberedCommand], pen: Pen, room: int) -> list[Strip]:
+    """Draw number, command, and its effects side by side as far as there is room; on narrow screens below it."""
+    if not commands:
         return []
-    number_width = len(str(max(number for number, _, _ in deeds))) + 2
+    number_width = len(str(commands[-1].number)) + 2
     if room < NARROW:
-        return [row for one in deeds for row in _stacked(one, number_width, room)]
-    what_width = min(max(cells(what) for _, what, _ in deeds) + BETWEEN, max(12, room * 2 // 5))
-    lead = number_width + what_width
-    column = _column([effects for _, _, effects in deeds], room - lead)
-    rows: list[list[Piece]] = []
-    for number, what, effects in deeds:
-        names = wrap(what, what_width - 1)
-        lines = _lines(effects, room - lead, column)
-        for at in range(max(len(names), len(lines))):
-            name = names[at] if at < len(names) else ""
-            first = str(number) if at == 0 else ""
-            rows.append(
-                [
-                    (first.ljust(number_width), "t3", False),
-                    (name + " " * (what_width - cells(name)), "t1", False),
-                    *(lines[at] if at < len(lines) else []),
-                ]
-            )
+        return [row for command in commands for row in _stacked_rows(command, pen, number_width, room)]
+    longest = max(cells(command.command) for command in commands)
+    name_width = min(longest + GAP, max(12, room * 2 // 5))
+    effect_room = room - number_width - name_width
+    # The second effect of a row begins behind the widest first one that leaves room for another.
+    firsts = [_width(command.effects[0]) for command in commands if len(command.effects) > 1]
+    column = max((first for first in firsts if first + GAP < effect_room // 2), default=0) + GAP
+    rows: list[Strip] = []
+    for number, text, effects in commands:
+        names = wrap(text, name_width - 1)
+        lines = _effect_lines(effects, pen, effect_room, column)
+        for head, name, line in zip_longest([str(number)], names, lines):
+            left = [pen.part((head or "").ljust(number_width), "t3"), pen.part(pad(name or "", name_width))]
+            rows.append(pen.line(room, [*left, *(line or [])]))
     return rows
 
 
-def _stacked(deed: Numbered, indent: int, room: int) -> list[list[Piece]]:
-    number, what, effects = deed
-    left = max(1, room - indent)
-    lines: list[tuple[str, Role]] = [(piece, "t1") for piece in wrap(what, left)]
-    for one in effects:
-        role: Role = "warning" if one.risky else "t2"
-        lines += [(piece, role) for piece in wrap(f"{one.verb} {one.target}".strip(), left)]
-    heads = [str(number), *[""] * (len(lines) - 1)]
-    return [
-        [(head.ljust(indent), "t3", False), (text, role, role == "warning")]
-        for head, (text, role) in zip(heads, lines, strict=True)
-    ]
-
-
-def _column(all_effects: Sequence[tuple[CommandEffect, ...]], room: int) -> int:
-    """Where the second effect of a row begins: behind the widest first one that leaves room for another."""
-    widths = [_width(effects[0]) for effects in all_effects if len(effects) > 1]
-    fitting = [one for one in widths if one + BETWEEN < room // 2]
-    return max(fitting, default=0) + BETWEEN
+def _stacked_rows(command: NumberedCommand, pen: Pen, indent: int, room: int) -> list[Strip]:
+    wrapped = [(pen.style(), wrap(command.command, max(1, room - indent)))]
+    for effect in command.effects:
+        style = pen.style("warning" if effect.risky else "t2", bold=effect.risky)
+        wrapped.append((style, wrap(f"{effect.verb} {effect.target}".strip(), max(1, room - indent))))
+    rows: list[Strip] = []
+    for style, pieces in wrapped:
+        for piece in pieces:
+            head = "" if rows else str(command.number)
+            rows.append(pen.line(room, [pen.part(head.ljust(indent), "t3"), (piece, style)]))
+    return rows
 
 
 def _width(effect: CommandEffect) -> int:
-    return max(WORD, cells(effect.verb) + 1) + cells(effect.target)
+    return max(VERB_WIDTH, cells(effect.verb) + 1) + cells(effect.target)
 
 
-def _lines(effects: Sequence[CommandEffect], room: int, column: int) -> list[list[Piece]]:
-    lines: list[list[Piece]] = []
+def _effect_lines(effects: Sequence[CommandEffect], pen: Pen, room: int, column: int) -> list[list[Part]]:
+    lines: list[list[Part]] = []
     used = 0
     for effect in effects:
-        gap = max(column, used + BETWEEN) - used if used else 0
+        verb = effect.verb.ljust(VERB_WIDTH - 1) + " "
+        verb_part = pen.part(verb, "warning" if effect.risky else "t2", bold=effect.risky)
+        gap = max(column, used + GAP) - used
         if used and used + gap + _width(effect) <= room:
-            lines[-1] += [(" " * gap, "t1", False), *_effect(effect, effect.target)]
+            lines[-1] += [pen.part(" " * gap), verb_part, pen.part(effect.target)]
             used += gap + _width(effect)
             continue
-        pieces = wrap(effect.target, max(8, room - WORD)) or [""]
-        lines.append(_effect(effect, pieces[0]))
-        lines += [[(" " * WORD, "t1", False), (piece, "t1", False)] for piece in pieces[1:]]
+        pieces = wrap(effect.target, max(8, room - VERB_WIDTH)) or [""]
+        lines.append([verb_part, pen.part(pieces[0])])
+        lines += [[pen.part(" " * VERB_WIDTH + piece)] for piece in pieces[1:]]
         used = _width(effect) if len(pieces) == 1 else room
     return lines
-
-
-def _effect(effect: CommandEffect, about: str) -> list[Piece]:
-    word = effect.verb.ljust(WORD - 1) + " "
-    return [(word, "warning" if effect.risky else "t2", effect.risky), (about, "t1", False)]

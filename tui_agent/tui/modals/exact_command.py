@@ -1,51 +1,48 @@
-"""A command exactly as it runs, in rows from which it can be read back letter by letter.
+"""A command exactly as it runs, in rows from which every character can be read back.
 
-Invariant: nothing is left out, shortened or invisible. What cannot be seen stands as a sign (`<U+202E>`, `<tab>`,
-`<40 blanks>`, `<300 line breaks>`), and what only reads like one has its `<` as a sign; no row of a line but its last
-ends in a blank; where there are several lines each has its number, so that a row that goes on is told from a new line.
+Invariant: nothing is left out, shortened or invisible. An invisible character is drawn as a sign (`<U+202E>`, `<tab>`,
+`<40 blanks>`, `<300 line breaks>`), and a `<` that would look like a sign is drawn as one. Only the last row of a line may
+end in a blank. If there are several lines each has its number, which tells a wrapped row from a new line.
 """
 
 import re
 import shlex
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from rich.style import Style
 from textual.strip import Strip
 
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.unicode_text import reveal_invisible
 from tui_agent.tui.text import take
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.widgets.rows import Part, row
+from tui_agent.tui.widgets.rows import Part, Pen
 
 NARROW: Final = 36
-"""Cells; below it a command stands without a margin."""
-BETWEEN: Final = 8
-"""Blanks in a row within a line that are shown as they are."""
-AHEAD: Final = 40
-"""Blanks that a line may begin with."""
-BREAKS: Final = 3
-"""Line breaks in a row that are shown as empty lines."""
-
-WINDOW: Final = 6
-"""Characters that one cell takes at most: a letter and the marks that stand over it."""
+"""Cells below which a command has no margin."""
+MAX_INNER_BLANKS: Final = 8
+"""Consecutive blanks within a line that are drawn as blanks."""
+MAX_INDENT: Final = 40
+"""Blanks at the start of a line that are drawn as blanks."""
+MAX_BREAKS: Final = 3
+"""Consecutive line breaks that are drawn as empty lines."""
+CHARACTERS_PER_CELL: Final = 6
+"""Limit for one cell: a letter and its combining marks."""
 
 _CUT: Final = " … [cut: "
-"""Behind this the log says how long a text is that has no room in an event."""
+"""In the log, stands between the beginning of a text that is too long for an event and its length."""
 _SIGN = re.compile(r"(<(?:U\+[0-9A-F]{4,6}|tab|(?:\d+ )?blanks?|\d+ line breaks)>)")
 _END = re.compile(r"(?<! ) ++$")
 _EDIT_END = re.compile(r"(?m)(?<=[^ \n]) ++$")
-_MANY_BREAKS = re.compile(rf"\n{{{BREAKS + 1},}}+")
+_MANY_BREAKS = re.compile(rf"(\n{{{MAX_BREAKS + 1},}}+)")
 
 
 def command_text(runs: RunEffect) -> str:
-    """What runs, as a shell would take it."""
+    """Return the command as a shell would take it."""
     return runs.script or shlex.join(runs.argv)
 
 
-def says(text: str, runs: RunEffect) -> bool:
-    """Whether a text is the very command that runs; of a very long one only the beginning is known here."""
+def is_command(text: str, runs: RunEffect) -> bool:
+    """Return True if a text is the very command that runs; of a very long one only the beginning can be compared."""
     if not runs.argv:
         known, cut, _ = runs.script.rpartition(_CUT)
         return text == runs.script or (bool(cut) and text.startswith(known))
@@ -56,72 +53,64 @@ def says(text: str, runs: RunEffect) -> bool:
 
 
 class Line(NamedTuple):
-    """A line of what is shown: its number in the text, from 1, and itself without a line feed."""
+    """A line and its number in the text, from 1."""
 
     number: int
     text: str
 
 
 def exact_lines(text: str, room: int) -> list[Line]:
-    """The lines of a text, everything unseen as a sign; `room` bounds how many blanks are shown as blanks."""
+    """Return the lines of a text with signs for what is invisible; runs of blanks beyond `room` become a sign too."""
     lines: list[Line] = []
     number = 1
-    for at, piece in enumerate(_parts(reveal_invisible(text, tabs=True))):
-        if at % 2:
+    for index, piece in enumerate(_MANY_BREAKS.split(reveal_invisible(text, tabs=True))):
+        if index % 2:
             lines.append(Line(number, f"<{len(piece)} line breaks>"))
             number += len(piece) - 1
             continue
-        for one in piece.split("\n"):
-            lines.append(Line(number, _blanks_counted(one, max(0, room - 2))))
+        for line in piece.split("\n"):
+            lines.append(Line(number, _count_blanks(line, max(0, room - 2))))
             number += 1
     return lines
 
 
-def _parts(text: str) -> Iterator[str]:
-    """What stands between long runs of line breaks, and these."""
-    at = 0
-    for found in _MANY_BREAKS.finditer(text):
-        yield text[at : found.start()]
-        yield found[0]
-        at = found.end()
-    yield text[at:]
+def _count_blanks(line: str, limit: int) -> str:
+    inner, indent = min(MAX_INNER_BLANKS, limit), min(MAX_INDENT, limit)
+    line = _END.sub(_blanks_sign, line)
+    line = re.sub(rf"(?<=[^ ]) {{{inner + 1},}}+", _blanks_sign, line)
+    return re.sub(rf"^ {{{indent + 1},}}+", _blanks_sign, line)
 
 
-def _blanks_counted(line: str, most: int) -> str:
-    between, ahead = min(BETWEEN, most), min(AHEAD, most)
-    line = _END.sub(_counted, line)
-    line = re.sub(rf"(?<=[^ ]) {{{between + 1},}}+", _counted, line)
-    return re.sub(rf"^ {{{ahead + 1},}}+", _counted, line)
-
-
-def _counted(found: re.Match[str]) -> str:
-    count = len(found[0])
+def _blanks_sign(blanks: re.Match[str]) -> str:
+    count = len(blanks[0])
     return "<blank>" if count == 1 else f"<{count} blanks>"
 
 
-def trailing_marked(diff: str) -> str:
-    """A unified diff whose lines show the blanks that they end with."""
-    return _EDIT_END.sub(_counted, diff)
+def mark_trailing_blanks(diff: str) -> str:
+    """Return a unified diff in which the blanks at the ends of lines are signs."""
+    return _EDIT_END.sub(_blanks_sign, diff)
 
 
-def pieces(line: str, room: int) -> list[str]:
-    """A line in pieces of at most `room` cells that give it back when they are joined, none but the last with a blank at
-    its end: it is broken in front of blanks where there are some, else at the edge."""
-    found: list[str] = []
+def wrap_exactly(line: str, room: int) -> list[str]:
+    """Split a line into pieces of at most `room` cells; joined, they are the line again.
+
+    Only the last piece may end in a blank. The line is broken in front of blanks if possible, else at the edge.
+    """
+    pieces: list[str] = []
     start, total = 0, len(line)
     while start < total:
-        window = line[start : start + room * WINDOW + WINDOW]
+        window = line[start : start + (room + 1) * CHARACTERS_PER_CELL]
         head = take(window, room)[0] or window[:1]
         end = start + len(head)
         if end < total and (line[end] != " " or head.endswith(" ")):
-            end = start + _broken(head)
-        found.append(line[start:end])
+            end = start + _break_point(head)
+        pieces.append(line[start:end])
         start = end
-    return found or [""]
+    return pieces or [""]
 
 
-def _broken(head: str) -> int:
-    """How much of what fits stands on the row, where more follows that cannot begin the next one."""
+def _break_point(head: str) -> int:
+    """Return the length of the row's part of `head`, if what follows cannot begin the next row."""
     near = head.rfind(" ", len(head) // 2)
     bare = len(head[: near + 1].rstrip(" ")) if near >= 0 else 0
     return bare or len(head.rstrip(" ")) or len(head)
@@ -130,36 +119,28 @@ def _broken(head: str) -> int:
 def command_rows(
     text: str, looks: Looks, cells: int, *, edges: bool = True, bold: bool = True
 ) -> list[Strip]:
-    """A command on the sunk ground, with `edges` one empty row above and below."""
-    rich = looks.palette.rich
-    fill = rich("t1", "sunk")
-    drawn = _Drawn(fill, rich("t1", "sunk", bold=bold), rich("warning", "sunk"), rich("t3", "sunk"))
-    narrow = cells < NARROW
+    """Draw a command on the sunk ground, with `edges` one empty row above and below it."""
+    pen = Pen(looks, "sunk")
+    is_narrow = cells < NARROW
     breaks = text.count("\n")
     digits = len(str(breaks + 1)) if breaks else 0
-    margin = 0 if narrow else 2
-    lead = margin + (digits + (1 if narrow else 2) if digits else 0)
+    margin = 0 if is_narrow else 2
+    lead = margin + (digits + (1 if is_narrow else 2) if digits else 0)
     room = max(1, cells - lead - 2 - margin)
     rows: list[Strip] = []
     for line in exact_lines(text, room):
-        for at, piece in enumerate(pieces(line.text, room)):
-            number = str(line.number).rjust(digits) if digits and at == 0 else ""
-            left: list[Part] = [
-                ((" " * margin + number).ljust(lead), drawn.number),
-                ("  " if at else "", drawn.fill),
-                *drawn.parts(piece),
-            ]
-            rows.append(row(cells, left, fill=fill))
-    edge = [row(cells, [], fill=fill)] if edges else []
+        for index, piece in enumerate(wrap_exactly(line.text, room)):
+            number = str(line.number).rjust(digits) if digits and index == 0 else ""
+            left = [pen.part((" " * margin + number).ljust(lead), "t3"), pen.part("  " if index else "")]
+            rows.append(pen.line(cells, [*left, *_with_signs(piece, pen, bold=bold)]))
+    edge = [pen.line(cells, [])] if edges else []
     return [*edge, *rows, *edge]
 
 
-class _Drawn(NamedTuple):
-    fill: Style
-    said: Style
-    sign: Style
-    number: Style
-
-    def parts(self, piece: str) -> list[Part]:
-        """The piece with its signs in their own colour."""
-        return [(one, self.sign if at % 2 else self.said) for at, one in enumerate(_SIGN.split(piece)) if one]
+def _with_signs(piece: str, pen: Pen, *, bold: bool) -> list[Part]:
+    """Return the piece with its signs in their own colour."""
+    return [
+        pen.part(text, "warning") if index % 2 else pen.part(text, bold=bold)
+        for index, text in enumerate(_SIGN.split(piece))
+        if text
+    ]

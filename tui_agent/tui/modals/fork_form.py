@@ -1,6 +1,6 @@
 """The form of a fork: where it works, and for a what-if the one thing that is different in it.
 
-Invariant: nothing is made here, the wish comes back; what cannot be is named with its reason and cannot be chosen.
+Invariant: it makes nothing and gives a `ForkRequest`; what is not possible is shown with its reason and cannot be chosen.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,164 +10,120 @@ from textual import events
 from textual.strip import Strip
 
 from tui_agent.protocol.settings import CONTEXT_MODES, EFFORTS
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.modals.fork_point import Change, Places, Spot, Where, Wish
+from tui_agent.tui.modals.fork_point import Change, ForkPoint, ForkRequest, Workplace, Workplaces
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import Part, Pen, cells, doing, part, wrap
-from tui_agent.tui.widgets.sheet import Sheet
+from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
+from tui_agent.tui.widgets.sheet import ChoiceSheet
 
-Line: TypeAlias = Literal["change", "value", "where", "folder"]
-CHANGES: Final[dict[Change, str]] = {
+Line: TypeAlias = Literal["change", "value", "workplace", "folder"]
+PickModel: TypeAlias = Callable[[Callable[[str], None]], None]
+EditText: TypeAlias = Callable[[str], str | None]
+CHANGE_LABELS: Final[dict[Change, str]] = {
     "model": "model",
     "effort": "reasoning",
     "context": "context",
     "message": "your message",
     "result": "tool result",
 }
-WHERE: Final[dict[Where, str]] = {"folder": "own folder", "worktree": "git work tree", "here": "this folder"}
-
-
-class ForkDraft:
-    """`what_if` asks for a change too. `at` is the line under the cursor."""
-
-    def __init__(self, spot: Spot, places: Places, *, what_if: bool) -> None:
-        self.spot, self.places, self.what_if = spot, places, what_if
-        self.changes: Sequence[Change] = spot.changes if what_if else ()
-        self.change: Change = "model"
-        self.where: Where = "folder" if what_if else "here"
-        self.folder = Field(places.folder)
-        self.model = ""
-        self.effort: str = next((one for one in reversed(EFFORTS) if one != spot.effort), "high")
-        self.context: str = next(one for one in reversed(CONTEXT_MODES) if one != spot.context)
-        self.texts: dict[Change, str] = {"message": spot.message, "result": ""}
-        self.field = Field()
-        self.at: Line = "change" if what_if else "where"
-        self.take_text()
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        """The lines of the form as they are now."""
-        asked: tuple[Line, ...] = ("change", "value") if self.what_if else ()
-        return (*asked, "where", "folder") if self.where != "here" else (*asked, "where")
-
-    @property
-    def value(self) -> str:
-        """What the changed thing is to be."""
-        match self.change:
-            case "model":
-                return self.model
-            case "effort":
-                return self.effort
-            case "context":
-                return self.context
-            case "message" | "result":
-                return self.texts[self.change]
-
-    @property
-    def on_text(self) -> bool:
-        """Whether the cursor stands on a text that is typed or edited."""
-        return self.at == "value" and self.change in ("message", "result")
-
-    def wish(self) -> Wish:
-        """What is asked for."""
-        folder = "" if self.where == "here" else self.folder.text.strip()
-        return Wish(self.where, folder, self.change, self.value) if self.what_if else Wish(self.where, folder)
-
-    def missing(self) -> tuple[Line, str] | None:
-        """The line that something is missing on, and what; None where the wish is whole."""
-        if self.what_if and not self.value.strip():
-            return "value", f"Say which {CHANGES[self.change]} it is to be."
-        if self.where != "here" and not self.folder.text.strip():
-            return "folder", "Name the folder that it is to work in."
-        return None
-
-    def can(self, where: str) -> bool:
-        """Whether a fork could work there."""
-        return where != "worktree" or self.places.repository
-
-    def move(self, by: int) -> None:
-        """Up and down."""
-        self.at = self.lines[(self.lines.index(self.at) + by) % len(self.lines)]
-
-    def options(self) -> Sequence[str]:
-        """What Left and Right choose among on this line; nothing on one that is typed."""
-        if self.at == "change":
-            return self.changes
-        if self.at == "where":
-            return [one for one in WHERE if self.can(one)]
-        choices: dict[Change, Sequence[str]] = {"effort": EFFORTS, "context": CONTEXT_MODES}
-        return choices.get(self.change, ()) if self.at == "value" else ()
-
-    def turn(self, by: int) -> None:
-        """Choose the option before or behind."""
-        options = self.options()
-        now = {"change": self.change, "where": self.where}.get(self.at, self.value)
-        self.choose(self.at, options[(options.index(now) + by) % len(options)])
-
-    def choose(self, line: str, value: str) -> None:
-        """Choose this on a line, where it can be."""
-        if line == "change":
-            self.change = next((one for one in self.changes if one == value), self.change)
-            self.take_text()
-        elif line == "where" and self.can(value):
-            self.where = next((one for one in WHERE if one == value), self.where)
-        elif line == "value" and self.change == "effort":
-            self.effort = value
-        elif line == "value":
-            self.context = value
-
-    @property
-    def typing(self) -> Field | None:
-        """The field that keys go to. A text of several lines is not typed here."""
-        if self.at == "folder":
-            return self.folder
-        return self.field if self.on_text and "\n" not in self.texts[self.change] else None
-
-    def key(self, key: str, character: str | None) -> bool:
-        """Type; False where the key is no edit or nothing is typed here."""
-        field = self.typing
-        if field is None or not field.key(key, character):
-            return False
-        if self.on_text:
-            self.texts[self.change] = field.text
-        return True
-
-    def paste(self, text: str) -> None:
-        """Put a text where one is typed; its line breaks stay in a message or a result."""
-        field = self.typing
-        if field is not None and self.on_text:
-            self.set_text(f"{field.text[: field.at]}{text}{field.text[field.at :]}")
-        elif field is not None:
-            field.insert(text)
-
-    def set_text(self, text: str) -> None:
-        """Another message, or another result."""
-        self.texts[self.change] = text
-        self.take_text()
-
-    def take_text(self) -> None:
-        """Let the field hold the text of what is changed now."""
-        text = self.texts.get(self.change, "")
-        self.field = Field("" if "\n" in text else text)
-
-
-PickModel: TypeAlias = Callable[[Callable[[str], None]], None]
-EditText: TypeAlias = Callable[[str], str | None]
-_ABOUT: Final[dict[Where, str]] = {
+WORKPLACE_LABELS: Final[dict[Workplace, str]] = {
+    "folder": "own folder",
+    "worktree": "git work tree",
+    "here": "this folder",
+}
+_WORKPLACE_NOTES: Final[dict[Workplace, str]] = {
     "folder": "a new folder with the files as they were at that event",
     "worktree": "a work tree of your repository, with the files as they were at that event",
     "here": "the same folder, with the files as they are now: both write into it",
 }
-LABELS = 11
-TEXT_ROWS = 5
+LABEL_WIDTH: Final = 11
+MAX_TEXT_ROWS: Final = 5
 TALL, WIDE = 22, 56
 """Rows of the terminal, and cells of the form, from which on nothing is left out."""
 
 
-class ForkForm(Sheet[Wish | None]):
-    """`what_if` asks for a change too; `pick_model` opens the list of models, `edit` the user's editor."""
+class ForkDraft:
+    """The values of the form; `what_if`: one thing is changed."""
+
+    def __init__(self, point: ForkPoint, workplaces: Workplaces, *, what_if: bool) -> None:
+        self.point, self.workplaces = point, workplaces
+        self.changes = point.changes if what_if else ()
+        self.change: Change | None = "model" if what_if else None
+        self.workplace: Workplace = "folder" if what_if else "here"
+        self.folder = Field(workplaces.folder)
+        self.choices: dict[Change, str] = {
+            "model": "",
+            "effort": next((effort for effort in reversed(EFFORTS) if effort != point.effort), "high"),
+            "context": next(mode for mode in reversed(CONTEXT_MODES) if mode != point.context),
+        }
+        self.texts: dict[Change, Field] = {"message": Field(point.message), "result": Field()}
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The lines of the form."""
+        first: tuple[Line, ...] = ("change", "value") if self.change is not None else ()
+        return (*first, "workplace") if self.workplace == "here" else (*first, "workplace", "folder")
+
+    @property
+    def value(self) -> str:
+        """The new value of the thing that is changed."""
+        if self.change is None:
+            return ""
+        text = self.texts.get(self.change)
+        return self.choices[self.change] if text is None else text.text
+
+    def request(self) -> ForkRequest:
+        """Return the fork that is asked for."""
+        folder = "" if self.workplace == "here" else self.folder.text.strip()
+        return ForkRequest(self.workplace, folder, self.change, self.value)
+
+    def find_missing(self) -> tuple[Line, str] | None:
+        """Return the line on which a value is missing, and what to do there; None if the form is complete."""
+        if self.change is not None and not self.value.strip():
+            return "value", "The new text is missing."
+        if self.workplace != "here" and not self.folder.text.strip():
+            return "folder", "Name the folder for the fork."
+        return None
+
+    def can_work_in(self, workplace: str) -> bool:
+        """Return True if a fork could work there."""
+        return workplace != "worktree" or self.workplaces.repository
+
+    def options(self, line: Line) -> Sequence[str]:
+        """Return the values that Left and Right choose from on a line; none if text is typed there."""
+        if line == "change":
+            return self.changes
+        if line == "workplace":
+            return [place for place in WORKPLACE_LABELS if self.can_work_in(place)]
+        choices: dict[Change | None, Sequence[str]] = {"effort": EFFORTS, "context": CONTEXT_MODES}
+        return choices.get(self.change, ()) if line == "value" else ()
+
+    def turn(self, line: Line, direction: int) -> None:
+        """Choose the option before or after the present one."""
+        options = self.options(line)
+        present = {"change": self.change, "workplace": self.workplace}.get(line) or self.value
+        self.choose(line, options[(options.index(present) + direction) % len(options)])
+
+    def choose(self, line: str, value: str) -> None:
+        """Choose an option of a line, if it is possible."""
+        if line == "change":
+            self.change = next((change for change in self.changes if change == value), self.change)
+        elif line == "workplace" and self.can_work_in(value):
+            self.workplace = next((place for place in WORKPLACE_LABELS if place == value), self.workplace)
+        elif line == "value" and self.change in self.choices:
+            self.choices[self.change] = value
+
+    def text_field(self, line: Line) -> Field | None:
+        """Return the field for the new message or result, if the line has one."""
+        return self.texts.get(self.change) if line == "value" and self.change is not None else None
+
+
+class ForkForm(ChoiceSheet[ForkRequest | None]):
+    """`pick_model` opens the list of models, `edit` the user's editor."""
 
     scope: ClassVar[Scope] = "fork"
     key_methods = {
@@ -181,230 +137,236 @@ class ForkForm(Sheet[Wish | None]):
     def __init__(
         self,
         looks: Callable[[], Looks],
-        spot: Spot,
-        places: Places,
+        point: ForkPoint,
+        workplaces: Workplaces,
         *,
         what_if: bool = False,
         pick_model: PickModel | None = None,
         edit: EditText | None = None,
     ) -> None:
         super().__init__(looks)
-        self.draft = ForkDraft(spot, places, what_if=what_if)
+        self.draft = ForkDraft(point, workplaces, what_if=what_if)
         self._pick_model, self._edit = pick_model, edit
-        self.said = ""
+        self.fault = ""
+
+    @property
+    def count(self) -> int:
+        return len(self.draft.lines)
+
+    @property
+    def line_name(self) -> Line:
+        """The line under the cursor."""
+        return self.draft.lines[self.chosen]
+
+    def go_to(self, line: Line) -> None:
+        """Move the cursor to a line."""
+        self.chosen = self.draft.lines.index(line)
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def head(self, width: int) -> list[Strip]:
-        title, spot = "What if" if self.draft.what_if else "Fork", self.draft.spot
-        place = f"after event {spot.at_seq}"
-        said = f"{'before' if spot.before else 'after'} {spot.after}" if spot.after else ""
-        if self.draft.what_if and self.draft.change == "message":
-            place = f"in place of event {spot.message_seq}"
-            said = f"in place of “{clean_line(' '.join(spot.message.split()))}”"
-        rows = [self.line(width, [part(title, self.style(bold=True))], [part(place, self.style("t2"))])]
-        if said:
-            rows.append(self.line(width, [part(said, self.style("t2"))]))
+        point = self.draft.point
+        title = "What if" if self.draft.change is not None else "Fork"
+        place = f"after event {point.at_seq}"
+        text = f"{'before' if point.is_next else 'after'} {point.entry_text}" if point.entry_text else ""
+        if self.draft.change == "message":
+            place = f"in place of event {point.message_seq}"
+            text = f"in place of “{clean_line(' '.join(point.message.split()))}”"
+        rows = [self.line(width, [self.part(title, bold=True)], [self.part(place, "t2")])]
+        if text:
+            rows.append(self.line(width, [self.part(text, "t2")]))
         return [*rows, *self.spacer(width)]
 
     def body(self, width: int) -> list[Strip]:
         rows: list[Strip] = []
-        for name in self.draft.lines:
-            if name == "where" and self.draft.what_if:
+        for number, line in enumerate(self.draft.lines):
+            if line == "workplace" and rows:
                 rows += self.spacer(width)
-            if name == self.draft.at:
+            if number == self.chosen:
                 self.cursor_row = len(rows)
-            rows += self._line(name, width)
+            rows += self._line_rows(line, self.choice_pen(number), width)
         return rows
 
-    def _line(self, name: Line, width: int) -> list[Strip]:
-        match name:
+    def _line_rows(self, line: Line, pen: Pen, width: int) -> list[Strip]:
+        draft = self.draft
+        match line:
             case "change":
-                shown = [(one, CHANGES[one], True) for one in self.draft.changes]
-                return self._chips("change", "Change", shown, self.draft.change, width)
+                labels = {change: CHANGE_LABELS[change] for change in draft.changes}
+                return self._option_rows(line, "Change", labels, draft.change, pen, width)
             case "value":
-                return self._value(width)
-            case "where":
-                offered = [(one, name, self.draft.can(one)) for one, name in WHERE.items()]
-                rows = self._chips("where", "Works in", offered, self.draft.where, width)
-                return [*rows, *(self._quiet(self._about(), width) if not self.short else [])]
+                return [*self._value_rows(pen, width), *self._note_rows(self._value_note(), width)]
+            case "workplace":
+                rows = self._option_rows(line, "Works in", WORKPLACE_LABELS, draft.workplace, pen, width)
+                note = _WORKPLACE_NOTES[draft.workplace]
+                if not draft.workplaces.repository:
+                    note += ". A git work tree needs a git repository"
+                return [*rows, *(self._note_rows(note, width) if self.app.size.height >= TALL else [])]
             case "folder":
-                return [self._typed("folder", "Folder", self.draft.folder, width, "a new folder")]
+                return [self._field_row("Folder", draft.folder, "a new folder", pen, width)]
 
-    def _about(self) -> str:
-        about = _ABOUT[self.draft.where]
-        return about if self.draft.places.repository else f"{about}. A git work tree needs a git repository"
+    def _label(self, pen: Pen, label: str) -> list[Part]:
+        return [pen.mark, pen.part(label.ljust(LABEL_WIDTH), "t2")]
 
-    @property
-    def short(self) -> bool:
-        """Whether what explains is left out."""
-        return self.app.size.height < TALL
-
-    def _row(self, name: Line) -> Pen:
-        return self.choice_row(name == self.draft.at, f"line {name}")
-
-    def _labelled(self, row: Pen, label: str) -> list[Part]:
-        return [row.mark, (label.ljust(LABELS), row.style("t2"))]
-
-    def _chips(
-        self, name: Line, label: str, offered: Sequence[tuple[str, str, bool]], taken: str, width: int
+    def _option_rows(
+        self,
+        line: Line,
+        label: str,
+        options: dict[Change, str] | dict[Workplace, str] | dict[str, str],
+        present: str | None,
+        pen: Pen,
+        width: int,
     ) -> list[Strip]:
-        row = self._row(name)
-        rows: list[list[Part]] = [self._labelled(row, label)]
-        for value, word, can in offered:
-            on = value == taken
-            chip = row._replace(intent=f"chip {name} {value}")
-            style = chip.style("accent" if on else "t1" if can else "t3", bold=on, underline=on)
+        rows = [self._label(pen, label)]
+        for value, word in options.items():
+            is_present = value == present
+            role: Role = "accent" if is_present else "t1" if self.draft.can_work_in(value) else "t3"
+            option = pen._replace(intent=f"option {line} {value}").part(
+                word, role, bold=is_present, underline=is_present
+            )
             if cells(rows[-1]) + len(word) > width and len(rows[-1]) > 2:
-                rows.append([(" " * (LABELS + 2), row.style())])
-            rows[-1] += [(word, style), ("   " if width >= WIDE else "  ", row.style())]
-        return [row.line(width, parts) for parts in rows]
+                rows.append([pen.part(" " * (LABEL_WIDTH + 2))])
+            rows[-1] += [option, pen.part("   " if width >= WIDE else "  ")]
+        return [pen.line(width, row) for row in rows]
 
-    def _quiet(self, text: str, width: int) -> list[Strip]:
-        pieces = wrap(clean(text), max(8, width - LABELS - 2))
-        return self.hanging_rows(width, [(" " * (LABELS + 2), self.style())], pieces, self.style("t3"))
+    def _note_rows(self, text: str, width: int) -> list[Strip]:
+        pieces = wrap(clean(text), max(8, width - LABEL_WIDTH - 2)) if text else []
+        return self.hanging_rows(width, [self.part(" " * (LABEL_WIDTH + 2))], pieces, self.style("t3"))
 
-    def _value(self, width: int) -> list[Strip]:
-        spot = self.draft.spot
-        match self.draft.change:
-            case "model":
-                return self._model(width)
-            case "effort":
-                rows = self._chips(
-                    "value", "To", [(one, one, True) for one in EFFORTS], self.draft.effort, width
-                )
-                return [*rows, *self._quiet(f"now {spot.effort or 'as the model has it'}", width)]
-            case "context":
-                known = [(one, one, True) for one in CONTEXT_MODES]
-                rows = self._chips("value", "To", known, self.draft.context, width)
-                return [*rows, *self._quiet(f"now {spot.context}", width)]
-            case "message":
-                return self._text("To", "the words instead of yours", width)
-            case "result":
-                rows = self._text("To", "what the tool said instead", width)
-                return [*rows, *self._quiet(f"in place of what {spot.result} said", width)]
+    def _value_note(self) -> str:
+        point = self.draft.point
+        notes: dict[Change | None, str] = {
+            "model": f"now {point.model}",
+            "effort": f"now {point.effort or 'the default of the model'}",
+            "context": f"now {point.context}",
+            "result": f"replaces the result of {point.result}",
+        }
+        return notes.get(self.draft.change, "")
 
-    def _model(self, width: int) -> list[Strip]:
-        row = self._row("value")
-        name = row._replace(intent="model")
-        shown = (
-            part(self.draft.model, name.style(bold=True))
-            if self.draft.model
-            else (f"{self.key_map.key_of('fork_begin')} chooses one", name.style("t3"))
-        )
-        chosen = row.line(width, [*self._labelled(row, "To"), shown])
-        return [chosen, *self._quiet(f"now {self.draft.spot.model}", width)]
+    def _value_rows(self, pen: Pen, width: int) -> list[Strip]:
+        draft = self.draft
+        field = draft.text_field("value")
+        if field is not None:
+            return self._text_rows(field, f"type the new {draft.change}", pen, width)
+        options = draft.options("value")
+        if options:
+            return self._option_rows(
+                "value", "To", {value: value for value in options}, draft.value, pen, width
+            )
+        hint = pen.part(f"{self.key_map.key_of('fork_begin')} chooses one", "t3")
+        return [
+            pen.line(
+                width, [*self._label(pen, "To"), pen.part(draft.value, bold=True) if draft.value else hint]
+            )
+        ]
 
-    def _text(self, label: str, hint: str, width: int) -> list[Strip]:
-        """One line is typed here; more of them are shown, and edited in the user's editor."""
-        text = self.draft.texts[self.draft.change]
-        if "\n" not in text:
-            return [self._typed("value", label, self.draft.field, width, hint)]
-        row = self._row("value")
-        pieces = wrap(clean(text), width - LABELS - 4)
-        rows = row.hanging_rows(width, self._labelled(row, label), pieces[:TEXT_ROWS], row.style())
-        more = len(pieces) - TEXT_ROWS
-        rest = f"{more} more {'line' if more == 1 else 'lines'}. " if more > 0 else ""
-        return [*rows, *self._quiet(f"{rest}{self.key_map.key_of('fork_edit')} edits it", width)]
+    def _text_rows(self, field: Field, hint: str, pen: Pen, width: int) -> list[Strip]:
+        """Draw one line of text to type in; several lines are only shown, for the user's editor."""
+        if "\n" not in field.text:
+            return [self._field_row("To", field, hint, pen, width)]
+        pieces = wrap(clean(field.text), width - LABEL_WIDTH - 4)
+        rows = pen.hanging_rows(width, self._label(pen, "To"), pieces[:MAX_TEXT_ROWS], pen.style())
+        hidden = len(pieces) - MAX_TEXT_ROWS
+        more = f"{format_count(hidden, 'more line')}. " if hidden > 0 else ""
+        return [*rows, *self._note_rows(f"{more}{self.key_map.key_of('fork_edit')} edits it", width)]
 
-    def _typed(self, name: Line, label: str, field: Field, width: int, hint: str) -> Strip:
-        row = self._row(name)
-        cursor = doing(self.style("on-accent", "accent"), row.intent) if row.chosen else None
-        shown = field.parts(max(4, width - LABELS - 3), row.style(), cursor, hint, row.style("t3"))
-        return row.line(width, [*self._labelled(row, label), *shown])
+    def _field_row(self, label: str, field: Field, hint: str, pen: Pen, width: int) -> Strip:
+        cursor = pen._replace(ground="accent").style("on-accent") if pen.chosen else None
+        typed = field.parts(max(4, width - LABEL_WIDTH - 3), pen.style(), cursor, hint, pen.style("t3"))
+        return pen.line(width, [*self._label(pen, label), *typed])
 
     def foot(self, width: int) -> list[Strip]:
-        rows: list[Strip] = self.spacer(width)
-        if self.said:
-            warning = self.style("warning")
-            mark = (f"{self.looks.symbols.warning} ", warning)
-            rows += self.hanging_rows(width, [mark], wrap(clean(self.said), width - 2), warning)
+        rows = self.spacer(width)
+        if self.fault:
+            mark = self.part(f"{self.looks.symbols.warning} ", "warning")
+            rows += self.hanging_rows(width, [mark], wrap(self.fault, width - 2), self.style("warning"))
             rows += self.spacer(width)
-        hint = self.key_map.hint
-        keys = [hint("fork_begin", "begin" if self.draft.what_if else "fork")]
+        hint, line = self.key_map.hint, self.line_name
+        begin = "begin" if self.draft.change is not None else "fork"
+        keys = [hint("fork_begin", "choose a model" if self._is_on_model else begin)]
         if width >= WIDE:
             keys.append(hint("fork_line"))
-        if self.draft.at in ("change", "where") or (
-            self.draft.at == "value" and self.draft.change in ("effort", "context")
-        ):
+        if self.draft.options(line):
             keys.append(hint("fork_choose"))
-        if self.draft.at == "value" and self.draft.change in ("message", "result") and self._edit is not None:
+        if self.draft.text_field(line) is not None and self._edit is not None:
             keys.append(hint("fork_edit"))
-        if self.draft.at == "value" and self.draft.change == "model":
-            keys[0] = hint("fork_begin", "choose a model")
         return [*rows, self.keys_line(width, [*keys, hint("fork_close")])]
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
-    def type_key(self, key: str, character: str | None) -> bool:
-        self.said = ""
-        taken = self.draft.key(key, character)
-        if taken:
-            self.redraw()
-        return taken
+    def on_key(self, event: events.Key) -> None:
+        self.fault = ""  # before Sheet.on_key, which Textual calls too
 
-    def move(self, direction: int) -> None:
-        """Go to the line above or below."""
-        self.said = ""
-        self.draft.move(direction)
-        self.redraw()
+    @property
+    def open_field(self) -> Field | None:
+        """The field under the cursor; a text of several lines is not typed here."""
+        if self.line_name == "folder":
+            return self.draft.folder
+        field = self.draft.text_field(self.line_name)
+        return field if field is not None and "\n" not in field.text else None
 
     def turn(self, direction: int) -> bool:
-        """Choose the option before or behind, on a line that has some."""
-        if not self.draft.options():
+        """Choose the option before or after; return False on a line without options."""
+        if not self.draft.options(self.line_name):
             return False
-        self.said = ""
-        self.draft.turn(direction)
+        self.draft.turn(self.line_name, direction)
         self.redraw()
         return True
 
+    @property
+    def _is_on_model(self) -> bool:
+        return self.line_name == "value" and self.draft.change == "model"
+
     def begin(self) -> None:
-        """Give the wish back; or choose a model; or say what is missing."""
-        self.said = ""
-        draft = self.draft
-        picks = draft.what_if and draft.change == "model"
-        if picks and (draft.at == "value" or not draft.model):
-            draft.at = "value"
+        """Give the request; or choose a model first; or name what is missing."""
+        if self._is_on_model or (self.draft.change == "model" and not self.draft.value):
+            self.go_to("value")
             self._choose_model()
-        elif (missing := draft.missing()) is not None:
-            draft.at, self.said = missing
+        elif (missing := self.draft.find_missing()) is not None:
+            line, self.fault = missing
+            self.go_to(line)
         else:
-            self.dismiss(draft.wish())
+            self.dismiss(self.draft.request())
         self.redraw()
 
     def _choose_model(self) -> None:
-        def chosen(name: str) -> None:
-            self.draft.model, self.draft.at = name, "where"
+        def choose(name: str) -> None:
+            self.draft.choices["model"] = name
+            self.go_to("workplace")
             self.redraw()
 
         if self._pick_model is not None:
-            self._pick_model(chosen)
+            self._pick_model(choose)
 
     def edit_text(self) -> bool:
-        """Let the user's editor change the text of this line; False where there is none."""
-        if not self.draft.on_text:
+        """Let the user's editor change the text of this line; return False if it has none."""
+        field = self.draft.text_field(self.line_name)
+        if field is None:
             return False
-        self.said = ""
-        changed = self._edit(self.draft.value) if self._edit is not None else None
+        changed = self._edit(field.text) if self._edit is not None else None
         if changed is not None:
-            self.draft.set_text(changed.rstrip("\n"))
+            field.text = changed.rstrip("\n")
+            field.at = len(field.text)
         self.redraw()
         return True
 
     def on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        self.draft.paste(event.text)
-        self.redraw()
+        field = self.open_field
+        if field is not None and field is not self.draft.folder:
+            event.prevent_default()  # Sheet.on_paste would join the lines
+            event.stop()
+            field.text = f"{field.text[: field.at]}{event.text}{field.text[field.at :]}"
+            field.at += len(event.text)
+            self.redraw()
 
-    def clicked(self, wish: str) -> None:
-        kind, _, rest = wish.partition(" ")
-        name, _, value = rest.partition(" ")
-        line = next((one for one in self.draft.lines if one == name), self.draft.at)
-        if kind == "model":
-            self.draft.at = "value"
+    def use(self) -> None:
+        if self._is_on_model:
             self._choose_model()
-        elif kind in ("chip", "line"):
-            self.draft.at = line
-        if kind == "chip":
+
+    def clicked(self, intent: str) -> None:
+        super().clicked(intent)
+        kind, _, option = intent.partition(" ")
+        line, _, value = option.partition(" ")
+        if kind == "option" and line in self.draft.lines:
+            self.chosen = [*self.draft.lines].index(line)
             self.draft.choose(line, value)
-        self.redraw()
+            self.redraw()

@@ -1,6 +1,6 @@
-"""An event from which a session can be gone on with elsewhere, and the wish for it in words of the command line.
+"""The event that a fork begins at, and a request for a fork as arguments of the command line.
 
-Invariant: plain data; what is asked of the command line is made here and nowhere else.
+Invariant: plain data; the arguments are put together here and nowhere else.
 """
 
 import asyncio
@@ -18,8 +18,7 @@ from tui_agent.tui.cli_client import Ask, json_rows, text_of
 from tui_agent.tui.text import clean_line, named
 
 Change: TypeAlias = Literal["model", "effort", "context", "message", "result"]
-Where: TypeAlias = Literal["folder", "worktree", "here"]
-CHANGES: Final[tuple[Change, ...]] = ("model", "effort", "context", "message", "result")
+Workplace: TypeAlias = Literal["folder", "worktree", "here"]
 _OPTIONS: Final[dict[Change, str]] = {
     "model": "--model",
     "effort": "--reasoning-effort",
@@ -30,119 +29,122 @@ _OPTIONS: Final[dict[Change, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """An event of a session. `after` are the words that stand there; `message` is the newest message of the user then.
-
-    `result`: the event is one of this tool call, whose result could be another; `draft` is given to the fork's prompt.
-    """
+class ForkPoint:
+    """The event of a session after which a fork begins."""
 
     session: str
     at_seq: int
     workspace: str
-    after: str = ""
-    before: bool = False
-    """What `after` says comes next, it does not stand there yet."""
+    entry_text: str = ""
+    """The text at this point of the transcript."""
+    is_next: bool = False
+    """True if `entry_text` comes after the point, and is not in the fork."""
     message_seq: int | None = None
     message: str = ""
+    """The user's newest message before the point."""
     result: str = ""
+    """The tool call that the event belongs to; its result can be changed."""
     model: str = ""
     effort: str = ""
     context: str = ""
-    draft: str = ""
+    prompt_text: str = ""
+    """Text for the prompt of the fork."""
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What can be changed there."""
-        there = {"message": self.message_seq is not None, "result": bool(self.result)}
-        return tuple(one for one in CHANGES if there.get(one, True))
+        """The things that a what-if can change here."""
+        possible = {"message": self.message_seq is not None, "result": bool(self.result)}
+        return tuple(change for change in _OPTIONS if possible.get(change, True))
 
 
-class Wish(NamedTuple):
-    """What the fork is to be: where it works, and what is different in it."""
+class ForkRequest(NamedTuple):
+    """Where the fork works, and what is different in it."""
 
-    where: Where = "here"
+    workplace: Workplace = "here"
     folder: str = ""
     change: Change | None = None
     value: str = ""
 
 
-class Made(NamedTuple):
-    """A fork, or (without an `id`) why there is none."""
+class ForkResult(NamedTuple):
+    """The id of a new fork; without one, why there is none."""
 
     id: str
-    said: str = ""
+    fault: str = ""
 
 
-class Places(NamedTuple):
-    """Where a fork could work: whether the workspace is in a git repository, and a new folder beside it."""
+class Workplaces(NamedTuple):
+    """The places where a fork could work: True if the workspace is in a git repository, and a new folder beside it."""
 
     repository: bool
     folder: str
 
 
-def places(workspace: Path, word: str) -> Places:
-    """Looks at the file system. Blocking: call it in a thread."""
-    inside = any((folder / ".git").exists() for folder in (workspace, *workspace.parents))
-    wanted = workspace.with_name(f"{workspace.name}-{word}")
+def find_workplaces(workspace: Path, suffix: str) -> Workplaces:
+    """Look for a repository and an unused folder name. Blocking: call it in a thread."""
+    in_repository = any((folder / ".git").exists() for folder in (workspace, *workspace.parents))
+    folder = workspace.with_name(f"{workspace.name}-{suffix}")
     number = 2
-    while wanted.exists():
-        wanted = workspace.with_name(f"{workspace.name}-{word}-{number}")
+    while folder.exists():
+        folder = workspace.with_name(f"{workspace.name}-{suffix}-{number}")
         number += 1
     home = Path.home()
-    shown = f"~/{wanted.relative_to(home)}" if wanted.is_relative_to(home) else str(wanted)
-    return Places(inside, shown)
+    shown = f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
+    return Workplaces(in_repository, shown)
 
 
-def words(spot: Spot, wish: Wish) -> list[str]:
-    """The wish as the command line takes it."""
-    at = spot.at_seq
-    if wish.change == "message" and spot.message_seq is not None:
-        at = spot.message_seq - 1
-    said = ["sessions", "fork", spot.session, "--at", str(at)]
-    if wish.change is not None:
-        said.append(f"{_OPTIONS[wish.change]}={wish.value}")
-    if wish.where != "here":
-        option = "--worktree" if wish.where == "worktree" else "--folder"
-        folder = Path(wish.folder).expanduser()
-        said.append(f"{option}={folder if folder.is_absolute() else Path(spot.workspace) / folder}")
-    return [*said, "--json"]
+async def workplaces_for(point: ForkPoint, word: str) -> Workplaces:
+    """Return the workplaces for a fork of this point."""
+    return await asyncio.to_thread(find_workplaces, Path(point.workspace), f"{word}-{point.at_seq}")
 
 
-async def make(ask: Ask, spot: Spot, wish: Wish) -> Made:
-    """Make the fork; nothing is opened."""
-    status, said = await ask(*words(spot, wish))
-    fork = next((text_of(row, "id") for row in json_rows(said)), "")
+def fork_arguments(point: ForkPoint, request: ForkRequest) -> list[str]:
+    """Return the arguments of the command line that make the fork."""
+    seq = point.at_seq
+    if request.change == "message" and point.message_seq is not None:
+        seq = point.message_seq - 1
+    arguments = ["sessions", "fork", point.session, "--at", str(seq)]
+    if request.change is not None:
+        arguments.append(f"{_OPTIONS[request.change]}={request.value}")
+    if request.workplace != "here":
+        option = "--worktree" if request.workplace == "worktree" else "--folder"
+        # A path that is absolute replaces the workspace.
+        arguments.append(f"{option}={Path(point.workspace) / Path(request.folder).expanduser()}")
+    return [*arguments, "--json"]
+
+
+async def make_fork(ask: Ask, point: ForkPoint, request: ForkRequest) -> ForkResult:
+    """Make the fork without opening it."""
+    status, output = await ask(*fork_arguments(point, request))
+    fork = next((text_of(row, "id") for row in json_rows(output)), "")
     if status or not fork:
-        return Made("", clean_line(said.strip().removeprefix("tui-agent: ")) or "The fork could not be made.")
-    return Made(fork)
+        fault = clean_line(output.strip().removeprefix("tui-agent: "))
+        return ForkResult("", fault or "The fork could not be made.")
+    return ForkResult(fork)
 
 
-async def places_of(spot: Spot, word: str) -> Places:
-    """The places for a fork of this event."""
-    return await asyncio.to_thread(places, Path(spot.workspace), f"{word}-{spot.at_seq}")
-
-
-def spot_at(
+def fork_point_at(
     session: str, entries: Sequence[Entry], state: SessionStateView, seq: int, record: Record | None = None
-) -> Spot:
-    """The spot of an event, from the transcript of its branch and the state there."""
-    known = [one for one in entries if one.seq <= seq]
-    asked = next((one for one in reversed(known) if _is_message(one)), None)
-    coming = next((one for one in entries if one.seq == seq + 1 and _is_message(one)), None)
+) -> ForkPoint:
+    """Return the fork point of an event, from the transcript of its branch and the state there."""
+    before = [entry for entry in entries if entry.seq <= seq]
+    message = next((entry for entry in reversed(before) if _is_message(entry)), None)
+    following = next((entry for entry in entries if entry.seq == seq + 1 and _is_message(entry)), None)
     settings = state.settings
-    return Spot(
+    entry = following or (before[-1] if before else None)
+    return ForkPoint(
         session=session,
         at_seq=seq,
         workspace=state.workspace,
-        after=_words(coming) if coming is not None else _words(known[-1]) if known else "",
-        before=coming is not None,
-        message_seq=asked.seq if asked is not None else None,
-        message=text_preview(asked.text) if isinstance(asked, UserEntry) else "",
-        result=_call(known, record),
+        entry_text=_text_of(entry) if entry is not None else "",
+        is_next=following is not None,
+        message_seq=message.seq if message is not None else None,
+        message=text_preview(message.text) if isinstance(message, UserEntry) else "",
+        result=_call_text(before, record),
         model=settings.model.profile or settings.model.model if settings is not None else "",
         effort=(settings.model.effort or "") if settings is not None else "",
         context=settings.context_mode if settings is not None else "",
-        draft=text_preview(coming.text) if isinstance(coming, UserEntry) else "",
+        prompt_text=text_preview(following.text) if isinstance(following, UserEntry) else "",
     )
 
 
@@ -150,7 +152,7 @@ def _is_message(entry: Entry) -> bool:
     return isinstance(entry, UserEntry) and entry.state in ("sent", "steered")
 
 
-def _words(entry: Entry) -> str:
+def _text_of(entry: Entry) -> str:
     match entry:
         case UserEntry() | AnswerEntry():
             return f"“{clean_line(' '.join(text_preview(entry.text).split()))}”"
@@ -160,10 +162,10 @@ def _words(entry: Entry) -> str:
             return ""
 
 
-def _call(entries: Sequence[Entry], record: Record | None) -> str:
-    """The tool call of an event, in words."""
+def _call_text(entries: Sequence[Entry], record: Record | None) -> str:
+    """Return the text of the tool call that an event belongs to; empty if it belongs to none."""
     payload = record.payload if isinstance(record, Envelope) else None
     if not isinstance(payload, ToolCalled | ToolStarted | ToolProgress | ToolFinished):
         return ""
-    found = (one for one in entries if isinstance(one, ToolEntry) and one.call_id == payload.call_id)
-    return next((_words(one) for one in found), "")
+    tools = (entry for entry in entries if isinstance(entry, ToolEntry))
+    return next((_text_of(tool) for tool in tools if tool.call_id == payload.call_id), "")

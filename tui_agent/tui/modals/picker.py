@@ -1,13 +1,12 @@
-"""Choose one of a list: type to filter, arrows or a click to choose, Enter to use.
+"""A list to choose one item of: type to filter, arrows or a click to choose, Enter to use.
 
-Invariant: the list is only data; what is chosen comes back as its value. Esc gives nothing and undoes a preview.
+Invariant: the list is only data, and gives the value of the chosen item. Esc gives None; the caller then undoes a preview.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import events
 from textual.strip import Strip
 
 from tui_agent.tui.actions import Scope
@@ -15,13 +14,13 @@ from tui_agent.tui.prompt.completion import match
 from tui_agent.tui.text import clean_line, width
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import Part, cut, part
-from tui_agent.tui.widgets.sheet import Sheet
+from tui_agent.tui.widgets.rows import cut
+from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One row. An item that is not `offered` stays in sight; `about` then says why."""
+    """A row of the list. One that is not `offered` stays in sight, and `about` says why."""
 
     value: str
     label: str
@@ -29,16 +28,17 @@ class Item:
     right: str = ""
     group: str = ""
     offered: bool = True
-    now: bool = False
-    """It is the one in use."""
+    current: bool = False
+    """True for the item in use."""
 
 
 KEYS = "list_open", "list_choose", "list_close"
-"""Actions below the list."""
+"""The actions named below the list."""
+PAGE_ROWS = 8
 
 
-class Picker(Sheet[str | None]):
-    """Gives the chosen item's value. `preview` is called with each item that the cursor reaches."""
+class Picker(ChoiceSheet[str | None]):
+    """Gives the value of the chosen item; `preview` is called with each item that the cursor reaches."""
 
     scope: ClassVar[Scope] = "list"
     key_methods = {
@@ -59,119 +59,117 @@ class Picker(Sheet[str | None]):
         free: str = "",
     ) -> None:
         super().__init__(looks)
-        self._drawn: dict[tuple[int, str, int, int, bool], Strip] = {}
-        """Rows as they were drawn: of a long list a key changes two."""
-        self._drawn_with: Looks | None = None
-        self._fit: tuple[str, list[Item]] | None = None
-        """What fits what is typed."""
-        self.named = title
+        # In a long list a key changes two rows; the others are not drawn again.
+        self._row_cache: dict[tuple[object, ...], Strip] = {}
+        self._filtered: tuple[str, list[Item]] | None = None
+        """What was typed, and the items that match it."""
+        self.title_text = title
         self.items = list(items)
         self.field = Field()
         self.empty = empty
         self.free = free
-        """What a typed text means that is no row's label; empty: nothing."""
+        """Description of a typed text that is not the label of an item; empty if such a text has no meaning."""
         self._preview = preview
-        self.chosen = next((at for at, item in enumerate(self.items) if item.now), 0)
+        self.chosen = next((index for index, item in enumerate(self.items) if item.current), 0)
 
     def set_items(self, items: Sequence[Item]) -> None:
-        """Late rows."""
-        held = self.current
-        self.items, self._fit = list(items), None
-        self._drawn.clear()
-        self.chosen = next((at for at, one in enumerate(self.shown) if held and one.value == held.value), 0)
+        """Replace the items, and keep the chosen one."""
+        chosen = self.chosen_item
+        self.items, self._filtered = list(items), None
+        self._row_cache.clear()
+        values = [item.value for item in self.matches]
+        self.chosen = values.index(chosen.value) if chosen is not None and chosen.value in values else 0
         self.redraw()
 
     @property
-    def shown(self) -> list[Item]:
-        """The items that fit what is typed."""
+    def matches(self) -> list[Item]:
+        """The items that match the typed text, best first."""
         query = self.field.text.strip()
         if not query:
             return self.items
-        if self._fit is None or self._fit[0] != query:
-            self._fit = query, self._fitting(query)
-            self._drawn.clear()
-        return self._fit[1]
+        if self._filtered is None or self._filtered[0] != query:
+            self._filtered = query, self._filter(query)
+            self._row_cache.clear()
+        return self._filtered[1]
 
-    def _fitting(self, query: str) -> list[Item]:
+    def _filter(self, query: str) -> list[Item]:
         texts = [f"{item.label} {item.about} {item.right} {item.group}" for item in self.items]
-        # In long rows any letters stand in some order: that counts only where no row has them together.
-        together = [at for at, text in enumerate(texts) if query.casefold() in text.casefold()]
+        # A long row has any few letters in some order: that counts only if no row has them side by side.
+        together = [index for index, text in enumerate(texts) if query.casefold() in text.casefold()]
         scored = [
-            (found[0], at, self.items[at])
-            for at in together or range(len(texts))
-            if (found := match(query, texts[at])) is not None
+            (result[0], index)
+            for index in together or range(len(texts))
+            if (result := match(query, texts[index])) is not None
         ]
-        scored.sort(key=lambda one: (one[0], one[1]))
-        fitting = [item for _, _, item in scored]
-        if not self.free or any(item.label == query for item in fitting):
-            return fitting
+        items = [self.items[index] for _, index in sorted(scored)]
+        if not self.free or any(item.label == query for item in items):
+            return items
         typed = Item(query, query, about=self.free)
-        # A whole name that is typed is meant as it stands; a few letters look for a row.
-        return [typed, *fitting] if "/" in query or ":" in query else [*fitting, typed]
+        # A full name is probably meant as typed; a few letters look for a row.
+        return [typed, *items] if "/" in query or ":" in query else [*items, typed]
 
     @property
-    def current(self) -> Item | None:
-        """The chosen one."""
-        shown = self.shown
-        return shown[self.chosen] if self.chosen < len(shown) else None
+    def count(self) -> int:
+        return len(self.matches)
+
+    @property
+    def chosen_item(self) -> Item | None:
+        """The chosen item; None if no item matches."""
+        matches = self.matches
+        return matches[self.chosen] if self.chosen < len(matches) else None
 
     def head(self, width: int) -> list[Strip]:
-        shown = len(self.shown)
-        count = f"{shown} of {len(self.items)}" if self.field.text else str(len(self.items) or "")
-        fill, hint = self.style(ground="s2"), self.style("t3", "s2")
-        left: list[Part] = [
-            (self.looks.symbols.bar, self.style("accent", "s2")),
-            (" ", fill),
-            *self.field.parts(width - 4, fill, self.style("s2", "t1"), "type to filter", hint),
-        ]
-        title = self.title_rows(width, self.named, [part(count, self.style("t2"))])
-        return [*title, self.line(width, left, ground="s2"), *self.spacer(width)]
+        count = f"{self.count} of {len(self.items)}" if self.field.text else str(len(self.items) or "")
+        pen = self.pen._replace(ground="s2")
+        cursor = self.pen._replace(ground="t1").style("s2")
+        typed = self.field.parts(width - 4, pen.style(), cursor, "type to filter", pen.style("t3"))
+        left = [pen.part(self.looks.symbols.bar, "accent"), pen.part(" "), *typed]
+        title = self.title_rows(width, self.title_text, [self.part(count, "t2")])
+        return [*title, pen.line(width, left), *self.spacer(width)]
 
     def body(self, width: int) -> list[Strip]:
-        shown = self.shown
-        if not shown:
-            said = self.empty if not self.field.text else self._nothing()
-            return self.text_rows(width, clean_line(said), "t3")
-        labels = min(max(len(clean_line(item.label)) for item in shown) + 3, max(12, width // 2))
-        if self._drawn_with is not self.looks:
-            self._drawn_with = self.looks
-            self._drawn.clear()
+        items = self.matches
+        if not items:
+            key = self.key_map.key_of("list_close")
+            text = f'Nothing matches "{self.field.text}". {key} clears.' if self.field.text else self.empty
+            return self.text_rows(width, clean_line(text), "t3")
+        longest = max(len(clean_line(item.label)) for item in items)
+        label_width = min(longest + 3, max(12, width // 2))
         rows: list[Strip] = []
         self.cursor_row = None
         group = ""
-        for at, item in enumerate(shown):
+        for index, item in enumerate(items):
             if item.group and item.group != group and not self.field.text:
-                if rows:
-                    rows.append(self.line(width, []))
-                rows.append(self.line(width, [part(item.group, self.style("t2", bold=True))]))
+                rows += [self.line(width, [])] if rows else []
+                rows.append(self.line(width, [self.part(item.group, "t2", bold=True)]))
                 group = item.group
-            if at == self.chosen:
+            if index == self.chosen:
                 self.cursor_row = len(rows)
-            key = (at, self.field.text.strip(), width, labels, at == self.chosen)
-            if key not in self._drawn:
-                self._drawn[key] = self._item(width, at, item, labels)
-            rows.append(self._drawn[key])
+            key_of_row = (
+                self.field.text.strip(),
+                index,
+                self.looks,
+                width,
+                label_width,
+                index == self.chosen,
+            )
+            if key_of_row not in self._row_cache:
+                self._row_cache[key_of_row] = self._item_row(width, index, item, label_width)
+            rows.append(self._row_cache[key_of_row])
         return rows
 
-    def on_resize(self) -> None:
-        self._drawn.clear()
-
-    def _nothing(self) -> str:
-        return f'Nothing matches "{self.field.text}". {self.key_map.key_of("list_close")} clears.'
-
-    def _item(self, cells: int, at: int, item: Item, labels: int) -> Strip:
-        row = self.choice_row(at == self.chosen, f"item {at}")
-        symbols = self.looks.symbols
-        name = row.style("t1" if item.offered else "t3", bold=row.chosen)
-        label = cut([part(item.label, name)], labels - 1, symbols.ellipsis)
-        left: list[Part] = [
-            row.mark,
-            (f"{symbols.done if item.now else ' '} ", row.style("success")),
+    def _item_row(self, cells: int, index: int, item: Item, label_width: int) -> Strip:
+        pen, symbols = self.choice_pen(index), self.looks.symbols
+        name = pen.part(clean_line(item.label), "t1" if item.offered else "t3", bold=pen.chosen)
+        label = cut([name], label_width - 1, symbols.ellipsis)
+        left = [
+            pen.mark,
+            pen.part(f"{symbols.done if item.current else ' '} ", "success"),
             *label,
-            (" " * max(1, labels - width(label[0][0] if label else "")), row.style()),
-            part(item.about, row.style("t2" if item.offered else "t3")),
+            pen.part(" " * max(1, label_width - width(label[0][0] if label else ""))),
+            pen.part(item.about, "t2" if item.offered else "t3"),
         ]
-        return row.line(cells, left, [part(item.right, row.style("t2"))] if item.right else [])
+        return pen.line(cells, left, [pen.part(item.right, "t2")])
 
     def foot(self, width: int) -> list[Strip]:
         return [*self.spacer(width), self.keys_row(width, *KEYS)]
@@ -180,15 +178,16 @@ class Picker(Sheet[str | None]):
         """Return the list's own scope, and that of everything that scrolls by pages."""
         return self.scope, "rows"
 
-    def type_key(self, key: str, character: str | None) -> bool:
-        if not self.field.key(key, character):
-            return False
+    @property
+    def open_field(self) -> Field:
+        return self.field
+
+    def on_edit(self) -> None:
         self.chosen = 0
         self.redraw(keep=False)
-        return True
 
     def clear_or_close(self) -> None:
-        """Clear what is typed, else close without a choice."""
+        """Clear the typed text, else close without a choice."""
         if not self.field.text:
             self.close()
             return
@@ -196,34 +195,24 @@ class Picker(Sheet[str | None]):
         self.chosen = 0
         self.redraw()
 
+    def move(self, direction: int) -> None:
+        """Choose the row above or below; beyond the last one, the first."""
+        super().move(direction)
+        self._show_preview()
+
     def move_page(self, direction: int) -> None:
         """Choose a row that is a page away, or the one at the end."""
-        self.move(8 * direction, around=False)
-
-    def move(self, by: int, *, around: bool = True) -> None:
-        """Choose another row."""
-        count = len(self.shown)
-        if not count:
-            return
-        at = self.chosen + by
-        self.chosen = at % count if around else max(0, min(count - 1, at))
+        self.chosen = max(0, min(self.count - 1, self.chosen + PAGE_ROWS * direction))
         self.redraw()
-        if self._preview is not None and self.current is not None:
-            self._preview(self.current.value)
+        self._show_preview()
+
+    def _show_preview(self) -> None:
+        item = self.chosen_item
+        if self._preview is not None and item is not None:
+            self._preview(item.value)
 
     def use(self) -> None:
-        """Give the chosen item back."""
-        current = self.current
-        if current is not None and current.offered:
-            self.dismiss(current.value)
-
-    def on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        self.field.insert(event.text)
-        self.redraw()
-
-    def clicked(self, wish: str) -> None:
-        number = wish.removeprefix("item ")
-        if number.isdigit() and int(number) < len(self.shown):
-            self.chosen = int(number)
-            self.use()
+        """Give the value of the chosen item."""
+        item = self.chosen_item
+        if item is not None and item.offered:
+            self.dismiss(item.value)

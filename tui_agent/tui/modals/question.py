@@ -1,12 +1,11 @@
-"""The agent asks: words, one of several answers, or a plan to approve, edit or refuse.
+"""A question of the agent: for words, for one of several answers, or for the approval of a plan.
 
-Invariant: Esc puts the question aside, it never answers; what was typed stays.
+Invariant: Esc closes the question and answers nothing; typed text is kept.
 """
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from textual import events
 from textual.strip import Strip
 
 from tui_agent.protocol.base import LongText, text_preview
@@ -19,20 +18,20 @@ from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.line_pane import Intent
-from tui_agent.tui.widgets.rows import Part, wrap
-from tui_agent.tui.widgets.sheet import Sheet
+from tui_agent.tui.widgets.rows import wrap
+from tui_agent.tui.widgets.sheet import ChoiceSheet
 
-TITLES = {
+TITLES: Final = {
     "text": "A question for you",
     "choice": "A question for you",
     "plan": "Go on with this plan?",
     "stuck": "The agent repeats itself",
 }
-PLAN = ("Approve, and begin", "Refuse, and say why")
+PLAN_OPTIONS: Final = ("Approve, and begin", "Refuse, and say why")
 
 
-class Question(Sheet[AnswerQuestion | None]):
-    """Gives an `AnswerQuestion`, or None when it was put aside or went away."""
+class Question(ChoiceSheet[AnswerQuestion | None]):
+    """Gives an `AnswerQuestion`, or None if it was closed unanswered. `read` loads a long text."""
 
     deaf: ClassVar[bool] = True
     scope: ClassVar[Scope] = "question"
@@ -49,43 +48,45 @@ class Question(Sheet[AnswerQuestion | None]):
         looks: Callable[[], Looks],
         question: QuestionAsked,
         *,
-        blob: Callable[[LongText, Callable[[str], None]], str],
+        read: Callable[[LongText, Callable[[str], None]], str],
     ) -> None:
         super().__init__(looks)
         self.question = question
         self.field = Field()
         self.plan: str | None = None
-        """The plan as the user edited it."""
+        """The plan as edited by the user."""
         self._text = ""
-        self._blob = blob
-        offered = question.options or (PLAN if question.form == "plan" else ())
-        self.options = tuple(offered)
-        self.chosen = 0 if self.options else len(self.options)
+        self._read = read
+        self.options = tuple(question.options or (PLAN_OPTIONS if question.form == "plan" else ()))
 
     @property
     def request_id(self) -> RequestId:
-        """Which question it answers."""
+        """The id of the question."""
         return self.question.question_id
+
+    @property
+    def count(self) -> int:
+        return len(self.options) + 1
 
     def on_mount(self) -> None:
         if self.question.form == "stuck":
             self.add_class("-warning")
         self._text = text_preview(self.question.text)
-        self._text = self._blob(self.question.text, self._arrived)
+        self._text = self._read(self.question.text, self._set_text)
 
-    def _arrived(self, text: str) -> None:
+    def _set_text(self, text: str) -> None:
         self._text = text
         self.redraw()
 
     @property
     def on_words(self) -> bool:
-        """Whether the row for own words is chosen."""
+        """True if the row for the user's own words is chosen."""
         return self.chosen >= len(self.options)
 
     def head(self, width: int) -> list[Strip]:
-        title: list[Part] = [
-            (self.looks.symbols.waiting, self.style("warning", bold=True)),
-            (" " + TITLES[self.question.form], self.style(bold=True)),
+        title = [
+            self.part(self.looks.symbols.waiting, "warning", bold=True),
+            self.part(" " + TITLES[self.question.form], bold=True),
         ]
         return [self.line(width, title), *self.spacer(width)]
 
@@ -95,43 +96,44 @@ class Question(Sheet[AnswerQuestion | None]):
 
     def foot(self, width: int) -> list[Strip]:
         rows = self.spacer(width)
-        for at, option in enumerate(self.options):
-            rows += self._option(width, at, option)
-        rows.append(self._words(width))
-        rows += self.spacer(width)
+        for number, option in enumerate(self.options):
+            rows += self._option_rows(width, number, option)
         hint = self.key_map.hint
         plan = [hint("edit_plan", "edit the plan")] if self.question.form == "plan" else []
-        rows.append(self.keys_line(width, [hint("answer"), hint("pick"), *plan, hint("later")]))
-        return rows
+        keys = self.keys_line(width, [hint("answer"), hint("pick"), *plan, hint("later")])
+        return [*rows, self._words_row(width), *self.spacer(width), keys]
 
-    def _option(self, width: int, at: int, option: str) -> list[Strip]:
-        row = self.choice_row(at == self.chosen, f"option {at}")
-        key = self.key_map.key_of("answer_number", at) or " "
-        first = [row.mark, (key, row.style("accent", bold=True)), ("  ", row.style())]
-        pieces = wrap(clean(option), max(8, width - 6))
-        return row.hanging_rows(width, first, pieces, row.style(bold=row.chosen))
+    def _option_rows(self, width: int, number: int, option: str) -> list[Strip]:
+        pen = self.choice_pen(number)
+        key = self.key_map.key_of("answer_number", number) or " "
+        first = [pen.mark, pen.part(key, "accent", bold=True), pen.part("  ")]
+        return pen.hanging_rows(
+            width, first, wrap(clean(option), max(8, width - 6)), pen.style(bold=pen.chosen)
+        )
 
-    def _words(self, width: int) -> Strip:
-        row = self.choice_row(self.on_words, f"option {len(self.options)}")
+    def _words_row(self, width: int) -> Strip:
+        pen = self.choice_pen(len(self.options))
         label = "In your own words  " if self.options else ""
-        cursor = self.style("on-accent", "accent") if row.chosen else None
+        cursor = self.pen._replace(ground="accent").style("on-accent") if pen.chosen else None
         room = max(4, width - 4 - len(label))
-        typed = self.field.parts(room, row.style(), cursor, "type your answer", row.style("t3"))
-        return row.line(width, [row.mark, (label, row.style(bold=row.chosen)), *typed])
+        typed = self.field.parts(room, pen.style(), cursor, "type your answer", pen.style("t3"))
+        return pen.line(width, [pen.mark, pen.part(label, bold=pen.chosen), *typed])
+
+    @property
+    def open_field(self) -> Field:
+        """The field for own words; a letter or a paste goes there from any row."""
+        return self.field
+
+    def on_edit(self) -> None:
+        self.chosen = len(self.options)
+        self.redraw()
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Type own words; a letter goes there from an offered answer too."""
-        if self.on_words or not self.options:
-            taken = self.field.key(key, character)
-        elif taken := bool(character and character.isprintable()):
-            self.chosen = len(self.options)
-            self.field.key(key, character)
-        if taken:
-            self.redraw()
-        return taken
+        is_text = bool(character and character.isprintable())
+        return (self.on_words or is_text) and super().type_key(key, character)
 
     def answer_number(self, number: int) -> bool:
-        """Give the answer with this number (from 0), where it is offered and no words are typed."""
+        """Give the answer with this number (from 0); return False while words are typed, or if there is none."""
         if self.on_words or number >= len(self.options):
             return False
         self.chosen = number
@@ -139,18 +141,13 @@ class Question(Sheet[AnswerQuestion | None]):
         return True
 
     def post_edit_plan(self) -> bool:
-        """Ask for the user's editor, where a plan is asked about."""
+        """Ask for the user's editor; return False if this is not about a plan."""
         if self.question.form == "plan":
             self.post_message(Intent("edit_plan"))
         return self.question.form == "plan"
 
-    def move(self, by: int) -> None:
-        """Choose the answer above or below."""
-        self.chosen = (self.chosen + by) % (len(self.options) + 1)
-        self.redraw()
-
     def answer(self) -> None:
-        """Give the chosen answer, or the words that are typed."""
+        """Give the chosen answer, or the typed words."""
         words = self.field.text.strip()
         if not self.on_words:
             answer = self.options[self.chosen]
@@ -160,23 +157,15 @@ class Question(Sheet[AnswerQuestion | None]):
         elif words:
             self.dismiss(AnswerQuestion(question_id=self.request_id, answer=words))
 
-    def on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        self.chosen = len(self.options)
-        self.field.insert(event.text)
-        self.redraw()
+    def use(self) -> None:
+        if not self.on_words:
+            self.answer()
 
-    def clicked(self, wish: str) -> None:
-        if wish == "edit_plan":
+    def clicked(self, intent: str) -> None:
+        if intent == "edit_plan":
             self.edit_plan()
-            return
-        number = wish.removeprefix("option ")
-        if number.isdigit():
-            self.chosen = int(number)
-            if not self.on_words:
-                self.answer()
-            else:
-                self.redraw()
+        else:
+            super().clicked(intent)
 
     def edit_plan(self) -> None:
         """Let the user's editor change the plan."""

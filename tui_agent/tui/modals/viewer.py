@@ -1,7 +1,7 @@
-"""A sheet of text to read: help, status, JSON, a diff, what a program said. Invariant: read only; any length."""
+"""A sheet of text to read: help, status, JSON, a diff, a program's output. Invariant: read only; any length."""
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from textual import events
 from textual.strip import Strip
@@ -13,20 +13,19 @@ from tui_agent.tui.panes.note import Note
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import part, wrap
+from tui_agent.tui.widgets.rows import wrap
 from tui_agent.tui.widgets.sheet import Sheet
 
-DrawBody = Callable[["Viewer", int], list[Strip]]
+DrawBody: TypeAlias = Callable[["Viewer", int], list[Strip]]
 
 
 class Viewer(Sheet[None]):
-    """`draw` gives the rows for a width; `plain` is what can be copied. `extra` names more actions, which can be done
-    now."""
+    """`draw` gives the rows for a width; `plain` is the text to copy."""
 
     scope: ClassVar[Scope] = "viewer"
     key_methods = {
         "view_scroll": "scroll_rows",
-        "view_line": "scroll_line",
+        "view_line": ("scroll_rows", 1),
         "view_page": "scroll_further",
         "view_ends": "scroll_to_end",
         "view_copy": "copy",
@@ -37,36 +36,31 @@ class Viewer(Sheet[None]):
     most_width: ClassVar[int] = 104
 
     def __init__(
-        self,
-        looks: Callable[[], Looks],
-        title: str,
-        draw: DrawBody,
-        *,
-        plain: str = "",
-        right: str = "",
+        self, looks: Callable[[], Looks], title: str, draw: DrawBody, *, plain: str = "", right: str = ""
     ) -> None:
         super().__init__(looks)
-        self.named = title
+        self.title_text = title
         self._draw = draw
         self.plain = plain
         self.right = right
+        """The text at the right of the title."""
         self.verdict: tuple[str, Role] = "", "t2"
-        """What stands behind `right`, in its colour."""
+        """A word behind `right`, and its colour."""
         self.extra: Sequence[str] = ()
+        """More actions for the row of keys."""
         self.follows: frozenset[ViewName] = frozenset()
-        """The views that it shows as they change; with none it stands as it was opened."""
+        """The views whose changes it shows; with none it stays as it was opened."""
         self.opened_by = ""
-        """The action of the registry that opened it, where one did."""
+        """The action that opened it, if one did."""
 
     def follow(self) -> None:
-        """What it shows may have changed."""
+        """Show what has changed."""
         self.redraw()
 
     def head(self, width: int) -> list[Strip]:
-        right = [part(self.right, self.style("t2"))] if self.right else []
-        said, role = self.verdict
-        right += [part(said, self.style(role, bold=True))] if said else []
-        return self.title_rows(width, self.named, right)
+        verdict, role = self.verdict
+        right = [self.part(self.right, "t2"), self.part(verdict, role, bold=True)]
+        return self.title_rows(width, self.title_text, right)
 
     def body(self, width: int) -> list[Strip]:
         return self._draw(self, width)
@@ -75,23 +69,19 @@ class Viewer(Sheet[None]):
         names = ("view_scroll", *self.extra, *(["view_copy"] if self.plain else []), "view_close")
         return [*self.spacer(width), self.keys_row(width, *names)]
 
-    def scroll_line(self) -> None:
-        """Move on by a line."""
-        self.scroll_rows(1)
-
     def scroll_further(self) -> None:
-        """Move on by a page."""
+        """Scroll on by a page."""
         self.scroll_rows(self._body.size.height)
 
     def scroll_to_end(self, direction: int) -> None:
-        """Go to the beginning, or to the end."""
+        """Scroll to the beginning, or to the end."""
         if direction < 0:
             self._body.scroll_home(animate=False)
         else:
             self._body.scroll_end(animate=False)
 
     def copy(self) -> bool:
-        """Copy the text, where it has one."""
+        """Copy the text; return False if there is none."""
         if self.plain:
             self.app.copy_text(self.plain)  # type: ignore[attr-defined]
         return bool(self.plain)
@@ -107,25 +97,22 @@ class Viewer(Sheet[None]):
     # -- rows for callers ------------------------------------------------------------------------------------------
 
     def pair(self, width: int, name: str, value: str, *, names: int = 16, role: Role = "t1") -> list[Strip]:
-        """`name   value`, the value wrapped."""
-        pieces = _wrapped(value, max(8, width - names - 1))
-        return self.hanging_rows(width, [(name.ljust(names), self.style("t2"))], pieces, self.style(role))
+        """Draw a name and its value, which wraps."""
+        pieces = wrap(clean(value), max(8, width - names - 1))
+        return self.hanging_rows(width, [self.part(name.ljust(names), "t2")], pieces, self.style(role))
 
     def heading(self, width: int, text: str) -> Strip:
-        """A group's name."""
-        return self.line(width, [part(text, self.style(bold=True))])
+        """Draw the name of a group."""
+        return self.line(width, [self.part(text, bold=True)])
 
     def say(self, width: int, text: str, role: Role = "t2") -> list[Strip]:
-        """A paragraph."""
-        return [self.line(width, [(piece, self.style(role))]) for piece in _wrapped(text, width - 1)]
+        """Draw a paragraph."""
+        pieces = wrap(clean(text), width - 1)
+        return [self.line(width, [(piece, self.style(role))]) for piece in pieces]
 
     def gap(self, width: int) -> Strip:
-        """An empty row."""
+        """Draw an empty row."""
         return self.line(width, [])
-
-
-def _wrapped(text: str, room: int) -> list[str]:
-    return [piece for line in clean(text).split("\n") for piece in wrap(line, room)]
 
 
 def show(context: AppContext, title: str, draw: DrawBody, *, plain: str = "", right: str = "") -> Viewer:
@@ -135,8 +122,8 @@ def show(context: AppContext, title: str, draw: DrawBody, *, plain: str = "", ri
     return viewer
 
 
-def whole_note(context: AppContext, note: Note) -> bool:
-    """A sheet with all of a word that had no room; False where there is none."""
+def show_full_note(context: AppContext, note: Note) -> bool:
+    """Open a sheet with all of a notice that was cut; return False if none was."""
     if not (note.display and note.cut):
         return False
     text = note.text
@@ -144,11 +131,9 @@ def whole_note(context: AppContext, note: Note) -> bool:
     return True
 
 
-def newest_only(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
-    """What is said above figures that are of the newest part of a session only; nothing where all of it is known."""
+def newest_only_rows(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
+    """Warn that figures are of the newest part of a session only; draw nothing if all of it is loaded."""
     older = context.sessions.older
-    return (
-        [*viewer.say(width, f"Of the newest part only: {older}.", "warning"), viewer.gap(width)]
-        if older
-        else []
-    )
+    if not older:
+        return []
+    return [*viewer.say(width, f"Of the newest part only: {older}.", "warning"), viewer.gap(width)]

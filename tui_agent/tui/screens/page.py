@@ -17,7 +17,7 @@ from textual.strip import Strip
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.viewer import whole_note
+from tui_agent.tui.modals.viewer import show_full_note
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.note import Level, Note
@@ -260,7 +260,7 @@ class Page(PageFrame):
 
     def show_whole_note(self) -> bool:
         """Show all of a message that has no room; False where there is none."""
-        shown = whole_note(self.context, self.note)
+        shown = show_full_note(self.context, self.note)
         if shown:
             self.hush()
         return shown

@@ -214,9 +214,9 @@ def asked(*effects: Effect) -> PermissionRequested:
     )
 
 
-UNKNOWN = {"Reads": "not known", "Writes": "not known", "Network": "not held off: it can use it"}
-OUTSIDE = {"Undo": "/undo puts nothing outside this workspace back"}
-INSIDE = {"Undo": "/undo puts its files back, nothing else that it does"}
+UNKNOWN = {"Reads": "not known", "Writes": "not known", "Network": "not blocked: it can use the network"}
+OUTSIDE = {"Undo": "/undo restores nothing outside this workspace"}
+INSIDE = {"Undo": "/undo restores its files, no other effects"}
 
 
 @rows(
@@ -243,7 +243,7 @@ INSIDE = {"Undo": "/undo puts its files back, nothing else that it does"}
             for script in ("rm a", f"rm {WORKSPACE}/a", "cat /etc/hosts > a", "make")
         ),
         ((WriteEffect(path="/opt/a"),), OUTSIDE),
-        ((WriteEffect(path=f"{WORKSPACE}/a"),), {"Undo": "/undo puts 1 file back; /diff shows what changed"}),
+        ((WriteEffect(path=f"{WORKSPACE}/a"),), {"Undo": "/undo restores 1 file; /diff shows what changed"}),
     ],
 )
 def test_an_approval_promises_no_more_than_is_known(

@@ -14,7 +14,7 @@ from tui_agent.folds.replay_cursor import ReplayCursor
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.tui.actions import Action
-from tui_agent.tui.modals.fork_point import Spot, make, spot_at
+from tui_agent.tui.modals.fork_point import ForkPoint, fork_point_at, make_fork
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.note import Level
@@ -107,7 +107,7 @@ class ReplayActions:
         else:
             self._screen.dismiss(None)
 
-    def _spot(self) -> Spot | None:
+    def _spot(self) -> ForkPoint | None:
         """The event that is shown, to go on from."""
         screen = self._screen
         if screen.views is None:
@@ -116,7 +116,7 @@ class ReplayActions:
             screen.views.transcript.view().entries,
             screen.moments.records[screen.playhead.place],
         )
-        return spot_at(screen.recording.id, entries, screen.views.state.view(), screen.seq, record)
+        return fork_point_at(screen.recording.id, entries, screen.views.state.view(), screen.seq, record)
 
     def fork(self) -> None:
         """A new session that goes on from the event that is shown."""
@@ -128,14 +128,14 @@ class ReplayActions:
         else:
             self._work(self._fork_at(spot), "fork")
 
-    async def _fork_at(self, spot: Spot) -> None:
+    async def _fork_at(self, spot: ForkPoint) -> None:
         wish = await ask_where(self._screen.app.push_screen_wait, lambda: self._screen.pane.looks, spot)
         if wish is None:
             return
         self._say(f"forking after event {spot.at_seq} …", "info")
-        made = await make(self._ways.ask, spot, wish)
+        made = await make_fork(self._ways.ask, spot, wish)
         said = f"Forked after event {spot.at_seq}: {self._ways.opens} {made.id} opens it."
-        self._say(said if made.id else made.said, "done" if made.id else "error")
+        self._say(said if made.id else made.fault, "done" if made.id else "error")
 
     def what_if(self) -> None:
         """The same again from the event that is shown, with one thing changed."""

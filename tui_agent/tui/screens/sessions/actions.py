@@ -16,7 +16,7 @@ from tui_agent.protocol.commands import Rename
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import JsonRow, beside_json, json_rows, run_export
 from tui_agent.tui.modals.confirm import Confirm
-from tui_agent.tui.modals.fork_point import Spot
+from tui_agent.tui.modals.fork_point import ForkPoint
 from tui_agent.tui.panes.note import Level
 from tui_agent.tui.screens.page import Page
 from tui_agent.tui.screens.replay.live_log import look_on
@@ -257,8 +257,12 @@ class SessionActions:
                 f"This session cannot be gone on with here. {self._replays} replays it.", "warning"
             )
             return
-        spot = Spot(
-            session=row.id, at_seq=row.events - 1, workspace=row.workspace, after=row.name, model=row.model
+        spot = ForkPoint(
+            session=row.id,
+            at_seq=row.events - 1,
+            workspace=row.workspace,
+            entry_text=row.name,
+            model=row.model,
         )
         fork(self._context, spot, self._forked)
 

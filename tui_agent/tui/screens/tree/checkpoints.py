@@ -15,7 +15,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.cli_client import JsonRow, json_rows, number_of, text_of
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.block_rows import Compared, compared, diff_strips
+from tui_agent.tui.modals.block_rows import FileComparison, compare_contents, diff_strips
 from tui_agent.tui.screens.page import Facts, Page
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
@@ -147,7 +147,7 @@ class CheckpointsScreen(Page):
         self.filter: Filter = "all"
         self._empty = "reading …"
         self._read_at = -2
-        self._diffs: dict[tuple[str | None, str | None], Compared] = {}
+        self._diffs: dict[tuple[str | None, str | None], FileComparison] = {}
 
     def on_mount(self) -> None:
         self.head.columns = lambda width: _columns(width, self.looks_of())
@@ -251,8 +251,8 @@ class CheckpointsScreen(Page):
             return ()
         rows = Facts(self.looks_of(), facts.width)
         rows.heading(file.path)
-        if found.said:
-            rows.text(found.said, "t3")
+        if found.note:
+            rows.text(found.note, "t3")
             return rows.rows
         rows.add_strips(diff_strips(file.path, found.text, "", self.looks_of(), facts.width - 3))
         return rows.rows
@@ -267,7 +267,9 @@ class CheckpointsScreen(Page):
     async def _compare(self, files: Sequence[FileRow]) -> None:
         for file in files:
             if (file.before, file.after) not in self._diffs:
-                self._diffs[file.before, file.after] = await compared(self.context, file.before, file.after)
+                self._diffs[file.before, file.after] = await compare_contents(
+                    self.context, file.before, file.after
+                )
         self.show_detail()
 
     # -- ways from there -------------------------------------------------------------------------------------------

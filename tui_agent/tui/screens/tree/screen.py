@@ -12,7 +12,7 @@ from textual.strip import Strip
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.fork_point import Spot
+from tui_agent.tui.modals.fork_point import ForkPoint
 from tui_agent.tui.screens.page import Facts, Page
 from tui_agent.tui.screens.replay.live_log import look_on
 from tui_agent.tui.screens.tree import fork as forking
@@ -164,15 +164,15 @@ class TreeScreen(Page):
         else:
             self.context.act("compare", f"{node.session}@{node.last_seq}")
 
-    def _spot(self, node: Node) -> Spot:
+    def _spot(self, node: Node) -> ForkPoint:
         """The end of this row."""
         settings = self.context.state.settings
         message = self._message(node)
-        return Spot(
+        return ForkPoint(
             session=node.session,
             at_seq=node.last_seq,
             workspace=node.workspace or self.context.state.workspace,
-            after=f"“{clean_line(' '.join(message.text.split()))}”" if message is not None else "",
+            entry_text=f"“{clean_line(' '.join(message.text.split()))}”" if message is not None else "",
             message_seq=message.seq if message is not None else None,
             message=message.text if message is not None else "",
             model=settings.model.profile or settings.model.model if settings is not None else "",

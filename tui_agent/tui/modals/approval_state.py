@@ -1,0 +1,192 @@
+"""The state of an approval: the chosen answer, what each answer allows, and what was in sight.
+
+Invariant: nothing can be allowed before all that matters was in sight; what is not offered has a reason.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
+
+from textual import events
+from textual.strip import Strip
+
+from tui_agent.protocol.commands import DecidePermission
+from tui_agent.protocol.display import DiffBlock
+from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested, Reach
+from tui_agent.protocol.unicode_text import format_count
+from tui_agent.tui.actions import Scope
+from tui_agent.tui.modals.approval_body import ApprovalBody
+from tui_agent.tui.modals.block_rows import ReadLong
+from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.sheet import Sheet
+
+Answer: TypeAlias = Literal["y", "s", "a", "n"]
+ANSWERS: Final[tuple[Answer, ...]] = ("y", "s", "a", "n")
+REACHES: Final[dict[Answer, Reach]] = {"y": "once", "s": "session", "a": "always"}
+_OFFERED_ACTIONS: Final[dict[str, Answer]] = {
+    "yes": "y",
+    "yes_session": "s",
+    "always": "a",
+    "edit_rule": "a",
+}
+_OPENS_FILES: Final = "sandbox "
+"""Prefix of a rule that opens files with secrets to commands. It names exact files and cannot be edited."""
+
+
+class Plan(NamedTuple):
+    """The rows of an approval: `body` scrolls, `effects` are below it."""
+
+    body: Sequence[Strip] = ()
+    effects: Sequence[Strip] = ()
+    must: int | None = None
+    """Rows of the body that must have been in sight before it may be allowed; None if this view is not enough."""
+    is_cut: bool = False
+    """True if something is left out."""
+    hidden: int = 0
+    """Rows of the command that are left out."""
+    change: int = 0
+    """Rows of a change, at the beginning of the body."""
+
+
+class ApprovalState(Sheet[DecidePermission | None]):
+    """An approval without its rows."""
+
+    deaf: ClassVar[bool] = True
+    scope: ClassVar[Scope] = "approval"
+
+    def __init__(
+        self,
+        looks: Callable[[], Looks],
+        request: PermissionRequested,
+        *,
+        policy: str,
+        workspace: str,
+        waiting: int,
+        read: ReadLong,
+        granted_rules: Sequence[str] = (),
+    ) -> None:
+        super().__init__(looks)
+        self.request = request
+        self.request_id = request.request_id
+        self.content = ApprovalBody(self, request, policy, workspace, read)
+        self.waiting = waiting
+        """Number of requests that wait, this one included."""
+        self.granted_rules = granted_rules
+        self.asking_agent = ""
+        """The delegate that asks; empty for the main agent."""
+        self.following_calls = 0
+        """Number of calls of the same tool that are asked about after this one."""
+        self.chosen: Answer = "n" if request.default_no else "y"
+        self.reason = Field()
+        self.rule: Field | None = None
+        """The edited rule of "always"."""
+        self.typing = False
+        """True while the field of the chosen answer is open."""
+        self.is_expanded = False
+        """True if the whole change or command is shown."""
+        self.shows_policy = False
+        self.on_keys_change: Callable[[], None] = lambda: None
+        """Called when other keys may apply: a field opens or closes, the size changes."""
+        self.paste_elsewhere: Callable[[events.Paste], object] = lambda event: None
+        """Takes a paste while no field is open."""
+        self.plan = Plan()
+        self.file_rows: list[Strip] = []
+        self.is_gated = False
+        """True if it may not be allowed yet: not all that matters was in sight."""
+        self.fits = False
+        """True if everything that can scroll is in sight."""
+        self._seen_enough = False
+        self._seen_command = False
+        self._change_rows = self._seen_rows = 0
+
+    @property
+    def tiny(self) -> bool:
+        """True if there is room only for the request and one row of answers."""
+        return self.app.size.height < 16
+
+    @property
+    def tight(self) -> bool:
+        return self.app.size.height < 30
+
+    @property
+    def hidden_rows(self) -> int:
+        """Rows of the command that are left out and were not in sight yet; it cannot be allowed without them."""
+        return 0 if self._seen_command or self.is_gated else self.plan.hidden
+
+    @property
+    def unseen_rows(self) -> int:
+        """Rows of a change that were not in sight yet; it can be allowed, but the answer mentions them."""
+        return max(0, self.plan.change - self._seen_rows)
+
+    @property
+    def whole_action(self) -> str:
+        """The action that shows the whole change or command."""
+        return "whole_file" if self.content.runs is None else "whole_command"
+
+    @property
+    def open_field(self) -> Field | None:
+        return self.field_of(self.chosen)
+
+    def field_of(self, answer: Answer) -> Field | None:
+        """Return the open field of an answer; None if it has none."""
+        if not self.typing or answer != self.chosen:
+            return None
+        return {"n": self.reason, "a": self.rule}.get(answer)
+
+    def see(self, rows: int) -> bool:
+        """Note that the first `rows` rows of the body were in sight; return True if that changes the sheet."""
+        plan, unseen = self.plan, self.unseen_rows
+        if plan.change:
+            self._seen_rows = max(rows, self._seen_rows if self._change_rows == plan.change else 0)
+            self._change_rows = plan.change
+            if self.unseen_rows != unseen:
+                return True
+        if self._seen_enough or plan.must is None or rows < plan.must or not self.content.is_complete:
+            return False
+        self._seen_enough = True
+        self._seen_command = self._seen_command or not plan.hidden
+        return self.is_gated
+
+    @property
+    def disabled_actions(self) -> frozenset[str]:
+        """Names of the actions whose keys do nothing now."""
+        names = {name for name, answer in _OFFERED_ACTIONS.items() if not self.choice(answer).offered}
+        runs = self.content.runs is not None
+        has_diff = any(isinstance(block, DiffBlock) for block in self.request.preview)
+        is_whole = self.tiny or (self.fits and not self.is_expanded)
+        if runs or not has_diff or is_whole:
+            names.add("whole_file")
+        if not runs or self.tiny or not self.plan.is_cut:
+            names.add("whole_command")
+        rule = next((choice.rule for choice in self.request.choices if choice.reach == "always"), "")
+        if clean_line(rule, reveal=True) != rule or rule.startswith(_OPENS_FILES):
+            names.add("edit_rule")  # a field would show it differently
+        return frozenset(names)
+
+    def choice(self, answer: Answer) -> PermissionChoice:
+        """Return what an answer allows, or why it is not offered."""
+        if answer == "n":
+            is_wide = self.app.size.width >= 72
+            hint = "the agent reads your words and goes on" if is_wide else "tell the agent why"
+            return PermissionChoice(reach="once", rule=self.reason.text or hint)
+        reach = REACHES[answer]
+        if answer == "y" and self.hidden_rows:
+            rows = "the row" if self.hidden_rows == 1 else f"the {self.hidden_rows} rows"
+            return PermissionChoice(reach=reach, rule=f"first shows {rows} left out above")
+        if answer == "y" and self.unseen_rows and not self.is_gated:
+            return PermissionChoice(reach=reach, rule=f"{format_count(self.unseen_rows, 'row')} not seen yet")
+        if self.is_gated:
+            key = self.key_map.key_of(self.whole_action)
+            reason = "to the end first" if self.is_expanded else f"{key} first, to the end"
+            return PermissionChoice(reach=reach, rule="", offered=False, unavailable_reason=reason)
+        choice = next((choice for choice in self.request.choices if choice.reach == reach), None)
+        if choice is None:
+            return PermissionChoice(
+                reach=reach, rule="", offered=answer == "y", unavailable_reason="not offered here"
+            )
+        if answer == "y" and self.following_calls and not choice.rule:
+            return choice.model_copy(update={"rule": "this call only; the others will ask"})
+        if answer == "a" and self.rule is not None:
+            return choice.model_copy(update={"rule": self.rule.text})
+        return choice
