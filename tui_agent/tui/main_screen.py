@@ -158,7 +158,7 @@ class Frame(App[int]):
 
     def page_fills_screen(self) -> bool:
         """Return True if the start page needs the room of the side panes."""
-        return self.start is not None and bool(self.start.display) and self.start.needs_model
+        return self.start is not None and bool(self.start.display) and self.start.content.needs_model
 
     def looks_changed(self) -> None:
         """Called when theme or symbols changed; widgets that cache strips are redrawn."""

@@ -208,7 +208,7 @@ async def test_before_anything_is_stored_there_is_nothing_to_fork() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request", "expected"),
+    ("wanted", "expected"),
     [
         (ForkRequest("here", ""), ["--at", "88"]),
         (ForkRequest("worktree", "../try"), ["--at", "88", "--worktree=/work/timesheet/../try"]),
@@ -217,8 +217,8 @@ async def test_before_anything_is_stored_there_is_nothing_to_fork() -> None:
         (ForkRequest("here", "", "context", "none"), ["--at", "88", "--context-mode=none"]),
     ],
 )
-def test_a_wish_in_words_of_the_command_line(request: ForkRequest, expected: list[str]) -> None:
-    assert fork_arguments(POINT, request) == ["sessions", "fork", "ses_a", *expected, "--json"]
+def test_a_request_as_arguments_of_the_command_line(wanted: ForkRequest, expected: list[str]) -> None:
+    assert fork_arguments(POINT, wanted) == ["sessions", "fork", "ses_a", *expected, "--json"]
 
 
 def test_a_folder_that_is_there_is_not_proposed_and_a_repository_is_seen(tmp_path: Path) -> None:

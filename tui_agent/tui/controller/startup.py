@@ -14,7 +14,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.panes.model_discovery import Server, first_choices, ready_choices, servers
 from tui_agent.tui.panes.policy import policy_words
-from tui_agent.tui.panes.start import UNOPENED
+from tui_agent.tui.panes.start import UNOPENED, StartContent
 from tui_agent.tui.theme.startup import theme_files, theme_folders
 from tui_agent.tui.widgets import key_settings
 
@@ -115,18 +115,14 @@ class StartPage:
         header.show()
         if chat.in_sight:
             return False  # the transcript stays in sight; the status line says it
-        was_shown = chat.start.display and chat.start.fault == fault
+        was_shown = chat.start.display and chat.start.content.fault == fault
         chat.start.display = True
         self._shown_for = None
         folder = str(self._host.app.options.cwd)
-        chat.start.set_page(
-            needs_model=True,
-            fault=fault,
-            choices=UNOPENED,
-            folder=folder,
-            facts=self._facts,
-            policy="ask",
-            unopened=True,
+        chat.start.set_content(
+            StartContent(
+                UNOPENED, needs_model=True, fault=fault, unopened=True, folder=folder, facts=self._facts
+            )
         )
         self._host.frame.reshape()
         self.focus()
@@ -147,7 +143,7 @@ class StartPage:
         if self._host.prompt.text:
             if start.has_focus:
                 self._host.prompt.focus()
-        elif start.display and start.needs_model and len(app.screen_stack) == 1:
+        elif start.display and start.content.needs_model and len(app.screen_stack) == 1:
             start.focus()
 
     async def look(self) -> None:
@@ -156,22 +152,25 @@ class StartPage:
         self._facts, self.local = await asyncio.gather(
             asyncio.to_thread(lambda: folder_facts(cwd)), servers()
         )
-        if not self._host.chat.start.unopened:
+        if not self._host.chat.start.content.unopened:
             self.refresh(again=True)
 
     def _show(self, *, needs: bool, fault: str, policy: str) -> None:
         host = self._host
         home, folder = str(Path.home()), str(host.app.options.cwd)
-        host.chat.start.left = len(host.config.ignored_files) if host.config is not None else 0
-        host.chat.start.set_page(
-            needs_model=needs,
-            fault=fault,
-            choices=first_choices(host.profiles, self.local, host.known_keys())
-            if needs
-            else ready_choices(host.app.key_map.key_of("help")),
-            folder="~" + folder[len(home) :] if folder.startswith(home) else folder,
-            facts=self._facts,
-            policy=policy,
+        choices = ready_choices(host.app.key_map.key_of("help"))
+        if needs:
+            choices = first_choices(host.profiles, self.local, host.known_keys())
+        host.chat.start.set_content(
+            StartContent(
+                choices,
+                needs_model=needs,
+                fault=fault,
+                folder="~" + folder[len(home) :] if folder.startswith(home) else folder,
+                facts=self._facts,
+                unused_files=len(host.config.ignored_files) if host.config is not None else 0,
+                policy=policy,
+            )
         )
         host.frame.reshape()
 

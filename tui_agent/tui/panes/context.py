@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.tui.panes.meter import bar, meter_role, meter_style, tick_labels, words
+from tui_agent.tui.panes.meter import bar, meter_style, tick_labels, words
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import Part, doing, part, row
+from tui_agent.tui.widgets.rows import Part, Pen
 from tui_agent.units import KILO, format_percent, format_thousands, format_tokens, round_to_tenths
 
 if TYPE_CHECKING:
@@ -22,42 +22,32 @@ def context_rows(
     view: "ContextMeterView", looks: Looks, width: int, most: int, ground: Role = "s1"
 ) -> list[Strip]:
     """Return at most `most` rows; without room for all, the smallest sections are dropped first."""
-    palette = looks.palette
-    fill = palette.rich("t1", ground)
-    bold = doing(palette.rich("t1", ground, bold=True), "context")
+    pen = Pen(looks, ground)
+    indent = pen.part("  ")
     right: list[Part] = []
     if view.window:
         assumed = "?" if view.assumed else ""
         limit = f"{'~' if view.window_inferred else ''}{format_tokens(view.window)}{assumed}"
         used = f"{'~' if view.estimated else ''}{format_tokens(view.used)} of {limit}"
-        right = [
-            (used, palette.rich("t2", ground)),
-            ("  ", fill),
-            (format_percent(view.fraction), meter_style(palette, view, ground, bold=True)),
-        ]
+        percent_style = meter_style(looks.palette, view, ground, bold=True)
+        right = [pen.part(f"{used}  ", "t2"), (format_percent(view.fraction), percent_style)]
     elif view.used:
-        right = [(f"{format_tokens(view.used)} tokens", palette.rich("t2", ground))]
-    rows = [row(width, [("  ", fill), ("Context", bold)], right, fill=fill)]
+        right = [pen.part(f"{format_tokens(view.used)} tokens", "t2")]
+    rows = [pen.line(width, [indent, pen.part("Context", bold=True, intent="context")], right)]
     if not view.used:
-        quiet = palette.rich("t3", ground)
-        return [*rows, row(width, [("  ", fill), ("Empty until the first message.", quiet)], fill=fill)][
-            :most
-        ]
+        rows.append(pen.line(width, [indent, pen.part("Empty until the first message.", "t3")]))
+        return rows[:most]
     if view.window:
         cells = width - 4
-        rows.append(row(width, [("  ", fill), *bar(palette, looks.symbols, view, cells, ground)], fill=fill))
-        rows.append(row(width, [("  " + tick_labels(view, cells), palette.rich("t3", ground))], fill=fill))
-    room = most - len(rows) - 1
-    rows += _sections(view, looks, width, max(0, room), ground)
+        rows.append(pen.line(width, [indent, *bar(looks.palette, looks.symbols, view, cells, ground)]))
+        rows.append(pen.line(width, [indent, pen.part(tick_labels(view, cells), "t3")]))
+    rows += _sections(view, pen, width, max(0, most - len(rows) - 1))
     if view.window:
-        style = palette.rich(meter_role(view), ground, bold=view.level in ("over", "compaction"))
-        rows.append(row(width, [("  ", fill), (words(view), style)], fill=fill))
+        rows.append(pen.line(width, [indent, (words(view), meter_style(looks.palette, view, ground))]))
     return rows[:most]
 
 
-def _sections(view: "ContextMeterView", looks: Looks, width: int, most: int, ground: Role) -> list[Strip]:
-    palette = looks.palette
-    fill = palette.rich("t1", ground)
+def _sections(view: "ContextMeterView", pen: Pen, width: int, most: int) -> list[Strip]:
     thousands = view.used >= KILO
     # In tenths of a thousand, as the figures are written; plain below a thousand, as in the head.
     sections = view.scaled_sections(round_to_tenths(view.used) if thousands else view.used)
@@ -68,15 +58,13 @@ def _sections(view: "ContextMeterView", looks: Looks, width: int, most: int, gro
     longest = max(4, width - 30)
     rows: list[Strip] = []
     for section in sections:
-        name = fit(clean_line(section.name), 14, looks.symbols.ellipsis)
+        name = fit(clean_line(section.name), 14, pen.looks.symbols.ellipsis)
         number = format_thousands(section.tokens * KILO // 10) if thousands else str(section.tokens)
         cells = max(1, round(section.tokens * longest / top))
-        left: list[Part] = [
-            ("  ", fill),
-            part(name.ljust(14), palette.rich("t2", ground)),
-            (number.rjust(6), palette.rich("t1", ground)),
-            ("  ", fill),
-            (looks.symbols.meter_full * cells, palette.rich("border-strong", ground)),
+        left = [
+            pen.part(f"  {name.ljust(14)}", "t2"),
+            pen.part(f"{number.rjust(6)}  "),
+            pen.part(pen.looks.symbols.meter_full * cells, "border-strong"),
         ]
-        rows.append(row(width, left, fill=fill))
+        rows.append(pen.line(width, left))
     return rows

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, cells, doing, row, wide
+from tui_agent.tui.widgets.rows import cells, wide
 
 
 class Footer(LinePane):
@@ -25,18 +25,16 @@ class Footer(LinePane):
             self.show()
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        help_parts: list[Part] = [
-            (key_map_of(self.app).key_of("help"), doing(self.style("t2", bold=True), "help")),
-            (" help", doing(self.style("t3"), "help")),
+        pen = self.pen
+        help_pen = pen._replace(intent="help")
+        help_parts = [
+            help_pen.part(key_map_of(self.app).key_of("help"), "t2", bold=True),
+            help_pen.part(" help", "t3"),
         ]
-        left: list[Part] = [(" " * self.shape.indent, self.style())]
+        left = [pen.part(" " * self.shape.indent)]
         for key, word, _ in self._visible_hints(width - 4 - cells(help_parts) - cells(left)):
-            left += [
-                (key, self.style("t2", bold=True)),
-                (f" {word}", self.style("t3")),
-                ("   ", self.style()),
-            ]
-        return [row(width, left, help_parts, fill=self.style())]
+            left += [pen.part(key, "t2", bold=True), pen.part(f" {word}   ", "t3")]
+        return [pen.line(width, left, help_parts)]
 
     def _visible_hints(self, room: int) -> list[KeyHint]:
         """Return the hints that fit; the last are dropped first, but those that close something only at the end."""

@@ -13,7 +13,7 @@ from tui_agent.tui.panes.policy import policy_role
 from tui_agent.tui.panes.status import StatusView, mood_symbol
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
+from tui_agent.tui.widgets.rows import Part, cells, doing
 from tui_agent.units import format_cost, format_percent
 
 if TYPE_CHECKING:
@@ -44,87 +44,60 @@ class Header(LinePane):
         self.show()
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        shape = self.shape
-        right = self._right(shape.width)
-        room = width - 4 - cells(right) - 4
-        symbols = self.looks.symbols
-        margin = 2 if width >= 30 else 0
+        shape, symbols = self.shape, self.looks.symbols
+        right = self._right_parts(shape.width)
+        room = width - cells(right)
         if shape.tiny:
+            pen = self.pen._replace(margin=0)
             symbol, role = mood_symbol(self.status, symbols)
-            status = f"{self.status.word} {self.status.what}".strip()
-            state: list[Part] = [
-                (symbol, self.style(role)),
-                (" ", self.style()),
-                part(
-                    fit(clean_line(status), max(4, width - cells(right) - 6), symbols.ellipsis),
-                    self.style(bold=True),
-                ),
-            ]
-            return [row(width, state, right, fill=self.style(), margin=0)]
-        left: list[Part] = [
-            (" " * margin, self.style()),
-            (symbols.bar, self.style("accent")),
-            (" ", self.style()),
-        ]
+            status = clean_line(f"{self.status.word} {self.status.what}".strip())
+            text = pen.part(fit(status, max(4, room - 6), symbols.ellipsis), bold=True)
+            return [pen.line(width, [pen.part(f"{symbol} ", role), text], right)]
+        pen = self.pen._replace(margin=2 if width >= 30 else 0)
+        left = [pen.part(" " * pen.margin), pen.part(f"{symbols.bar} ", "accent")]
         if shape.width >= 100:
             agent = self.state.settings.agent if self.state and self.state.settings else "default"
-            left += [
-                ("tui-agent", self.style(bold=True)),
-                ("  ", self.style()),
-                part(f"agent {agent}", doing(self.style("t3"), "agent")),
-                ("   ", self.style()),
-            ]
-        title = fit(self.title, max(0, room - cells(left) + 4), symbols.ellipsis)
-        left.append((title, self.style(bold=shape.width < 100)))
-        return [row(width, left, right, fill=self.style(), margin=margin)]
+            left.append(pen.part("tui-agent  ", bold=True))
+            left += [pen.part(f"agent {agent}", "t3", intent="agent"), pen.part("   ")]
+        title = fit(self.title, max(0, room - cells(left) - 4), symbols.ellipsis)
+        left.append(pen.part(title, bold=shape.width < 100))
+        return [pen.line(width, left, right)]
 
     @property
     def title(self) -> str:
         """The session's name in one line."""
         return clean_line(self.state.title) if self.state and self.state.title else "new session"
 
-    def _right(self, width: int) -> list[Part]:
-        gap: Part = ("   " if width >= 70 else "  " if width >= 30 else " ", self.style())
-        pieces: list[list[Part]] = []
-        if width >= 70:
-            pieces.append(self._model(width))
-        jobs = self._jobs(width)
-        if jobs:
-            pieces.append([part(jobs, doing(self.style("accent"), "jobs"))])
-        subtasks = len(self.state.delegates) if self.state is not None and width >= 70 else 0
-        if subtasks:
-            pieces.append([part(format_count(subtasks, "subtask"), doing(self.style("accent"), "trace"))])
-        pieces.append([self._policy(), *self._sandbox(width)])
-        cost = self._cost()
-        if cost and width >= 30 and not self.shape.tiny:
-            pieces.append([part(cost, doing(self.style(), "cost"))])
+    def _right_parts(self, width: int) -> list[Part]:
+        pen, state = self.pen, self.state
+        gap = pen.part("   " if width >= 70 else "  " if width >= 30 else " ")
+        groups: list[list[Part]] = [self._model(width)] if width >= 70 else []
+        has_room = width >= 30 and not self.shape.tiny
+        if state is not None and state.jobs and has_room:
+            groups.append([pen.part(format_count(len(state.jobs), "job"), "accent", intent="jobs")])
+        if state is not None and state.delegates and width >= 70:
+            subtasks = format_count(len(state.delegates), "subtask")
+            groups.append([pen.part(subtasks, "accent", intent="trace")])
+        policy = state.settings.policy if state and state.settings else self.policy_hint
+        groups.append([pen.part(policy, policy_role(policy), intent="policy"), *self._sandbox(width)])
+        cost = "" if state is None else format_cost(state.totals.cost_usd)
+        if cost and has_room:
+            groups.append([pen.part(cost, intent="cost")])
         if self.meter is not None and self.meter.window:
-            pieces.append(self._meter(width))
-        joined: list[Part] = []
-        for piece in pieces:
-            joined += [gap, *piece] if joined else piece
-        return joined
+            groups.append(self._meter(self.meter, width))
+        first, *others = groups
+        return [*first, *(part for group in others for part in (gap, *group))]
 
     def _model(self, width: int) -> list[Part]:
-        style = doing(self.style("t2"), "model")
+        pen = self.pen
         if self.state is None or self.state.settings is None:
-            return [part(self.model_hint or "opening", style)]
+            return [pen.part(self.model_hint or "opening", "t2", intent="model")]
         model = self.state.settings.model
         name = fit(clean_line(model.model or "no model"), max(8, width // 4), "…")
-        effort = model.effort or ""
-        shown = [part(name, style)]
-        if effort and effort != "none" and width >= 100:
-            shown.append(part(f" {effort}", doing(self.style("t3"), "reasoning")))
-        return shown
-
-    def _jobs(self, width: int) -> str:
-        """Return the number of background jobs, in words."""
-        count = len(self.state.jobs) if self.state is not None and width >= 30 and not self.shape.tiny else 0
-        return format_count(count, "job") if count else ""
-
-    def _policy(self) -> Part:
-        name = self.state.settings.policy if self.state and self.state.settings else self.policy_hint
-        return part(name, doing(self.style(policy_role(name)), "policy"))
+        parts = [pen.part(name, "t2", intent="model")]
+        if model.effort and model.effort != "none" and width >= 100:
+            parts.append(pen.part(f" {model.effort}", "t3", intent="reasoning"))
+        return parts
 
     def _sandbox(self, width: int) -> list[Part]:
         """Return `sandbox` or `no sandbox`, with emphasis if the policy relies on it."""
@@ -132,20 +105,16 @@ class Header(LinePane):
         if state is None or width < 70:
             return []
         if state.sandbox:
-            return [part(" sandbox", doing(self.style("t3"), "policy"))]
+            return [self.pen.part(" sandbox", "t3", intent="policy")]
         if not state.no_sandbox_reason:
             return []
         relies = state.settings is not None and state.settings.policy in ("accept-edits", "bypass")
-        return [part(" no sandbox", doing(self.style("warning" if relies else "t3"), "policy"))]
+        return [self.pen.part(" no sandbox", "warning" if relies else "t3", intent="policy")]
 
-    def _cost(self) -> str:
-        return "" if self.state is None else format_cost(self.state.totals.cost_usd)
-
-    def _meter(self, width: int) -> list[Part]:
-        meter, palette = self.meter, self.looks.palette
-        assert meter is not None
-        number = doing(meter_style(palette, meter, self.surface, bold=True), "context")
+    def _meter(self, meter: "ContextMeterView", width: int) -> list[Part]:
+        number = doing(meter_style(self.looks.palette, meter, self.surface, bold=True), "context")
+        percent = format_percent(meter.fraction)
         if width < 70:
-            return [(f"ctx {format_percent(meter.fraction)}", number)]
-        shown = bar(palette, self.looks.symbols, meter, 10 if width >= 100 else 6, self.surface)
-        return [*shown, (" ", self.style()), (format_percent(meter.fraction).rjust(4), number)]
+            return [(f"ctx {percent}", number)]
+        shown = bar(self.looks.palette, self.looks.symbols, meter, 10 if width >= 100 else 6, self.surface)
+        return [*shown, (f" {percent.rjust(4)}", number)]

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, row, wrap
+from tui_agent.tui.widgets.rows import wrap
 
 Level: TypeAlias = Literal["info", "done", "warning", "error"]
 _ROLES: dict[Level, Role] = {"info": "accent", "done": "success", "warning": "warning", "error": "error"}
@@ -38,20 +38,12 @@ class Note(LinePane):
         return [*pieces[:count], f"{self.key} shows all of it, {len(pieces) - count} more lines."]
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        symbols = self.looks.symbols
-        mark = {
+        symbols, pen = self.looks.symbols, self.pen
+        marks = {
             "info": symbols.dot,
             "done": symbols.done,
             "warning": symbols.warning,
             "error": symbols.failed,
-        }[self.level]
-        role = _ROLES[self.level]
-        rows: list[Strip] = []
-        for at, line in enumerate(self.lines(width, height)):
-            left: list[Part] = [
-                (mark if at == 0 else " ", self.style(role, bold=True)),
-                (" ", self.style()),
-                (line, self.style("t1")),
-            ]
-            rows.append(row(width, left, fill=self.style()))
-        return rows
+        }
+        mark = pen.part(f"{marks[self.level]} ", _ROLES[self.level], bold=True)
+        return pen.hanging_rows(width, [mark], self.lines(width, height), pen.style())

@@ -7,7 +7,7 @@ from textual.strip import Strip
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, doing, part, row
+from tui_agent.tui.widgets.rows import Part
 from tui_agent.units import format_line_changes
 
 if TYPE_CHECKING:
@@ -28,30 +28,25 @@ class PaneStrip(LinePane):
         self.show()
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        is_wide = self.shape.width >= 70
-        left: list[Part] = [("  ", self.style()), ("Todo", doing(self.style(bold=True), "todo"))]
+        pen, is_wide = self.pen, self.shape.width >= 70
+        todo = pen._replace(intent="todo")
+        left = [pen.part("  "), todo.part("Todo", bold=True)]
         items = self.todo.items if self.todo else ()
         if self.todo is not None and items:
             at = self.todo.done if self.todo.current is None else self.todo.current + 1
             done = " done" if is_wide and self.todo.current is None else ""
-            left.append((f" {at}/{len(items)}{done}", doing(self.style("t2"), "todo")))
+            left.append(todo.part(f" {at}/{len(items)}{done}", "t2"))
         else:
-            left.append((" none", self.style("t3")))
-        if self.files and self.files.files:
-            left += [
-                ("   " if is_wide else "  ", self.style()),
-                part(format_count(len(self.files.files), "file"), doing(self.style("t2"), "diff")),
-            ]
-            for words, role in format_line_changes(
-                self.files.added, self.files.removed, self.looks.symbols.minus
-            ):
-                left.append((f" {words}", self.style(role)))
-        names, key_map = ("todo", "trace") if is_wide else ("todo",), key_map_of(self.app)
+            left.append(pen.part(" none", "t3"))
+        files = self.files
+        if files and files.files:
+            left.append(pen.part("   " if is_wide else "  "))
+            left.append(pen.part(format_count(len(files.files), "file"), "t2", intent="diff"))
+            changes = format_line_changes(files.added, files.removed, self.looks.symbols.minus)
+            left += [pen.part(f" {words}", role) for words, role in changes]
         right: list[Part] = []
-        for word in names:
-            right += [("  ", self.style())] if right else []
-            right += [
-                (key_map.key_of(word), doing(self.style("t2", bold=True), word)),
-                (f" {word}", doing(self.style("t3"), word)),
-            ]
-        return [row(width, left, right, fill=self.style())]
+        for pane in ("todo", "trace") if is_wide else ("todo",):
+            right += [pen.part("  ")] if right else []
+            right.append(pen.part(key_map_of(self.app).key_of(pane), "t2", bold=True, intent=pane))
+            right.append(pen.part(f" {pane}", "t3", intent=pane))
+        return [pen.line(width, left, right)]

@@ -5,8 +5,9 @@ Invariant: every row says what it does and its key; nothing has been sent anywhe
 
 from collections.abc import Callable, Sequence
 from textwrap import wrap
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
@@ -17,12 +18,12 @@ from tui_agent.tui.actions import Scope
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.keymap import KeyActions
 from tui_agent.tui.widgets.line_pane import Intent, LinePane
-from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
+from tui_agent.tui.widgets.rows import Pen, blank, cells, doing
 
-WIDEST = 92
+MAX_WIDTH: Final = 92
+INTRODUCTION_ROWS: Final = 3
 
 
 class Choice(NamedTuple):
@@ -35,23 +36,34 @@ class Choice(NamedTuple):
     group: str = ""
 
 
-WITHOUT_KEY = (
+WITHOUT_KEY: Final = (
     Choice("Demo", "a real task in a throw-away folder", "about 60 s", "demo", "Without a key"),
-    Choice(
-        "Other provider",
-        "type in a key, or the address of your server",
-        "",
-        "provider",
-        "Without a key",
-    ),
+    Choice("Other provider", "type in a key, or the address of your server", "", "provider", "Without a key"),
     Choice("Sessions", "open a recorded session of this folder", "", "sessions", "Without a key"),
 )
 """Choices that work everywhere; the first frame shows them."""
-UNOPENED = (
+UNOPENED: Final = (
     Choice("Try again", "open a new session of this folder", "/new", "new"),
     Choice("Sessions", "open a recorded session of this folder", "/sessions", "sessions"),
 )
 """Choices when no session could be opened."""
+
+
+class StartContent(NamedTuple):
+    """The content of the page."""
+
+    choices: Sequence[Choice] = ()
+    needs_model: bool = False
+    fault: str = ""
+    """Why the wanted model is not usable, or why no session is open."""
+    unopened: bool = False
+    """True if no session could be opened."""
+    folder: str = ""
+    facts: str = ""
+    """Git branch and state of the folder."""
+    unused_files: int = 0
+    """Number of the folder's files that are not used because they are not trusted."""
+    policy: str = "ask"
 
 
 class Start(KeyActions, LinePane, can_focus=True):
@@ -61,177 +73,122 @@ class Start(KeyActions, LinePane, can_focus=True):
 
     def __init__(self, looks: Callable[[], Looks], *, id: str | None = None) -> None:
         super().__init__(looks, id=id)
-        self.needs_model = False
-        self.fault = ""
-        self.unopened = False
-        self.choices: Sequence[Choice] = ()
+        self.content = StartContent()
         self.numbers: dict[str, int] = {}
         """The digit of each intent: one found later gets the next digit, so that none changes its meaning."""
-        self.folder = ""
-        self.folder_facts = ""
-        self.left = 0
-        """Number of the folder's files that are not used because they are not trusted."""
-        self.policy = "ask"
         self.chosen = 0
         self.typed_into: Widget | None = None
         """The widget that gets letters which choose nothing."""
         self._typing = False
 
-    def set_page(
-        self,
-        *,
-        needs_model: bool,
-        fault: str,
-        choices: Sequence[Choice],
-        folder: str,
-        facts: str,
-        policy: str,
-        unopened: bool = False,
-    ) -> None:
-        """Show this page. `fault` is why the wanted model is not usable, or why no session is open (`unopened`)."""
-        is_numbered = bool(self.numbers) and self.chosen < len(self.usable)
-        intent_before = self.usable[self.chosen].intent if is_numbered else ""
-        if needs_model != self.needs_model or unopened != self.unopened:
-            self.numbers, intent_before = {}, ""
-        self.unopened = unopened
-        self.needs_model, self.fault, self.choices = needs_model, fault, choices
-        self.folder, self.folder_facts, self.policy = folder, facts, policy
+    def set_content(self, content: StartContent) -> None:
+        """Show this content; the same row stays chosen if it is still there."""
+        before = self.usable[self.chosen].intent if self.numbers and self.chosen < len(self.usable) else ""
+        if (content.needs_model, content.unopened) != (self.content.needs_model, self.content.unopened):
+            self.numbers, before = {}, ""
+        self.content = content
         intents = [choice.intent for choice in self.usable]
         for intent in intents:
             self.numbers.setdefault(intent, max(self.numbers.values(), default=0) + 1)
-        self.chosen = intents.index(intent_before) if intent_before in intents else 0
+        self.chosen = intents.index(before) if before in intents else 0
         self.show()
 
     @property
     def usable(self) -> list[Choice]:
         """The rows that can be chosen, in order."""
-        return [choice for choice in self.choices if choice.intent]
+        return [choice for choice in self.content.choices if choice.intent]
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        room = min(WIDEST, width - 4)
+        room = min(MAX_WIDTH, width - 4)
         indent = max(2, min(14, (width - room) // 2))
-        body = self._body(room, indent, width)
+        body = self._body(room)
         if len(body) > height:
-            body = body[3:]  # the introduction is not needed
+            body = body[INTRODUCTION_ROWS:]
         top = max(0, min(4, (height - len(body)) // 3))
-        return [row(width, [], fill=self.style())] * top + body
+        left, right = blank(indent, self.style()), blank(max(0, width - indent - room), self.style())
+        return [blank(width, self.style())] * top + [Strip.join([left, row, right]) for row in body]
 
-    def _body(self, room: int, indent: int, width: int) -> list[Strip]:
-        def line(left: list[Part], right: list[Part] | None = None) -> Strip:
-            return row(
-                width,
-                [(" " * indent, self.style()), *left],
-                right or [],
-                fill=self.style(),
-                margin=max(0, width - indent - room),
-            )
-
-        gap = line([])
+    def _body(self, room: int) -> list[Strip]:
+        pen = Pen(self.looks, self.surface, margin=0)
+        text = "It shows what it does, asks before it acts, and records every event."
+        gap = pen.line(room, [])
         rows = [
-            line([("A coding agent in your terminal", self.style(bold=True))]),
-            line(
-                [
-                    part(
-                        "It shows what it does, asks before it acts, and records every event.",
-                        self.style("t2"),
-                    )
-                ]
-            ),
+            pen.line(room, [pen.part("A coding agent in your terminal", bold=True)]),
+            pen.line(room, [pen.part(text, "t2")]),
             gap,
         ]
-        if self.needs_model:
-            rows += [*self._problem_rows(room, line), gap]
-        rows += self._choices(room, indent, width, line)
-        rows += self._folder(line)
+        if self.content.needs_model:
+            rows += [*self._problem_rows(pen, room), gap]
+        choices = self._choice_rows(pen, room)
+        return [*rows, *choices, *([gap] if choices else []), *self._folder_rows(pen, room)]
+
+    def _problem_rows(self, pen: Pen, room: int) -> list[Strip]:
+        """Return what is missing, wrapped, and what to do."""
+        content, symbols = self.content, self.looks.symbols
+        mark = pen.part(f"{symbols.warning} ", "warning", bold=True)
+        advice = pen.part("Pick one of these; nothing has been sent anywhere.", "t2")
+        if content.unopened:
+            mark = pen.part(f"{symbols.failed} ", "error", bold=True)
+            advice = pen.part("No session is open. What you typed is kept.", "t2")
+        if not content.fault:
+            return [pen.line(room, [mark, pen.part("No model is set up yet. "), advice])]
+        pieces = wrap(clean_line(content.fault), max(20, room - 2)) or [""]
+        rows = pen.hanging_rows(room, [mark], pieces, pen.style())
+        return [*rows, pen.line(room, [pen.part("  "), advice])]
+
+    def _choice_rows(self, pen: Pen, room: int) -> list[Strip]:
+        rows: list[Strip] = []
+        group, index = "", 0
+        for choice in self.content.choices:
+            if choice.group != group:
+                rows += [pen.line(room, [])] if group else []
+                rows.append(pen.line(room, [pen.part(choice.group, bold=True)]))
+                group = choice.group
+            rows.append(self._choice_row(choice, index == self.chosen, room))
+            index += bool(choice.intent)
         return rows
 
-    def _problem_rows(self, room: int, line: Callable[..., Strip]) -> list[Strip]:
-        """Return what is missing, wrapped, and what to do."""
-        mark: Part = (self.looks.symbols.warning, self.style("warning", bold=True))
-        advice = "Pick one of these; nothing has been sent anywhere."
-        if self.unopened:
-            mark = (self.looks.symbols.failed, self.style("error", bold=True))
-            advice = "No session is open. What you typed is kept."
-        if not self.fault:
-            return [line([mark, (" No model is set up yet. ", self.style()), (advice, self.style("t2"))])]
-        first, *more = wrap(clean_line(self.fault), max(20, room - 2)) or [""]
-        rows = [line([mark, (" ", self.style()), part(first, self.style())])]
-        rows += [line([("  ", self.style()), part(text, self.style())]) for text in more]
-        return [*rows, line([("  ", self.style()), (advice, self.style("t2"))])]
-
-    def _choices(self, room: int, indent: int, width: int, line: Callable[..., Strip]) -> list[Strip]:
-        rows: list[Strip] = []
-        group, at = "", -1
-        for choice in self.choices:
-            if choice.group != group:
-                rows += [line([])] if group else []
-                rows.append(line([part(choice.group, self.style(bold=True))]))
-                group = choice.group
-            at += 1 if choice.intent else 0
-            rows.append(self._choice_row(choice, at, room, indent, width))
-        return [*rows, line([])] if rows else rows
-
-    def _choice_row(self, choice: Choice, at: int, room: int, indent: int, width: int) -> Strip:
-        chosen = bool(choice.intent) and at == self.chosen and self.has_focus
+    def _choice_row(self, choice: Choice, chosen: bool, room: int) -> Strip:
+        is_usable = bool(choice.intent)
+        chosen = chosen and is_usable and self.has_focus
         number = self.numbers.get(choice.intent, 0)
-        ground: Role = "selection" if chosen else "s0"
-        rich = self.looks.palette.rich
-        wish = f"start {number}" if choice.intent else ""
-        fill = doing(rich("t1", ground), wish)
-        mark = self.looks.symbols.chosen if chosen else " "
-        name = doing(rich("t1" if choice.intent else "t3", ground, bold=chosen), wish)
-        left: list[Part] = [
-            (f" {mark} ", rich("accent", ground)),
-            (
-                (self.key_map.key_of("start_pick", number - 1) if number else " ") if choice.intent else "–",
-                doing(rich("accent" if choice.intent else "t3", ground, bold=True), wish),
-            ),
-            ("  ", fill),
-            (clean_line(choice.name).ljust(17), name),
-            part(choice.about, doing(rich("t2" if choice.intent else "t3", ground), wish)),
+        intent = f"start {number}" if is_usable else ""
+        pen = Pen(self.looks, "selection" if chosen else self.surface, intent, chosen, margin=1)
+        key = self.key_map.key_of("start_pick", number - 1) if number else " "
+        left = [
+            pen.part(" "),
+            pen.mark,
+            pen.part(key if is_usable else "–", "accent" if is_usable else "t3", bold=True),
+            pen.part("  "),
+            pen.part(choice.name.ljust(17), "t1" if is_usable else "t3", bold=chosen),
+            pen.part(choice.about, "t2" if is_usable else "t3"),
         ]
-        right = [part(choice.right, doing(rich("t2", ground), wish))] if choice.right else []
-        inner = row(room, left, right, fill=fill, margin=1, ellipsis=self.looks.symbols.ellipsis)
-        outer = self.style()
-        return row(
-            width,
-            [(" " * indent, outer), *((text, style or outer) for text, style, _ in inner)],
-            fill=outer,
-            margin=0,
-        )
+        row = pen.line(room, left, [pen.part(choice.right, "t2")])
+        return row.apply_style(doing(Style(), intent))  # a click on its empty cells counts too
 
-    def _folder(self, line: Callable[..., Strip]) -> list[Strip]:
-        if not self.folder:
+    def _folder_rows(self, pen: Pen, room: int) -> list[Strip]:
+        content = self.content
+        if not content.folder:
             return []
-        policy: list[Part] = [
-            ("   policy ", self.style("t2")),
-            (self.policy, doing(self.style(policy_role(self.policy), bold=True), "policy")),
-            (f": {policy_words(self.policy)}", self.style("t2")),
+        facts = [pen.part(f"   {content.folder}", "t2")]
+        if content.facts:
+            facts.append(pen.part(f"   {content.facts}", "t3"))
+        rows = [pen.line(room, [pen.part("This folder", bold=True)]), pen.line(room, facts)]
+        if content.unused_files:
+            unused = f"   {format_count(content.unused_files, 'file')} not trusted, so not used"
+            trust = pen._replace(intent="trust")
+            right = [trust.part("/trust", "accent", bold=True), trust.part(" see them")]
+            rows.append(pen.line(room, [pen.part(unused, "t2")], right))
+        policy = [
+            pen.part("   policy ", "t2"),
+            pen.part(content.policy, policy_role(content.policy), bold=True, intent="policy"),
+            pen.part(f": {policy_words(content.policy)}", "t2"),
         ]
-        change: list[Part] = [
-            (self.key_map.key_of("next_policy"), doing(self.style("accent", bold=True), "next_policy")),
-            (" change", doing(self.style("t1"), "next_policy")),
-        ]
-        facts: list[Part] = [part(f"   {self.folder}", self.style("t2"))]
-        if self.folder_facts:
-            facts.append(part(f"   {self.folder_facts}", self.style("t3")))
-        rows = [line([("This folder", self.style(bold=True))]), line(facts)]
-        if self.left:
-            unused: Part = (
-                f"   {format_count(self.left, 'file')} not trusted, so not used",
-                self.style("t2"),
-            )
-            rows.append(
-                line(
-                    [unused],
-                    [
-                        ("/trust", doing(self.style("accent", bold=True), "trust")),
-                        (" see them", doing(self.style("t1"), "trust")),
-                    ],
-                )
-            )
-        fits = cells(policy) + cells(change) + 6 <= self.size.width
-        return [*rows, line(policy, change if fits else [])]
+        next_policy = pen._replace(intent="next_policy")
+        key = self.key_map.key_of("next_policy")
+        change = [next_policy.part(key, "accent", bold=True), next_policy.part(" change")]
+        fits = cells(policy) + cells(change) + 2 <= room
+        return [*rows, pen.line(room, policy, change if fits else [])]
 
     class Focused(Message):
         """Posted when the page gets or loses the focus."""
@@ -270,15 +227,18 @@ class Start(KeyActions, LinePane, can_focus=True):
 
     def pick(self, number: int) -> bool:
         """Use the row with this number (from 0); return False if there is none."""
-        index = self._index_of(str(number + 1))
-        if index is not None:
-            self._use(index)
-        return index is not None
+        numbers = [self.numbers.get(choice.intent) for choice in self.usable]
+        has_row = number + 1 in numbers
+        if has_row:
+            self.chosen = numbers.index(number + 1)
+            self.use()
+        return has_row
 
     def use(self) -> bool:
         """Use the chosen row; return False if there is none."""
         if self.usable:
-            self._use(self.chosen)
+            name, _, argument = self.usable[self.chosen].intent.partition(" ")
+            self.post_message(Intent(name, argument))
         return bool(self.usable)
 
     def leave(self) -> None:
@@ -289,22 +249,9 @@ class Start(KeyActions, LinePane, can_focus=True):
         self.focus()
 
     def choose(self, number: str) -> None:
-        """Use the row with this number, after a click."""
-        index = self._index_of(number)
-        if index is not None:
-            self._use(index)
-
-    def _index_of(self, number: str) -> int | None:
-        """Return the index of the row with this number."""
-        if not number.isascii() or not number.isdigit():
-            return None
-        numbers = [self.numbers.get(choice.intent) for choice in self.usable]
-        return numbers.index(int(number)) if int(number) in numbers else None
-
-    def _use(self, index: int) -> None:
-        self.chosen = index
-        name, _, argument = self.usable[index].intent.partition(" ")
-        self.post_message(Intent(name, argument))
+        """Use the row with this number (from 1), after a click."""
+        if number.isascii() and number.isdigit():
+            self.pick(int(number) - 1)
 
 
 def first_page(looks: Callable[[], Looks], typed_into: Widget, folder: str = "") -> Start:
@@ -317,5 +264,5 @@ def first_page(looks: Callable[[], Looks], typed_into: Widget, folder: str = "")
     start.typed_into = typed_into
     start.display = bool(folder)
     if folder:
-        start.needs_model, start.choices, start.folder = True, WITHOUT_KEY, folder
+        start.content = StartContent(WITHOUT_KEY, needs_model=True, folder=folder)
     return start

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, cells, cut, doing, part, row
+from tui_agent.tui.widgets.rows import Part, cells, cut
 from tui_agent.units import format_elapsed
 
 STAGES = ("message", "model", "policy", "tools", "trace")
@@ -67,54 +67,39 @@ class Status(LinePane):
 
     def draw(self, width: int, height: int) -> list[Strip]:
         left = self._left_parts(width)
-        room = width - cells(left) - 4
-        right = self._new_rows() if self.view.below else self._pipeline(room)
-        return [row(width, left, right, fill=self.style(), ellipsis=self.looks.symbols.ellipsis)]
+        right = self._pipeline(width - cells(left) - 4)
+        if self.view.below:
+            right = [self.pen.part(self.view.below, "accent", intent="to_end")]
+        return [self.pen.line(width, left, right)]
 
     def _left_parts(self, width: int) -> list[Part]:
-        view, symbols = self.view, self.looks.symbols
+        view, symbols, pen = self.view, self.looks.symbols, self.pen
         symbol, role = mood_symbol(view, symbols, lit=self.lit)
         is_calm = view.mood in ("opening", "ready")
-        parts: list[Part] = [
-            ("  ", self.style()),
-            (symbol, self.style(role)),
-            (" ", self.style()),
-            part(view.word, self.style("t2" if is_calm else "t1", bold=not is_calm)),
-        ]
+        word = pen.part(view.word, "t2" if is_calm else "t1", bold=not is_calm)
+        parts = [pen.part("  "), pen.part(f"{symbol} ", role), word]
         clock = ""
         if view.since is not None and view.mood == "running":
             clock = "  " + format_elapsed(self.now - view.since)
         if view.what:
             room = max(8, width - 40) if width >= 70 else width - cells(parts) - len(clock) - 16
             gap = " " if view.mood == "running" else "  "
-            parts += cut([part(gap + view.what, self.style("t2"))], room, symbols.ellipsis)
-        if clock:
-            parts.append((clock, self.style("t3")))
-        if view.note and width >= 90:
-            parts.append(part("   " + view.note, self.style("t3")))
-        return parts
-
-    def _new_rows(self) -> list[Part]:
-        return [part(self.view.below, doing(self.style("accent"), "to_end"))]
+            parts += cut([pen.part(gap + view.what, "t2")], room, symbols.ellipsis)
+        note = f"   {view.note}" if view.note and width >= 90 else ""
+        return [*parts, pen.part(clock + note, "t3")]
 
     def _pipeline(self, room: int) -> list[Part]:
-        symbols, lit = self.looks.symbols, self.view.stage
-        quiet, bright = self.style("t3"), self.style("accent", bold=True)
-        if self.shape.width < 70:
-            return [(f"[{lit}]", bright)] if lit and room >= len(lit) + 2 else []
-        whole: list[Part] = []
+        """Return the stages with the lit one marked, in the longest form that fits."""
+        symbols, lit, pen = self.looks.symbols, self.view.stage, self.pen
+        lit_stage = pen.part(f"[{lit}]", "accent", bold=True)
+        every: list[Part] = []
         for stage in STAGES:
-            if whole:
-                whole.append((f" {symbols.arrow} ", quiet))
-            whole.append((f"[{stage}]", bright if stage == lit else quiet))
-        if cells(whole) <= room:
-            return whole
-        if not lit:
-            return []
-        dots = symbols.ellipsis
-        before = f"{dots} {symbols.arrow} " if lit != STAGES[0] else ""
-        after = f" {symbols.arrow} {dots}" if lit != STAGES[-1] else ""
-        short: list[Part] = [(before, quiet), (f"[{lit}]", bright), (after, quiet)]
-        if cells(short) <= room:
-            return short
-        return [(f"[{lit}]", bright)] if room >= len(lit) + 2 else []
+            every += [pen.part(f" {symbols.arrow} ", "t3")] if every else []
+            every.append(lit_stage if stage == lit else pen.part(f"[{stage}]", "t3"))
+        before = f"{symbols.ellipsis} {symbols.arrow} " if lit != STAGES[0] else ""
+        after = f" {symbols.arrow} {symbols.ellipsis}" if lit != STAGES[-1] else ""
+        forms = [every] if self.shape.width >= 70 else []
+        if lit:
+            around = [pen.part(before, "t3"), lit_stage, pen.part(after, "t3")]
+            forms = [*forms, around, [lit_stage]] if forms else [[lit_stage]]
+        return next((form for form in forms if cells(form) <= room), [])

@@ -7,7 +7,7 @@ from textual.strip import Strip
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import Part, doing, part, row, wrap
+from tui_agent.tui.widgets.rows import Pen, wrap
 
 if TYPE_CHECKING:
     from tui_agent.folds.session.todo import TodoView
@@ -29,51 +29,37 @@ def progress(view: "TodoView") -> str:
 
 def todo_rows(view: "TodoView", looks: Looks, width: int, most: int, ground: Role = "s1") -> list[Strip]:
     """Return head and items; of more than `most`, done ones are dropped first and a last row counts the rest."""
-    palette = looks.palette
-    fill = palette.rich("t1", ground)
-    head = row(
-        width,
-        [("  ", fill), ("Todo", doing(palette.rich("t1", ground, bold=True), "todo"))],
-        [part(progress(view), palette.rich("t2", ground))],
-        fill=fill,
-    )
-    rows = [head]
+    pen = Pen(looks, ground)
+    indent = pen.part("  ")
+    title = [indent, pen.part("Todo", bold=True, intent="todo")]
+    rows = [pen.line(width, title, [pen.part(progress(view), "t2")])]
     if not view.items:
-        quiet = palette.rich("t3", ground)
-        lines = wrap(EMPTY, width - 4)
-        return [head, *(row(width, [("  ", fill), (line, quiet)], fill=fill) for line in lines)]
+        return [*rows, *pen.hanging_rows(width, [indent], wrap(EMPTY, width - 4), pen.style("t3"))]
     shown, missing = _chosen(view.items, most)
     rows += [item_row(item, _depth(item, view.items), looks, width, ground) for item in shown]
     if missing:
-        rows.append(
-            row(
-                width,
-                [("  ", fill), (f"+{missing} more", doing(palette.rich("t3", ground), "todo"))],
-                fill=fill,
-            )
-        )
+        rows.append(pen.line(width, [indent, pen.part(f"+{missing} more", "t3", intent="todo")]))
     return rows
 
 
 def item_row(item: "TodoItem", depth: int, looks: Looks, width: int, ground: Role) -> Strip:
     """Draw one task."""
-    palette, symbols = looks.palette, looks.symbols
-    mark, mark_role, text_role, bold = {
-        "completed": (symbols.todo_done, "success", "t3", False),
-        "verified": (symbols.todo_done, "success", "t3", False),
-        "in_progress": (symbols.todo_now, "accent", "t1", True),
-        "pending": (symbols.todo_open, "t2", "t2", False),
-        "abandoned": ("[-]", "t3", "t3", False),
-    }[item.status]
-    room = width - 8 - 2 * depth
-    words = clean_line(item.content) + (", dropped" if item.status == "abandoned" else "")
-    left: list[Part] = [
-        ("  " + "  " * depth, palette.rich("t1", ground)),
-        (mark, palette.rich(mark_role, ground, bold=bold)),  # type: ignore[arg-type]
-        (" ", palette.rich("t1", ground)),
-        (fit(words, room, symbols.ellipsis), palette.rich(text_role, ground, bold=bold)),  # type: ignore[arg-type]
-    ]
-    return row(width, left, fill=palette.rich("t1", ground))
+    pen, symbols = Pen(looks, ground), looks.symbols
+    styles: dict[str, tuple[str, Role, Role]] = {
+        "completed": (symbols.todo_done, "success", "t3"),
+        "verified": (symbols.todo_done, "success", "t3"),
+        "in_progress": (symbols.todo_now, "accent", "t1"),
+        "pending": (symbols.todo_open, "t2", "t2"),
+        "abandoned": ("[-]", "t3", "t3"),
+    }
+    mark, mark_role, role = styles[item.status]
+    bold = item.status == "in_progress"
+    text = clean_line(item.content) + (", dropped" if item.status == "abandoned" else "")
+    text = fit(text, width - 8 - 2 * depth, symbols.ellipsis)
+    indent = pen.part("  " * (depth + 1))
+    return pen.line(
+        width, [indent, pen.part(f"{mark} ", mark_role, bold=bold), pen.part(text, role, bold=bold)]
+    )
 
 
 def _depth(item: "TodoItem", items: "tuple[TodoItem, ...]") -> int:

@@ -12,7 +12,7 @@ from tui_agent.tui.panes.spans import is_folded, is_group, label, loud, state_sy
 from tui_agent.tui.text import fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import Part, doing, row
+from tui_agent.tui.widgets.rows import Part, Pen, cells
 from tui_agent.units import format_cost
 
 if TYPE_CHECKING:
@@ -27,23 +27,16 @@ def trace_rows(
     view: "TraceView", folds: Mapping[int, bool], looks: Looks, width: int, most: int, now: float
 ) -> list[Strip]:
     """Return head and spans; of more than `most` rows, finished iterations fold, then the oldest are dropped."""
-    ground: Role = "s1"
-    palette = looks.palette
-    fill = palette.rich("t1", ground)
-    right: list[Part] = [(f"{view.failed} failed", palette.rich("error", ground))] if view.failed else []
-    head = row(
-        width,
-        [("  ", fill), ("Trace", doing(palette.rich("t1", ground, bold=True), "trace"))],
-        right,
-        fill=fill,
-    )
+    pen = Pen(looks, "s1")
+    failed = f"{view.failed} failed" if view.failed else ""
+    title = [pen.part("  "), pen.part("Trace", bold=True, intent="trace")]
+    head = pen.line(width, title, [pen.part(failed, "error")])
     if not view.roots:
-        return [head, row(width, [("  " + EMPTY, palette.rich("t3", ground))], fill=fill)][:most]
+        return [head, pen.line(width, [pen.part("  " + EMPTY, "t3")])][:most]
     room = max(1, most - 1)
     indices = _chosen(view, folds, room)
     drawn = folds_of_pane(view, folds, room)
-    rows = [span_row(view.spans[index], view, drawn, looks, width, now) for index in indices]
-    return [head, *rows]
+    return [head, *(_span_row(view.spans[index], view, drawn, pen, width, now) for index in indices)]
 
 
 def _chosen(view: "TraceView", folds: Mapping[int, bool], room: int) -> list[int]:
@@ -77,48 +70,40 @@ def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> di
     return drawn
 
 
-def span_row(
-    span: "Span", view: "TraceView", folds: Mapping[int, bool], looks: Looks, width: int, now: float
+def _span_row(
+    span: "Span", view: "TraceView", folds: Mapping[int, bool], pen: Pen, width: int, now: float
 ) -> Strip:
     """Draw one span: fold mark, state, name, and its measures in columns."""
-    ground: Role = "s1"
-    palette, symbols = looks.palette, looks.symbols
-    fill = palette.rich("t1", ground)
+    symbols = pen.looks.symbols
     folded = is_folded(span, view, folds)
     mark = (symbols.folded if folded else symbols.open) if span.children else " "
-    toggle = doing(palette.rich("t3", ground), f"fold {span.index}")
+    toggle = [pen.part(mark, "t3", intent=f"fold {span.index}"), pen.part(" ")]
     running = span.state == "running"
-    left: list[Part] = [("  ", fill)]
     if is_group(span):
-        left += [(" " * min(span.depth, 1), fill), (mark, toggle), (" ", fill)]
+        left = [pen.part("  " + " " * min(span.depth, 1)), *toggle]
         role: Role = "t1" if span.kind == "turn" or running else "t2"
     else:
+        left = [pen.part("  ")]
         symbol, symbol_role = state_symbol(span, symbols)
         # A span beside the turns, as a summary, has its symbol below theirs.
         if span.depth or span.children:
             indent = 2 + 2 * max(0, min(span.depth, 8) - 2) if span.depth else 0
-            left += [(" " * indent, fill), (mark, toggle), (" ", fill)]
-        left += [(symbol, palette.rich(symbol_role, ground)), (" ", fill)]
+            left += [pen.part(" " * indent), *toggle]
+        left.append(pen.part(f"{symbol} ", symbol_role))
         role = "t1" if running else "t3" if span.state == "queued" else "t2"
     name = label(span, view, folded=folded)
-    style = doing(palette.rich(role, ground, bold=span.kind == "turn"), f"span {span.index}")
-    right = _measures(span, looks, width, now)
-    used = sum(len(text) for text, _ in left)
-    taken = sum(len(text) for text, _ in right)
-    left.append((fit(name, max(6, width - used - taken - 4), symbols.ellipsis), style))
-    root = span.kind == "turn" or not span.depth
-    if root and width < COLUMNS_FROM and span.cost_usd is not None:
-        left.append(("   " + format_cost(span.cost_usd), palette.rich("t3", ground)))
-    return row(width, left, right, fill=fill)
+    right = _measures(span, pen, width, now)
+    name = fit(name, max(6, width - cells(left) - cells(right) - 4), symbols.ellipsis)
+    left.append(pen.part(name, role, bold=span.kind == "turn", intent=f"span {span.index}"))
+    is_root = span.kind == "turn" or not span.depth
+    if is_root and width < COLUMNS_FROM and span.cost_usd is not None:
+        left.append(pen.part("   " + format_cost(span.cost_usd), "t3"))
+    return pen.line(width, left, right)
 
 
-def _measures(span: "Span", looks: Looks, width: int, now: float) -> list[Part]:
-    quiet = looks.palette.rich("t3", "s1")
-    time = (
-        f" {took(span, now)}".rjust(7),
-        looks.palette.rich("t2" if is_group(span) else "t3", "s1"),
-    )
+def _measures(span: "Span", pen: Pen, width: int, now: float) -> list[Part]:
+    time = pen.part(f" {took(span, now)}".rjust(7), "t2" if is_group(span) else "t3")
     if width < COLUMNS_FROM:
         return [time]
     sent = "" if span.kind == "turn" else tokens(span, span.tokens_in)
-    return [(sent.rjust(6), quiet), time, (format_cost(span.cost_usd).rjust(8), quiet)]
+    return [pen.part(sent.rjust(6), "t3"), time, pen.part(format_cost(span.cost_usd).rjust(8), "t3")]
