@@ -4,6 +4,7 @@ Invariant: it shows candidates and knows the chosen one; the prompt decides what
 """
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from textual import events
 from textual.message import Message
@@ -13,7 +14,7 @@ from tui_agent.tui.prompt.completion import Candidate
 from tui_agent.tui.text import clean_line, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, cut, doing, part, row
+from tui_agent.tui.widgets.rows import Part, Pen, cut
 
 ROWS = 8
 
@@ -69,10 +70,8 @@ class Menu(LinePane):
     def draw(self, width: int, height: int) -> list[Strip]:
         shown = self.candidates[self._top : self._top + height]
         columns = self._columns(shown, width)
-        return [
-            self._row(index, candidate, width, columns)
-            for index, candidate in enumerate(shown, start=self._top)
-        ]
+        rows = enumerate(shown, start=self._top)
+        return [self._row(index, candidate, width, columns) for index, candidate in rows]
 
     def _columns(self, shown: Sequence[Candidate], cells: int) -> tuple[int, int]:
         names = max((width(candidate.label) for candidate in shown), default=0)
@@ -83,32 +82,20 @@ class Menu(LinePane):
 
     def _row(self, index: int, candidate: Candidate, cells: int, columns: tuple[int, int]) -> Strip:
         chosen = index == self.chosen
-        ground: Role = "selection" if chosen else "s3"
-        rich = self.looks.palette.rich
-        fill = doing(rich("t1", ground), f"pick {index}")
+        pen = Pen(self.looks, "selection" if chosen else "s3")
         symbols = self.looks.symbols
-        mark = (
-            (symbols.chosen, rich("accent", ground))
-            if chosen
-            else (symbols.bar, rich("border-strong", ground))
-        )
-        left: list[Part] = [mark, (" ", fill)]
+        mark = pen.part(symbols.chosen, "accent") if chosen else pen.part(symbols.bar, "border-strong")
         label = clean_line(candidate.label)
-        role: Role = "t3" if candidate.dimmed else "t1"
-        plain = doing(rich(role, ground, bold=chosen), f"pick {index}")
-        hit = doing(
-            rich("t3" if candidate.dimmed else "accent", ground, bold=chosen, underline=True), f"pick {index}"
-        )
-        name = _marked(label, candidate.hits, plain, hit)
-        left += cut(name, columns[0], symbols.ellipsis)
-        used = min(width(label), columns[0])
+        left = [
+            mark,
+            pen.part(" "),
+            *cut(_marked(label, candidate, pen, chosen), columns[0], symbols.ellipsis),
+        ]
         if candidate.help or candidate.hint:
-            left.append((" " * max(1, columns[0] - used), fill))
-            left.append(
-                part(clean_line(candidate.hint).ljust(columns[1]), doing(rich("t3", ground), f"pick {index}"))
-            )
-            left.append(part(candidate.help, doing(rich("t2", ground), f"pick {index}")))
-        return row(cells, left, fill=fill, ellipsis=symbols.ellipsis)
+            left.append(pen.part(" " * max(1, columns[0] - min(width(label), columns[0]))))
+            left.append(pen.part(clean_line(candidate.hint).ljust(columns[1]), "t3"))
+            left.append(pen.part(candidate.help, "t2"))
+        return pen.line(cells, left)
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
@@ -126,12 +113,12 @@ class Menu(LinePane):
         self.move(-1)
 
 
-def _marked(label: str, hits: Sequence[int], plain: "object", hit: "object") -> list[Part]:
-    found = set(hits)
+def _marked(label: str, candidate: Candidate, pen: Pen, chosen: bool) -> list[Part]:
+    """Return the label with the matched letters marked."""
+    plain: Role = "t3" if candidate.dimmed else "t1"
+    hit: Role = "t3" if candidate.dimmed else "accent"
     parts: list[Part] = []
-    start = 0
-    for at in range(1, len(label) + 1):
-        if at == len(label) or (at in found) != (start in found):
-            parts.append((label[start:at], hit if start in found else plain))  # type: ignore[arg-type]
-            start = at
+    for is_hit, run in groupby(enumerate(label), lambda letter: letter[0] in candidate.hits):
+        text = "".join(letter for _, letter in run)
+        parts.append(pen.part(text, hit if is_hit else plain, bold=chosen, underline=is_hit))
     return parts

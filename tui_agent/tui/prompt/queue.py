@@ -8,10 +8,9 @@ from typing import Final
 
 from textual.strip import Strip
 
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, cells, cut, doing, part, row
+from tui_agent.tui.widgets.rows import Part, cells, cut
 
 MOST_ROWS: Final = 3
 
@@ -41,21 +40,19 @@ class QueueRows(LinePane):
         return [self._row(at, width) for at in range(self.rows_wanted)]
 
     def _row(self, at: int, width: int) -> Strip:
+        pen, symbols = self.pen._replace(margin=1), self.looks.symbols
         right = next((note for note in self._notes(at) if cells(note) <= max(width * 3 // 5, width - 40)), [])
-        wish = doing(self.style("t2"), f"unqueue {at + 1}")
-        room = max(1, width - cells(right) - 5)
-        left: list[Part] = [
-            (f"{self.looks.symbols.queued} ", self.style("t3")),
-            *cut([part(clean_line(self.texts[at]), wish)], room, self.looks.symbols.ellipsis),
-        ]
-        return row(width, left, right, fill=self.style(), margin=1)
+        text = pen.part(self.texts[at], "t2", intent=f"unqueue {at + 1}")
+        cut_text = cut([text], max(1, width - cells(right) - 5), symbols.ellipsis)
+        return pen.line(width, [pen.part(f"{symbols.queued} ", "t3"), *cut_text], right)
 
     def _notes(self, at: int) -> Iterator[list[Part]]:
         """Yield the notes for a row's right side, the longest first."""
         first, last = at == 0, at == self.rows_wanted - 1
-        when = [part(f"after {self.after}" if self.after else "waits", self.style("t2"))] if first else []
+        pen = self.pen
+        when = [pen.part(f"after {self.after}" if self.after else "waits", "t2")] if first else []
         hidden = len(self.texts) - MOST_ROWS if last else 0
-        more = [part(f"+{hidden} more", self.style("t3"))] if hidden > 0 else []
+        more = [pen.part(f"+{hidden} more", "t3")] if hidden > 0 else []
         for send, edit in ((" sends it now", " edits or removes"), (" sends", " edits"), ("", "")):
             keys: list[list[Part]] = []
             if first:
@@ -66,14 +63,12 @@ class QueueRows(LinePane):
             yield self._joined([more, *keys])
         yield more
 
-    def _key(self, key: str, words: str, wish: str) -> list[Part]:
-        return [
-            part(key, doing(self.style("t2", bold=True), wish)),
-            part(words, doing(self.style("t3"), wish)),
-        ]
+    def _key(self, key: str, words: str, intent: str) -> list[Part]:
+        pen = self.pen._replace(intent=intent)
+        return [pen.part(key, "t2", bold=True), pen.part(words, "t3")]
 
     def _joined(self, groups: Sequence[list[Part]]) -> list[Part]:
         joined: list[Part] = []
         for group in groups:
-            joined += [("   ", self.style()), *group] if joined and group else group
+            joined += [self.pen.part("   "), *group] if joined and group else group
         return joined
