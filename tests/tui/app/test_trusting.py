@@ -267,8 +267,8 @@ async def test_trusting_says_how_many_files_were_not_in_sight_yet(place: Place) 
         sheet = driven.app.screen
         assert isinstance(sheet, TrustSheet)
         sheet.hear_now()
-        assert 10 < sheet.unseen < 20 and f"{sheet.unseen} not seen yet" in driven.text()
+        assert 10 < sheet.unseen_files < 20 and f"{sheet.unseen_files} not seen yet" in driven.text()
         for _ in range(len(sheet.entries) + 4):
             await driven.press("down")
-        await driven.until(lambda: not sheet.unseen)
+        await driven.until(lambda: not sheet.unseen_files)
         assert "not seen yet" not in driven.text() and "used until one of them changes" in driven.text()

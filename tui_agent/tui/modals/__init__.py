@@ -1,1 +1,1 @@
-"""What lies over the main screen and asks or shows. Invariant: Esc always closes, and nothing typed is lost."""
+"""Sheets over the main screen that ask or show something. Invariant: Esc always closes, and nothing typed is lost."""

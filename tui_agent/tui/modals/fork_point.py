@@ -58,7 +58,7 @@ class ForkPoint:
 
 
 class ForkRequest(NamedTuple):
-    """Where the fork works, and what is different in it."""
+    """A fork to make: its workplace, and the thing that is different in it."""
 
     workplace: Workplace = "here"
     folder: str = ""

@@ -33,7 +33,8 @@ class Footer(LinePane):
         ]
         left = [pen.part(" " * self.shape.indent)]
         for key, word, _ in self._visible_hints(width - 4 - cells(help_parts) - cells(left)):
-            left += [pen.part(key, "t2", bold=True), pen.part(f" {word}   ", "t3")]
+            gap = pen.part("   " if len(left) > 1 else "")
+            left += [gap, pen.part(key, "t2", bold=True), pen.part(f" {word}", "t3")]
         return [pen.line(width, left, help_parts)]
 
     def _visible_hints(self, room: int) -> list[KeyHint]:

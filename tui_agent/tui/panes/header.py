@@ -45,7 +45,7 @@ class Header(LinePane):
 
     def draw(self, width: int, height: int) -> list[Strip]:
         shape, symbols = self.shape, self.looks.symbols
-        right = self._right_parts(shape.width)
+        right = self._right(shape.width)
         room = width - cells(right)
         if shape.tiny:
             pen = self.pen._replace(margin=0)
@@ -68,7 +68,7 @@ class Header(LinePane):
         """The session's name in one line."""
         return clean_line(self.state.title) if self.state and self.state.title else "new session"
 
-    def _right_parts(self, width: int) -> list[Part]:
+    def _right(self, width: int) -> list[Part]:
         pen, state = self.pen, self.state
         gap = pen.part("   " if width >= 70 else "  " if width >= 30 else " ")
         groups: list[list[Part]] = [self._model(width)] if width >= 70 else []

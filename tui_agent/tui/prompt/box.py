@@ -35,7 +35,7 @@ from tui_agent.tui.prompt.symbols import PAUSE_S, FindSymbols, Symbol, Symbols
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.line_pane import Intent, LinePane
-from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
+from tui_agent.tui.widgets.rows import cells
 
 PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"
 
@@ -56,15 +56,13 @@ class PolicyRow(LinePane):
             self.show()
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        name = doing(self.style(policy_role(self.policy), bold=True), "policy")
-        words = policy_words(self.policy, unconfined=self.unconfined)
-        left: list[Part] = [(self.policy, name), part(f"  {words}", self.style("t3"))]
-        if self.mode:
-            left.append(part(f"   {self.mode}", self.style("t2")))
-        right = [part(self.note, self.style("t3"))] if self.note else []
-        if cells(left) + cells(right) + 2 > width:
-            left = [left[0], *left[2:]]
-        return [row(width, left, right, fill=self.style(), margin=1)]
+        pen = self.pen._replace(margin=1)
+        policy = pen.part(self.policy, policy_role(self.policy), bold=True, intent="policy")
+        words = pen.part(f"  {policy_words(self.policy, unconfined=self.unconfined)}", "t3")
+        mode = pen.part(f"   {self.mode}" if self.mode else "", "t2")
+        right = [pen.part(self.note, "t3")]
+        fits = cells([policy, words, mode, *right]) + 2 <= width
+        return [pen.line(width, [policy, words, mode] if fits else [policy, mode], right)]
 
 
 class Prompt(Vertical):
@@ -98,7 +96,7 @@ class Prompt(Vertical):
         self.menu = Menu(looks, id="menu")
         self.editor.sync = self._complete
         self.editor.submit = self.submit
-        self.editor.wish = self._wished
+        self.editor.act = self._act
         self.files = FileIndex(root)
         self.find_symbols: FindSymbols = _search_git
         self._symbols = Symbols()
@@ -130,14 +128,14 @@ class Prompt(Vertical):
     ) -> None:
         """Set the row under the editor.
 
-        `pending_hook`: not a turn but this runs, and a message waits for it. `unconfined`: commands run without a sandbox.
+        `waits_for`: not a turn but this runs, and a message waits for it. `unconfined`: commands run without a sandbox.
         """
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
         self._policy, self._note = policy, note
         self.running = self.editor.running = running
         self._waits_for, self._unconfined = waits_for, unconfined
-        self._say()
+        self._update_note()
 
     def set_queue(self, texts: Sequence[str], *, after: str) -> None:
         """Show the queued messages; `after` is what runs before them."""
@@ -166,7 +164,7 @@ class Prompt(Vertical):
             self.editor.styles.height = rows
             self.post_message(self.MenuChanged())
 
-    def _say(self) -> None:
+    def _update_note(self) -> None:
         vim = self.editor.vim
         mode = vim.mode if vim is not None else ""
         if self.menu.display and self._token is not None:
@@ -197,22 +195,18 @@ class Prompt(Vertical):
         self._blank_at = _drop_second_blank(self.editor, self._blank_at)
         self._grow()
         self._complete()
-        self._say()
+        self._update_note()
         self.post_message(self.Drafted())
 
     @on(Editor.Edited)
     def _edited(self, event: Editor.Edited) -> None:
         event.stop()
-        self._say()
+        self._update_note()
 
     def _complete(self) -> None:
         if self._searching is not None:
-            self._offer(
-                [
-                    self._as_candidate(text)
-                    for text in self.editor.history_of_messages.search(self.editor.text)
-                ]
-            )
+            texts = self.editor.history_of_messages.search(self.editor.text)
+            self._offer([Candidate(label=clean_line(text)[:300], insert=text) for text in texts])
             return
         row_at, column = self.editor.cursor_location
         line = self.editor.document.get_line(row_at)
@@ -260,15 +254,12 @@ class Prompt(Vertical):
         self.editor.menu_open = bool(candidates)
         if before != (self.menu.display, self.menu.rows):
             self.post_message(self.MenuChanged())
-        self._say()
+        self._update_note()
 
     def close_menu(self) -> bool:
         """Close the menu; return False if none was open. A history search restores the text from before."""
         if self._searching is not None:
-            written, self._searching = self._searching, None
-            self.editor.put_text(written)
-            self._closed_at = self.editor.text
-            self._offer([])
+            self._end_search(self._searching)
             return True
         if not self.menu.display:
             return False
@@ -276,13 +267,21 @@ class Prompt(Vertical):
         self._offer([])
         return True
 
+    def _end_search(self, text: str) -> None:
+        """End the search of the history with this text in the editor."""
+        self._searching = None
+        self.editor.put_text(text)
+        self._closed_at = self.editor.text
+        self._offer([])
+
     @on(Menu.Picked)
     def _picked(self, event: Menu.Picked) -> None:
         event.stop()
         self._take(run=True)
         self.editor.focus()
 
-    def _wished(self, name: str) -> None:
+    def _act(self, name: str) -> None:
+        """Carry out an action of the editor that is about the menu or the chat."""
         match name:
             case "to_chat":
                 self.post_message(Intent("to_chat"))
@@ -306,26 +305,20 @@ class Prompt(Vertical):
         if candidate is None:
             return
         if self._searching is not None:
-            self._searching = None
-            self.editor.put_text(candidate.insert)
-            self._closed_at = self.editor.text
-            self._offer([])
+            self._end_search(candidate.insert)
             return
         if token is None:
             return
         row_at, column = self.editor.cursor_location
         is_complete = run and token.kind == "command" and token.query == candidate.label
-        needs_more = (
-            token.kind == "command" and candidate.insert.endswith(" ") and not candidate.hint.startswith("[")
-        )
+        ends_in_space = candidate.insert.endswith(" ")
+        needs_more = token.kind == "command" and ends_in_space and not candidate.hint.startswith("[")
         # A space may follow already.
-        has_space = (
-            candidate.insert.endswith(" ") and self.editor.document.get_line(row_at)[column:][:1] == " "
-        )
-        end = column + 1 if has_space else column
-        result = self.editor.replace(candidate.insert, (row_at, token.start), (row_at, end))
+        has_space = ends_in_space and self.editor.document.get_line(row_at)[column:].startswith(" ")
+        end = (row_at, column + has_space)
+        result = self.editor.replace(candidate.insert, (row_at, token.start), end)
         self.editor.move_cursor(result.end_location)
-        if candidate.insert.endswith(" "):
+        if ends_in_space:
             self._blank_at = self.editor.cursor_location
         if run and token.kind != "file" and (is_complete or not needs_more):
             self.submit("send")
@@ -344,9 +337,6 @@ class Prompt(Vertical):
         """Put unsent messages back, before what was written since."""
         texts = [*(message.written for message in unsent), self.editor.text]
         self.editor.put_text("\n".join(text for text in texts if text.strip()))
-
-    def _as_candidate(self, text: str) -> Candidate:
-        return Candidate(label=clean_line(text)[:300], insert=text)
 
 
 async def _search_git(root: Path, query: str) -> Sequence[Symbol]:

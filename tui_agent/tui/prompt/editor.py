@@ -1,6 +1,6 @@
 """The editor of a message: a text area that grows, with chips, history, and vim keys where they are wanted.
 
-Invariant: it calls `submit` and `wish` at the key itself, so that each of several keys read at once finds the text as
+Invariant: it calls `submit` and `act` at the key itself, so that each of several keys read at once finds the text as
 the ones before left it. It knows nothing of sessions. All text put into it is cleaned.
 """
 
@@ -70,7 +70,7 @@ class MessageArea(CleanArea, inherit_css=False):
         """Updates the menu for the text."""
         self.submit: Callable[[str], None] = lambda how: None
         """Enter or Tab, by the registry's name: send, queue. Called at the key."""
-        self.wish: Callable[[str], None] = lambda name: None
+        self.act: Callable[[str], None] = lambda name: None
         """Any other action, by its name. Called at the key."""
         self.running = False
         """A turn runs: a message steers it."""
@@ -151,9 +151,10 @@ class MessageArea(CleanArea, inherit_css=False):
         self._erase(self.get_cursor_line_start_location())
 
     async def action_delete_to_end_of_line_or_delete_line(self) -> None:
-        self._erase_to_end()
+        self.erase_to_end()
 
-    def _erase_to_end(self) -> None:
+    def erase_to_end(self) -> None:
+        """Erase the text behind the cursor in this line; at its end, the line break."""
         row, column = self.cursor_location
         end = self.get_cursor_line_end_location()
         at_end = column == end[1] and row + 1 < self.document.line_count
@@ -213,20 +214,23 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
     key_methods = {
         "choose": "choose_in_menu",
-        "complete": ("wish", "complete"),
-        "accept": ("wish", "accept"),
-        "close_menu": ("wish", "close_menu"),
+        "complete": ("act", "complete"),
+        "accept": ("act", "accept"),
+        "close_menu": ("act", "close_menu"),
         "send": ("enter", False),
         "steer": ("enter", True),
         "queue": "queue",
         "to_chat": "leave_for_chat",
         "newline": "start_line",
-        "search_history": ("wish", "search_history"),
-        "history": "walk_history",
-        "undo_typing": "undo_or_redo",
+        "search_history": ("act", "search_history"),
+        "history": ("run_choice", ("action_cursor_up", "action_cursor_down")),
+        "undo_typing": ("run_choice", ("action_undo", "action_redo")),
         "put_back": "action_put_back",
-        "line_start": "go_to_line_end",
-        "erase": "erase",
+        "line_start": ("run_choice", ("action_cursor_line_start", "action_cursor_line_end")),
+        "erase": (
+            "run_choice",
+            ("action_delete_to_start_of_line", "erase_to_end", "action_delete_word_left"),
+        ),
     }
 
     async def _on_key(self, event: events.Key) -> None:
@@ -280,7 +284,11 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
 
     def choose_in_menu(self, direction: int) -> None:
         """Choose another row of the menu."""
-        self.wish("choose_up" if direction < 0 else "choose_down")
+        self.act("choose_up" if direction < 0 else "choose_down")
+
+    def run_choice(self, methods: Sequence[str], choice: int) -> None:
+        """Run the method for the choice that a key makes: -1 or 1 of two methods, the index of more."""
+        getattr(self, methods[choice if len(methods) > 2 else choice > 0])()
 
     def queue(self) -> bool:
         """Queue the message; return False if there is none."""
@@ -292,38 +300,13 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def leave_for_chat(self) -> bool:
         """Go from an empty prompt to the transcript."""
         if not self.text.strip():
-            self.wish("to_chat")
+            self.act("to_chat")
         return not self.text.strip()
 
     def start_line(self) -> None:
         """Begin a new line."""
         self.insert("\n")
         self.scroll_cursor_visible()
-
-    def walk_history(self, direction: int) -> None:
-        """Move a row up or down; beyond the first and the last row, go through earlier messages."""
-        if direction < 0:
-            self.action_cursor_up()
-        else:
-            self.action_cursor_down()
-
-    def undo_or_redo(self, direction: int) -> None:
-        """Undo typing, or redo it."""
-        if direction < 0:
-            self.action_undo()
-        else:
-            self.action_redo()
-
-    def go_to_line_end(self, direction: int) -> None:
-        """Go to the start of the line, or to its end."""
-        if direction < 0:
-            self.action_cursor_line_start()
-        else:
-            self.action_cursor_line_end()
-
-    def erase(self, choice: int) -> None:
-        """Erase to the start of the line, to its end, or the word before the cursor."""
-        (self.action_delete_to_start_of_line, self._erase_to_end, self.action_delete_word_left)[choice]()
 
     def _changed_mode(self) -> bool:
         self.post_message(self.Edited())

@@ -52,6 +52,8 @@ class Vim:
         """Handle a key in normal mode; return False in insert mode, and for keys that are not vim's."""
         if self.mode == "insert":
             return False
+        if key.startswith("upper_"):  # how some terminals report a letter with Shift
+            key = key.removeprefix("upper_").upper()
         pending, self._pending = self._pending, ""
         if pending:
             self._operate(area, pending, key)
@@ -63,23 +65,22 @@ class Vim:
     def _insert(self, area: "TextArea", key: str) -> bool:
         row, column = area.cursor_location
         line = area.document.get_line(row)
-        match key:
-            case "i":
-                pass
-            case "a":
-                area.move_cursor((row, min(column + 1, len(line))))
-            case "I" | "upper_i":
-                area.move_cursor((row, len(line) - len(line.lstrip())))
-            case "A" | "upper_a":
-                area.move_cursor((row, len(line)))
-            case "o":
-                area.insert("\n", (row, len(line)))
-                area.move_cursor((row + 1, 0))
-            case "O" | "upper_o":
-                area.insert("\n", (row, 0))
-                area.move_cursor((row, 0))
-            case _:
-                return False
+        columns = {
+            "i": column,
+            "a": min(column + 1, len(line)),
+            "I": len(line) - len(line.lstrip()),
+            "A": len(line),
+        }
+        if key in columns:
+            area.move_cursor((row, columns[key]))
+        elif key == "o":
+            area.insert("\n", (row, len(line)))
+            area.move_cursor((row + 1, 0))
+        elif key == "O":
+            area.insert("\n", (row, 0))
+            area.move_cursor((row, 0))
+        else:
+            return False
         self.mode = "insert"
         return True
 
@@ -91,18 +92,16 @@ class Vim:
                 self._pending = key
             case "x" | "delete":
                 self._delete_to_register(area, (row, column), (row, min(column + 1, len(line))))
-            case "D" | "upper_d":
+            case "D" | "C":
                 self._delete_to_register(area, (row, column), (row, len(line)))
-            case "C" | "upper_c":
-                self._delete_to_register(area, (row, column), (row, len(line)))
-                self.mode = "insert"
+                self.mode = "insert" if key == "C" else self.mode
             case "p":
                 self._paste_register(area)
             case "u":
                 area.undo()
             case "ctrl+r":
                 area.redo()
-            case "G" | "upper_g":
+            case "G":
                 area.move_cursor(area.document.end)
             case _:
                 return len(key) == 1
