@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
+from tui_agent.context.repomap.indexer import count_words, hashes_and_parts
 from tui_agent.context.repomap.languages import KNOWN, Languages, Ready
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.repository_map import RepoMap
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.word_counts import count_words, hashes_and_parts
 from tui_agent.folds.text.word_forms import find_words, split_identifier
 
 SUFFIXES = [

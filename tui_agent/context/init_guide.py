@@ -21,33 +21,30 @@ MAX_FOLDERS: Final = 15
 MAX_CHECKS: Final = 20
 """Maximum number of CI files that are read."""
 _LANGUAGES: Final = {
-    "py": "Python",
-    "js": "JavaScript",
-    "jsx": "JavaScript",
-    "mjs": "JavaScript",
-    "ts": "TypeScript",
-    "tsx": "TypeScript",
-    "go": "Go",
-    "rs": "Rust",
-    "java": "Java",
-    "kt": "Kotlin",
-    "c": "C",
-    "h": "C",
-    "cc": "C++",
-    "cpp": "C++",
-    "hpp": "C++",
-    "cs": "C#",
-    "rb": "Ruby",
-    "php": "PHP",
-    "swift": "Swift",
-    "scala": "Scala",
-    "ex": "Elixir",
-    "exs": "Elixir",
-    "lua": "Lua",
-    "sh": "Shell",
-    "sql": "SQL",
-    "vue": "Vue",
-    "svelte": "Svelte",
+    suffix: language
+    for language, suffixes in {
+        "Python": "py",
+        "JavaScript": "js jsx mjs",
+        "TypeScript": "ts tsx",
+        "Go": "go",
+        "Rust": "rs",
+        "Java": "java",
+        "Kotlin": "kt",
+        "C": "c h",
+        "C++": "cc cpp hpp",
+        "C#": "cs",
+        "Ruby": "rb",
+        "PHP": "php",
+        "Swift": "swift",
+        "Scala": "scala",
+        "Elixir": "ex exs",
+        "Lua": "lua",
+        "Shell": "sh",
+        "SQL": "sql",
+        "Vue": "vue",
+        "Svelte": "svelte",
+    }.items()
+    for suffix in suffixes.split()
 }
 _STARTED: Final = re.compile(r"(python -m|uv run|poetry run|bundle exec|bash) ")
 _CI: Final = (".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml", "Jenkinsfile", ".ci/run")

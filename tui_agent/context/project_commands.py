@@ -12,23 +12,9 @@ from typing import Final, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["install", "build", "test", "lint", "check", "format", "run"]
 KINDS: Final[tuple[Kind, ...]] = ("install", "build", "test", "lint", "check", "format", "run")
-FILES: Final = (
-    "Makefile",
-    "justfile",
-    "pyproject.toml",
-    "setup.py",
-    "tox.ini",
-    "requirements.txt",
-    "package.json",
-    "Cargo.toml",
-    "go.mod",
-    "pom.xml",
-    "build.gradle",
-    "build.gradle.kts",
-    "CMakeLists.txt",
-    "Gemfile",
-    "composer.json",
-    "mix.exs",
+FILES: Final = tuple(
+    """Makefile justfile pyproject.toml setup.py tox.ini requirements.txt package.json Cargo.toml go.mod pom.xml
+    build.gradle build.gradle.kts CMakeLists.txt Gemfile composer.json mix.exs""".split()  # noqa: SIM905 - read as a list of words
 )
 _WORDS: Final[Mapping[str, Kind]] = {
     "install": "install",

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.cancellation import ClosedFlag
 from tui_agent.context.repomap.file_list import stat_files
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.query import Ask, from_scan
+from tui_agent.context.repomap.query import Ask, ClosedFlag, from_scan
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 

@@ -8,9 +8,7 @@ import os
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
 
 from tui_agent.config.git_query import locate_repository
 from tui_agent.context.repomap.file_list import (
@@ -23,49 +21,35 @@ from tui_agent.context.repomap.file_list import (
     refresh_list,
     with_folders,
 )
+from tui_agent.context.repomap.inotify import InotifyWatch, WatchLost
 
-WATCH_MODULE = "tui_agent.context.repomap.inotify"
 FULL_SCAN_S = 10.0
 """Seconds after which all files are checked again even if the watcher reported nothing."""
 
 
-class WatchLost(Exception):
-    """Raised when watching was interrupted: check all files again."""
-
-
-class FolderWatcher(Protocol):
-    """Watcher of folders; see `WATCH_MODULE`, which is loaded when there is something to watch."""
-
-    def follow(self, folders: Iterable[str]) -> None:
-        """Watch these folders too."""
-
-    def changed(self) -> set[str] | None:
-        """Return the files written since the last call; None if names were added or removed."""
-
-    def close(self) -> None:
-        """Stop watching."""
-
-
 class FileScanner:
-    """Lists the files of one folder repeatedly. `whole_s`: seconds for which the watcher is trusted."""
+    """Lists the files of one folder repeatedly.
+
+    `full_scan_s`: seconds for which the watcher is trusted; `start_watch` raises `OSError` where nothing can be watched.
+    """
 
     def __init__(
         self,
         root: Path,
         may_show: Callable[[str], bool],
         *,
-        whole_s: float = FULL_SCAN_S,
-        watching: str = WATCH_MODULE,
+        full_scan_s: float = FULL_SCAN_S,
+        start_watch: Callable[[str], InotifyWatch] = InotifyWatch,
     ) -> None:
         self._root, self._may_show = root, may_show
-        self._whole_s, self._watching = whole_s, watching
+        self._full_scan_s, self._start_watch = full_scan_s, start_watch
         self._listing: FileList | None = None
-        self._whole = float("-inf")
+        self._last_full_scan = float("-inf")
         self._folder = (0, 0)
         self._since = 0
         self._names: list[str] | None = None
-        self._widened: dict[str, int] = {}
-        self._watch: FolderWatcher | None = None
+        self._listed_folders: dict[str, int] = {}
+        self._watch: InotifyWatch | None = None
         self._watchable = True
 
     def now(self, *, anew: bool = False) -> FileList:
@@ -86,7 +70,7 @@ class FileScanner:
         """Stop watching."""
         if self._watch is not None:
             self._watch.close()
-        self._watch, self._whole = None, float("-inf")
+        self._watch, self._last_full_scan = None, float("-inf")
 
     def _identity(self) -> tuple[int, int]:
         info = self._root.stat()
@@ -94,7 +78,7 @@ class FileScanner:
 
     def _watched(self, known: FileList) -> FileList | None:
         """Return the list updated by the watcher; None if that is not possible."""
-        if self._watch is None or time.monotonic() - self._whole > self._whole_s:
+        if self._watch is None or time.monotonic() - self._last_full_scan > self._full_scan_s:
             return None
         try:
             changed = self._watch.changed()
@@ -132,30 +116,28 @@ class FileScanner:
         if self._names is not None:
             known = with_folders(self._root, known, self._names, self._since)
             self._names = None
-        if known.folders is not self._widened:
+        if known.folders is not self._listed_folders:
             bare = bare_folders(self._root, known.folders, self._since)
             known = known._replace(folders=known.folders | bare)
-            self._widened = known.folders
-        self._start_watching(known)
+            self._listed_folders = known.folders
+        self._follow(known)
         folder = self._identity()
         if folder != self._folder:
             self.close()
         self._folder, since = folder, time.time_ns()
         fresh = refresh_list(self._root, known, self._may_show)
-        self._whole = time.monotonic()
+        self._last_full_scan = time.monotonic()
         if fresh.folders is not known.folders:
-            self._whole, self._since = float("-inf"), since
+            self._last_full_scan, self._since = float("-inf"), since
         return fresh
 
-    def _start_watching(self, known: FileList) -> None:
+    def _follow(self, known: FileList) -> None:
         """Watch the folders and discard the changes reported so far."""
         if not self._watchable:
             return
         try:
             if self._watch is None:
-                self._watch = cast(
-                    FolderWatcher, import_module(self._watching).InotifyWatch(os.fspath(self._root))
-                )
+                self._watch = self._start_watch(os.fspath(self._root))
             self._watch.follow(known.folders)
             self._watch.changed()
         except WatchLost:

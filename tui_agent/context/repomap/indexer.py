@@ -1,11 +1,19 @@
-"""Indexing of files.
+"""Indexing of files: their symbols, and their words as the index stores them.
 
-Invariant: a file never stops the others: whatever it contains, it is indexed, if need be with a reason and no words.
+Invariant: a file never stops the others: whatever it contains, it is indexed, if need be with a reason and no words. The
+same bytes give the same text; the cache of words is limited and only saves time.
 """
 
+import re
 import time
+import zlib
 from array import array
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, islice, repeat
+from operator import itemgetter
+from typing import TypeAlias
 
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.file_text import read
@@ -14,13 +22,7 @@ from tui_agent.context.repomap.languages import KNOWN, Languages
 from tui_agent.context.repomap.redacted_text import PLAIN, Cleaner
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.views import Symbol
-from tui_agent.context.repomap.word_counts import (
-    count_words,
-    hashes_and_parts,
-    name_hash,
-    pieces_of,
-    pieces_of_names,
-)
+from tui_agent.folds.text.word_forms import MAX_WORD_CHARS, find_words, split_identifier
 
 BATCH = 200
 SHORT = 3
@@ -28,6 +30,15 @@ _NO_DEFINITION = frozenset({"key", "heading", "id", "rule", "test"})
 UNSETTLED = -1
 """Replaces the time of a file that could be written again within the same tick of its file system."""
 _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
+MAX_TIMES = 200
+"""Maximum count of one word of a file: BM25 hardly distinguishes higher ones."""
+MAX_REFS = 500
+_TELLING = re.compile(r"[^\W\d_]{6}|[^\W\d]\w*?(?:_|[a-z0-9][A-Z])\w")
+"""Long words and compound words, which probably name something."""
+_BLANKED = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign in range(128)) + bytes(
+    range(128, 256)
+)
+"""Translation table that replaces ASCII characters other than word characters and underscores by spaces."""
 
 
 def find(
@@ -82,3 +93,106 @@ def _with_safe_key(entry: Entry) -> Entry:
     tick = _COARSE_NS if entry.mtime_ns % 1_000_000_000 == 0 else _FINE_NS
     fresh = time.time_ns() - entry.mtime_ns < tick
     return entry._replace(mtime_ns=UNSETTLED) if fresh else entry
+
+
+def name_hash(name: str) -> int:
+    """Return a name's hash as a 32-bit number."""
+    return zlib.crc32(name.encode("utf-8", "replace"))
+
+
+Known: TypeAlias = tuple[int, tuple[str, ...]]
+
+
+class WordCache(dict[str, Known]):
+    """Cache of each word's hash (0 if it probably names nothing) and parts; cleared when it holds `LIMIT` words."""
+
+    LIMIT = 200_000
+
+    def __missing__(self, word: str) -> Known:
+        if len(self) >= self.LIMIT:
+            self.clear()
+        entry = self[word] = (name_hash(word) if _is_likely_name(word) else 0, split_identifier(word))
+        return entry
+
+
+def _is_likely_name(word: str) -> bool:
+    if word.isalpha() and word.islower():
+        return 6 <= len(word) <= MAX_WORD_CHARS
+    return len(word) <= MAX_WORD_CHARS and _TELLING.match(word) is not None
+
+
+_words = WordCache()
+_hash_of = itemgetter(0)
+
+
+def count_words(data: bytes) -> "Counter[str]":
+    """Count each identifier and word of a text in UTF-8 with possible invalid bytes."""
+    plain = data.translate(_BLANKED)
+    if not data.isascii():
+        return _strip_underscores(_decode_words(Counter(plain.split())))
+    counts = Counter(plain.decode().split())
+    for word in [word for word in counts if word[0] == "_" or word[-1] == "_"]:
+        times, stripped = counts.pop(word), word.strip("_")
+        if stripped:
+            counts[stripped] += times
+    return counts
+
+
+def _decode_words(runs: Mapping[bytes, int]) -> Iterator[tuple[str, int]]:
+    """Yield the words of byte runs that contain no separator."""
+    for run, times in runs.items():
+        if run.isascii():
+            yield run.decode(), times
+        else:
+            for word in find_words(run.decode("utf-8", "replace")):
+                yield word, times
+
+
+def _strip_underscores(words: Iterable[tuple[str, int]]) -> "Counter[str]":
+    """Count the words without leading and trailing underscores."""
+    counts: Counter[str] = Counter()
+    for word, times in words:
+        if stripped := word.strip("_"):
+            counts[stripped] += times
+    return counts
+
+
+def hashes_and_parts(words: Mapping[str, int]) -> tuple[list[int], str]:
+    """Return the sorted hashes of the first names a file uses, and its words' parts, sorted and repeated by count."""
+    known = list(map(_words.__getitem__, words))
+    names = set(islice(filter(None, map(_hash_of, known)), MAX_REFS))
+    return sorted(names), _repeat_parts(known, words.values())
+
+
+def pieces_of_names(names: Iterable[str]) -> str:
+    """Return the parts of the names' words, sorted."""
+    words = count_words("\n".join(names).encode("utf-8", "replace"))
+    return _repeat_parts(map(_words.__getitem__, words), words.values())
+
+
+def _repeat_parts(known: Iterable[Known], times: Iterable[int]) -> str:
+    totals: dict[str, int] = {}
+    get = totals.get
+    for (_, pieces), count in zip(known, times, strict=True):
+        for piece in pieces:
+            totals[piece] = get(piece, 0) + count
+    order = sorted(totals)
+    counts = list(map(totals.__getitem__, order))
+    if max(counts, default=0) > MAX_TIMES:
+        counts = [min(count, MAX_TIMES) for count in counts]
+    return " ".join(chain.from_iterable(map(repeat, order, counts)))
+
+
+def pieces_of(path: str) -> str:
+    """Return the parts of a path in order."""
+    folder, _, name = path.rpartition("/")
+    return " ".join([*_folder_parts(folder), *_parts_in_order(name)])
+
+
+@lru_cache(maxsize=1_024)
+def _folder_parts(path: str) -> tuple[str, ...]:
+    return _parts_in_order(path)
+
+
+def _parts_in_order(text: str) -> tuple[str, ...]:
+    return tuple([piece for word in find_words(text) for piece in _words[word][1]])

@@ -18,8 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 from struct import Struct
 
-from tui_agent.context.repomap.file_scan import WatchLost
-
 MOST_FOLDERS = 20_000
 SHARE = 4
 """Only one in this many of the user's watches is used, because editors need them too."""
@@ -36,6 +34,10 @@ _IS_FOLDER = 0x40000000
 _WANTED = (
     _MODIFY | _ATTRIB | _WRITTEN | _MOVED | _CREATE | _DELETE | _GONE & 0xFFF | _ONLY_FOLDERS | _NO_UNLINKED
 )
+
+
+class WatchLost(Exception):
+    """Raised when watching was interrupted: check all files again."""
 
 
 class InotifyWatch:

@@ -1,50 +1,71 @@
-"""Languages of files, and how their symbols are found.
+"""Languages of files, and how their symbols are found; the built-in ones are in `languages.toml`.
 
-Invariant: a grammar is loaded when the first file of its language is parsed; if it is not installed, regular
-expressions replace it. A process keeps one parser and one compiled query per language.
+Invariant: the table is read when the first file is looked at, and a grammar is loaded when the first file of its language
+is parsed; if it is not installed, regular expressions replace it. A process keeps one parser and one compiled query per
+language.
 """
 
 import hashlib
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from re import Pattern
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from tui_agent.context.repomap.patterns import PATTERNS, SUFFIXES, Patterns, compile_patterns
 from tui_agent.ports.repomap import MapLanguage
 
 if TYPE_CHECKING:
     from tree_sitter import Parser, QueryCursor
 
+TABLE = Path(__file__).with_name("languages.toml")
 QUERIES = Path(__file__).with_name("queries")
+Patterns: TypeAlias = Sequence[tuple[str, Pattern[bytes]]]
+"""Kinds of symbols with their patterns, applied in this order to the whole file."""
+_MODIFIERS = (
+    r"^[ \t]*(?:(?:public|private|protected|internal|static|final|abstract|sealed|open|override|async|virtual|partial"
+    r"|inline|data|suspend|fileprivate|mutating|const|lazy|case|implicit) +){0,6}"
+)
+_IDENTIFIER = r"(?P<name>[A-Za-z_]\w*)"
 
 
-class Grammar(NamedTuple):
-    """The module, function and query of a language's grammar.
+class BuiltinLanguage(NamedTuple):
+    """A language of the table.
 
-    `most`: maximum bytes of a file, 0 for any; longer files use patterns. `ascii`: it accepts ASCII only. `idle`: a pattern
-    whose first group never contains anything that the query looks for.
+    `max_bytes`: files above it use patterns, 0 for any size. `ascii`: the grammar accepts ASCII only.
     """
 
-    module: str
-    function: str
-    query: str
-    most: int = 0
+    suffixes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    grammar: str = ""
+    query: str = ""
+    max_bytes: int = 0
     ascii: bool = False
-    idle: bytes = b""
+    patterns: Sequence[tuple[str, str]] = ()
+
+
+class BuiltinTable(NamedTuple):
+    """The built-in languages by name, and the languages of file suffixes and of whole file names."""
+
+    languages: Mapping[str, BuiltinLanguage]
+    by_suffix: Mapping[str, str]
+    by_file_name: Mapping[str, str]
 
 
 class Ready(NamedTuple):
-    """A language ready for parsing. `most`, `ascii` and `idle`: see `Grammar`."""
+    """A language ready for parsing. `max_bytes` and `ascii`: see `BuiltinLanguage`.
+
+    `idle`: a pattern whose first group never contains anything that the query looks for.
+    """
 
     parser: "Parser"
     cursor: "QueryCursor"
-    most: int = 0
+    max_bytes: int = 0
     ascii: bool = False
-    idle: re.Pattern[bytes] | None = None
+    idle: Pattern[bytes] | None = None
 
 
 _STRINGS = rb'"(?:[^"\\\n]++|\\.)*+"' rb"|'(?:[^'\\\n]++|\\.)*+'"
@@ -66,52 +87,7 @@ _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
 )
 """Java blocks after parameters or a condition: without nested braces they define nothing."""
 
-GRAMMARS: dict[str, Grammar] = {
-    "python": Grammar("tree_sitter_python", "language", "python", idle=_ARGUMENTS),
-    "javascript": Grammar("tree_sitter_javascript", "language", "javascript"),
-    "typescript": Grammar("tree_sitter_typescript", "language_typescript", "typescript"),
-    "tsx": Grammar("tree_sitter_typescript", "language_tsx", "typescript"),
-    "go": Grammar("tree_sitter_go", "language", "go"),
-    "rust": Grammar("tree_sitter_rust", "language", "rust"),
-    "java": Grammar("tree_sitter_java", "language", "java", idle=_STATEMENTS),
-    "c": Grammar("tree_sitter_c", "language", "c"),
-    "cpp": Grammar("tree_sitter_cpp", "language", "cpp"),
-    "ruby": Grammar("tree_sitter_ruby", "language", "ruby"),
-    # Its time grows with the square of the heredocs in a line, and it looks characters up in a table of bytes.
-    "bash": Grammar("tree_sitter_bash", "language", "bash", most=40_000, ascii=True),
-    "markdown": Grammar("tree_sitter_markdown", "language", "markdown"),
-    "csharp": Grammar("tree_sitter_c_sharp", "language", "csharp"),
-    "php": Grammar("tree_sitter_php", "language_php", "php"),
-    "kotlin": Grammar("tree_sitter_kotlin", "language", "kotlin"),
-    "swift": Grammar("tree_sitter_swift", "language", "swift"),
-    "scala": Grammar("tree_sitter_scala", "language", "scala"),
-    "lua": Grammar("tree_sitter_lua", "language", "lua"),
-}
-_SUFFIXES: dict[str, str] = {
-    **SUFFIXES,
-    **dict.fromkeys(("py", "pyi", "pyw"), "python"),
-    **dict.fromkeys(("js", "jsx", "mjs", "cjs"), "javascript"),
-    **dict.fromkeys(("ts", "mts", "cts"), "typescript"),
-    "tsx": "tsx",
-    "go": "go",
-    "rs": "rust",
-    "java": "java",
-    **dict.fromkeys(("c", "h"), "c"),
-    **dict.fromkeys(("cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "ipp", "tpp", "cu", "cuh"), "cpp"),
-    **dict.fromkeys(("rb", "rake", "gemspec"), "ruby"),
-    **dict.fromkeys(("sh", "bash"), "bash"),
-    **dict.fromkeys(("md", "markdown"), "markdown"),
-}
-_NAMES = {
-    "Makefile": "make",
-    "GNUmakefile": "make",
-    "makefile": "make",
-    "Dockerfile": "docker",
-    "Containerfile": "docker",
-    "Rakefile": "ruby",
-    "Gemfile": "ruby",
-    "CMakeLists.txt": "cmake",
-}
+_IDLE = {"python": _ARGUMENTS, "java": _STATEMENTS}
 _FIRST_LINES = (
     (b"python", "python"),
     (b"bash", "bash"),
@@ -130,8 +106,7 @@ class Languages:
     def __init__(self, added: Sequence[MapLanguage] = ()) -> None:
         self.added = tuple(added)
         self._added = {language.name: language for language in added}
-        added_suffixes = {suffix.lower(): language.name for language in added for suffix in language.suffixes}
-        self._suffixes = {**_SUFFIXES, **added_suffixes}
+        self._suffixes = {suffix.lower(): language.name for language in added for suffix in language.suffixes}
         self._ready: dict[str, Ready | None] = {}
         self._patterns: dict[str, Patterns] = {}
 
@@ -139,7 +114,8 @@ class Languages:
         """Return a file's language by its name, else by its first line; empty if unknown."""
         base = path.rpartition("/")[2]
         suffix = base.rpartition(".")[2].lower() if "." in base else ""
-        language = _NAMES.get(base) or self._suffixes.get(suffix)
+        table = builtin_table()
+        language = table.by_file_name.get(base) or self._suffixes.get(suffix) or table.by_suffix.get(suffix)
         if language:
             return language
         if base.startswith("Dockerfile."):
@@ -153,7 +129,7 @@ class Languages:
         """Return the parser and query of a language; None if its grammar is not available."""
         language = self._added.get(name)
         if language is None:
-            return _builtin(name)
+            return _load_builtin(name)
         if name not in self._ready:
             self._ready[name] = _load_added(language)
         return self._ready[name]
@@ -163,8 +139,8 @@ class Languages:
         patterns = self._patterns.get(name)
         if patterns is None:
             language = self._added.get(name)
-            texts = language.patterns if language is not None else PATTERNS.get(name, ())
-            patterns = self._patterns[name] = compile_patterns(texts)
+            known = language or builtin_table().languages.get(name)
+            patterns = self._patterns[name] = compile_patterns(known.patterns if known else ())
         return patterns
 
     def digest(self) -> str:
@@ -183,19 +159,53 @@ KNOWN = Languages()
 """The built-in languages."""
 
 
+def compile_patterns(pairs: Iterable[tuple[str, str]]) -> Patterns:
+    """Compile the patterns; `^` matches at each line."""
+    return tuple((kind, re.compile(text.encode(), re.MULTILINE)) for kind, text in pairs)
+
+
 @cache
-def _builtin(name: str) -> Ready | None:
-    known = GRAMMARS.get(name)
-    if known is None:
+def builtin_table() -> BuiltinTable:
+    """Return the built-in languages."""
+    languages = {
+        name: _read_language(name, fields) for name, fields in tomllib.loads(TABLE.read_text()).items()
+    }
+    return BuiltinTable(
+        languages,
+        {suffix: name for name, language in languages.items() for suffix in language.suffixes},
+        {file: name for name, language in languages.items() for file in language.names},
+    )
+
+
+def _read_language(name: str, fields: Mapping[str, Any]) -> BuiltinLanguage:
+    patterns = [
+        (kind, text.replace("{modifiers}", _MODIFIERS).replace("{id}", _IDENTIFIER))
+        for kind, text in fields.get("patterns", ())
+    ]
+    return BuiltinLanguage(
+        tuple(fields.get("suffixes", "").split()),
+        tuple(fields.get("names", "").split()),
+        fields.get("grammar", ""),
+        fields.get("query", name),
+        fields.get("max_bytes", 0),
+        fields.get("ascii", False),
+        patterns,
+    )
+
+
+@cache
+def _load_builtin(name: str) -> Ready | None:
+    language = builtin_table().languages.get(name)
+    if language is None or not language.grammar:
         return None
+    module, _, function = language.grammar.partition(":")
     try:
-        module = import_module(known.module)
+        grammar = getattr(import_module(module), function)()
     except ImportError:
         return None
-    query = (QUERIES / f"{known.query}.scm").read_text(encoding="utf-8")
-    ready = _make_ready(getattr(module, known.function)(), query)
-    idle = re.compile(known.idle) if known.idle else None
-    return ready._replace(most=known.most, ascii=known.ascii, idle=idle)
+    ready = _make_ready(grammar, (QUERIES / f"{language.query}.scm").read_text(encoding="utf-8"))
+    idle = re.compile(_IDLE[name]) if name in _IDLE else None
+    return ready._replace(max_bytes=language.max_bytes, ascii=language.ascii, idle=idle)
 
 
 def _load_added(language: MapLanguage) -> Ready | None:
@@ -230,11 +240,7 @@ def _short_hash(text: str) -> str:
 
 @cache
 def _builtin_digest() -> str:
-    parts = [path.read_text(encoding="utf-8") for path in sorted(QUERIES.glob("*.scm"))]
-    parts += [
-        repr(sorted(PATTERNS.items())),
-        repr(sorted(_SUFFIXES.items())),
-        repr([name for name, grammar in GRAMMARS.items() if find_spec(grammar.module) is None]),
-        repr([grammar.idle for grammar in GRAMMARS.values()]),
-    ]
-    return _short_hash("\n".join(parts))
+    parts = [path.read_text(encoding="utf-8") for path in (TABLE, *sorted(QUERIES.glob("*.scm")))]
+    grammars = (language.grammar.partition(":")[0] for language in builtin_table().languages.values())
+    missing = [module for module in grammars if module and not _is_installed(module)]
+    return _short_hash("\n".join([*parts, repr(missing), repr(_IDLE), _MODIFIERS, _IDENTIFIER]))

@@ -3,14 +3,14 @@
 Invariant: the same files, question and settings give the same bytes.
 """
 
+import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from tui_agent.context.repomap import ranking
-from tui_agent.context.repomap.cancellation import ClosedFlag
 from tui_agent.context.repomap.evidence import WordLines, choose_symbols, default_scores, prefer_line
-from tui_agent.context.repomap.file_list import FileList
+from tui_agent.context.repomap.file_list import Entry, FileList
 from tui_agent.context.repomap.file_text import read
 from tui_agent.context.repomap.index_db import KnownFile
 from tui_agent.context.repomap.languages import Languages
@@ -21,18 +21,48 @@ from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.related_files import add_related
 from tui_agent.context.repomap.rendering import detailed_files, render_map, room_of, symbols_at, tokens_of
-from tui_agent.context.repomap.scan import FullScan
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.texts import Text, TextCache
 from tui_agent.context.repomap.views import MapView, RankedFile, Symbol
+from tui_agent.errors import EnvironmentFault
+from tui_agent.folds.text.word_forms import split_text
 
+T = TypeVar("T")
 ENOUGH = 300
 """If at least this many files match, files without a match are only counted."""
 
 PINNED = ("pinned",)
 NO_WORD = ("no word",)
 """The reason shown for a file without any word of the question."""
+BYTES_A_WORD = 7
+K1, B = 1.2, 0.75
+PATH_TIMES = 4
+
+
+class ClosedFlag:
+    """Flag for a closed map, usable from any thread."""
+
+    def __init__(self) -> None:
+        self._ended = False
+
+    def __bool__(self) -> bool:
+        return self._ended
+
+    def close(self) -> None:
+        """Mark the map as closed."""
+        self._ended = True
+
+    def require_open(self) -> None:
+        """Raise `EnvironmentFault` if the map is closed."""
+        if self._ended:
+            raise EnvironmentFault("The map was closed.")
+
+    def until(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield the items while the map is open. Raises `EnvironmentFault` once it is closed."""
+        for item in items:
+            self.require_open()
+            yield item
 
 
 class Ask(NamedTuple):
@@ -138,6 +168,67 @@ def from_scan(
     listed_files = {file.path for file in order} | scan.no_text
     rest = [entry.path for entry in listing.entries if entry.path not in listed_files]
     return Basis(order, _visible(rest, ask), skipped, parse_symbols)
+
+
+def count_word(small: bytes, sought: bytes) -> int:
+    """Count the occurrences of a word; sha1 does not count in sha128."""
+    if sought[-1:].isdigit():
+        return sum(1 for _ in re.finditer(re.escape(sought) + rb"(?![0-9])", small))
+    return small.count(sought)
+
+
+class FullScan:
+    """The result of reading all files.
+
+    `words`: score by path; `skipped`: counts of files that are not text, by reason; `no_text`: their paths.
+    """
+
+    def __init__(self, root: str, entries: Iterable[Entry], query: Query, hidden: Collection[str]) -> None:
+        self.skipped: dict[str, int] = {}
+        self.no_text: set[str] = set()
+        self.total = 0
+        self.counts: dict[str, int] = {}
+        self._terms = list(query.weights)
+        self._sought = [term.encode("utf-8", "replace") for term in self._terms]
+        times: dict[str, tuple[list[int], int]] = {}
+        for entry in entries:
+            if entry.path in hidden:
+                continue
+            source = read(f"{root}/{entry.path}")
+            if source.reason:
+                self.no_text.add(entry.path)
+                self.skipped[source.reason] = self.skipped.get(source.reason, 0) + 1
+                continue
+            self.total += 1
+            counts = self._count_words(entry.path, source.data)
+            if any(counts):
+                times[entry.path] = (counts, len(source.data) // BYTES_A_WORD + 1)
+        self.words = self._scores(times, query)
+
+    def _count_words(self, path: str, data: bytes) -> list[int]:
+        lowered = data.lower()
+        path_words = set(split_text(path.encode("utf-8", "replace").decode()))
+        counts = []
+        for term, sought in zip(self._terms, self._sought, strict=True):
+            count = count_word(lowered, sought) + (PATH_TIMES if term in path_words else 0)
+            if count:
+                self.counts[term] = self.counts.get(term, 0) + 1
+            counts.append(count)
+        return counts
+
+    def _scores(self, times: dict[str, tuple[list[int], int]], query: Query) -> dict[str, float]:
+        values = ranking.values_of(query, self.counts, self.total)
+        mean = sum(size for _, size in times.values()) / max(1, len(times))
+        scores = {}
+        for path, (counts, size) in times.items():
+            room = K1 * (1 - B + B * size / mean)
+            score = sum(
+                values[term] * count * (K1 + 1) / (count + room)
+                for term, count in zip(self._terms, counts, strict=True)
+                if count
+            )
+            scores[path] = score * weight_of(path, query)
+        return scores
 
 
 def _skip_binary(order: list[Ranked], root: str, room: int, skipped: dict[str, int]) -> list[Ranked]:

@@ -26,22 +26,11 @@ LEAST_PLACE, HALF_PLACE = 0.5, 10
 
 
 ABOUT: dict[str, frozenset[str]] = {
-    kind: frozenset(stem(word) for word in words)
+    kind: frozenset(map(stem, words.split()))
     for kind, words in {
-        "test": ("test", "spec", "fixture"),
-        "doc": ("doc", "documentation", "readme", "changelog", "example", "guide", "tutorial"),
-        "settings": (
-            "yaml",
-            "json",
-            "toml",
-            "workflow",
-            "ci",
-            "settings",
-            "css",
-            "html",
-            "stylesheet",
-            "template",
-        ),
+        "test": "test spec fixture",
+        "doc": "doc documentation readme changelog example guide tutorial",
+        "settings": "yaml json toml workflow ci settings css html stylesheet template",
     }.items()
 }
 """Words of a question that refer to a kind of file."""

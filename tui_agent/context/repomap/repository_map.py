@@ -17,14 +17,13 @@ from typing import NamedTuple
 
 from tui_agent.context.repomap import history, worker
 from tui_agent.context.repomap import indexer as indexing
-from tui_agent.context.repomap.cancellation import ClosedFlag
 from tui_agent.context.repomap.file_list import Entry, FileList
 from tui_agent.context.repomap.file_scan import FileScanner
 from tui_agent.context.repomap.index_db import index_path
 from tui_agent.context.repomap.indexer import UNSETTLED
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.open_index import BROKEN_INDEX_ERRORS, OpenIndex
-from tui_agent.context.repomap.query import Ask, from_index, from_scan, view
+from tui_agent.context.repomap.query import Ask, ClosedFlag, from_index, from_scan, view
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.snapshot import Snapshot

@@ -9,8 +9,7 @@ from itertools import accumulate
 from operator import methodcaller
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_agent.context.repomap.languages import KNOWN, Languages, Ready
-from tui_agent.context.repomap.patterns import Patterns
+from tui_agent.context.repomap.languages import KNOWN, Languages, Patterns, Ready
 from tui_agent.context.repomap.redacted_text import PLAIN, Cleaner
 from tui_agent.context.repomap.views import Symbol
 
@@ -38,19 +37,7 @@ _WORDS_BEFORE = re.compile(rb"[ \t]*(?:[a-z]+ +){1,3}")
 """Words that a grammar does not include in a definition: `export`, `type`."""
 _FIRST_GROUP = methodcaller("span", 1)
 _SCOPES = frozenset(
-    {
-        "class",
-        "module",
-        "struct",
-        "impl",
-        "trait",
-        "interface",
-        "enum",
-        "object",
-        "heading",
-        "contract",
-        "table",
-    }
+    "class module struct impl trait interface enum object heading contract table".split()  # noqa: SIM905
 )
 
 
@@ -72,7 +59,7 @@ def symbols_of(
 
 
 def _parse_definitions(known: Ready | None, data: bytes) -> list[_Found] | None:
-    if known is None or 0 < known.most < len(data) or too_deep(data):
+    if known is None or 0 < known.max_bytes < len(data) or too_deep(data):
         return None
     tree = _parse_tree(known, data)
     definitions: dict[int, _Found] = {}

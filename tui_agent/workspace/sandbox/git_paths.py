@@ -19,15 +19,8 @@ _COMMON_DIR = "commondir"
 """File by which a repository borrows everything but `HEAD` from another. If it is a folder, git stops."""
 _BARE_PROGRAM_FILES = ("HEAD", "config", "hooks", "info")
 _COMMIT_FOLDERS = ("objects", "refs", "logs")
-_PROGRAM_FILES = (
-    "config",
-    "config.worktree",
-    "hooks",
-    "modules",
-    "worktrees",
-    "commondir",
-    "gitdir",
-    "info/attributes",
+_PROGRAM_FILES = tuple(
+    "config config.worktree hooks modules worktrees commondir gitdir info/attributes".split()  # noqa: SIM905
 )
 
 

@@ -17,29 +17,8 @@ from tui_agent.workspace.sandbox.sockets import find_listening, find_listening_b
 PRIVATE_FOLDERS = ("/tmp", "/var/tmp", "/run")
 """Folders that each command has for itself; the machine's own content is not visible there."""
 _VISIBLE_RUN_FOLDERS = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
-_SYSTEM_SETTINGS = (
-    "sys",
-    "sysrq-trigger",
-    "irq",
-    "bus",
-    "acpi",
-    "asound",
-    "driver",
-    "fs",
-    "mtrr",
-    "scsi",
-    "pressure",
-)
-_SYSTEM_SECRETS = (
-    "kcore",
-    "kmsg",
-    "keys",
-    "kpagecount",
-    "kpageflags",
-    "kpagecgroup",
-    "timer_list",
-    "sched_debug",
-)
+_SYSTEM_SETTINGS = tuple("sys sysrq-trigger irq bus acpi asound driver fs mtrr scsi pressure".split())  # noqa: SIM905
+_SYSTEM_SECRETS = tuple("kcore kmsg keys kpagecount kpageflags kpagecgroup timer_list sched_debug".split())  # noqa: SIM905
 _TEMPORARY_PATH = re.compile(r"/(?:tmp|var/tmp)/[^\s'\"`;|&<>()$*?\[\]{}\\,:=]+")
 _MAX_NAMED = 32
 

@@ -23,23 +23,13 @@ TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 ALLOWED_FAMILIES = (1, 2, 10, 16)
 """Allowed socket families: local, IPv4, IPv6 and netlink. Others (vsock, packet, alg …) ignore namespaces."""
 
-DENIED_CALLS: Final = (
-    *("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"),
-    *("mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "open_tree_attr", "fsopen"),
-    *("fsconfig", "fsmount", "fspick", "mount_setattr", "unshare", "setns", "swapon", "swapoff", "quotactl"),
-    *("quotactl_fd", "acct", "name_to_handle_at", "open_by_handle_at", "fanotify_init", "nfsservctl"),
-    *("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "syslog"),
-    *("bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key", "lookup_dcookie"),
-    *(
-        "settimeofday",
-        "clock_settime",
-        "clock_adjtime",
-        "adjtimex",
-        "sethostname",
-        "setdomainname",
-        "vhangup",
-    ),
-    *("iopl", "ioperm", "modify_ldt", "vm86", "uselib", "ustat", "sysfs", "_sysctl"),
+DENIED_CALLS: Final = tuple(
+    """ptrace process_vm_readv process_vm_writev pidfd_getfd kcmp mount umount2 pivot_root chroot move_mount open_tree
+    open_tree_attr fsopen fsconfig fsmount fspick mount_setattr unshare setns swapon swapoff quotactl quotactl_fd
+    acct name_to_handle_at open_by_handle_at fanotify_init nfsservctl kexec_load kexec_file_load init_module
+    finit_module delete_module reboot syslog bpf perf_event_open userfaultfd keyctl add_key request_key
+    lookup_dcookie settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname vhangup iopl ioperm
+    modify_ldt vm86 uselib ustat sysfs _sysctl""".split()  # noqa: SIM905 - read as a list of words
 )
 """Denied with EPERM, if the architecture has them."""
 UNSUPPORTED_CALLS: Final = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")

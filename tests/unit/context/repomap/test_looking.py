@@ -11,6 +11,7 @@ import pytest
 
 from tui_agent.context.repomap.file_list import FileList, list_files
 from tui_agent.context.repomap.file_scan import FileScanner
+from tui_agent.context.repomap.inotify import InotifyWatch
 
 
 def shown(path: str) -> bool:
@@ -144,7 +145,7 @@ def test_a_file_is_looked_at_because_it_was_told_not_because_all_are(root: Path,
 def test_what_the_kernel_does_not_tell_is_seen_with_the_next_whole_look(root: Path) -> None:
     other = root.parent / "other-name"
     os.link(root / "a.py", other)
-    look = FileScanner(root, shown, whole_s=-1.0)
+    look = FileScanner(root, shown, full_scan_s=-1.0)
     settled(look)
     other.write_text("x = 333\n")
     assert same(look.now(), list_files(root, shown))
@@ -152,7 +153,10 @@ def test_what_the_kernel_does_not_tell_is_seen_with_the_next_whole_look(root: Pa
 
 
 def test_where_nothing_can_be_watched_every_file_is_looked_at(root: Path) -> None:
-    look = FileScanner(root, shown, watching="tests.unit.context.repomap.no_watching")
+    def refuse(folder: str) -> InotifyWatch:
+        raise OSError(f"nothing below {folder} can be watched here")
+
+    look = FileScanner(root, shown, start_watch=refuse)
     settled(look)
     for change in CHANGES[:3]:
         change(root)
@@ -188,8 +192,7 @@ def test_any_order_of_changes_gives_the_list_of_a_new_look(tmp_path: Path) -> No
 
 
 def test_more_folders_than_may_be_watched_are_looked_at(root: Path, tmp_path: Path) -> None:
-    watching = pytest.importorskip("tui_agent.context.repomap.inotify")
-    watch = watching.InotifyWatch(str(root), most=2)
+    watch = InotifyWatch(str(root), most=2)
     with pytest.raises(OSError, match="too many"):
         watch.follow(["", "one", "three"])
     watch.close()
