@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tui_agent.folds.context.compacted_history import REDUCED_PREFIX, calls_by_id
-from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.base import text_size
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart
@@ -48,22 +48,18 @@ def chars_of(message: Message) -> int:
         case UserMessage(content=content) | ToolMessage(content=content):
             return sum(map(_content_chars, content))
         case SummaryMessage(text=text):
-            return _chars(text)
+            return text_size(text)
         case AssistantMessage(parts=parts):
             return sum(
                 len(part.name) + len(str(part.arguments))
                 if isinstance(part, ToolCallPart)
-                else _chars(part.text)
+                else text_size(part.text)
                 for part in parts
             )
 
 
 def _content_chars(piece: Content) -> int:
-    return IMAGE_CHARS if isinstance(piece, ImageContent) else _chars(piece.text)
-
-
-def _chars(text: LongText) -> int:
-    return text.size if isinstance(text, BlobText) else len(text)
+    return IMAGE_CHARS if isinstance(piece, ImageContent) else text_size(piece.text)
 
 
 def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> int:

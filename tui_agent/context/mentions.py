@@ -19,6 +19,7 @@ from tui_agent.context.priorities import divide_evenly
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
 from tui_agent.ports.knowledge import FindSymbol, SymbolLocation
+from tui_agent.protocol.base import text_size
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent, image_type
 from tui_agent.protocol.unicode_text import escape_unprintable, format_count
@@ -74,7 +75,7 @@ class _Lookup:
     @property
     def chars(self) -> int:
         """The number of characters of its text."""
-        return len(self.mention.text) if isinstance(self.mention.text, str) else self.mention.text.size
+        return text_size(self.mention.text)
 
 
 @dataclass(slots=True)
@@ -387,8 +388,7 @@ def _decode(data: bytes) -> tuple[str, str] | None:
 
 
 def _with_tokens(mention: Mention) -> Mention:
-    size = len(mention.text) if isinstance(mention.text, str) else mention.text.size
-    return mention.model_copy(update={"tokens": -(-size // 4)})
+    return mention.model_copy(update={"tokens": -(-text_size(mention.text) // 4)})
 
 
 def _is_same(first: Mention, second: Mention) -> bool:

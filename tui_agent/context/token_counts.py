@@ -10,7 +10,7 @@ from operator import is_
 from typing import Final
 
 from tui_agent.context.tokens import CHARS_PER_TOKEN, IMAGE_TOKENS, Tokens
-from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -66,40 +66,32 @@ class TokenCounts:
     def count_message(self, message: Message) -> MessageCount:
         """Count one message."""
         texts, images = _texts(message)
-        chars = sum(map(_chars, texts)) + images * round(IMAGE_TOKENS * CHARS_PER_TOKEN)
-        tokens = sum(self._tokens.count(_text(text)) for text in texts) + images * IMAGE_TOKENS
+        chars = sum(map(len, texts)) + images * round(IMAGE_TOKENS * CHARS_PER_TOKEN)
+        tokens = sum(map(self._tokens.count, texts)) + images * IMAGE_TOKENS
         return MessageCount(message, chars, tokens + _PER_MESSAGE)
 
 
-def _texts(message: Message) -> tuple[list[LongText], int]:
+def _texts(message: Message) -> tuple[list[str], int]:
     """Return the texts of a message that a model reads, and the number of its images."""
     match message:
         case UserMessage() | ToolMessage():
             return _content_texts(message.content)
         case SummaryMessage():
-            return [message.text], 0
+            return [text_preview(message.text)], 0
         case AssistantMessage():
             return [text for part in message.parts for text in _part_texts(part)], 0
 
 
-def _content_texts(content: Sequence[Content]) -> tuple[list[LongText], int]:
-    texts = [piece.text for piece in content if not isinstance(piece, ImageContent)]
+def _content_texts(content: Sequence[Content]) -> tuple[list[str], int]:
+    texts = [text_preview(piece.text) for piece in content if not isinstance(piece, ImageContent)]
     return texts, len(content) - len(texts)
 
 
-def _part_texts(part: ModelPart) -> list[LongText]:
+def _part_texts(part: ModelPart) -> list[str]:
     if isinstance(part, ToolCallPart):
         return [part.name, json.dumps(part.arguments, ensure_ascii=False)]
     # The signature of hidden reasoning is sent back too, but providers do not bill it as text.
-    return [part.text] if isinstance(part, TextPart) or part.text else []
-
-
-def _text(text: LongText) -> str:
-    return text if isinstance(text, str) else text_preview(text)
-
-
-def _chars(text: LongText) -> int:
-    return len(_text(text))
+    return [text_preview(part.text)] if isinstance(part, TextPart) or part.text else []
 
 
 def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
@@ -150,7 +142,6 @@ class SectionShare:
 
     raw_chars: int = 0
     chars: int = 0
-    raw: int = 0
     tokens: int = 0
     short: int = 0
     lost: int = 0
@@ -185,12 +176,10 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
         tokens = remaining if share is parts[-1] else round(count.tokens * share.chars / total)
         lost = share.raw_chars - share.chars
         rules = ["what a summary has no room for is an artifact"] if lost or share.dropped_blocks else []
-        shares.append(
-            (
-                share.section,
-                SectionShare(share.raw_chars, share.chars, 0, tokens, 0, lost, share.dropped_blocks, rules),
-            )
+        section_share = SectionShare(
+            share.raw_chars, share.chars, tokens, lost=lost, dropped=share.dropped_blocks, rules=rules
         )
+        shares.append((share.section, section_share))
         remaining -= tokens
     return shares
 

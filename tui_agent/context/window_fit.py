@@ -191,7 +191,7 @@ class HistoryFitter:
         known = self._short.get((id(before.message), tiny))
         if known is not None and known[0] is before.message:
             return known[1]
-        message = _tiny(before.message) if tiny else _shortened(before.message)
+        message = _shorten_message(before.message, tiny=tiny)
         if message is before.message:
             return None
         after = self._recount(message)
@@ -203,14 +203,11 @@ class HistoryFitter:
 
 def _newest(fitted: FittedHistory) -> int:
     """Return the position where the newest answer with its results begins; the end if there is none."""
-    position = len(fitted.counted) - 1
-    while position >= 0 and isinstance(fitted.counted[position].message, ToolMessage):
-        position -= 1
-    newest = (
-        position
-        if position >= 0 and isinstance(fitted.counted[position].message, AssistantMessage)
-        else position + 1
-    )
+    newest = len(fitted.counted)
+    while newest > 0 and isinstance(fitted.counted[newest - 1].message, ToolMessage):
+        newest -= 1
+    if newest > 0 and isinstance(fitted.counted[newest - 1].message, AssistantMessage):
+        newest -= 1
     return newest if newest < len(fitted.counted) - 1 else len(fitted.counted)
 
 
@@ -264,26 +261,29 @@ def _drop_oldest(fitted: FittedHistory, needed: int) -> None:
         needed -= sum(count.tokens for count in fitted.counted[start:end])
 
 
-def _tiny(message: Message) -> Message:
-    """Return the message in its shortest form."""
+def _shorten_message(message: Message, *, tiny: bool) -> Message:
+    """Return the message with short texts; with `tiny`, also answers, calls and images in their shortest form."""
+    shorten = _tiny_text if tiny else _short_text
     match message:
-        case AssistantMessage(parts=parts):
+        case AssistantMessage(parts=parts) if tiny:
             return message.model_copy(update={"parts": tuple(map(_tiny_part, parts))})
         case (
             ToolMessage(content=content)
             | UserMessage(origin="mentions" | "map" | "restored", content=content)
         ):
-            return message.model_copy(update={"content": tuple(map(_tiny_content, content))})
+            pieces = tuple(_shorten_content(piece, shorten, _IMAGE if tiny else piece) for piece in content)
+            return message.model_copy(update={"content": pieces})
         case SummaryMessage(text=str() as text):
-            return message.model_copy(update={"text": _with_story(text, _tiny_text)})
+            return message.model_copy(update={"text": _shorten_story(text, shorten)})
         case _:
             return message
 
 
-def _tiny_content(piece: Content) -> Content:
+def _shorten_content(piece: Content, shorten: Callable[[str], str], image: Content) -> Content:
+    """Return the piece with its text shortened; `image` replaces one that is an image."""
     if isinstance(piece, ImageContent):
-        return _IMAGE
-    return piece.model_copy(update={"text": _tiny_text(piece.text)}) if isinstance(piece.text, str) else piece
+        return image
+    return piece.model_copy(update={"text": shorten(piece.text)}) if isinstance(piece.text, str) else piece
 
 
 def _tiny_part(part: ModelPart) -> ModelPart:
@@ -311,27 +311,11 @@ def _tiny_text(text: str) -> str:
     return head_and_tail(text, max_bytes=_TINY_BYTES, max_lines=_TINY_LINES).text
 
 
-def _shortened(message: Message) -> Message:
-    match message:
-        case ToolMessage() | UserMessage(origin="mentions" | "map" | "restored"):
-            return message.model_copy(update={"content": tuple(map(_short_content, message.content))})
-        case SummaryMessage(text=str() as text):
-            return message.model_copy(update={"text": _with_story(text, _short)})
-        case _:
-            return message
-
-
-def _with_story(text: str, shorter: Callable[[str], str]) -> str:
-    """Return a summary with a shorter story; the rest of it is required content."""
-    lasting, heading, story = text.rpartition(f"\n## {STORY}\n")
-    return f"{lasting}{heading}{shorter(story)}" if heading else shorter(text)
-
-
-def _short_content(piece: Content) -> Content:
-    if not isinstance(piece, TextContent) or not isinstance(piece.text, str):
-        return piece
-    return piece.model_copy(update={"text": _short(piece.text)})
-
-
-def _short(text: str) -> str:
+def _short_text(text: str) -> str:
     return head_and_tail(text, max_bytes=SHORT_BYTES, max_lines=SHORT_LINES).text
+
+
+def _shorten_story(text: str, shorten: Callable[[str], str]) -> str:
+    """Return a summary with a shorter story; the rest of it is required content."""
+    required, heading, story = text.rpartition(f"\n## {STORY}\n")
+    return f"{required}{heading}{shorten(story)}" if heading else shorten(text)
