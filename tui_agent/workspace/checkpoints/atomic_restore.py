@@ -95,13 +95,13 @@ class StagingFolder:
     def __init__(self, files: RootedFiles, name: str, operations: FileOperations) -> None:
         self._files = files
         self._name = name
-        self._acts = operations
+        self._operations = operations
         self._lock_fd: int | None = None
 
     def open(self) -> None:
         """Create the folder and lock it until this process ends or the folder is cleared."""
         with self._files.folder([]) as root:
-            self._acts.mkdir(self._name, root)
+            self._operations.mkdir(self._name, root)
             os.chmod(self._name, 0o700, dir_fd=root)
         self.lock()
 
@@ -132,17 +132,17 @@ class StagingFolder:
         """Create a staged file or link, to be moved later."""
         with self._files.folder([self._name]) as stage:
             if link:
-                self._acts.symlink(content, f"{number}.new", stage)
+                self._operations.symlink(content, f"{number}.new", stage)
             else:
-                self._acts.write(f"{number}.new", stage, content, bits)
+                self._operations.write(f"{number}.new", stage, content, bits)
 
     def apply(self, moves: Sequence[Move]) -> None:
         """Do all moves, or none on an error. Raises OSError."""
         with self._files.folder([self._name]) as stage:
             marked = [replace(move, identity=_read_mark(f"{move.staged}.new", stage)) for move in moves]
             journal = json.dumps([asdict(move) for move in marked]).encode()
-            self._acts.write(f"{JOURNAL}.new", stage, journal, TEMPORARY_MODE, sync=True)
-            self._acts.rename(f"{JOURNAL}.new", stage, JOURNAL, stage)
+            self._operations.write(f"{JOURNAL}.new", stage, journal, TEMPORARY_MODE, sync=True)
+            self._operations.rename(f"{JOURNAL}.new", stage, JOURNAL, stage)
             for move in moves:
                 self._do(stage, move)
 
@@ -154,24 +154,24 @@ class StagingFolder:
                     self._link_or_move(new, stage, name, fd)
                 case "write":
                     self._link_or_move(name, fd, old, stage)
-                    self._acts.rename(new, stage, name, fd)
+                    self._operations.rename(new, stage, name, fd)
                 case "remove":
-                    self._acts.rename(name, fd, old, stage)
+                    self._operations.rename(name, fd, old, stage)
                 case "mode":
-                    self._acts.chmod(name, fd, move.bits)
+                    self._operations.chmod(name, fd, move.bits)
                 case "mkdir":
-                    self._acts.mkdir(name, fd)
+                    self._operations.mkdir(name, fd)
                 case "rmdir":
-                    self._acts.rmdir(name, fd)
+                    self._operations.rmdir(name, fd)
 
     def _link_or_move(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
         """Link a file; move it if the file system or the file's owner forbids links."""
         try:
-            self._acts.link(source, source_fd, target, target_fd)
+            self._operations.link(source, source_fd, target, target_fd)
         except OSError as fault:
             if fault.errno not in LINK_ERRNOS:
                 raise
-            self._acts.rename(source, source_fd, target, target_fd)
+            self._operations.rename(source, source_fd, target, target_fd)
 
     def undo(self) -> tuple[str, ...]:
         """Restore the state before the moves, except paths that somebody else changed since.
@@ -199,24 +199,24 @@ class StagingFolder:
             match move.kind:
                 case "create":
                     if _read_mark(name, fd) == move.identity:
-                        self._acts.unlink(name, fd)
+                        self._operations.unlink(name, fd)
                     elif not _exists(f"{move.staged}.new", stage):
                         skipped.append(move)
                 case "write" | "remove":
                     before = os.lstat(old, dir_fd=stage)
                     if _is_free(name, fd, move, before):
-                        self._acts.rename(old, stage, name, fd)
+                        self._operations.rename(old, stage, name, fd)
                     else:
                         skipped.append(move)
                 case "mode":
                     if stat.S_IMODE(os.lstat(name, dir_fd=fd).st_mode) == move.bits:
-                        self._acts.chmod(name, fd, move.old_bits)
+                        self._operations.chmod(name, fd, move.old_bits)
                 case "mkdir":
                     with _ignore_error(errno.ENOTEMPTY):
-                        self._acts.rmdir(name, fd)
+                        self._operations.rmdir(name, fd)
                 case "rmdir":
                     with _ignore_error(errno.EEXIST):
-                        self._acts.mkdir(name, fd)
+                        self._operations.mkdir(name, fd)
                         os.chmod(name, move.old_bits, dir_fd=fd)
 
     def _save(self, moves: Sequence[Move]) -> None:

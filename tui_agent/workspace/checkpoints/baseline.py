@@ -39,7 +39,7 @@ from tui_agent.workspace.checkpoints.store_state import (
 )
 
 MAX_PACK_BYTES = 32_000_000
-"""Most bytes of files in one pack, held in memory."""
+"""Maximum bytes of files in one pack, held in memory."""
 CONVERTING_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
 """Attributes that can make a file's bytes differ from the repository's at the same length."""
 
@@ -56,16 +56,16 @@ class BaselineDraft:
 async def take_baseline(shadow: CheckpointStore) -> Baseline:
     """Save the current files as the first checkpoint."""
     started_ns = time.time_ns()
-    gathered = BaselineDraft()
+    baseline = BaselineDraft()
     with shadow.draft(empty=True) as draft:
         repository = await run_sync(find_repository, shadow.workspace)
         if repository is not None:
-            gathered.entries = await borrow_index(shadow, repository)
+            baseline.entries = await borrow_index(shadow, repository)
         as_of = await run_sync(_index_time, repository, started_ns)
-        await run_sync(write_index, draft, gathered.entries.values(), as_of)
-        paths = set(await list_candidates(shadow, draft)) | await find_doubtful(shadow, gathered, repository)
-        await gather_files(shadow, gathered, sorted(paths))
-        await run_sync(write_index, draft, gathered.entries.values(), as_of)
+        await run_sync(write_index, draft, baseline.entries.values(), as_of)
+        paths = set(await list_candidates(shadow, draft)) | await find_doubtful(shadow, baseline, repository)
+        await gather_files(shadow, baseline, sorted(paths))
+        await run_sync(write_index, draft, baseline.entries.values(), as_of)
         untracked = await list_candidates(shadow, draft, ("-o", "--directory"))
         await run_sync(_record_empty_folders, shadow, untracked)
         draft_checkpoint = await _write_tree(shadow, draft)
@@ -79,9 +79,9 @@ async def take_baseline(shadow: CheckpointStore) -> Baseline:
         shadow.tracked = {}
         await move_head(shadow, commit, draft_checkpoint)
     shadow.growth_bytes = 0
-    shadow.unsaved_paths = set(gathered.skips.paths())
+    shadow.unsaved_paths = set(baseline.skips.paths())
     await run_sync(_record_size, shadow)
-    return Baseline(commit, gathered.skips.sentences())
+    return Baseline(commit, baseline.skips.sentences())
 
 
 def _index_time(repository: Repository | None, started_ns: int) -> int:
@@ -137,22 +137,22 @@ def _index_entries(shadow: CheckpointStore, repository: Repository) -> dict[str,
 
 
 async def find_doubtful(
-    shadow: CheckpointStore, gathered: BaselineDraft, repository: Repository | None
+    shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository | None
 ) -> set[str]:
     """Return files of the user's index whose bytes may differ from the repository's object."""
-    if not gathered.entries or repository is None:
+    if not baseline.entries or repository is None:
         return set()
-    oids = {entry.oid.hex() for entry in gathered.entries.values()}
+    oids = {entry.oid.hex() for entry in baseline.entries.values()}
     sizes = await shadow.git.read_sizes(list(oids), missing=True)
-    different = {path for path, entry in gathered.entries.items() if sizes.get(entry.oid.hex()) != entry.size}
-    return different | await find_converted(shadow, gathered, repository)
+    different = {path for path, entry in baseline.entries.items() if sizes.get(entry.oid.hex()) != entry.size}
+    return different | await find_converted(shadow, baseline, repository)
 
 
 async def find_converted(
-    shadow: CheckpointStore, gathered: BaselineDraft, repository: Repository
+    shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository
 ) -> set[str]:
     """Return files with a conversion in the user's attributes. Only reads attributes; no conversion runs."""
-    texts = await run_sync(_read_attributes, shadow, gathered, repository)
+    texts = await run_sync(_read_attributes, shadow, baseline, repository)
     if not any(word in text for word in CONVERTING_ATTRIBUTES for text in texts):
         return set()
     attributes = shadow.git.folder / "info" / "attributes"
@@ -160,7 +160,7 @@ async def find_converted(
     await run_sync(write_file, shadow.git.folder, attributes, merged)
     try:
         out = await shadow.git(
-            "check-attr", "-z", "--stdin", *CONVERTING_ATTRIBUTES, stdin=join_paths(list(gathered.entries))
+            "check-attr", "-z", "--stdin", *CONVERTING_ATTRIBUTES, stdin=join_paths(list(baseline.entries))
         )
     finally:
         await _reset_attributes(shadow)
@@ -177,11 +177,11 @@ async def _reset_attributes(shadow: CheckpointStore) -> None:
         )
 
 
-def _read_attributes(shadow: CheckpointStore, gathered: BaselineDraft, repository: Repository) -> list[str]:
+def _read_attributes(shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository) -> list[str]:
     """Return the texts of attributes for the whole workspace, and last those of its own folders."""
     folders = [path for path in (*shadow.workspace.parents,) if path.is_relative_to(repository.top)]
     above = [folder / ".gitattributes" for folder in reversed(folders)]
-    own = [shadow.workspace / path for path in gathered.entries if path.endswith(".gitattributes")]
+    own = [shadow.workspace / path for path in baseline.entries if path.endswith(".gitattributes")]
     texts = [_regular_text(path) for path in (*above, repository.common_folder / "info" / "attributes")]
     return [*texts, "".join(_regular_text(path) for path in own)]
 
@@ -192,24 +192,24 @@ def _regular_text(path: Path) -> str:
     return path.read_bytes().decode("utf-8", "surrogateescape") + "\n"
 
 
-async def gather_files(shadow: CheckpointStore, gathered: BaselineDraft, paths: Iterable[str]) -> None:
+async def gather_files(shadow: CheckpointStore, baseline: BaselineDraft, paths: Iterable[str]) -> None:
     """Read and store the files at these paths, within the limits."""
     pending = iter(paths)
     nested: dict[str, bool] = {}
     while True:
-        batch = await run_sync(_next_batch, shadow, gathered, pending, nested)
+        batch = await run_sync(_next_batch, shadow, baseline, pending, nested)
         if not batch:
             return
         await shadow.git("fast-import", "--quiet", "--depth=0", stdin=batch)
 
 
 def _next_batch(
-    shadow: CheckpointStore, gathered: BaselineDraft, pending: Iterator[str], nested: dict[str, bool]
+    shadow: CheckpointStore, baseline: BaselineDraft, pending: Iterator[str], nested: dict[str, bool]
 ) -> bytes:
     stream = bytearray()
-    with shadow.files.open_reader() as near:
+    with shadow.files.open_reader() as reader:
         for path in iterate_cancellable(pending):
-            content = _read_file(shadow, gathered, path, nested, near)
+            content = _read_file(shadow, baseline, path, nested, reader)
             if content is not None:
                 stream += b"blob\ndata %d\n" % len(content) + content + b"\n"
                 if len(stream) >= MAX_PACK_BYTES:
@@ -218,39 +218,39 @@ def _next_batch(
 
 
 def _read_file(
-    shadow: CheckpointStore, gathered: BaselineDraft, path: str, nested: dict[str, bool], near: PathReader
+    shadow: CheckpointStore, baseline: BaselineDraft, path: str, nested: dict[str, bool], reader: PathReader
 ) -> bytes | None:
     """Return a path's content and update its entry; None if nothing is to be stored."""
-    known = gathered.entries.pop(path, None)
+    known = baseline.entries.pop(path, None)
     reason = unsaveable_reason(shadow, path, nested, tracked=known is not None)
-    stand = ABSENT
+    state = ABSENT
     if not reason:
-        stand = near.read_state(path, max_bytes=shadow.limits.file_bytes, skip_larger=True)
-        reason = _limit_reason(shadow, gathered, stand)
+        state = reader.read_state(path, max_bytes=shadow.limits.file_bytes, skip_larger=True)
+        reason = _limit_reason(shadow, baseline, state)
     if reason:
-        gathered.skips.add(reason, path)
+        baseline.skips.add(reason, path)
         return None
     if (
-        not stand.can_be_saved
-        or stand.stat is None
-        or stand.content is None
-        or len(stand.content) != stand.size
+        not state.can_be_saved
+        or state.stat is None
+        or state.content is None
+        or len(state.content) != state.size
     ):
         return None  # deleted, or being written: the next look handles it
-    gathered.entries[path] = make_entry(path, stand.stat, stand.git_mode, stand.oid)
-    gathered.bytes_read += stand.size
-    return None if known is not None and known.oid.hex() == stand.oid else stand.content
+    baseline.entries[path] = make_entry(path, state.stat, state.git_mode, state.oid)
+    baseline.bytes_read += state.size
+    return None if known is not None and known.oid.hex() == state.oid else state.content
 
 
-def _limit_reason(shadow: CheckpointStore, gathered: BaselineDraft, stand: FileState) -> str:
+def _limit_reason(shadow: CheckpointStore, baseline: BaselineDraft, state: FileState) -> str:
     limits = shadow.limits
-    if stand.kind == "unreadable":
+    if state.kind == "unreadable":
         return "Files that cannot be read are not saved"
-    if stand.kind == "special":
+    if state.kind == "special":
         return "Pipes, sockets and devices are not saved"
-    if stand.can_be_saved and stand.size > limits.file_bytes:
+    if state.can_be_saved and state.size > limits.file_bytes:
         return f"Files above {format_bytes(limits.file_bytes)} are not saved"
-    if stand.can_be_saved and gathered.bytes_read + stand.size > limits.total_bytes:
+    if state.can_be_saved and baseline.bytes_read + state.size > limits.total_bytes:
         return (
             f"The checkpoint limit of {format_bytes(limits.total_bytes)} is reached, so these are not saved"
         )

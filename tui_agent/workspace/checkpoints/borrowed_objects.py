@@ -57,7 +57,7 @@ async def copy_needed_objects(shadow: CheckpointStore) -> bool:
     needed += [oid for oid in await _changed_contents(shadow) if oid not in set(needed)]
     own = await run_sync(_loose_objects, shadow.git.folder)
     for index in await run_sync(pack_indexes, shadow.git.folder):
-        own |= {line.split()[1] for line in (await _list_pack(shadow, index)).splitlines()}
+        own.update(await _list_pack(shadow, index))
     missing = [oid for oid in needed if oid not in own]
     sizes = await shadow.git.read_sizes(missing, missing=True)
     selected, room = [], shadow.limits.baseline_bytes
@@ -91,9 +91,11 @@ async def _changed_contents(shadow: CheckpointStore) -> list[str]:
     return list(oids)
 
 
-async def _list_pack(shadow: CheckpointStore, index: Path) -> str:
+async def _list_pack(shadow: CheckpointStore, index: Path) -> list[str]:
+    """Return the ids of a pack's objects."""
     content = await run_sync(index.read_bytes)
-    return (await shadow.git("show-index", stdin=content)).decode()
+    lines = (await shadow.git("show-index", stdin=content)).decode().splitlines()
+    return [line.split()[1] for line in lines]
 
 
 async def _write_kept_pack(shadow: CheckpointStore, oids: list[str]) -> str:
@@ -118,20 +120,15 @@ async def _merge_copies(shadow: CheckpointStore) -> None:
         return
     oids: dict[str, None] = {}
     for index in copies:
-        oids.update(dict.fromkeys(line.split()[1] for line in (await _list_pack(shadow, index)).splitlines()))
+        oids.update(dict.fromkeys(await _list_pack(shadow, index)))
     name = await _write_kept_pack(shadow, list(oids))
     await run_sync(_remove_packs, [index for index in copies if index.stem != f"pack-{name}"])
 
 
 def _remove_packs(indexes: list[Path]) -> None:
     for index in indexes:
-        for path in (
-            index,
-            index.with_suffix(".pack"),
-            index.with_suffix(".rev"),
-            index.with_suffix(".keep"),
-        ):
-            path.unlink(missing_ok=True)
+        for suffix in (".idx", ".pack", ".rev", ".keep"):
+            index.with_suffix(suffix).unlink(missing_ok=True)
 
 
 def release_copies(store: Path) -> None:

@@ -18,7 +18,6 @@ from tui_agent.config.repository import find_repository, read_small_text
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import FileDifference, WorkspaceChanges
 from tui_agent.units import format_bytes
-from tui_agent.workspace.checkpoints import unsaved_files as strangers
 from tui_agent.workspace.checkpoints.cancellation import iterate_cancellable
 from tui_agent.workspace.checkpoints.git_runner import split_names
 from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, LINK, PLAIN, FileState
@@ -30,11 +29,17 @@ from tui_agent.workspace.checkpoints.store_state import (
     measure_folder,
     write_file,
 )
+from tui_agent.workspace.checkpoints.unsaved_files import (
+    find_ignored,
+    record_ignored,
+    record_unhidden,
+    record_unsaved,
+)
 
 MAX_EXAMPLES = 3
-"""Most paths named in a sentence about skipped files."""
+"""Maximum number of paths named in a sentence about skipped files."""
 MAX_SHOWN_FILES = 32
-"""Most files of maximum size whose content one look returns, per side."""
+"""Maximum number of files of maximum size whose content one look returns, per side."""
 
 
 @dataclass
@@ -87,7 +92,7 @@ async def find_changes(
         changes = await limit_to_quota(shadow, changes, skips)
     if paths is None:
         shadow.checked_ignored = frozenset(also)
-    await _note_strangers(shadow, changes, skips, named=paths is not None)
+    await _record_unsaved(shadow, changes, skips, named=paths is not None)
     return WorkspaceChanges(
         paths=tuple(change.path for change in changes),
         files=await describe_changes(shadow, changes),
@@ -103,7 +108,7 @@ async def _new_special_files(shadow: CheckpointStore, candidates: Iterable[str])
     """
     folders = {path.rpartition("/")[0] for path in (*shadow.tracked, *candidates) if not path.endswith("/")}
     paths = await run_sync(_special_files, shadow, folders | {""})
-    return set(paths) - await strangers.find_ignored(shadow, paths, None) if paths else set()
+    return set(paths) - await find_ignored(shadow, paths, None) if paths else set()
 
 
 def _special_files(shadow: CheckpointStore, folders: Iterable[str]) -> list[str]:
@@ -123,15 +128,15 @@ def _is_special(entry: "os.DirEntry[str]") -> bool:
     return not any(kinds)
 
 
-async def _note_strangers(
+async def _record_unsaved(
     shadow: CheckpointStore, changes: list[ChangedPath], skips: SkippedPaths, *, named: bool
 ) -> None:
     new = [change.path for change in changes if change.entry is None]
     if named:
-        await strangers.record_ignored(shadow, new)
+        await record_ignored(shadow, new)
     else:
-        await strangers.record_unhidden(shadow, new, [change.path for change in changes])
-        await strangers.record_unsaved(shadow, [*skips.paths(), *shadow.checked_ignored.intersection(new)])
+        await record_unhidden(shadow, new, [change.path for change in changes])
+        await record_unsaved(shadow, [*skips.paths(), *shadow.checked_ignored.intersection(new)])
 
 
 def changed_after(shadow: CheckpointStore, paths: Iterable[str], at: float) -> frozenset[str]:
@@ -250,7 +255,7 @@ def examine_candidates(
     nested: dict[str, bool] = {}
     changes: list[ChangedPath] = []
     room = MAX_SHOWN_FILES * shadow.limits.shown_bytes
-    with shadow.files.open_reader() as near:
+    with shadow.files.open_reader() as reader:
         for path in iterate_cancellable(sorted(candidates)):
             entry = shadow.tracked.get(path)
             reason = unsaveable_reason(shadow, path, nested, tracked=entry is not None)
@@ -258,10 +263,10 @@ def examine_candidates(
                 skips.add(reason, path)
                 continue
             detailed = named or len(changes) < shadow.limits.max_paths
-            stand = near.read_state(path, read=detailed, max_bytes=min(room, shadow.limits.shown_bytes))
-            room -= len(stand.content or b"")
-            if is_change(shadow, path, entry, stand, skips):
-                changes.append(ChangedPath(path, entry, stand))
+            state = reader.read_state(path, read=detailed, max_bytes=min(room, shadow.limits.shown_bytes))
+            room -= len(state.content or b"")
+            if is_change(shadow, path, entry, state, skips):
+                changes.append(ChangedPath(path, entry, state))
     return changes
 
 
@@ -294,26 +299,26 @@ def _is_repository(shadow: CheckpointStore, folder: str, known: dict[str, bool])
 
 
 def is_change(
-    shadow: CheckpointStore, path: str, entry: Entry | None, stand: FileState, skips: SkippedPaths
+    shadow: CheckpointStore, path: str, entry: Entry | None, state: FileState, skips: SkippedPaths
 ) -> bool:
     """Return True if the current state is a change to save."""
-    if stand.kind == "unreadable":
+    if state.kind == "unreadable":
         skips.add("Files that cannot be read are not saved", path)
         return False
-    if stand.kind == "special":
+    if state.kind == "special":
         skips.add("Pipes, sockets and devices are not saved", path)
-    if not stand.can_be_saved:
+    if not state.can_be_saved:
         return entry is not None
-    if stand.kind == "link" and path.rsplit("/", 1)[-1].lower() == ".gitmodules":
+    if state.kind == "link" and path.rsplit("/", 1)[-1].lower() == ".gitmodules":
         skips.add("Git's own files are not saved", path)
         return False
     if entry is None:
-        if stand.size > shadow.limits.file_bytes:
+        if state.size > shadow.limits.file_bytes:
             skips.add(f"Files above {format_bytes(shadow.limits.file_bytes)} are not saved", path)
-        return stand.size <= shadow.limits.file_bytes
-    if entry.git_mode != stand.git_mode or shadow.modes.has_other_bits(path, entry.git_mode, stand.bits):
+        return state.size <= shadow.limits.file_bytes
+    if entry.git_mode != state.git_mode or shadow.modes.has_other_bits(path, entry.git_mode, state.bits):
         return True
-    return not stand.oid or stand.oid != entry.oid
+    return not state.oid or state.oid != entry.oid
 
 
 async def limit_to_quota(
@@ -361,14 +366,14 @@ async def describe_changes(shadow: CheckpointStore, changes: list[ChangedPath]) 
 
 def _file_stand(change: ChangedPath, sizes: dict[str, int], contents: dict[str, bytes]) -> FileDifference:
     oid = change.entry.oid if change.entry is not None else ""
-    stand = change.state
+    state = change.state
     return FileDifference(
         path=change.path,
         before=contents.get(oid),
-        after=stand.content,
+        after=state.content,
         before_size=sizes.get(oid, 0),
-        after_size=stand.size if stand.can_be_saved else 0,
-        mode=stand.bits if stand.can_be_saved else None,
+        after_size=state.size if state.can_be_saved else 0,
+        mode=state.bits if state.can_be_saved else None,
     )
 
 

@@ -18,13 +18,13 @@ class Limits:
     file_bytes: int = 5 * MEGABYTE
     """A new file above this size is not saved; a file already saved stays saved as it grows."""
     total_bytes: int = 1_000 * MEGABYTE
-    """Most bytes the store may grow by after the first checkpoint, and that the first one reads."""
+    """Maximum bytes the store may grow by after the first checkpoint, and that the first one reads."""
     baseline_bytes: int = 256 * MEGABYTE
     """Borrowed objects are copied if they are not larger than this in total."""
     shown_bytes: int = MEGABYTE
     """Only the size of a larger file is reported."""
     max_paths: int = MAX_PATHS_IN_EVENT
-    """Most changed paths that are reported in detail."""
+    """Maximum number of changed paths that are reported in detail."""
 
 
 def read_limits(settings: CheckpointSettings) -> Limits:

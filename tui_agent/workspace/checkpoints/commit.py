@@ -55,15 +55,15 @@ async def commit_changes(
 
 async def update_draft(shadow: CheckpointStore, draft: Path, paths: Collection[str]) -> DraftCheckpoint:
     """Update a copy of the newest checkpoint's index with the files at `paths`."""
-    stands = await run_sync(_read_stands, shadow, sorted(paths))
-    present = [path for path, stand in stands.items() if stand.can_be_saved]
-    missing = [path for path, stand in stands.items() if not stand.can_be_saved]
+    states = await run_sync(_read_states, shadow, sorted(paths))
+    present = [path for path, state in states.items() if state.can_be_saved]
+    missing = [path for path, state in states.items() if not state.can_be_saved]
     if missing:
         await shadow.git(
             "update-index", "--force-remove", "-z", "--stdin", stdin=join_paths(missing), index=draft
         )
     if present:
-        await _add(shadow, draft, present, stands)
+        await _add(shadow, draft, present, states)
     tree = await shadow.git.run_line("write-tree", "--missing-ok", index=draft)
     differing = await shadow.compare_trees(shadow.head, tree)
     changed = {path: after for path, (_, after) in differing.items()}
@@ -71,14 +71,14 @@ async def update_draft(shadow: CheckpointStore, draft: Path, paths: Collection[s
     for path in present:
         entry = changed.get(path, shadow.tracked.get(path))
         if entry is not None:
-            bits_by_path[path] = (entry.git_mode, stands[path].bits)
+            bits_by_path[path] = (entry.git_mode, states[path].bits)
     removed = [path for path, entry in changed.items() if entry is None]
-    shadow.growth_bytes += sum(stands[path].size for path in changed if path in stands)
+    shadow.growth_bytes += sum(states[path].size for path in changed if path in states)
     return DraftCheckpoint(draft, tree, changed, shadow.modes.with_changes(bits_by_path, removed))
 
 
 async def _add(
-    shadow: CheckpointStore, draft: Path, paths: list[str], stands: Mapping[str, FileState]
+    shadow: CheckpointStore, draft: Path, paths: list[str], states: Mapping[str, FileState]
 ) -> None:
     """Update these paths; one that changed its type meanwhile is left for the next look."""
     options = ("--add", "--remove", "--replace", "-z", "--stdin")
@@ -86,13 +86,13 @@ async def _add(
         await shadow.git("update-index", *options, stdin=join_paths(paths), index=draft)
     except CheckpointError:
         if len(paths) == 1:
-            current = await run_sync(_read_stands, shadow, paths)
-            if _is_same_file(current[paths[0]], stands[paths[0]]):
+            current = await run_sync(_read_states, shadow, paths)
+            if _is_same_file(current[paths[0]], states[paths[0]]):
                 raise
             return
         half = len(paths) // 2
-        await _add(shadow, draft, paths[:half], stands)
-        await _add(shadow, draft, paths[half:], stands)
+        await _add(shadow, draft, paths[:half], states)
+        await _add(shadow, draft, paths[half:], states)
 
 
 def _is_same_file(first: FileState, second: FileState) -> bool:
@@ -101,9 +101,9 @@ def _is_same_file(first: FileState, second: FileState) -> bool:
     return (first.stat.st_ino, first.stat.st_ctime_ns) == (second.stat.st_ino, second.stat.st_ctime_ns)
 
 
-def _read_stands(shadow: CheckpointStore, paths: list[str]) -> dict[str, FileState]:
-    with shadow.files.open_reader() as near:
-        return {path: near.read_state(path, read=False) for path in paths}
+def _read_states(shadow: CheckpointStore, paths: list[str]) -> dict[str, FileState]:
+    with shadow.files.open_reader() as reader:
+        return {path: reader.read_state(path, read=False) for path in paths}
 
 
 async def commit_tree(
@@ -117,17 +117,17 @@ async def commit_tree(
     return await shadow.git.run_line("commit-tree", tree, *parents, "-F", "-", stdin=stdin, author=author)
 
 
-async def move_head(shadow: CheckpointStore, commit: str, taken: DraftCheckpoint) -> None:
+async def move_head(shadow: CheckpointStore, commit: str, draft_checkpoint: DraftCheckpoint) -> None:
     """Make a commit the newest checkpoint and the draft its index. Not interruptible once started."""
     with anyio.CancelScope(shield=True):
         await shadow.git("update-ref", MAIN_REF, commit)
-        await run_sync(taken.index.replace, shadow.git.index)
-    for path, entry in taken.changed.items():
+        await run_sync(draft_checkpoint.index.replace, shadow.git.index)
+    for path, entry in draft_checkpoint.changed.items():
         if entry is None:
             shadow.tracked.pop(path, None)
         else:
             shadow.tracked[path] = entry
-    shadow.head, shadow.modes = commit, taken.modes
+    shadow.head, shadow.modes = commit, draft_checkpoint.modes
 
 
 async def protect_commit(shadow: CheckpointStore, commit: str) -> None:

@@ -184,15 +184,15 @@ class Git:
         author: str = "agent",
     ) -> bytes:
         """Run git and return its output. Raises `CheckpointError` unless it exits with 0."""
-        ended = await self.run(*args, stdin=stdin, index=index, tree=tree, author=author)
-        if ended.code:
-            raise self.error_for(next(arg for arg in args if not arg.startswith("-")), ended)
-        return ended.out
+        result = await self.run(*args, stdin=stdin, index=index, tree=tree, author=author)
+        if result.code:
+            raise self.error_for(next(arg for arg in args if not arg.startswith("-")), result)
+        return result.out
 
-    def error_for(self, what: str, ended: ProgramResult) -> CheckpointError:
+    def error_for(self, what: str, result: ProgramResult) -> CheckpointError:
         """Return the error for a failed git command."""
-        lines = ended.err.decode("utf-8", "replace").strip().splitlines()
-        reason = (lines[-1] if lines else f"it ended with {ended.code}").removeprefix("fatal: ").rstrip(".")
+        lines = result.err.decode("utf-8", "replace").strip().splitlines()
+        reason = (lines[-1] if lines else f"it ended with {result.code}").removeprefix("fatal: ").rstrip(".")
         return self._borrowed_fault() or CheckpointError(
             f"The checkpoint store {self.folder} could not be used: git {what}: {reason}.",
             hint="Check the disk's free space and the folder. The workspace was not changed.",

@@ -18,7 +18,6 @@ HEAD = struct.Struct(">4sII")
 EXTENDED, VALID, STAGE = 0x4000, 0x8000, 0x3000
 SKIP_OR_INTENT = 0x4000 | 0x2000
 WORD_MASK = 0xFFFFFFFF
-SIZE_INDEX = 9
 
 
 class UnreadableIndex(Exception):

@@ -78,13 +78,13 @@ async def verify_store(shadow: CheckpointStore, recreated: Sequence[str] = ()) -
     """Return the problems of the store; empty if there are none. `recreated` are files that were just recreated."""
     problems: list[str] = []
     for options in (("--connectivity-only",), ("--no-full", "--no-reflogs")):
-        ended = await shadow.git.run("fsck", *options, "--no-dangling", "--no-progress")
-        if ended.code:
-            problems += (ended.out + b"\n" + ended.err).decode("utf-8", "replace").splitlines()
+        result = await shadow.git.run("fsck", *options, "--no-dangling", "--no-progress")
+        if result.code:
+            problems += (result.out + b"\n" + result.err).decode("utf-8", "replace").splitlines()
     for pack in await run_sync(pack_indexes, shadow.git.folder):
-        ended = await shadow.git.run("verify-pack", str(pack))
-        if ended.code:
-            problems.append(f"{pack.name}: {ended.err.decode('utf-8', 'replace').strip()}")
+        result = await shadow.git.run("verify-pack", str(pack))
+        if result.code:
+            problems.append(f"{pack.name}: {result.err.decode('utf-8', 'replace').strip()}")
     if shadow.head and (await shadow.git.run("cat-file", "-e", f"{shadow.head}^{{tree}}")).code:
         problems.append(f"the newest checkpoint {shadow.head[:12]} is missing")
     borrow_problem = await run_sync(describe_missing_folders, shadow.git.folder)

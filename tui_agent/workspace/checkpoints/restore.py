@@ -46,35 +46,37 @@ from tui_agent.workspace.checkpoints.unsaved_files import format_before_lines, f
 
 
 async def restore(
-    shadow: CheckpointStore, plan: RestorePlan, overwrite: Sequence[str], acts: FileOperations
+    shadow: CheckpointStore, plan: RestorePlan, overwrite: Sequence[str], operations: FileOperations
 ) -> RestoreResult:
-    """Carry out a plan: the conflict-free acts, and those in conflict that `overwrite` names."""
+    """Carry out a plan: the operations without conflict, and those in conflict that `overwrite` names."""
     if plan.head != shadow.head:
         raise CheckpointError(
             "The files were checkpointed again after this restore was planned.",
             hint="Plan it again; nothing was changed.",
         )
     prepared = await prepare_restore(shadow, plan.source, overwrite)
-    planned = {act.path for act in plan.actions}
-    requested = {act.path for act in plan.actions if not act.conflict} | set(overwrite)
-    conflict_free = {act.path for act in prepared.acts if not act.conflict}
+    planned = {operation.path for operation in plan.actions}
+    requested = {operation.path for operation in plan.actions if not operation.conflict} | set(overwrite)
+    conflict_free = {operation.path for operation in prepared.operations if not operation.conflict}
     chosen = requested & planned & (conflict_free | set(overwrite))
     selected, _ = await run_sync(_select_possible, shadow, prepared, chosen)
-    restored = {act.path for act in selected}
-    skipped = tuple(sorted((planned - restored) & {act.path for act in prepared.acts}))
+    restored = {operation.path for operation in selected}
+    skipped = tuple(sorted((planned - restored) & {operation.path for operation in prepared.operations}))
     _, reasons = (
-        await run_sync(_select_possible, shadow, prepared, {act.path for act in prepared.acts})
+        await run_sync(
+            _select_possible, shadow, prepared, {operation.path for operation in prepared.operations}
+        )
         if skipped
         else ([], {})
     )
-    await save_overwritten(shadow, [act for act in selected if act.conflict])
-    staging = StagingFolder(shadow.files, f"{STAGING_PREFIX}{uuid4().hex[:12]}", acts)
+    await save_overwritten(shadow, [operation for operation in selected if operation.conflict])
+    staging = StagingFolder(shadow.files, f"{STAGING_PREFIX}{uuid4().hex[:12]}", operations)
 
     async def undo() -> None:
         await run_sync(_undo, shadow, staging)
 
     async with undo_on_error(undo):
-        files = await apply_acts(shadow, prepared, selected, staging)
+        files = await apply_operations(shadow, prepared, selected, staging)
         commit = await commit_restore(shadow, prepared, restored, skipped)
     await run_sync(_clear, staging)
     blocked = {path: reasons[path] for path in skipped if path in reasons}
@@ -84,26 +86,30 @@ async def restore(
 def _select_possible(
     shadow: CheckpointStore, prepared: PreparedRestore, chosen: set[str]
 ) -> tuple[list[RestoreOperation], dict[str, str]]:
-    """Return the chosen acts that are possible, and why the others are not.
+    """Return the chosen operations that are possible, and why the others are not.
 
-    Leaving one act out can block another, so this repeats until it is stable.
+    Leaving one operation out can block another, so this repeats until it is stable.
     """
     while True:
-        acts = [
-            replace(act, blocked="") if act.blocked and act.state.can_be_saved else act
-            for act in prepared.acts
+        operations = [
+            replace(operation, blocked="")
+            if operation.blocked and operation.state.can_be_saved
+            else operation
+            for operation in prepared.operations
         ]
-        checked = mark_blocked(shadow, acts, chosen)
-        possible = {act.path for act in checked if act.path in chosen and not act.blocked}
+        checked = mark_blocked(shadow, operations, chosen)
+        possible = {
+            operation.path for operation in checked if operation.path in chosen and not operation.blocked
+        }
         if possible == chosen:
-            blocked = {act.path: act.blocked for act in checked if act.blocked}
-            return [act for act in checked if act.path in chosen], blocked
+            blocked = {operation.path: operation.blocked for operation in checked if operation.blocked}
+            return [operation for operation in checked if operation.path in chosen], blocked
         chosen = possible
 
 
-async def save_overwritten(shadow: CheckpointStore, acts: list[RestoreOperation]) -> None:
+async def save_overwritten(shadow: CheckpointStore, operations: list[RestoreOperation]) -> None:
     """Save files that are about to be overwritten and are in no checkpoint."""
-    paths = [act.path for act in acts if act.state.can_be_saved]
+    paths = [operation.path for operation in operations if operation.state.can_be_saved]
     if not paths:
         return
     with shadow.draft() as draft:
@@ -117,60 +123,85 @@ async def save_overwritten(shadow: CheckpointStore, acts: list[RestoreOperation]
             await protect_commit(shadow, commit)
 
 
-async def apply_acts(
-    shadow: CheckpointStore, prepared: PreparedRestore, acts: list[RestoreOperation], staging: StagingFolder
+async def apply_operations(
+    shadow: CheckpointStore,
+    prepared: PreparedRestore,
+    operations: list[RestoreOperation],
+    staging: StagingFolder,
 ) -> tuple[FileDifference, ...]:
     """Stage everything, then move it into place; return the changes in detail."""
-    oids = [act.entry.oid for act in acts if act.entry is not None and act.kind != "mode"]
+    oids = [
+        operation.entry.oid
+        for operation in operations
+        if operation.entry is not None and operation.kind != "mode"
+    ]
     sizes = await shadow.git.read_sizes([oid for oid in oids if oid not in prepared.contents])
     try:
         await run_sync(staging.open)
-        await run_sync(_lay_out, staging, list(enumerate(acts)), prepared.contents)
-        for number, act in enumerate(acts):
-            if act.entry is not None and act.kind != "mode" and act.entry.oid in sizes:
-                content = await shadow.git.read_contents({act.entry.oid: sizes[act.entry.oid]})
-                await run_sync(_lay_out, staging, [(number, act)], content)
-        await run_sync(_checked_moves, shadow, acts, staging)
+        await run_sync(_lay_out, staging, list(enumerate(operations)), prepared.contents)
+        for number, operation in enumerate(operations):
+            if operation.entry is not None and operation.kind != "mode" and operation.entry.oid in sizes:
+                content = await shadow.git.read_contents({operation.entry.oid: sizes[operation.entry.oid]})
+                await run_sync(_lay_out, staging, [(number, operation)], content)
+        await run_sync(_checked_moves, shadow, operations, staging)
     except OSError as fault:
         raise _restore_error(fault) from fault
-    detailed = acts[: shadow.limits.max_paths]
-    return tuple(_file_stand(act, prepared, sizes) for act in detailed)
+    detailed = operations[: shadow.limits.max_paths]
+    return tuple(_file_stand(operation, prepared, sizes) for operation in detailed)
 
 
 def _lay_out(
-    staging: StagingFolder, acts: list[tuple[int, RestoreOperation]], contents: Mapping[str, bytes]
+    staging: StagingFolder, operations: list[tuple[int, RestoreOperation]], contents: Mapping[str, bytes]
 ) -> None:
-    for number, act in acts:
-        if act.entry is not None and act.kind != "mode" and act.entry.oid in contents:
-            link = act.entry.git_mode == LINK
-            staging.stage(number, contents[act.entry.oid], act.bits, link=link)
+    for number, operation in operations:
+        if operation.entry is not None and operation.kind != "mode" and operation.entry.oid in contents:
+            link = operation.entry.git_mode == LINK
+            staging.stage(number, contents[operation.entry.oid], operation.bits, link=link)
 
 
-def _checked_moves(shadow: CheckpointStore, acts: list[RestoreOperation], staging: StagingFolder) -> None:
-    with shadow.files.open_reader() as near:
-        for act in acts:
-            current = near.read_state(act.path)
-            if (current.kind, current.oid, current.bits) != (act.state.kind, act.state.oid, act.state.bits):
+def _checked_moves(
+    shadow: CheckpointStore, operations: list[RestoreOperation], staging: StagingFolder
+) -> None:
+    with shadow.files.open_reader() as reader:
+        for operation in operations:
+            current = reader.read_state(operation.path)
+            if (current.kind, current.oid, current.bits) != (
+                operation.state.kind,
+                operation.state.oid,
+                operation.state.bits,
+            ):
                 raise CheckpointError(
-                    f"{act.path} changed during the restore.",
+                    f"{operation.path} changed during the restore.",
                     hint="Nothing was changed. Plan the restore again.",
                 )
-    staging.apply(plan_moves(shadow, acts))
+    staging.apply(plan_moves(shadow, operations))
 
 
-def plan_moves(shadow: CheckpointStore, acts: list[RestoreOperation]) -> list[Move]:
+def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[Move]:
     """Return the moves in an order in which each target is free, including folders to create or remove."""
-    numbered = list(enumerate(acts))
-    removed = [Move("remove", act.path, number) for number, act in numbered if act.kind == "remove"]
-    created = [Move("create", act.path, number, act.bits) for number, act in numbered if act.kind == "create"]
-    written = [Move("write", act.path, number, act.bits) for number, act in numbered if act.kind == "write"]
+    numbered = list(enumerate(operations))
+    removed = [
+        Move("remove", operation.path, number) for number, operation in numbered if operation.kind == "remove"
+    ]
+    created = [
+        Move("create", operation.path, number, operation.bits)
+        for number, operation in numbered
+        if operation.kind == "create"
+    ]
+    written = [
+        Move("write", operation.path, number, operation.bits)
+        for number, operation in numbered
+        if operation.kind == "write"
+    ]
     bits = [
-        Move("mode", act.path, number, act.bits, act.state.bits)
-        for number, act in numbered
-        if act.kind == "mode"
+        Move("mode", operation.path, number, operation.bits, operation.state.bits)
+        for number, operation in numbered
+        if operation.kind == "mode"
     ]
     emptied_folders = find_emptied_folders(
-        shadow, {act.path for act in acts if act.kind == "remove"}, [move.path for move in created]
+        shadow,
+        {operation.path for operation in operations if operation.kind == "remove"},
+        [move.path for move in created],
     )
     removed_folders = [
         Move("rmdir", path, -1, 0, read_folder_bits(shadow.workspace, path)) for path in emptied_folders
@@ -251,13 +282,20 @@ async def commit_restore(
     return commit
 
 
-def _file_stand(act: RestoreOperation, prepared: PreparedRestore, sizes: dict[str, int]) -> FileDifference:
-    stand = act.state if act.state.can_be_saved else FileState("absent")
-    oid = "" if act.entry is None else act.entry.oid
-    after = stand.content if act.kind == "mode" else prepared.contents.get(oid)
-    size = stand.size if act.kind == "mode" else sizes.get(oid, len(after or b""))
+def _file_stand(
+    operation: RestoreOperation, prepared: PreparedRestore, sizes: dict[str, int]
+) -> FileDifference:
+    state = operation.state if operation.state.can_be_saved else FileState("absent")
+    oid = "" if operation.entry is None else operation.entry.oid
+    after = state.content if operation.kind == "mode" else prepared.contents.get(oid)
+    size = state.size if operation.kind == "mode" else sizes.get(oid, len(after or b""))
     return FileDifference(
-        act.path, stand.content, after, stand.size, size, None if act.entry is None else act.bits
+        operation.path,
+        state.content,
+        after,
+        state.size,
+        size,
+        None if operation.entry is None else operation.bits,
     )
 
 
@@ -293,10 +331,10 @@ def _clear(staging: StagingFolder) -> None:
         staging.clear()
 
 
-def undo_interrupted(shadow: CheckpointStore, acts: FileOperations) -> None:
+def undo_interrupted(shadow: CheckpointStore, operations: FileOperations) -> None:
     """Undo a restore that a killed program did not finish; a running one is left alone."""
     for leftover in sorted(shadow.workspace.glob(f"{STAGING_PREFIX}*")):
         if leftover.is_dir() and not leftover.is_symlink():
-            staging = StagingFolder(shadow.files, leftover.name, acts)
+            staging = StagingFolder(shadow.files, leftover.name, operations)
             if staging.lock():
                 _undo(shadow, staging)

@@ -81,7 +81,7 @@ async def find_touched(shadow: CheckpointStore, base: str, tip: str) -> TouchedP
 
 @dataclass(frozen=True, slots=True)
 class RestoreOperation:
-    """One act with everything it needs. `entry` is None if the path is to be removed.
+    """One change of a path with everything it needs. `entry` is None if the path is to be removed.
 
     `blocked` says why it is impossible, even if the user asks for it.
     """
@@ -97,13 +97,13 @@ class RestoreOperation:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRestore:
-    """A plan with its acts and the permission bits of its source."""
+    """A plan with its operations and the permission bits of its source."""
 
     source: str
-    acts: tuple[RestoreOperation, ...]
+    operations: tuple[RestoreOperation, ...]
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
-    """The small contents of the source that the acts need, by object id."""
+    """The small contents of the source that the operations need, by object id."""
     first_kept: Mapping[str, str] = field(default_factory=dict)
     """Paths not in the source that get their first saved version, with the commits that hold it."""
     as_found: frozenset[str] = frozenset()
@@ -115,13 +115,13 @@ async def prepare_restore(
 ) -> PreparedRestore:
     """Plan a restore to `source`, including the `named` paths that a checkpoint knows. Changes nothing."""
     await shadow.find_tree(source)
-    ended = await shadow.git.run("merge-base", source, shadow.head)
-    if ended.code:
+    result = await shadow.git.run("merge-base", source, shadow.head)
+    if result.code:
         raise CheckpointError(
             f"The checkpoint {source[:12]} and the newest one have no common ancestor: the checkpoints in between are lost.",
             hint="Nothing was changed. You can still undo the conversation without the files.",
         )
-    base = ended.out.decode().strip()
+    base = result.out.decode().strip()
     theirs = (await find_touched(shadow, base, source)).session
     ours = await find_touched(shadow, base, shadow.head)
     modes = await shadow.read_modes(source)
@@ -137,13 +137,17 @@ async def prepare_restore(
         {path: (entry.git_mode, bits) for path, (entry, bits) in first_kept.items()}, ()
     )
     owned = sorted(theirs | ours.session | _known_paths(shadow, named, differing))
-    acts = await run_sync(_plan_acts, shadow, owned, ours, differing, modes_with_first_kept)
-    oids = [act.entry.oid for act in acts if act.entry is not None and act.kind != "mode"]
+    operations = await run_sync(_plan_operations, shadow, owned, ours, differing, modes_with_first_kept)
+    oids = [
+        operation.entry.oid
+        for operation in operations
+        if operation.entry is not None and operation.kind != "mode"
+    ]
     sizes = await shadow.git.read_sizes(oids)
     small = {oid: size for oid, size in sizes.items() if size <= shadow.limits.shown_bytes}
     contents = await shadow.git.read_contents(small)
     first_commits = {path: ours.first_kept[path] for path in first_kept}
-    return PreparedRestore(source, tuple(acts), modes, contents, first_commits, as_found)
+    return PreparedRestore(source, tuple(operations), modes, contents, first_commits, as_found)
 
 
 def _known_paths(
@@ -166,17 +170,23 @@ def _known_paths(
 
 def to_restore_plan(shadow: CheckpointStore, prepared: PreparedRestore) -> RestorePlan:
     """Return the plan for display."""
-    acts = tuple(_plan_act(act, prepared.contents) for act in prepared.acts)
-    return RestorePlan(prepared.source, shadow.head, acts)
+    operations = tuple(_describe_operation(operation, prepared.contents) for operation in prepared.operations)
+    return RestorePlan(prepared.source, shadow.head, operations)
 
 
-def _plan_act(act: RestoreOperation, contents: Mapping[str, bytes]) -> RestoreAction:
-    before = (act.state.content or b"") if act.state.can_be_saved else b""
+def _describe_operation(operation: RestoreOperation, contents: Mapping[str, bytes]) -> RestoreAction:
+    before = (operation.state.content or b"") if operation.state.can_be_saved else b""
     after = (
-        before if act.kind == "mode" else contents.get(act.entry.oid, b"") if act.entry is not None else b""
+        before
+        if operation.kind == "mode"
+        else contents.get(operation.entry.oid, b"")
+        if operation.entry is not None
+        else b""
     )
     added, removed = count_changed_lines(before, after)
-    return RestoreAction(act.path, act.kind, added, removed, act.blocked or act.conflict)
+    return RestoreAction(
+        operation.path, operation.kind, added, removed, operation.blocked or operation.conflict
+    )
 
 
 def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
@@ -205,88 +215,98 @@ async def _first_kept(
     return versions
 
 
-def _plan_acts(
+def _plan_operations(
     shadow: CheckpointStore,
     owned: list[str],
     ours: TouchedPaths,
     differing: Mapping[str, tuple[Entry | None, Entry | None]],
     modes: Modes,
 ) -> list[RestoreOperation]:
-    acts = []
-    with shadow.files.open_reader() as near:
+    operations = []
+    with shadow.files.open_reader() as reader:
         for path in owned:
             head = shadow.tracked.get(path)
             source = differing[path][1] if path in differing else head
-            stand = near.read_state(path, max_bytes=shadow.limits.shown_bytes)
+            state = reader.read_state(path, max_bytes=shadow.limits.shown_bytes)
             bits = 0 if source is None else modes.bits(path, source.git_mode)
-            kind = _act_kind(stand, source, bits)
+            kind = _operation_kind(state, source, bits)
             if kind is not None:
                 head_bits = 0 if head is None else shadow.modes.bits(path, head.git_mode)
-                changed_since = "" if matches_entry(stand, head, head_bits) else CHANGED_SINCE
+                changed_since = "" if matches_entry(state, head, head_bits) else CHANGED_SINCE
                 conflict = changed_since or (CHANGED_BY_YOU if path in ours.humans else "")
                 if kind == "remove" and path in ours.unsaved:
                     conflict = conflict or NOT_SAVED
-                acts.append(
-                    RestoreOperation(path, kind, stand, source, bits, conflict, _blocking_reason(stand))
+                operations.append(
+                    RestoreOperation(path, kind, state, source, bits, conflict, _blocking_reason(state))
                 )
-    return mark_blocked(shadow, acts, {act.path for act in acts if not act.conflict and not act.blocked})
+    return mark_blocked(
+        shadow,
+        operations,
+        {operation.path for operation in operations if not operation.conflict and not operation.blocked},
+    )
 
 
-def matches_entry(stand: FileState, entry: Entry | None, bits: int) -> bool:
+def matches_entry(state: FileState, entry: Entry | None, bits: int) -> bool:
     """Return True if the file at a path equals the checkpoint's version."""
     if entry is None:
-        return stand.kind in ("absent", "behind", "folder")
-    bits_match = entry.git_mode == LINK or stand.bits == bits
-    return stand.can_be_saved and stand.git_mode == entry.git_mode and stand.oid == entry.oid and bits_match
+        return state.kind in ("absent", "behind", "folder")
+    bits_match = entry.git_mode == LINK or state.bits == bits
+    return state.can_be_saved and state.git_mode == entry.git_mode and state.oid == entry.oid and bits_match
 
 
-def _act_kind(
-    stand: FileState, source: Entry | None, bits: int
+def _operation_kind(
+    state: FileState, source: Entry | None, bits: int
 ) -> Literal["write", "create", "remove", "mode"] | None:
-    if matches_entry(stand, source, bits):
+    if matches_entry(state, source, bits):
         return None
     if source is None:
         return "remove"
-    if stand.kind in ("absent", "behind", "folder"):
+    if state.kind in ("absent", "behind", "folder"):
         return "create"
-    if stand.kind == "file" and source.git_mode != LINK and stand.oid == source.oid:
+    if state.kind == "file" and source.git_mode != LINK and state.oid == source.oid:
         return "mode"
     return "write"
 
 
-def _blocking_reason(stand: FileState) -> str:
-    if stand.kind == "unreadable":
+def _blocking_reason(state: FileState) -> str:
+    if state.kind == "unreadable":
         return "it cannot be read"
-    return "a pipe, socket or device is there" if stand.kind == "special" else ""
+    return "a pipe, socket or device is there" if state.kind == "special" else ""
 
 
 def mark_blocked(
-    shadow: CheckpointStore, acts: list[RestoreOperation], chosen: set[str]
+    shadow: CheckpointStore, operations: list[RestoreOperation], chosen: set[str]
 ) -> list[RestoreOperation]:
-    """Return the acts, marking those blocked that have no place once the chosen ones are done."""
-    removed = {act.path for act in acts if act.path in chosen and act.kind in ("remove", "write")}
-    links = {act.path for act in acts if act.path in chosen and act.entry is not None}
+    """Return the operations, marking those blocked that have no place once the chosen ones are done."""
+    removed = {
+        operation.path
+        for operation in operations
+        if operation.path in chosen and operation.kind in ("remove", "write")
+    }
+    links = {
+        operation.path for operation in operations if operation.path in chosen and operation.entry is not None
+    }
     freed, usable = removed - links, {"."}
     checked = []
-    for act in acts:
-        reason = act.blocked
-        if not reason and act.kind in ("create", "write"):
-            reason = _place_problem(shadow, act, freed, usable)
-        checked.append(replace(act, blocked=reason) if reason else act)
+    for operation in operations:
+        reason = operation.blocked
+        if not reason and operation.kind in ("create", "write"):
+            reason = _place_problem(shadow, operation, freed, usable)
+        checked.append(replace(operation, blocked=reason) if reason else operation)
     return checked
 
 
 def _place_problem(
-    shadow: CheckpointStore, act: RestoreOperation, removed: set[str], usable: set[str]
+    shadow: CheckpointStore, operation: RestoreOperation, removed: set[str], usable: set[str]
 ) -> str:
-    """Return why there is no place; `known` are folders known to be folders or free."""
-    for parent in reversed(PurePosixPath(act.path).parents):
+    """Return why there is no place; `usable` caches parents that are folders or free."""
+    for parent in reversed(PurePosixPath(operation.path).parents):
         name = parent.as_posix()
         if name not in usable and name not in removed:
             if shadow.files.read_state(name, read=False).kind not in ("folder", "absent", "behind"):
                 return f"{name} is not a folder any more"
             usable.add(name)
-    if act.state.kind == "folder" and _has_other_files(shadow, act.path, removed):
+    if operation.state.kind == "folder" and _has_other_files(shadow, operation.path, removed):
         return "a folder with other files is in its place"
     return ""
 

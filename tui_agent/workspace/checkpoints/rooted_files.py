@@ -92,16 +92,16 @@ class RootedFiles:
     @contextlib.contextmanager
     def open_reader(self) -> Iterator["PathReader"]:
         """Yield a reader for many paths in order."""
-        near = PathReader(self)
+        reader = PathReader(self)
         try:
-            yield near
+            yield reader
         finally:
-            near.close()
+            reader.close()
 
     def read_state(self, path: str, *, read: bool = True, max_bytes: int = 0) -> FileState:
         """Return the state of a path; with `read` its object id, and its content up to `max_bytes` bytes."""
-        with self.open_reader() as near:
-            return near.read_state(path, read=read, max_bytes=max_bytes)
+        with self.open_reader() as reader:
+            return reader.read_state(path, read=read, max_bytes=max_bytes)
 
 
 class PathReader:
@@ -129,7 +129,7 @@ class PathReader:
             if self._fd < 0 or parts != self._parts:
                 self.close()
                 self._fd, self._parts = self._open.enter_context(self._files.folder(parts)), parts
-            return self._read_stand(self._fd, name, read, max_bytes, skip_larger)
+            return self._read_entry(self._fd, name, read, max_bytes, skip_larger)
         except BlockedPath:
             return FileState("behind")
         except FileNotFoundError:
@@ -137,7 +137,7 @@ class PathReader:
         except PermissionError:
             return FileState("unreadable")
 
-    def _read_stand(self, fd: int, name: str, read: bool, most: int, whole: bool) -> FileState:
+    def _read_entry(self, fd: int, name: str, read: bool, most: int, whole: bool) -> FileState:
         status = os.lstat(name, dir_fd=fd)
         bits = stat.S_IMODE(status.st_mode)
         if stat.S_ISDIR(status.st_mode):

@@ -61,7 +61,7 @@ class GitCheckpoints:
         git: str | None = None,
         limits: Limits = DEFAULT_LIMITS,
         run: RunProgram = run_program,
-        acts: FileOperations | None = None,
+        operations: FileOperations | None = None,
         sessions: Path | None = None,
     ) -> None:
         workspace = workspace.resolve()
@@ -70,7 +70,7 @@ class GitCheckpoints:
         self._shadow = CheckpointStore(
             Git(program or "git", store.absolute(), workspace, run), workspace, limits
         )
-        self._acts = acts or FileOperations()
+        self._operations = operations or FileOperations()
         self._lock = anyio.Lock()
         self._upkeep_scope: anyio.CancelScope | None = None
 
@@ -120,7 +120,7 @@ class GitCheckpoints:
         async with self._exclusive(begun=False) as shadow:
             shadow.require_workspace()
             await store_setup.open_store(shadow)
-            await run_sync(restore_module.undo_interrupted, shadow, self._acts)
+            await run_sync(restore_module.undo_interrupted, shadow, self._operations)
             if known and await store_setup.resume_checkpoint(shadow, known):
                 return None
             first = await baseline.take_baseline(shadow)
@@ -168,7 +168,7 @@ class GitCheckpoints:
             )
 
     async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
-        """Plan a restore to the checkpoint `source`, always including the `named_paths` paths."""
+        """Plan a restore to the checkpoint `source`, always including `named_paths`."""
         async with self._exclusive() as shadow:
             source = await run_sync(repair_module.resolve_stand_in, shadow.git.folder, source)
             return plan_module.to_restore_plan(
@@ -176,9 +176,9 @@ class GitCheckpoints:
             )
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
-        """Carry out a plan: the conflict-free acts, and those in conflict that `overwrite` names."""
+        """Carry out a plan: the operations without conflict, and those in conflict that `overwrite` names."""
         async with self._exclusive() as shadow:
-            return await restore_module.restore(shadow, plan, overwrite, self._acts)
+            return await restore_module.restore(shadow, plan, overwrite, self._operations)
 
     async def run_maintenance(self) -> bool:
         """Run maintenance when idle; any other call cancels it. Return True if it did something."""
@@ -284,9 +284,9 @@ class GitCheckpoints:
             if not actual:
                 return []
             stdin = "".join(f"{target}^{{tree}}\n" for target in actual.values()).encode()
-            ended = await shadow.git.run("cat-file", "--batch-check", stdin=stdin)
-            lines = ended.out.splitlines()
-            if ended.code:  # git stops at the first damaged one
+            result = await shadow.git.run("cat-file", "--batch-check", stdin=stdin)
+            lines = result.out.splitlines()
+            if result.code:  # git stops at the first damaged one
                 return [commit for commit, target in actual.items() if await _is_lost(shadow, target)]
             return [commit for commit, line in zip(actual, lines, strict=True) if line.endswith(b" missing")]
 

@@ -116,14 +116,14 @@ class CheckpointStore:
 
     async def find_tree(self, commit: str) -> str:
         """Return the tree of a commit. Raises `CheckpointError` if it is missing."""
-        ended = await self.git.run("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
-        if ended.code:
+        result = await self.git.run("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
+        if result.code:
             self.git.require_borrowed()
             raise CheckpointError(
                 f"The checkpoint {commit[:12]} is not in the store {self.git.folder}.",
                 hint="Nothing was changed. You can still undo the conversation without the files.",
             )
-        return ended.out.decode().strip()
+        return result.out.decode().strip()
 
     async def read_entry(self, commit: str, path: str) -> Entry | None:
         """Return a commit's entry at a path; None if it has none."""

@@ -108,7 +108,7 @@ async def find_ignored(shadow: CheckpointStore, paths: list[str], tree: Path | N
     """Return the paths that the ignore rules of the workspace, or of `tree`, hide."""
     stdin = join_paths([f"./{path}" for path in paths])  # the prefix keeps names from being read as patterns
     words = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
-    ended = await shadow.git.run(*words, stdin=stdin, tree=tree)
-    if ended.code not in (0, 1):
+    result = await shadow.git.run(*words, stdin=stdin, tree=tree)
+    if result.code not in (0, 1):
         return set(paths)  # unknown: ask the user
-    return {path.removeprefix("./") for path in split_names(ended.out)}
+    return {path.removeprefix("./") for path in split_names(result.out)}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MAX_FILE_BYTES = 4_000_000
-"""Most bytes of a file that is hashed; a larger one counts as not contained."""
+"""Maximum bytes of a file that is hashed; a larger one counts as not contained."""
 _MAX_INDEX_BYTES = 64_000_000
 _ENTRY_HEAD_BYTES = 62
 """Bytes of an entry before its path: ten numbers, the content's hash, the flags."""

@@ -31,9 +31,9 @@ from tui_agent.workspace.git.repository_layout import (
 from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, read_small
 
 MAX_ENTRIES = 200_000
-"""Most entries of all folders in one check."""
+"""Maximum number of entries of all folders in one check."""
 MAX_BORROWED = 5
-"""Most object stores that borrow from one another, the limit of git itself."""
+"""Maximum number of object stores that borrow from one another, the limit of git itself."""
 _READ_WHOLE = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
 """Folders whose files git displays, or reads object names from."""
 _OWN_FOLDERS = frozenset({*_READ_WHOLE, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
@@ -138,7 +138,7 @@ class RepositoryCheck:
 
 
 MAX_MATCHES = 200
-"""Most folders that one pattern may match."""
+"""Maximum number of folders that one pattern may match."""
 MAX_REPOSITORIES = 200
 _HOOK = "post-index-change"
 """The only hook that a read-only git command runs."""

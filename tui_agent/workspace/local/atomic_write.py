@@ -134,7 +134,7 @@ def _link_open_file(fd: int, name: str, folder_fd: int) -> None:
     os.link(f"/proc/self/fd/{fd}", name, dst_dir_fd=folder_fd, follow_symlinks=True)
 
 
-def _link_new(fd: int, temporary: str, name: str, folder_fd: int, ready: Callable[[], None]) -> None:
+def _link_new(fd: int, temporary: str, name: str, folder_fd: int, check: Callable[[], None]) -> None:
     """Give a new file its name without replacing one that appeared meanwhile."""
     if not temporary:
         _link_open_file(fd, name, folder_fd)
@@ -145,7 +145,7 @@ def _link_new(fd: int, temporary: str, name: str, folder_fd: int, ready: Callabl
         raise
     except OSError:
         # Some file systems have no hard links: there the check and the rename are separate operations.
-        ready()
+        check()
         os.replace(temporary, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
         return
     os.unlink(temporary, dir_fd=folder_fd)
@@ -157,22 +157,22 @@ def _write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _copy_metadata(fd: int, standing: FileState) -> None:
+def _copy_metadata(fd: int, state: FileState) -> None:
     """Copy owner, access lists and mode of the old file, as far as permitted.
 
     Never the set-user-id and set-group-id bits: they were granted to the old content.
     """
-    old = standing.status
+    old = state.status
     try:
         os.fchown(fd, old.st_uid, old.st_gid)
     except PermissionError:
         with suppress(PermissionError):
             os.fchown(fd, -1, old.st_gid)
     if sys.platform == "linux":
-        if _ACL not in dict(standing.attributes):
+        if _ACL not in dict(state.attributes):
             with suppress(OSError):  # the folder's default list
                 os.removexattr(fd, _ACL)
-        for name, value in standing.attributes:
+        for name, value in state.attributes:
             with suppress(OSError):
                 os.setxattr(fd, name, value)
     os.fchmod(fd, stat.S_IMODE(old.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))

@@ -24,7 +24,7 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 MAX_COMPARE_BYTES = 2_000_000
-"""Most bytes of both sides together that are compared by line; above it all lines count as replaced."""
+"""Maximum bytes of both sides together that are compared by line; above it all lines count as replaced."""
 
 
 class RecordingEnvironment(EnvironmentWrapper):

@@ -1,7 +1,7 @@
 """Paths of a workspace, opened so that nothing outside can be reached.
 
 Invariant: the file that is actually opened decides. A path is resolved once, then its folder is opened from
-the root of the file system without following links (see `nofollow`), so a link placed there in between is
+the root of the file system without following links (see `nofollow_open`), so a link placed there in between is
 refused.
 """
 
@@ -21,9 +21,9 @@ from tui_agent.workspace.local.nofollow_open import (
 from tui_agent.workspace.local.path_spelling import DiskNameLookup, NameLookup, listed_spelling
 
 MAX_DEPTH = 1000
-"""Most folders below each other."""
+"""Maximum number of folders below each other."""
 MAX_EXTRA_PARTS = 100
-"""Most additional `..` and slashes in a path."""
+"""Maximum number of additional `..` and slashes in a path."""
 MAX_PATH = 4096
 _ESCAPED = re.compile(r"\\udc([89a-f][0-9a-f])")
 """A byte of a name that is not UTF-8, as `printable_path` displays it."""
@@ -131,7 +131,7 @@ class Containment:
         return path if path.startswith("/") else f"{self.root}/{path}"
 
     def _unescape(self, path: str) -> str:
-        """Return the path; if it does not exist, the file `printable_path` in this way, whose name cannot be typed."""
+        """Return the path; if it does not exist, the file that `printable_path` displays like this, whose name cannot be typed."""
         if self._exact or "\\udc" not in path or _is_too_long(path) or os.path.lexists(self._absolute(path)):
             return path
         unescaped = _ESCAPED.sub(lambda byte: chr(0xDC00 + int(byte[1], 16)), path)

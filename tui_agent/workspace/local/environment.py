@@ -1,6 +1,6 @@
 """The local environment: files and programs on the user's own machine.
 
-Invariant: nothing here blocks the event loop; files are contained in the workspace (see `paths`), and
+Invariant: nothing here blocks the event loop; files are contained in the workspace (see `containment`), and
 programs leave no process behind (see `subprocesses`).
 """
 
@@ -85,7 +85,7 @@ class LocalEnvironment:
         self._grace = grace
         self._token = secrets.token_hex(12)
         self._count = 0
-        self._keeping = reaper or ReaperClient()
+        self._reaper = reaper or ReaperClient()
         self.limits_in_force = ProcessControl()
         """Limits that apply to the newest program."""
         self._closed = False
@@ -111,7 +111,7 @@ class LocalEnvironment:
     @property
     def reaper_pid(self) -> int:
         """Id of the process that all programs descend from; -1 before the first program."""
-        return self._keeping.pid
+        return self._reaper.pid
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """Run a program to its end; see `ports.environment` and `subprocesses`."""
@@ -155,7 +155,7 @@ class LocalEnvironment:
             stdin=spec.stdin,
             errors=spec.max_stderr_bytes,
         )
-        run = partial(spawn.run_command, reaper=self._keeping, grace=self._grace, on_start=self._set_holding)
+        run = partial(spawn.run_command, reaper=self._reaper, grace=self._grace, on_start=self._set_limits)
         if self._confinement is None or spec.unsandboxed or not self.sandbox.kind:
             return await run(command, on_output)
         return await run_confined(self._confinement, command, spec, on_output, run)
@@ -224,7 +224,7 @@ class LocalEnvironment:
     async def aclose(self) -> int:
         """End all running programs and strays of earlier ones; return the number killed."""
         self._closed = True
-        killed = await to_thread.run_sync(self._keeping.close)
+        killed = await to_thread.run_sync(self._reaper.close)
         if sys.platform == "linux":
             marker = f"{MARKER}={self._token}-".encode()
             killed += await to_thread.run_sync(_kill_carriers, marker)
@@ -232,8 +232,8 @@ class LocalEnvironment:
             await to_thread.run_sync(self._confinement.close)
         return killed
 
-    def _set_holding(self, holding: ProcessControl) -> None:
-        self.limits_in_force = holding
+    def _set_limits(self, limits: ProcessControl) -> None:
+        self.limits_in_force = limits
 
     def _child_environment(self, folder: str, marker: str, extra: Mapping[str, str]) -> dict[str, str]:
         base = os.environ if self._environ is None else self._environ

@@ -25,13 +25,13 @@ _REPOSITORIES = frozenset({GIT_FOLDER, ".jj"})
 CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
 """Names in a folder that affect what is left out below it."""
 MAX_BYTES = 300_000
-"""Most bytes of all ignore files in one look. Beyond that anything may be brought back."""
+"""Maximum bytes of all ignore files in one look. Beyond that anything may be brought back."""
 MAX_WORK = 500_000
-"""Most comparisons in one look. Beyond that nothing is left out and anything may be brought back."""
+"""Maximum number of comparisons in one look. Beyond that nothing is left out and anything may be brought back."""
 MAX_STARS = 10
-"""Most stars in a pattern that brings files back."""
+"""Maximum number of stars in a pattern that brings files back."""
 MAX_PATTERNS = 1_000
-"""Most patterns for what may be brought back in one folder; with more, anything may be."""
+"""Maximum number of patterns for what may be brought back in one folder; with more, anything may be."""
 _AMBIGUOUS = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
 """Characters in a pattern that programs interpret differently."""
 _ANYTHING = "*"

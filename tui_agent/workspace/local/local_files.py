@@ -24,7 +24,7 @@ from tui_agent.workspace.local.containment import FILE_FLAGS, Containment, path_
 from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
 MAX_DIGEST_BYTES = 1_000_000_000
-"""Most bytes of a file whose digest is computed before it is replaced or removed."""
+"""Maximum bytes of a file whose digest is computed before it is replaced or removed."""
 _CHUNK = 1 << 20
 
 
@@ -96,9 +96,9 @@ class LocalFiles:
         try:
             with self._contain.open_folder(parts[:-1], create=expect is None) as folder_fd:
                 self._sweep(folder_fd)
-                standing = _read_standing(parts[-1], folder_fd, path)
-                _check_expected(standing, expect, path)
-                status = _replace_file(parts[-1], folder_fd, path, data, standing)
+                state = _read_state(parts[-1], folder_fd, path)
+                _check_expected(state, expect, path)
+                status = _replace_file(parts[-1], folder_fd, path, data, state)
         except OSError as error:
             raise path_error(path, error) from error
         return _content(parts, data, status)
@@ -110,8 +110,8 @@ class LocalFiles:
             raise EnvironmentFault(f"{printable_path(path)} is a folder.")
         try:
             with self._contain.open_folder(parts[:-1]) as folder_fd:
-                standing = _read_standing(parts[-1], folder_fd, path)
-                _check_expected(standing, expect, path)
+                state = _read_state(parts[-1], folder_fd, path)
+                _check_expected(state, expect, path)
                 os.unlink(parts[-1], dir_fd=folder_fd)
                 os.fsync(folder_fd)
         except OSError as error:
@@ -192,7 +192,7 @@ def _read_chunks(fd: int, limit: int, path: str) -> Iterator[bytes]:
         raise EnvironmentFault(f"{printable_path(path)} is too large: more than {limit:,} bytes.")
 
 
-def _read_standing(name: str, folder_fd: int, path: str) -> FileState | None:
+def _read_state(name: str, folder_fd: int, path: str) -> FileState | None:
     try:
         fd, status = _open_regular(name, folder_fd, path)
     except FileNotFoundError:
@@ -210,43 +210,43 @@ def _read_standing(name: str, folder_fd: int, path: str) -> FileState | None:
         os.close(fd)
 
 
-def _check_expected(standing: FileState | None, expect: str | None, path: str) -> None:
-    if standing is None:
+def _check_expected(state: FileState | None, expect: str | None, path: str) -> None:
+    if state is None:
         if expect is not None:
             raise StaleFile(f"{printable_path(path)} no longer exists.", hint="List the folder again.")
         return
     if expect is None:
         raise StaleFile(f"{printable_path(path)} already exists.", hint="Read it before replacing it.")
-    if standing.digest != expect:
+    if state.digest != expect:
         raise StaleFile(f"{printable_path(path)} has changed since it was read.", hint="Read it again.")
 
 
 def _replace_file(
-    name: str, folder_fd: int, path: str, data: bytes, standing: FileState | None
+    name: str, folder_fd: int, path: str, data: bytes, state: FileState | None
 ) -> os.stat_result:
-    if standing is not None and not standing.status.st_mode & 0o222:
+    if state is not None and not state.status.st_mode & 0o222:
         raise EnvironmentFault(
-            f"{printable_path(path)} is write-protected (mode {stat.S_IMODE(standing.status.st_mode):03o}).",
+            f"{printable_path(path)} is write-protected (mode {stat.S_IMODE(state.status.st_mode):03o}).",
             hint="Change its mode first if you really want to change the file.",
         )
 
     def check_again() -> None:
-        if standing is None:
-            _check_expected(_read_standing(name, folder_fd, path), None, path)
+        if state is None:
+            _check_expected(_read_state(name, folder_fd, path), None, path)
         else:
-            _check_unchanged(name, folder_fd, path, standing)
+            _check_unchanged(name, folder_fd, path, state)
 
     try:
-        return replace_file(name, folder_fd, data, standing, check_again)
+        return replace_file(name, folder_fd, data, state, check_again)
     except FileExistsError as error:
         raise StaleFile(
             f"{printable_path(path)} already exists.", hint="Read it before replacing it."
         ) from error
 
 
-def _check_unchanged(name: str, folder_fd: int, path: str, standing: FileState) -> None:
+def _check_unchanged(name: str, folder_fd: int, path: str, state: FileState) -> None:
     current = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
-    before = standing.status
+    before = state.status
     if (current.st_ino, current.st_size, current.st_mtime_ns) != (
         before.st_ino,
         before.st_size,

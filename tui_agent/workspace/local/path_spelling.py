@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 MAX_LISTED = 250_000
-"""Most entries of a folder that are searched for a name."""
+"""Maximum number of entries of a folder that are searched for a name."""
 
 
 class NameLookup(Protocol):

@@ -30,14 +30,14 @@ from typing import Any, NoReturn
 LINUX = sys.platform == "linux"
 PR_SET_CHILD_SUBREAPER = 36
 MAX_OPEN_FILES = 65_536
-"""Most open files of a command: with an unlimited number, programs that close them all take forever."""
+"""Maximum number of open files of a command: with an unlimited number, programs that close them all take forever."""
 OOM_SCORE = 500
 """Added to the commands' `oom_score_adj`, so that they are killed before the program that started them."""
 KILL_INTERVAL_S = 0.01
 """Seconds between two rounds of killing new processes."""
 IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MAX_DESCRIPTORS = 32
-"""Most descriptors sent with an order."""
+"""Maximum number of descriptors sent with an order."""
 MIN_DESCRIPTOR = 64
 """Descriptors are moved above this number before they are placed where the command expects them."""
 _LENGTH_BYTES = 4
@@ -110,7 +110,7 @@ class Reaper:
             self._reap()
             if self._has_strays:
                 self._killed += kill_descendants(os.getpid(), self._wardens)
-                self._has_strays = has_descendants(os.getpid(), self._wardens)
+                self._has_strays = bool(find_descendants(os.getpid(), self._wardens))
         with suppress(OSError):
             self._line.sendall(f"{self._killed}\n".encode())
 
@@ -410,11 +410,6 @@ def read_parent(pid: int) -> int | None:
         return None
     fields = text[text.rindex(b")") + 2 :].split(None, 2)
     return None if fields[0] in (b"Z", b"X") else int(fields[1])
-
-
-def has_descendants(root: int, without: Iterable[int]) -> bool:
-    """Return True if there are live descendants outside the trees of `without`."""
-    return bool(find_descendants(root, without))
 
 
 def kill_descendants(root: int, without: Iterable[int]) -> int:

@@ -23,7 +23,7 @@ from threading import Lock
 import anyio
 
 from tui_agent.ports.environment import ProcessControl
-from tui_agent.workspace.local import reaper as keeper
+from tui_agent.workspace.local import reaper as reaper
 
 START_TIMEOUT_S = 20.0
 """Seconds that a start may take; a machine under load forks slowly."""
@@ -52,7 +52,7 @@ class Child:
         self._line = line
         self._buffer = b""
         self.pid = 0
-        self.holding = ProcessControl()
+        self.limits = ProcessControl()
         self.code: int | None = None
         """Exit code of the command itself, as `subprocess` counts; None while it runs."""
         self.is_gone = False
@@ -73,7 +73,7 @@ class Child:
             return StartFailure(first, int(rest))
         limits = json.loads(rest)
         self.pid = int(first)
-        self.holding = ProcessControl(
+        self.limits = ProcessControl(
             reaper=limits["reaper"],
             cgroup_kill=limits["cgroup_kill"],
             max_processes=limits["cgroup_processes"] or limits["uid_processes"],
@@ -167,7 +167,7 @@ def _read_mount_points(lines: list[str]) -> dict[str, str]:
 class ReaperClient:
     """The reaper of one environment's commands.
 
-    `max_processes` is the limit of processes per command, where it can be enforced; `groups` returns the control
+    `processes` is the limit of processes per command, where it can be enforced; `groups` returns the control
     groups in which others may be created.
     """
 
@@ -266,7 +266,7 @@ class ReaperClient:
             try:
                 self.pid = os.posix_spawn(
                     sys.executable,
-                    [sys.executable, "-I", "-S", "-X", "utf8", keeper.__file__, json.dumps(options)],
+                    [sys.executable, "-I", "-S", "-X", "utf8", reaper.__file__, json.dumps(options)],
                     {},
                     file_actions=[
                         (os.POSIX_SPAWN_DUP2, reaper_end.fileno(), 0),
@@ -298,12 +298,12 @@ def _is_closed(line: socket.socket) -> bool:
 
 
 def user_process_limit(processes: int) -> int:
-    """Return the process limit of this user that lets one command start `max_processes`; 0 if the kernel has
+    """Return the process limit of this user that lets one command start `processes`; 0 if the kernel has
     none.
 
     The kernel does not count for a privileged user.
     """
-    if os.getuid() == 0 or not keeper.LINUX:
+    if os.getuid() == 0 or not reaper.LINUX:
         return 0
     own_uid, count = os.getuid(), 0
     for entry in Path("/proc").iterdir():

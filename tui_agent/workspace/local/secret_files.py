@@ -20,11 +20,11 @@ from tui_agent.workspace.git.git_content import GitContent
 from tui_agent.workspace.local.ignore_files import CONTROL_NAMES, IgnoreFiles, parent_folders
 
 MAX_FOLDERS = 5_000
-"""Most folders that are read, those nearest to the top first."""
+"""Maximum number of folders that are read, those nearest to the top first."""
 MAX_FILES = 200
-"""Most secret files that are returned."""
+"""Maximum number of secret files that are returned."""
 MAX_LINKS = 5_000
-"""Most links that are resolved to see whether they leave the workspace."""
+"""Maximum number of links that are resolved to see whether they leave the workspace."""
 OPTION_STARTS = frozenset("-+@|=")
 """First characters of names that some program takes for an option, a list of files or a command."""
 _UNUSUAL = frozenset(" \t\n\r\v\f'\"\\:*?[")
@@ -39,7 +39,7 @@ _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
 """A folder that changed this recently before it was read may have changed again with the same time."""
 _MAX_NAME_BYTES = 255
-"""Most bytes of a name in a folder."""
+"""Maximum bytes of a name in a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class SecretFiles:
         self._steering = steering_names
         self._root = root.rstrip("/")
         self._longest = os.pathconf("/", "PC_PATH_MAX") - _MAX_NAME_BYTES - 2
-        """Most bytes of a folder's path for which every file in it has a valid path."""
+        """Maximum bytes of a folder's path for which every file in it has a valid path."""
         self._secret = is_secret
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}

@@ -107,9 +107,9 @@ async def run_command(
     If the caller is cancelled, everything is ended before the cancellation continues.
     """
     began = time.monotonic()
-    collected = OutputCollector(command.max_output, sink, command.newest)
+    collector = OutputCollector(command.max_output, sink, command.newest)
     errors = None if command.errors is None else OutputCollector(command.errors, _discard)
-    streams, write_ends = _pipes(collected, errors)
+    streams, write_ends = _pipes(collector, errors)
     try:
         try:
             program = await to_thread.run_sync(_start, command, write_ends, reaper)
@@ -120,8 +120,8 @@ async def run_command(
             return program
         try:
             if on_start is not None:
-                on_start(program.holding)
-            ended = await _wait_for_end(program, streams, command.timeout, grace)
+                on_start(program.limits)
+            outcome = await _wait_for_end(program, streams, command.timeout, grace)
         finally:
             program.close()
     finally:
@@ -131,13 +131,13 @@ async def run_command(
     if command.is_wrapper and code is not None and code in _SIGNAL_CODES:
         code = 128 - code  # the wrapper reports a signal as a shell does
     return ExecResult(
-        exit_code=None if ended == "timeout" else _shell_code(code),
-        outcome="timeout" if ended == "timeout" else "exited",
-        output=collected.output(),
-        dropped_bytes=collected.dropped,
-        cut_offset=collected.cut_offset,
+        exit_code=None if outcome == "timeout" else _shell_code(code),
+        outcome="timeout" if outcome == "timeout" else "exited",
+        output=collector.output(),
+        dropped_bytes=collector.dropped,
+        cut_offset=collector.cut_offset,
         duration_ms=(time.monotonic() - began) * 1000,
-        message=_describe_end(ended, code, command.timeout),
+        message=_describe_end(outcome, code, command.timeout),
         stderr=b"" if errors is None else errors.output(),
     )
 
@@ -150,11 +150,11 @@ def _pipes(*collectors: OutputCollector | None) -> tuple[dict[int, OutputCollect
     """Create a pipe for each collector; return the read ends with their collectors, and the write ends."""
     streams: dict[int, OutputCollector] = {}
     write_ends: list[int] = []
-    for collected in collectors:
-        if collected is not None:
+    for collector in collectors:
+        if collector is not None:
             read_end, write_end = os.pipe()
             os.set_blocking(read_end, False)
-            streams[read_end] = collected
+            streams[read_end] = collector
             write_ends.append(write_end)
     return streams, write_ends
 
@@ -174,11 +174,11 @@ def _input_descriptor(data: bytes) -> int:
     return descriptor
 
 
-def _start(command: Command, write_ends: Sequence[int], keeping: ReaperClient) -> Child | ExecResult:
+def _start(command: Command, write_ends: Sequence[int], reaper: ReaperClient) -> Child | ExecResult:
     program, stdin = command.argv[0], _input_descriptor(command.stdin)
     given = {0: stdin, 1: write_ends[0], 2: write_ends[-1], **command.descriptors}
     try:
-        started = keeping.launch(command.argv, command.folder, command.env, given, wrapped=command.is_wrapper)
+        started = reaper.launch(command.argv, command.folder, command.env, given, wrapped=command.is_wrapper)
     except (ReaperError, OSError) as error:
         return start_failure("failed", f"{program} could not be started: {error}")
     finally:
@@ -197,36 +197,36 @@ def _start(command: Command, write_ends: Sequence[int], keeping: ReaperClient) -
             return start_failure("failed", f"{program} could not be started: {os.strerror(number)}.")
 
 
-def start_failure(ended: Literal["not_found", "failed"], message: str) -> ExecResult:
+def start_failure(outcome: Literal["not_found", "failed"], message: str) -> ExecResult:
     """Return the result of a program that was not started."""
-    return ExecResult(None, ended, b"", 0, 0.0, message)
+    return ExecResult(None, outcome, b"", 0, 0.0, message)
 
 
 async def _wait_for_end(
-    child: Child, streams: Mapping[int, OutputCollector], timeout: float | None, patience: float
+    child: Child, streams: Mapping[int, OutputCollector], timeout: float | None, grace: float
 ) -> str:
     """Read output until the program ends or times out, then end the rest of its processes."""
-    ended = "cancelled"
+    outcome = "cancelled"
     grace = CANCEL_GRACE_S
     try:
         with anyio.move_on_after(math.inf if timeout is None else timeout) as scope:
             async with anyio.create_task_group() as group:
-                for read_end, collected in streams.items():
-                    group.start_soon(_read, read_end, collected)
+                for read_end, collector in streams.items():
+                    group.start_soon(_read, read_end, collector)
                 await child.wait()
                 group.cancel_scope.deadline = anyio.current_time() + _FINAL_OUTPUT_S
-            ended = "exited"
+            outcome = "exited"
         if scope.cancelled_caught:
-            ended, grace = "timeout", patience
+            outcome, grace = "timeout", grace
     finally:
         with anyio.move_on_after(CLEANUP_LIMIT_S, shield=True):
             await child.end(grace)
-            for read_end, collected in streams.items():
-                _drain(read_end, collected)
-    return ended
+            for read_end, collector in streams.items():
+                _drain(read_end, collector)
+    return outcome
 
 
-async def _read(read_end: int, collected: OutputCollector) -> None:
+async def _read(read_end: int, collector: OutputCollector) -> None:
     while True:
         await anyio.wait_readable(read_end)
         try:
@@ -235,17 +235,17 @@ async def _read(read_end: int, collected: OutputCollector) -> None:
             continue
         if not data:
             return
-        collected.add(data)
+        collector.add(data)
 
 
-def _drain(read_end: int, collected: OutputCollector) -> None:
+def _drain(read_end: int, collector: OutputCollector) -> None:
     """Read what is left in the pipe (at most its size)."""
     with suppress(BlockingIOError):
         for _ in range(32):
             data = os.read(read_end, _CHUNK)
             if not data:
                 return
-            collected.add(data)
+            collector.add(data)
 
 
 def _shell_code(returncode: int | None) -> int | None:
@@ -255,8 +255,8 @@ def _shell_code(returncode: int | None) -> int | None:
     return returncode if returncode >= 0 else 128 - returncode
 
 
-def _describe_end(ended: str, returncode: int | None, timeout: float | None) -> str:
-    if ended == "timeout":
+def _describe_end(outcome: str, returncode: int | None, timeout: float | None) -> str:
+    if outcome == "timeout":
         return f"stopped after {timeout:g} s"
     if returncode is not None and returncode < 0:
         try:

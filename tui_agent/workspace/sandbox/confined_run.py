@@ -62,7 +62,7 @@ async def run_confined(
         if not denial.reason:
             denial = SecretDenial(
                 explain_denial(
-                    _without_stand_ins(text, confined_command.placeholders),
+                    _without_placeholders(text, confined_command.placeholders),
                     result.exit_code,
                     confinement.bounds,
                     network=spec.allow_network,
@@ -109,9 +109,9 @@ class _OutputFilter:
             self._sink(line)
 
 
-def _without_stand_ins(output: str, stand_ins: Sequence[str]) -> str:
+def _without_placeholders(output: str, placeholders: Sequence[str]) -> str:
     """Remove messages about placeholders of the sandbox that the command could not delete."""
-    names = "|".join(re.escape(Path(path).name) for path in stand_ins)
+    names = "|".join(re.escape(Path(path).name) for path in placeholders)
     return re.sub(rf"^.*failed to remove '?(?:{names})\b.*$", "", output, flags=re.M) if names else output
 
 

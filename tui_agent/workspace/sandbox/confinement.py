@@ -382,7 +382,7 @@ _SWAPPED = "two files with secrets were swapped while the command was prepared"
 
 
 def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence[str] = ()) -> Iterator[str]:
-    """Yield arguments for `landlock_abi`; `cover_files` covers each of `found.masked`, `open_paths` paths are listed
+    """Yield arguments for `landlock.main`: `cover_files` cover each of `mounts.masked`; `opened` paths are checked
     elsewhere.
 
     Raises OSError if a path is missing, a link, or below a link by now.

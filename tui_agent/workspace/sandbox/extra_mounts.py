@@ -18,7 +18,7 @@ from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds, find_exi
 from tui_agent.workspace.sandbox.sockets import find_listening
 
 MAX_ENTRIES = 2_000
-"""Most entries of a folder that are checked; a folder with more is not opened."""
+"""Maximum number of entries of a folder that are checked; a folder with more is not opened."""
 _NEVER = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
 """Mode of a new file, less the umask, as if the command had created it."""

@@ -79,17 +79,17 @@ class BareRepositoryPaths:
     parts: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
 
-    def read_only_paths(self, standing: Collection[str]) -> tuple[str, ...]:
-        """Return the paths a command must not change, given the placeholders in `standing`."""
+    def read_only_paths(self, placeholders: Collection[str]) -> tuple[str, ...]:
+        """Return the paths a command must not change, given the placeholders in `placeholders`."""
         if not self.parts:
             return ()
-        placeholders = [path for path in self.parts if path in standing]
+        placeholders = [path for path in self.parts if path in placeholders]
         existing = [path for path in self.absent if os.path.lexists(path)]
         return (*existing, *(placeholders or _bare_kept(str(Path(self.parts[0]).parent))))
 
 
 def bare_repository_paths(root: str) -> BareRepositoryPaths:
-    """Return these paths for a workspace."""
+    """Return the paths that would make the top of a workspace a repository."""
     top = root.rstrip("/")
     return BareRepositoryPaths(tuple(f"{top}/{name}" for name in _BARE_PARTS), (f"{top}/{_COMMON_DIR}",))
 

@@ -94,8 +94,7 @@ def find_mounts(
 ) -> Mounts:
     """Return the paths of a command with these words.
 
-    `opened` are more places that it may write, `own_folders` are paths at which nothing of the machine is visible to
-    it.
+    `opened` are more places that it may write, `own` are paths at which nothing of the machine is visible to it.
     """
     git = find_git_places(bounds.root)
     writable = [

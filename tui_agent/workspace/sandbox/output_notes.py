@@ -26,18 +26,18 @@ def find_output_notes(
     folder: str,
     output: bytes,
     masked: Sequence[SecretFile],
-    stand_ins: Sequence[str],
+    placeholders: Sequence[str],
     *,
     is_read_only: bool,
 ) -> Iterator[str]:
     """Yield the notes on a successful command; `is_read_only` as in `ExecSpec`. Blocks."""
     text = output[:_MAX_OUTPUT_CHARS].decode("utf-8", "replace")
-    names = [Path(path).name for path in stand_ins]
+    names = [Path(path).name for path in placeholders]
     phantoms = sorted(
         name
         for name in _find_listed(text, names)
         if (name.startswith(".") or _is_listed_alone(text, name))
-        and not _exists_in_listing(name, words, folder, stand_ins)
+        and not _exists_in_listing(name, words, folder, placeholders)
     )
     undeletable = [name for name in names if re.search(rf"failed to remove '?{re.escape(name)}\b", text)]
     if undeletable:
@@ -106,10 +106,10 @@ def _is_listed_alone(text: str, name: str) -> bool:
     return re.search(rf"^(?:d[rwx-]{{9}}.* |\S*/)?{re.escape(name)}/?$", text, re.M) is not None
 
 
-def _exists_in_listing(name: str, words: Sequence[str], folder: str, stand_ins: Sequence[str]) -> bool:
+def _exists_in_listing(name: str, words: Sequence[str], folder: str, placeholders: Sequence[str]) -> bool:
     """Return True if a folder that the command may list really has an entry of this name."""
     paths = (os.path.normpath(f"{Path(folder, word)}/{name}") for word in (".", *_plain_words(words)))
-    return any(path not in stand_ins and os.path.lexists(path) for path in paths)
+    return any(path not in placeholders and os.path.lexists(path) for path in paths)
 
 
 def _scripts_with_secrets(words: Sequence[str], folder: str, masked: Sequence[SecretFile]) -> Iterator[str]:

@@ -46,12 +46,12 @@ class Placeholders:
                 free = (path for path in one_of if path in recorded or not os.path.lexists(path))
                 paths = (*paths, *islice(free, 1))
                 created = [path for path in paths if not os.path.lexists(path)]
-                standing = {*recorded, *created}
-                _write_record(descriptor, sorted(standing))
+                existing = {*recorded, *created}
+                _write_record(descriptor, sorted(existing))
                 for path in created:
                     _create_placeholder(path, self._content_of(path))
                 fcntl.flock(descriptor, fcntl.LOCK_SH)
-            yield tuple(sorted(standing))
+            yield tuple(sorted(existing))
         finally:
             with self._registry_lock():
                 self._remove_if_unused(descriptor)

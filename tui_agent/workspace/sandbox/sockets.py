@@ -16,7 +16,7 @@ from tui_agent.workspace.local.containment import is_within
 
 _TABLE = Path("/proc/net/unix")
 _MOST_FOLDERS = 50_000
-"""Most folders of a workspace that are searched for sockets; a workspace with more is not considered safe."""
+"""Maximum number of folders of a workspace that are searched for sockets; a workspace with more is not considered safe."""
 
 
 def find_listening(table: Path = _TABLE) -> list[str]:
