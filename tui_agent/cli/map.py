@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         locations.repo_maps if data_dir is None else paths.local_repo_maps(data_dir.expanduser().resolve()),
         showing=Visibility(secrets.may_show, secrets.digest, redaction(root, locations)),
         patience=PATIENCE_S,
-        lasting=True,
+        detached=True,
     )
     try:
         if arguments.state or arguments.symbol:
@@ -110,7 +110,7 @@ def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
         message = f"{format_count(files, 'file')} in the index{', which is being built' if building else ''}"
         say_json_lines([{"files": files, "building": building}]) if arguments.json else say(message)
         return 0
-    definitions = repo_map.defined(arguments.symbol, MOST_SYMBOLS)
+    definitions = repo_map.find_definitions(arguments.symbol, MOST_SYMBOLS)
     if arguments.json:
         say_json_lines(definition._asdict() for definition in definitions)
     else:

@@ -28,14 +28,14 @@ class WordLines:
     def __init__(self, text: Text, values: Values) -> None:
         self.count = text.count
         self.values = values
-        self.at = {word: lines for word in values if (lines := text.lines_of(word))}
+        self.positions = {word: lines for word in values if (lines := text.lines_of(word))}
 
     def best_window(self) -> float:
         """Return the BM25 score of the best window of `WINDOW_LINES` lines."""
         half = WINDOW_LINES // 2
         room = K1 * (1 - B_WINDOW + B_WINDOW * min(1.0, self.count / WINDOW_LINES))
         scores: dict[int, float] = {}
-        for word, lines in self.at.items():
+        for word, lines in self.positions.items():
             value = self.values[word] * (K1 + 1)
             counts = Counter([line // half for line in lines])
             for block in counts.keys() | {block - 1 for block in counts}:
@@ -45,7 +45,7 @@ class WordLines:
 
     def pair_score(self, pairs: Mapping[Pair, float]) -> float:
         """Return the BM25 score of word pairs by the lines that contain both."""
-        positions, line_sets = self.at, dict[str, set[int]]()
+        positions, line_sets = self.positions, dict[str, set[int]]()
         score = 0.0
         for (first, second), value in pairs.items():
             if first in positions and second in positions:
@@ -54,13 +54,13 @@ class WordLines:
                     score += value * (K1 + 1) * count / (count + K1)
         return score
 
-    def worth_of(self, symbols: Sequence[Symbol]) -> list[float]:
+    def score_symbols(self, symbols: Sequence[Symbol]) -> list[float]:
         """Return the BM25 score of each symbol by its own lines and name."""
         if not symbols:
             return []
         mean = sum(symbol.end - symbol.line + 1 for symbol in symbols) / len(symbols)
-        terms = [(word, self.values[word] * (K1 + 1), lines) for word, lines in self.at.items()]
-        all_lines = sorted({line for lines in self.at.values() for line in lines})
+        terms = [(word, self.values[word] * (K1 + 1), lines) for word, lines in self.positions.items()]
+        all_lines = sorted({line for lines in self.positions.values() for line in lines})
         all_lines.append(NO_LINE)
         name_matches = self._possible_name_matches(symbols)
         scores = []
@@ -83,7 +83,7 @@ class WordLines:
         """Return the indexes of symbols whose name may contain a question word, by a cheap test of word beginnings."""
         names = "\n".join([symbol.name for symbol in symbols]).lower()
         indexes: set[int] = set()
-        for word in self.at:
+        for word in self.positions:
             beginning = word.rstrip("0123456789").removesuffix("y")
             if not beginning:
                 return set(range(len(symbols)))
@@ -96,28 +96,28 @@ class WordLines:
         return indexes
 
 
-def choose_symbols(symbols: Sequence[Symbol], worth: Sequence[float], most: int) -> tuple[Symbol, ...]:
+def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int) -> tuple[Symbol, ...]:
     """Return the `most` best symbols in file order; worthless ones only if all are."""
-    order = sorted(range(len(symbols)), key=lambda index: (-worth[index], symbols[index].line, index))
+    order = sorted(range(len(symbols)), key=lambda index: (-scores[index], symbols[index].line, index))
     selected: list[int] = []
     keys: set[tuple[str, str]] = set()
     for index in order:
         key = (symbols[index].name, symbols[index].parent)
         if len(selected) >= most:
             break
-        if key in keys or (selected and worth[index] <= 0):
+        if key in keys or (selected and scores[index] <= 0):
             continue
         keys.add(key)
         selected.append(index)
     return tuple(symbols[index] for index in sorted(selected))
 
 
-def prefer_line(line: int, symbols: Sequence[Symbol], worth: Sequence[float]) -> list[float]:
+def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
     """Return the scores changed so that symbols around a line come first, the smallest of them before all."""
-    best = max(worth, default=0.0) + 1.0
+    best = max(scores, default=0.0) + 1.0
     return [
         best + 1.0 / (symbol.end - symbol.line + 1) if symbol.line <= line <= symbol.end else value
-        for symbol, value in zip(symbols, worth, strict=True)
+        for symbol, value in zip(symbols, scores, strict=True)
     ]
 
 

@@ -52,12 +52,12 @@ class FileScanner:
         self._watch: InotifyWatch | None = None
         self._watchable = True
 
-    def now(self, *, anew: bool = False) -> FileList:
-        """Return the files; the same object as before if nothing changed. `anew`: ignore what is known.
+    def list_files(self, *, rescan: bool = False) -> FileList:
+        """Return the files; the same object as before if nothing changed. `rescan`: ignore what is known.
 
         Raises OSError if the folder cannot be read.
         """
-        if anew:
+        if rescan:
             self._listing = None
         if self._listing is None:
             self._folder, self._since = self._identity(), time.time_ns()

@@ -29,7 +29,7 @@ def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
     return {name: tuple(indexes) for name, indexes in files_by_name.items() if len(indexes) <= MAX_DEFINERS}
 
 
-def edges_of(at: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
+def edges_of(file: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
     """Return the files whose names a file uses, with weights, strongest first."""
     weights: dict[int, float] = {}
     get = weights.get
@@ -37,13 +37,13 @@ def edges_of(at: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> dict
         share = 1.0 / len(others)
         for other in others:
             weights[other] = get(other, 0.0) + share
-    weights.pop(at, None)
+    weights.pop(file, None)
     return {other: weights[other] for other in _strongest(weights)[:MAX_OUT]}
 
 
-def _strongest(found: Mapping[int, float]) -> list[int]:
+def _strongest(weights: Mapping[int, float]) -> list[int]:
     """Return the files by weight, equal ones in path order."""
-    return sorted(sorted(found), key=found.__getitem__, reverse=True)
+    return sorted(sorted(weights), key=weights.__getitem__, reverse=True)
 
 
 def all_edges(rows: Sequence[tuple[int, bytes, bytes]]) -> Edges:
@@ -76,9 +76,9 @@ def page_rank(edges: Edges) -> list[float]:
     return rank
 
 
-def write_graph(kept: IndexFile) -> None:
+def write_graph(index_file: IndexFile) -> None:
     """Compute and store every file's rank and neighbours."""
-    rows = list(kept.all_names())
+    rows = list(index_file.all_names())
     ids = [row for row, _, _ in rows]
     edges = all_edges(rows)
     ins: Edges = [{} for _ in edges]
@@ -90,9 +90,9 @@ def write_graph(kept: IndexFile) -> None:
         (row, _pack_edges(out, list(out), ids), _pack_edges(into, _strongest(into), ids))
         for row, out, into in zip(ids, edges, ins, strict=True)
     ]
-    with kept.transaction():
-        kept.put_graph(ranks, packed)
-        kept.set_meta("graph", "ready")
+    with index_file.transaction():
+        index_file.put_graph(ranks, packed)
+        index_file.set_meta("graph", "ready")
 
 
 def _pack_edges(weights: Mapping[int, float], order: Sequence[int], ids: Sequence[int]) -> bytes:

@@ -23,10 +23,10 @@ def head(root: Path) -> str:
     return repository.commit if repository is not None else ""
 
 
-def refresh(kept: IndexFile, root: Path) -> None:
+def refresh(index_file: IndexFile, root: Path) -> None:
     """Store the messages of the newest commits; keep the old ones if git fails."""
     current = head(root)
-    if not current or kept.meta("history") == current:
+    if not current or index_file.meta("history") == current:
         return
     listed = query_git(
         root, "rev-list", "--no-merges", f"--max-count={MAX_COMMITS}", current, timeout_s=GIT_S
@@ -34,14 +34,14 @@ def refresh(kept: IndexFile, root: Path) -> None:
     if listed is None:
         return
     wanted = listed.decode("ascii", "replace").split()
-    known = kept.commits.known()
+    known = index_file.commits.known()
     new = [sha for sha in wanted if sha not in known]
     commits = _read_commits(root, new) if new else []
-    with kept.transaction():
-        kept.commits.forget(known[sha] for sha in known.keys() - set(wanted))
+    with index_file.transaction():
+        index_file.commits.forget(known[sha] for sha in known.keys() - set(wanted))
         for sha, message, files in commits:
-            kept.commits.add(sha, message, files)
-        kept.set_meta("history", current)
+            index_file.commits.add(sha, message, files)
+        index_file.set_meta("history", current)
 
 
 def _read_commits(root: Path, shas: list[str]) -> list[tuple[str, str, list[str]]]:

@@ -260,9 +260,9 @@ class IndexFile:
             self._db.execute("DELETE FROM details WHERE id=?", row)
         self._db.execute("DELETE FROM files WHERE id=?", row)
 
-    def symbols(self, at: int) -> tuple[Symbol, ...]:
+    def symbols(self, row_id: int) -> tuple[Symbol, ...]:
         """Return a file's symbols in file order."""
-        row = self._db.execute("SELECT symbols FROM details WHERE id=?", (at,)).fetchone()
+        row = self._db.execute("SELECT symbols FROM details WHERE id=?", (row_id,)).fetchone()
         return _unpack_symbols(row[0]) if row else ()
 
     def all_names(self) -> Iterator[tuple[int, bytes, bytes]]:
@@ -271,9 +271,9 @@ class IndexFile:
             "SELECT details.id, refs, defs FROM files JOIN details ON details.id = files.id ORDER BY path"
         )
 
-    def neighbours(self, at: int) -> tuple[bytes, bytes]:
+    def neighbours(self, row_id: int) -> tuple[bytes, bytes]:
         """Return the packed files that a file uses, and those that use it; empty if not computed."""
-        row = self._db.execute("SELECT outs, ins FROM edges WHERE id=?", (at,)).fetchone()
+        row = self._db.execute("SELECT outs, ins FROM edges WHERE id=?", (row_id,)).fetchone()
         return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
 
     def put_graph(

@@ -41,7 +41,7 @@ _BLANKED = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign in r
 """Translation table that replaces ASCII characters other than word characters and underscores by spaces."""
 
 
-def find(
+def index_entry(
     root: str, entry: Entry, known: Languages = KNOWN, *, parse: bool = True, cleaner: Cleaner = PLAIN
 ) -> IndexedFile:
     """Index one file. Without `parse` it has words but no symbols."""
@@ -73,7 +73,7 @@ def definitions(symbols: Sequence[Symbol]) -> bytes:
 
 
 def update(
-    kept: IndexFile,
+    index_file: IndexFile,
     root: str,
     entries: Sequence[Entry],
     gone: Sequence[str] = (),
@@ -81,11 +81,11 @@ def update(
     cleaner: Cleaner = PLAIN,
 ) -> None:
     """Update the index for these files in one transaction."""
-    items = [find(root, entry, known, cleaner=cleaner) for entry in entries]
-    with kept.transaction():
-        kept.forget(gone)
-        kept.add_files(items)
-        kept.set_meta("graph", "")
+    items = [index_entry(root, entry, known, cleaner=cleaner) for entry in entries]
+    with index_file.transaction():
+        index_file.forget(gone)
+        index_file.add_files(items)
+        index_file.set_meta("graph", "")
 
 
 def _with_safe_key(entry: Entry) -> Entry:

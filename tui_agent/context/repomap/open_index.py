@@ -21,7 +21,7 @@ class OpenIndex:
 
     def __init__(self, path: Path, key: Callable[[], str]) -> None:
         self._path, self._key = path, key
-        self.kept: IndexFile | None = None
+        self.index_file: IndexFile | None = None
         """The open file, if any."""
         self.snapshot: Snapshot | None = None
         """The content that was read from it, if any."""
@@ -34,21 +34,21 @@ class OpenIndex:
 
     def open(self) -> IndexFile | None:
         """Open the file at the path; return None if that is impossible."""
-        if self.kept is not None and not self.kept.is_in_place():
+        if self.index_file is not None and not self.index_file.is_in_place():
             self.drop()
-        if self.kept is None:
+        if self.index_file is None:
             try:
-                self.kept = open_index(self._path, self._key())
+                self.index_file = open_index(self._path, self._key())
             except (sqlite3.Error, OSError):
                 return None
             self._version = -1
-        return self.kept
+        return self.index_file
 
     def drop(self) -> None:
         """Close the file."""
-        if self.kept is not None:
-            self.kept.close()
-        self.kept, self.snapshot, self._version = None, None, -1
+        if self.index_file is not None:
+            self.index_file.close()
+        self.index_file, self.snapshot, self._version = None, None, -1
 
     def discard(self) -> None:
         """Delete the index, so that it is rebuilt."""
@@ -64,38 +64,38 @@ class OpenIndex:
 
     def require_sound(self) -> None:
         """Delete an index whose pages are damaged although it opens."""
-        kept = self.open()
-        if kept is not None and not kept.is_sound():
+        index_file = self.open()
+        if index_file is not None and not index_file.is_sound():
             self.discard()
 
     def reload(self) -> None:
         """Reload the content if another process has written to the file."""
-        kept = self.open()
-        if kept is None:
+        index_file = self.open()
+        if index_file is None:
             return
         try:
-            version = kept.data_version
+            version = index_file.data_version
             if version != self._version:
-                self.snapshot, self._version = Snapshot(kept, kept.files()), version
+                self.snapshot, self._version = Snapshot(index_file, index_file.files()), version
         except sqlite3.Error as error:
             self.fail(error)
 
-    def add_written(self, kept: IndexFile, written: Collection[str], gone: Collection[str]) -> None:
+    def add_written(self, index_file: IndexFile, written: Collection[str], gone: Collection[str]) -> None:
         """Update the content after writing to the file, without reading all of it. Raises `BROKEN_INDEX_ERRORS` errors."""
         changed = {*written, *gone}
         unchanged = {path: item for path, item in self.known.items() if path not in changed}
-        self.snapshot = Snapshot(kept, unchanged | kept.files_at(written), self.snapshot)
+        self.snapshot = Snapshot(index_file, unchanged | index_file.files_at(written), self.snapshot)
 
     def share(self, hidden: set[str]) -> None:
         """Store hidden paths as hashes and load those of other processes, so that each is judged only once."""
-        kept = self.open()
-        if kept is None:
+        index_file = self.open()
+        if index_file is None:
             return
         try:
-            known = set(kept.meta("hidden").split())
+            known = set(index_file.meta("hidden").split())
             if not hidden <= known:
-                with kept.transaction():
-                    kept.set_meta("hidden", " ".join(sorted(hidden | known)))
+                with index_file.transaction():
+                    index_file.set_meta("hidden", " ".join(sorted(hidden | known)))
             hidden |= known
         except sqlite3.Error as error:
             self.fail(error)

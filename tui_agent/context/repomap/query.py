@@ -118,7 +118,7 @@ def from_index(index: Snapshot, listing: FileList, texts: TextCache, ask: Ask) -
 
 
 def _mentioned_first(
-    order: list[Ranked], ask: Ask, alike: Alike, look: ranking.Looker = lambda _: None
+    order: list[Ranked], ask: Ask, alike: Alike, look: ranking.LineFinder = lambda _: None
 ) -> list[Ranked]:
     if not ask.query.text:
         return order
@@ -140,7 +140,7 @@ def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Rank
 
 
 def from_scan(
-    listing: FileList, root: str, ask: Ask, known: Languages, cleaner: Cleaner, ending: ClosedFlag
+    listing: FileList, root: str, ask: Ask, known: Languages, cleaner: Cleaner, closed: ClosedFlag
 ) -> Basis:
     """Rank the files by reading each once. Raises `EnvironmentFault` if the map is closed."""
     skipped = dict(listing.skipped)
@@ -149,7 +149,7 @@ def from_scan(
     if not ask.query:
         ordered = _skip_binary(_order_by_path(listing, ask), root, room_of(ask.max_tokens), skipped)
         return Basis(_mentioned_first(ordered, ask, alike), [], skipped, _symbol_parser(root, known, cleaner))
-    scan = FullScan(root, ending.until(listing.entries), ask.query, ask.hidden)
+    scan = FullScan(root, closed.until(listing.entries), ask.query, ask.hidden)
     for reason, count in scan.skipped.items():
         skipped[reason] = skipped.get(reason, 0) + count
     values = ranking.values_of(ask.query, scan.counts, scan.total)
@@ -322,9 +322,11 @@ def _pinned_first(basis: Basis, ask: Ask) -> list[Ranked]:
 
 def _with_symbols(file: Ranked, basis: Basis, most: int) -> RankedFile:
     symbols = basis.symbols(file.path) if most else ()
-    worth = (
-        file.lines.worth_of(symbols) if file.lines is not None and file.lines.at else default_scores(symbols)
+    scores = (
+        file.lines.score_symbols(symbols)
+        if file.lines is not None and file.lines.positions
+        else default_scores(symbols)
     )
     if file.line:
-        worth = prefer_line(file.line, symbols, worth)
-    return RankedFile(file.path, file.score, file.reasons, choose_symbols(symbols, worth, most))
+        scores = prefer_line(file.line, symbols, scores)
+    return RankedFile(file.path, file.score, file.reasons, choose_symbols(symbols, scores, most))

@@ -27,7 +27,7 @@ FULL_TRUST = 0.25
 """Fraction of a question's words in a past message at which history has full weight."""
 Reader = Callable[[str], Text]
 Definer = Callable[[str], tuple[Symbol, ...]]
-Looker = Callable[[str], WordLines | None]
+LineFinder = Callable[[str], WordLines | None]
 Weight = Callable[[str], float]
 """Returns the weight of a match in a file."""
 
@@ -152,7 +152,9 @@ def defined_first(order: Sequence[Ranked], query: Query, symbols: Definer) -> li
     return [*files, *order[len(files) :]]
 
 
-def named_first(order: Sequence[Ranked], mentions: Sequence[NamedFile], look: Looker) -> list[Ranked]:
+def named_first(
+    order: Sequence[Ranked], mentions: Sequence[NamedFile], find_lines: LineFinder
+) -> list[Ranked]:
     """Move the files named in the question before all others."""
     if not mentions:
         return list(order)
@@ -166,7 +168,7 @@ def named_first(order: Sequence[Ranked], mentions: Sequence[NamedFile], look: Lo
             ranked_file._replace(
                 score=max(top, ranked_file.score),
                 reasons=("named", *ranked_file.reasons),
-                lines=ranked_file.lines or look(mention.path),
+                lines=ranked_file.lines or find_lines(mention.path),
                 line=mention.line,
             )
         )

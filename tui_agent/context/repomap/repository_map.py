@@ -77,7 +77,7 @@ class RepoMap:
     """The map of the repository or folder at `root`. Nothing is read before the first call.
 
     `cache_folder`: place of the index, outside the repository. `patience`: seconds that an answer may wait for changed
-    files. `lasting`: the worker continues after this process ends. `languages`: added by plugins; they get their own index.
+    files. `detached`: the worker continues after this process ends. `languages`: added by plugins; they get their own index.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class RepoMap:
         *,
         showing: Visibility = SHOW_ALL,
         patience: float = 1.0,
-        lasting: bool = False,
+        detached: bool = False,
         languages: Sequence[MapLanguage] = (),
     ) -> None:
         self.root = Path(os.path.realpath(root))
@@ -95,16 +95,16 @@ class RepoMap:
         self.index = index_path(cache_folder, self.root, self._languages.added_digest)
         self._index = OpenIndex(self.index, lambda: self.key)
         self._may_show, self._rules = showing.may_show, f"{showing.rules}{showing.redaction.table_digest}"
-        self._patience, self._lasting = patience, lasting
+        self._patience, self._detached = patience, detached
         self._cleaner = Cleaner(showing.redaction)
         self._lock = threading.RLock()
-        self._ending = ClosedFlag()
+        self._closed = ClosedFlag()
         self._texts = TextCache(os.fspath(self.root))
         self._complete: tuple[FileList, Snapshot] | None = None
         self._answers: dict[Key, MapView] = {}
         self._answers_state: tuple[FileList, Snapshot | None] | None = None
-        self._look = FileScanner(self.root, self._may_list)
-        self._cleared: set[str] = set()
+        self._scanner = FileScanner(self.root, self._may_list)
+        self._visible: set[str] = set()
         self._hidden: set[str] = set()
         self._last_mend = float("-inf")
         self._worker: subprocess.Popen[bytes] | None = None
@@ -127,7 +127,7 @@ class RepoMap:
         with self._lock:
             if refresh:
                 self._index.require_sound()
-            listing = self._list_files(anew=refresh)
+            listing = self._list_files(rescan=refresh)
             complete = self._update_index(listing, refresh=refresh)
             pinned_paths, hidden_paths = map(self._relative, pinned), map(self._relative, hidden)
             key = (
@@ -169,7 +169,7 @@ class RepoMap:
                 self._index.discard()
                 partial = True
         return view(
-            from_scan(listing, os.fspath(self.root), ask, self._languages, self._cleaner, self._ending),
+            from_scan(listing, os.fspath(self.root), ask, self._languages, self._cleaner, self._closed),
             ask,
             partial=partial,
         )
@@ -178,7 +178,7 @@ class RepoMap:
         """Wait until no worker is running; return False on timeout."""
         deadline = time.monotonic() + seconds
         while self._is_building():
-            if time.monotonic() >= deadline or self._ending:
+            if time.monotonic() >= deadline or self._closed:
                 return False
             if self._worker is not None:
                 with suppress(subprocess.TimeoutExpired):
@@ -190,30 +190,30 @@ class RepoMap:
     def state(self) -> tuple[int, bool]:
         """Return the number of indexed files, and True if a worker is running."""
         with self._lock:
-            kept = self._index.open()
+            index_file = self._index.open()
             try:
-                return 0 if kept is None else kept.count, self._is_building()
+                return 0 if index_file is None else index_file.count, self._is_building()
             except sqlite3.Error as error:
                 self._index.fail(error)
                 return 0, self._is_building()
 
-    def defined(self, name: str, most: int) -> list[Definition]:
+    def find_definitions(self, name: str, most: int) -> list[Definition]:
         """Return indexed names that contain `name`, the likeliest first; empty if there is no index."""
         with self._lock:
-            kept = self._index.open()
+            index_file = self._index.open()
             try:
-                return [] if kept is None else search_symbols(kept, name, most)
+                return [] if index_file is None else search_symbols(index_file, name, most)
             except BROKEN_INDEX_ERRORS:
                 return []
 
     def close(self) -> None:
-        """Close the index and end the worker, unless it is to last. A running call ends soon without an answer."""
-        self._ending.close()
+        """Close the index and end the worker, unless it is detached. A running call ends soon without an answer."""
+        self._closed.close()
         with self._lock:
             self._index.drop()
-            self._look.close()
+            self._scanner.close()
             if self._worker is not None:
-                worker.end(self._worker, lasting=self._lasting)
+                worker.end(self._worker, detached=self._detached)
                 self._worker = None
 
     @property
@@ -222,23 +222,23 @@ class RepoMap:
         return f"{self._languages.digest()} {self._rules}"
 
     def _may_list(self, path: str) -> bool:
-        self._ending.require_open()
-        if path in self._cleared or path in self._index.known:
+        self._closed.require_open()
+        if path in self._visible or path in self._index.known:
             return True
         mark = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
         if mark in self._hidden:
             return False
         if self._may_show(path):
-            self._cleared.add(path)
+            self._visible.add(path)
             return True
         self._hidden.add(mark)
         return False
 
-    def _list_files(self, *, anew: bool) -> FileList:
+    def _list_files(self, *, rescan: bool) -> FileList:
         self._index.reload()
         self._index.share(self._hidden)
         try:
-            listing = self._look.now(anew=anew)
+            listing = self._scanner.list_files(rescan=rescan)
         except OSError as error:
             raise EnvironmentFault(f"The folder {self.root} cannot be mapped: {error.strerror}.") from error
         self._index.share(self._hidden)
@@ -279,12 +279,14 @@ class RepoMap:
 
     def _refresh_graph(self) -> None:
         """Start an update of outdated graph and history without waiting for it."""
-        kept = self._index.kept
-        if kept is None or time.monotonic() - self._last_mend < MEND_S:
+        index_file = self._index.index_file
+        if index_file is None or time.monotonic() - self._last_mend < MEND_S:
             return
         self._last_mend = time.monotonic()
         try:
-            is_outdated = not kept.meta("graph") or kept.meta("history") != history.head(self.root)
+            is_outdated = not index_file.meta("graph") or index_file.meta("history") != history.head(
+                self.root
+            )
         except sqlite3.Error as error:
             self._index.fail(error)
             return
@@ -304,12 +306,12 @@ class RepoMap:
         if worker.is_building(self.index):
             return
         if self._worker is not None:
-            worker.end(self._worker, lasting=False)
+            worker.end(self._worker, detached=False)
         with suppress(OSError):
             build = worker.Build(
                 self.index, self.key, self.root, self._languages.added, self._cleaner.options
             )
-            self._worker = worker.start(build, changed, gone, lasting=self._lasting)
+            self._worker = worker.start(build, changed, gone, detached=self._detached)
 
     def _is_building(self) -> bool:
         if self._worker is not None and self._worker.poll() is None:
@@ -317,12 +319,12 @@ class RepoMap:
         return worker.is_building(self.index)
 
     def _index_files(self, changed: list[Entry], gone: list[str]) -> bool:
-        kept = self._index.open()
-        if kept is None:
+        index_file = self._index.open()
+        if index_file is None:
             return False
         try:
-            indexing.update(kept, os.fspath(self.root), changed, gone, self._languages, self._cleaner)
-            self._index.add_written(kept, [entry.path for entry in changed], gone)
+            indexing.update(index_file, os.fspath(self.root), changed, gone, self._languages, self._cleaner)
+            self._index.add_written(index_file, [entry.path for entry in changed], gone)
         except BROKEN_INDEX_ERRORS:
             self._index.discard()
             return False

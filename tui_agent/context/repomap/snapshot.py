@@ -29,10 +29,10 @@ class Snapshot:
     """The files of an index by path, with lookups. Raises the errors of reading the index."""
 
     def __init__(
-        self, kept: IndexFile, known: dict[str, KnownFile], before: "Snapshot | None" = None
+        self, index_file: IndexFile, known: dict[str, KnownFile], before: "Snapshot | None" = None
     ) -> None:
         """`before`: an earlier state whose cached symbols of unchanged files are reused."""
-        self._kept = kept
+        self._index_file = index_file
         self.known = known
         self._scores: dict[str, Scores] = {}
         self._matches = 0
@@ -106,13 +106,13 @@ class Snapshot:
         if cached is None or cached[0] is not known:
             if len(self._symbols) >= MOST_FILES:
                 self._symbols.clear()
-            cached = self._symbols[path] = (known, self._kept.symbols(known.id))
+            cached = self._symbols[path] = (known, self._index_file.symbols(known.id))
         return cached[1]
 
     def neighbours(self, path: str) -> tuple[bytes, bytes]:
         """Return the packed files that a file uses, and those that use it."""
         known = self.known.get(path)
-        return self._kept.neighbours(known.id) if known is not None else (b"", b"")
+        return self._index_file.neighbours(known.id) if known is not None else (b"", b"")
 
     def counts(self, terms: Sequence[str]) -> dict[str, int]:
         """Return the number of files that contain each word."""
@@ -133,13 +133,13 @@ class Snapshot:
 
     def similar_commits(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
         """Return BM25 score, words and files of commits with matching messages, best first."""
-        return self._kept.commits.search(expression, most)
+        return self._index_file.commits.search(expression, most)
 
     def _word_shares(self, term: str) -> Scores:
         """Return the files that contain a word, with its BM25 score divided by its rarity."""
         shares_by_row = self._scores.get(term)
         if shares_by_row is None:
-            row_ids, scores = self._kept.scores(term, (PATH, NAMES, BODY))
+            row_ids, scores = self._index_file.scores(term, (PATH, NAMES, BODY))
             rarity = _rarity_of_index(len(row_ids), len(self.text))
             max_score = MOST_SHARE * rarity
             shares = [MOST_SHARE if score > max_score else score / rarity for score in scores]

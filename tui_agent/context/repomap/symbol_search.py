@@ -28,11 +28,11 @@ class Definition(NamedTuple):
     line: int
 
 
-def search_symbols(kept: IndexFile, query: str, most: int) -> list[Definition]:
+def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definition]:
     """Return names that contain the typed text: first those that begin with it, sources before tests, shorter first."""
     typed = query.casefold()
     definitions: dict[str, Definition] = {}
-    for path, symbols in _candidate_files(kept, query):
+    for path, symbols in _candidate_files(index_file, query):
         for symbol in symbols:
             if typed in symbol.name.casefold() and symbol.kind not in _NO_NAME and symbol.name.isidentifier():
                 known = definitions.get(symbol.name)
@@ -50,12 +50,12 @@ def search_symbols(kept: IndexFile, query: str, most: int) -> list[Definition]:
     return order[:most]
 
 
-def _candidate_files(kept: IndexFile, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
+def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
     """Yield files with their symbols: first for the whole name, then for its possible continuations."""
     paths: set[str] = set()
     whole = " AND ".join(f'"{piece}"' for piece in split_identifier(query))
     for expression in dict.fromkeys((whole, _index_query(query)) if whole else (_index_query(query),)):
-        for path, symbols in kept.files_naming(expression, MAX_FILES):
+        for path, symbols in index_file.files_naming(expression, MAX_FILES):
             if path not in paths:
                 paths.add(path)
                 yield path, symbols

@@ -46,15 +46,15 @@ class TextCache:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._kept: dict[str, _CachedText] = {}
+        self._texts: dict[str, _CachedText] = {}
         self._bytes = 0
 
     def get(self, path: str) -> Text:
         """Return a file's text; empty if it is no longer text."""
         key = self._key(path)
-        known = self._kept.pop(path, None)
+        known = self._texts.pop(path, None)
         if known is not None and known.key == key:
-            self._kept[path] = known
+            self._texts[path] = known
             return known.text
         if known is not None:
             self._bytes -= len(known.text.data)
@@ -74,10 +74,10 @@ class TextCache:
         return (info.st_size, info.st_mtime_ns, info.st_ino)
 
     def _store(self, path: str, entry: _CachedText) -> None:
-        self._kept[path] = entry
+        self._texts[path] = entry
         self._bytes += len(entry.text.data)
         while self._bytes > MAX_CACHE_BYTES:
-            self._bytes -= len(self._kept.pop(next(iter(self._kept))).text.data)
+            self._bytes -= len(self._texts.pop(next(iter(self._texts))).text.data)
 
 
 def _find_lines(data: bytes, lowered: bytes, word: bytes) -> list[int]:

@@ -2,7 +2,7 @@
 
 Invariant: it writes after every chunk, so it can be ended at any time. A file that kills it, or takes longer than `FILE_S`,
 is known from the note beside the index, and next time only its words are indexed. It reads its job from standard input
-and ends soon after the process that started it, unless it is to last.
+and ends soon after the process that started it, unless it is detached.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 from tui_agent.context.repomap import graph, history
-from tui_agent.context.repomap import index_db as kept
+from tui_agent.context.repomap import index_db as index_db
 from tui_agent.context.repomap import indexer as indexing
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.languages import Languages
@@ -82,9 +82,9 @@ class Build(NamedTuple):
 
 
 def start(
-    build: Build, entries: Sequence[Entry], gone: Sequence[str], *, lasting: bool
+    build: Build, entries: Sequence[Entry], gone: Sequence[str], *, detached: bool
 ) -> subprocess.Popen[bytes]:
-    """Start the process. `lasting`: it continues after the caller ends."""
+    """Start the process. `detached`: it continues after the caller ends."""
     job = {
         "index": str(build.file),
         "key": build.key,
@@ -92,7 +92,7 @@ def start(
         "languages": [astuple(language) for language in build.languages],
         "redaction": build.redaction.to_json(),
         "gone": gone,
-        "lasting": lasting,
+        "detached": detached,
     }
     child = subprocess.Popen(
         [sys.executable, "-P", "-m", "tui_agent.context.repomap.worker"],
@@ -109,11 +109,11 @@ def start(
     return child
 
 
-def end(child: subprocess.Popen[bytes], *, lasting: bool) -> None:
-    """Release the process: it ends after its current chunk, at most `END_S` later, or continues by itself if lasting."""
+def end(child: subprocess.Popen[bytes], *, detached: bool) -> None:
+    """Release the process: it ends after its current chunk, at most `END_S` later, or continues by itself if detached."""
     if child.stdin is not None:
         child.stdin.close()
-    if lasting:
+    if detached:
         return
     with suppress(subprocess.TimeoutExpired):
         child.wait(END_S)
@@ -148,7 +148,7 @@ def _discard_if_broken(index: Path) -> Iterator[None]:
     except (sqlite3.OperationalError, OSError):
         pass
     except sqlite3.DatabaseError:
-        kept.remove(index)
+        index_db.remove(index)
 
 
 def is_building(index: Path) -> bool:
@@ -176,7 +176,7 @@ class _Work(NamedTuple):
     queue: int
     known: Languages
     cleaner: Cleaner
-    lasting: bool
+    detached: bool
 
 
 def _build(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
@@ -184,15 +184,15 @@ def _build(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
     known = Languages([MapLanguage(*fields) for fields in job["languages"]])
     cleaner = Cleaner(RedactionOptions.from_json(job["redaction"]))
     queue = _make_queue(len(chunks))
-    work = _Work(index, job["key"], job["root"], chunks, queue, known, cleaner, job["lasting"])
+    work = _Work(index, job["key"], job["root"], chunks, queue, known, cleaner, job["detached"])
     helper = None
     if sum(entry.size for entry in entries) > SPLIT_BYTES and (os.cpu_count() or 1) > 1:
-        kept.open_index(
+        index_db.open_index(
             index, work.key
         ).close()  # created here once; each process must open its own connection
         _prepare(work, entries)
         helper = _Helper(work)
-    with closing(kept.open_index(index, work.key)) as index_file:
+    with closing(index_db.open_index(index, work.key)) as index_file:
         _read_all(index_file, work, 0)
         os.close(queue)
         if helper is not None:
@@ -222,7 +222,7 @@ class _Helper:
                 os.setsid()  # the scheduler shares processors among sessions: two sessions get two shares
                 with (
                     _discard_if_broken(work.file),
-                    closing(kept.open_index(work.file, work.key)) as index_file,
+                    closing(index_db.open_index(work.file, work.key)) as index_file,
                 ):
                     _read_all(index_file, work, 1)
             finally:
@@ -269,7 +269,7 @@ def _make_queue(count: int) -> int:
     return reads
 
 
-def _read_all(index_file: kept.IndexFile, work: _Work, process: int) -> None:
+def _read_all(index_file: index_db.IndexFile, work: _Work, process: int) -> None:
     """Process pieces of work until none is left."""
     killers = crashed_files(work.file)
     note = CurrentFileNote(work.file, process)
@@ -283,7 +283,9 @@ def _read_all(index_file: kept.IndexFile, work: _Work, process: int) -> None:
             note.write(entry.path)
             signal.setitimer(signal.ITIMER_PROF, FILE_S)
             parse = entry.path not in killers
-            items.append(indexing.find(work.root, entry, work.known, parse=parse, cleaner=work.cleaner))
+            items.append(
+                indexing.index_entry(work.root, entry, work.known, parse=parse, cleaner=work.cleaner)
+            )
         signal.setitimer(signal.ITIMER_PROF, 0)
         note.write("")
         with index_file.transaction():
@@ -294,7 +296,7 @@ def _read_all(index_file: kept.IndexFile, work: _Work, process: int) -> None:
 
 def _is_wanted(work: _Work) -> bool:
     """Return True while someone waits for the index: the other end of standard input is open."""
-    if work.lasting:
+    if work.detached:
         return True
     readable, _, _ = select.select([sys.stdin], [], [], 0)
     return not readable

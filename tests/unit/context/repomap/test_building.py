@@ -54,9 +54,9 @@ def test_two_processes_make_of_many_files_the_index_that_one_makes(tmp_path: Pat
         (root / f"part{n}.txt").write_text(line.format(n=n) * (worker.SPLIT_BYTES // 11 // len(line)))
     (root / USER).write_text("def used(): ...\n")
     entries = list(list_files(root, show_all).entries)
-    child = worker.start(worker.Build(index, "key", root), entries, [], lasting=False)
+    child = worker.start(worker.Build(index, "key", root), entries, [], detached=False)
     child.wait(60)
-    worker.end(child, lasting=False)
+    worker.end(child, detached=False)
     assert not list(tmp_path.glob("index.now*"))
     kept = open_index(index, "key")
     assert sorted(kept.files()) == [entry.path for entry in entries]
@@ -77,11 +77,11 @@ def test_a_file_may_wait_for_the_processor_but_not_keep_it(
     program = f"""
 import time
 from tui_agent.context.repomap import indexer as indexing, worker
-find, worker.FILE_S = indexing.find, 0.4
+find, worker.FILE_S = indexing.index_entry, 0.4
 def slow(*given, **named):
     {slow}
     return find(*given, **named)
-indexing.find = slow
+indexing.index_entry = slow
 worker.main()
 """
     job: dict[str, object] = {
@@ -92,7 +92,7 @@ worker.main()
         "gone": [],
     }
     job["redaction"] = RedactionOptions().to_json()
-    given = json.dumps({**job, "lasting": True, "entries": [entry]}).encode()
+    given = json.dumps({**job, "detached": True, "entries": [entry]}).encode()
     subprocess.run([sys.executable, "-c", program], input=given, check=False, timeout=60)
     kept = open_index(index, "key")
     assert len(kept.files()) == kept_files
@@ -110,19 +110,19 @@ import os, signal, time
 from pathlib import Path
 from tui_agent.context.repomap import indexer as indexing, worker
 worker.SPLIT_BYTES = worker.CHUNK_BYTES = 1
-find, first = indexing.find, os.getpid()
+find, first = indexing.index_entry, os.getpid()
 def fatal(*given, **named):
     if os.getpid() != first:
         os.kill(os.getpid(), signal.SIGKILL)
     while not Path("{index}.now1").exists():
         time.sleep(0.01)
     return find(*given, **named)
-indexing.find = fatal
+indexing.index_entry = fatal
 worker.main()
 """
     job = {"index": str(index), "key": "key", "root": str(tmp_path / "repo"), "languages": [], "gone": []}
     given = json.dumps(
-        {**job, "redaction": RedactionOptions().to_json(), "lasting": True, "entries": entries}
+        {**job, "redaction": RedactionOptions().to_json(), "detached": True, "entries": entries}
     ).encode()
     subprocess.run([sys.executable, "-c", program], input=given, check=True, timeout=60)
     (begun,) = worker.crashed_files(index)

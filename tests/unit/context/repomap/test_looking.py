@@ -35,8 +35,8 @@ def look(root: Path) -> Iterator[FileScanner]:
 
 def settled(look: FileScanner) -> FileList:
     """The list, when what was written just now is no longer news."""
-    before = look.now()
-    while (after := look.now()) is not before:
+    before = look.list_files()
+    while (after := look.list_files()) is not before:
         before = after
     return after
 
@@ -104,21 +104,21 @@ def test_every_change_is_seen_at_once_and_what_comes_after_it(
     assert callable(change)
     before = settled(look)
     change(root)
-    after = look.now()
+    after = look.list_files()
     assert same(after, list_files(root, shown))
     assert not same(after, before)
     for name in ("e.py", "f.py"):
         (root / name).write_text("y = 1\n")
-        assert same(look.now(), list_files(root, shown))
+        assert same(look.list_files(), list_files(root, shown))
         (root / name).write_text("y = 10\n")
-        assert same(look.now(), list_files(root, shown))
+        assert same(look.list_files(), list_files(root, shown))
 
 
 def test_a_file_that_comes_into_an_empty_folder_is_seen(root: Path, look: FileScanner) -> None:
     (root / "empty/of/all").mkdir(parents=True)
     settled(look)
     (root / "empty/of/all/new.py").write_text("")
-    assert "empty/of/all/new.py" in [one.path for one in look.now().entries]
+    assert "empty/of/all/new.py" in [one.path for one in look.list_files().entries]
 
 
 def test_a_folder_that_is_in_git_alone_costs_no_new_list_until_it_is_back(
@@ -128,16 +128,16 @@ def test_a_folder_that_is_in_git_alone_costs_no_new_list_until_it_is_back(
         subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True)
     shutil.rmtree(root / "one")
     before = settled(look)
-    assert look.now() is before
+    assert look.list_files() is before
     (root / "one").mkdir()
     (root / "one/b.py").write_text("x = 3\n")
-    assert "one/b.py" in [entry.path for entry in look.now().entries]
+    assert "one/b.py" in [entry.path for entry in look.list_files().entries]
 
 
 def test_a_file_is_looked_at_because_it_was_told_not_because_all_are(root: Path, look: FileScanner) -> None:
     before = settled(look)
     write(root)
-    after = look.now()
+    after = look.list_files()
     assert after.folders is before.folders
     assert sum(one is not old for one, old in zip(after.entries, before.entries, strict=True)) == 1
 
@@ -148,7 +148,7 @@ def test_what_the_kernel_does_not_tell_is_seen_with_the_next_whole_look(root: Pa
     look = FileScanner(root, shown, full_scan_s=-1.0)
     settled(look)
     other.write_text("x = 333\n")
-    assert same(look.now(), list_files(root, shown))
+    assert same(look.list_files(), list_files(root, shown))
     look.close()
 
 
@@ -160,7 +160,7 @@ def test_where_nothing_can_be_watched_every_file_is_looked_at(root: Path) -> Non
     settled(look)
     for change in CHANGES[:3]:
         change(root)
-        assert same(look.now(), list_files(root, shown))
+        assert same(look.list_files(), list_files(root, shown))
     look.close()
 
 
@@ -187,7 +187,7 @@ def test_any_order_of_changes_gives_the_list_of_a_new_look(tmp_path: Path) -> No
             case _:
                 (folder / f"{name}.py").write_text("y" * chance.randrange(50))
         if chance.random() < 0.7:
-            assert same(look.now(), list_files(root, shown))
+            assert same(look.list_files(), list_files(root, shown))
     look.close()
 
 
@@ -202,18 +202,18 @@ def test_more_folders_than_may_be_watched_are_looked_at(root: Path, tmp_path: Pa
 def test_what_changes_between_the_first_look_and_the_second_is_seen(
     root: Path, look: FileScanner, change: Callable[[Path], None]
 ) -> None:
-    before = look.now()
+    before = look.list_files()
     change(root)
-    after = look.now()
+    after = look.list_files()
     assert same(after, list_files(root, shown))
     assert not same(after, before)
 
 
 def test_the_first_file_of_a_folder_is_seen(tmp_path: Path) -> None:
     look = FileScanner(tmp_path, shown)
-    assert not look.now().entries
+    assert not look.list_files().entries
     (tmp_path / "a.py").write_text("")
-    assert [entry.path for entry in look.now().entries] == ["a.py"]
+    assert [entry.path for entry in look.list_files().entries] == ["a.py"]
     look.close()
 
 
@@ -228,7 +228,7 @@ def test_one_look_does_not_ask_for_the_times_of_folders(
         return whole(path, **how)
 
     monkeypatch.setattr(os, "stat", told)
-    look.now()
+    look.list_files()
     assert not any("one/two" in str(path) for path in asked)
-    look.now()
+    look.list_files()
     assert any("one/two" in str(path) for path in asked)
