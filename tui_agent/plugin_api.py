@@ -19,7 +19,8 @@ from tui_agent.config.note_files import extract_title as title_of_note
 from tui_agent.config.note_files import list_note_locations, read_note
 from tui_agent.config.small_files import replace_private
 from tui_agent.errors import BlobNotFound, EnvironmentFault, PluginError, StaleFile, ToolError
-from tui_agent.folds.actions import build_tool_calls
+from tui_agent.folds import actions
+from tui_agent.folds.actions import AnyAction, build_tool_calls
 from tui_agent.folds.session.fold import SessionStateView
 from tui_agent.folds.text.glob import compile_path_pattern
 from tui_agent.folds.text.line_diff import LineDiff, diff_lines
@@ -55,8 +56,6 @@ from tui_agent.ports.model import (
 )
 from tui_agent.ports.repomap import MapRequest, RenderedMap
 from tui_agent.ports.tool import Answer, Preview, Service, Tool, ToolContext, ToolResult, ToolSpec
-from tui_agent.protocol import actions
-from tui_agent.protocol.actions import AnyAction
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText, FrozenModel, JsonMap, LongText, text_preview
 from tui_agent.protocol.display import (

@@ -9,14 +9,21 @@ from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.golden import golden
 from tests.stubs.story import Story
 from tui_agent.errors import ToolError
-from tui_agent.folds.actions import build_tool_calls, list_history
+from tui_agent.folds import actions
+from tui_agent.folds.actions import (
+    ActionBase,
+    AnyAction,
+    AnyObservation,
+    ObservationBase,
+    action_from_dict,
+    build_tool_calls,
+    list_history,
+    observation_from_dict,
+)
 from tui_agent.plugin_api import TodoItem, TodoUpdated
-from tui_agent.protocol import actions, observations
-from tui_agent.protocol.actions import ActionBase, AnyAction, action_from_dict
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.ids import CallId
-from tui_agent.protocol.observations import AnyObservation, ObservationBase, observation_from_dict
 from tui_agent.protocol.parts import TextContent
 
 WORDS = st.text(max_size=30)
@@ -24,7 +31,13 @@ EXCEPTION = st.just("") | WORDS
 ACTIONS: st.SearchStrategy[AnyAction] = st.one_of(
     st.builds(actions.CmdRun, command=WORDS, shell=st.none() | st.booleans(), exception=EXCEPTION),
     st.builds(actions.IPythonRunCell, code=WORDS, exception=EXCEPTION),
-    st.builds(actions.FileRead, path=WORDS, first_line=st.integers(1, 9), exception=EXCEPTION),
+    st.builds(
+        actions.FileRead,
+        path=WORDS,
+        offset=st.integers(1, 9),
+        limit=st.none() | st.integers(1, 9),
+        exception=EXCEPTION,
+    ),
     st.builds(actions.FileWrite, path=WORDS, content=WORDS, exception=EXCEPTION),
     st.builds(actions.BrowseURL, url=WORDS, exception=EXCEPTION),
     st.builds(actions.AddTask, goal=WORDS, parent=WORDS, subtasks=st.tuples(WORDS), id=WORDS),
@@ -35,14 +48,12 @@ ACTIONS: st.SearchStrategy[AnyAction] = st.one_of(
     st.builds(actions.ToolRun, name=WORDS, arguments=st.dictionaries(WORDS, st.integers()), exception=WORDS),
 )
 OBSERVATIONS: st.SearchStrategy[AnyObservation] = st.one_of(
-    st.builds(
-        observations.CmdOutput, content=WORDS, command=WORDS, exit_code=st.none() | st.integers(0, 255)
-    ),
-    st.builds(observations.BrowserOutput, content=WORDS, url=WORDS),
-    st.builds(observations.FileRead, content=WORDS, path=WORDS),
-    st.builds(observations.FileWrite, content=WORDS, path=WORDS),
-    st.builds(observations.Error, content=WORDS, tool=WORDS, status=st.sampled_from(["failed", "lost"])),
-    st.builds(observations.Success, content=WORDS, tool=WORDS),
+    st.builds(actions.CmdOutput, content=WORDS, command=WORDS, exit_code=st.none() | st.integers(0, 255)),
+    st.builds(actions.BrowserOutput, content=WORDS, url=WORDS),
+    st.builds(actions.FileReadOutput, content=WORDS, path=WORDS),
+    st.builds(actions.FileWriteOutput, content=WORDS, path=WORDS),
+    st.builds(actions.Error, content=WORDS, tool=WORDS, status=st.sampled_from(["failed", "lost"])),
+    st.builds(actions.Success, content=WORDS, tool=WORDS),
 )
 
 
@@ -77,12 +88,12 @@ def test_every_kind_of_action_and_observation_has_friendly_words() -> None:
         actions.AgentReject(),
         actions.Message(text="m"),
         actions.ToolRun(name="grep"),
-        observations.CmdOutput(command="make", exit_code=2),
-        observations.BrowserOutput(url="u"),
-        observations.FileRead(path="a"),
-        observations.FileWrite(path="a"),
-        observations.Error(tool="grep", status="invalid"),
-        observations.Success(tool="grep"),
+        actions.CmdOutput(command="make", exit_code=2),
+        actions.BrowserOutput(url="u"),
+        actions.FileReadOutput(path="a"),
+        actions.FileWriteOutput(path="a"),
+        actions.Error(tool="grep", status="invalid"),
+        actions.Success(tool="grep"),
     ]
     assert [each.to_dict()["message"] for each in made] == [
         "Running: make",
@@ -169,9 +180,9 @@ def test_each_tool_has_its_action_and_its_observation() -> None:
     ]
     assert found[1::2] == [
         "CmdOutput",
-        "FileRead",
-        "FileWrite",
-        "FileWrite",
+        "FileReadOutput",
+        "FileWriteOutput",
+        "FileWriteOutput",
         "CmdOutput",
         "BrowserOutput",
         "Success",
@@ -188,7 +199,7 @@ async def test_a_call_that_failed_carries_its_exception_for_the_model(tmp_path: 
         await bench.until("turn.finished")
     entries = [entry.item for entry in list_history(bench.events)]
     failed = next(item for item in entries if isinstance(item, actions.ToolRun))
-    error = next(item for item in entries if isinstance(item, observations.Error))
+    error = next(item for item in entries if isinstance(item, actions.Error))
     assert failed.to_memory()["exception"] == error.to_memory()["content"] == "no such thing"
 
 

@@ -177,7 +177,7 @@ async def test_words_said_into_the_turn_of_an_agent_that_asks_no_model_wait_for_
 async def test_named_actions_are_carried_out_as_their_calls(tmp_path: Path) -> None:
     wanted = (
         actions.CmdRun(command="echo hi"),
-        actions.FileRead(path="a.txt", first_line=2, lines=5),
+        actions.FileRead(path="a.txt", offset=2, limit=5),
         actions.FileWrite(path="b.txt", content="b"),
         actions.AddTask(goal="Ship it", subtasks=("Build", "Test")),
         actions.ModifyTask(id="1", state="in_progress"),

@@ -1,31 +1,308 @@
-"""The log as actions and observations, and actions as the tool calls that carry them out. Pure.
+"""Actions of an agent and the observations that answer them, as a view of the log; and actions as tool calls.
 
-Invariant: every observation names the action that it answers; entries are in the log's order.
+Invariant: `action_from_dict(action.to_dict()) == action`, and likewise for observations. `to_dict` is for people
+and programs (with a readable `message`), `to_memory` for a model. Entries are in the log's order.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.protocol import actions, observations
-from tui_agent.protocol.actions import AnyAction
-from tui_agent.protocol.base import BlobText, JsonMap, LongText, text_preview
+from tui_agent.protocol.base import BlobText, FrozenModel, JsonMap, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelResponded
-from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
+from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import IterationFinished, TurnFinished, UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import AgentId, CallId
-from tui_agent.protocol.observations import AnyObservation
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 
-_STATES: dict[str, actions.TaskState] = {
-    "pending": "open",
-    "in_progress": "in_progress",
-    "completed": "completed",
-    "abandoned": "abandoned",
-    "verified": "verified",
+TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", "verified"]
+"""A task's state; `open` is `pending` in the todo list."""
+
+
+class Described(FrozenModel):
+    """Base of actions and observations: `template` is filled in with the fields of `{0}`."""
+
+    template: ClassVar[str]
+
+    @property
+    def message(self) -> str:
+        """A short line for people."""
+        return self.template.format(self)
+
+
+class ActionBase(Described):
+    """Base of every action. `exception` is the raw exception if the action failed.
+
+    `tool` is the tool that carries it out; its arguments have the names of the action's fields.
+    """
+
+    tool: ClassVar[str] = ""
+    action: str
+    exception: str = ""
+
+    def to_dict(self) -> JsonMap:
+        """Return everything as plain JSON: `action`, `message`, `args`."""
+        args = self.model_dump(mode="json", exclude={"action"}, exclude_defaults=True)
+        return {"action": self.action, "message": self.message, "args": args}
+
+    def to_memory(self) -> JsonMap:
+        """Return the JSON for a model: `action`, `args` and, if it failed, `exception`. Long texts are
+        previews."""
+        plain = self.model_dump(mode="json", exclude={"action", "exception"}, exclude_defaults=True)
+        args: JsonMap = {name: _preview_json(value) for name, value in plain.items()}
+        failed: JsonMap = {"exception": self.exception} if self.exception else {}
+        return {"action": self.action, "args": args, **failed}
+
+
+def _preview_json(value: JsonValue) -> JsonValue:
+    """Return the preview of a text stored as a blob; any other value unchanged."""
+    return value["preview"] if isinstance(value, dict) and set(value) == set(BlobText.model_fields) else value
+
+
+class CmdRun(ActionBase):
+    """Run a command line. With `shell` None its form decides whether a shell is used."""
+
+    action: Literal["run"] = "run"
+    command: str
+    shell: bool | None = None
+    tool: ClassVar[str] = "run_command"
+    template: ClassVar[str] = "Running: {0.command}"
+
+
+class IPythonRunCell(ActionBase):
+    """Run a notebook cell."""
+
+    action: Literal["run_cell"] = "run_cell"
+    code: str
+    tool: ClassVar[str] = "run_cell"
+    template: ClassVar[str] = "Running a notebook cell"
+
+
+class FileRead(ActionBase):
+    """Read a file from line `offset` on; with `limit` None as many lines as fit."""
+
+    action: Literal["read"] = "read"
+    path: str
+    offset: int = 1
+    limit: int | None = None
+    tool: ClassVar[str] = "read_file"
+    template: ClassVar[str] = "Reading {0.path}"
+
+
+class FileWrite(ActionBase):
+    """Write a complete file; replace an existing one only with `overwrite`."""
+
+    action: Literal["write"] = "write"
+    path: str
+    content: LongText
+    overwrite: bool = False
+    tool: ClassVar[str] = "write_file"
+    template: ClassVar[str] = "Writing {0.path}"
+
+
+class BrowseURL(ActionBase):
+    """Read a web page."""
+
+    action: Literal["browse"] = "browse"
+    url: str
+    tool: ClassVar[str] = "browse_url"
+    template: ClassVar[str] = "Browsing {0.url}"
+
+
+class AddTask(ActionBase):
+    """Add a task and its subtasks to the task tree; an empty `parent` adds it at the top."""
+
+    action: Literal["add_task"] = "add_task"
+    goal: str
+    parent: str = ""
+    subtasks: tuple[str, ...] = ()
+    id: str = ""
+    template: ClassVar[str] = "Added the task: {0.goal}"
+
+
+class ModifyTask(ActionBase):
+    """Change a task's state."""
+
+    action: Literal["modify_task"] = "modify_task"
+    id: str
+    state: TaskState
+
+    @property
+    def message(self) -> str:
+        return f"Task {self.id} is now {self.state.replace('_', ' ')}"
+
+
+class AgentFinish(ActionBase):
+    """Report that the task is done."""
+
+    action: Literal["finish"] = "finish"
+    text: LongText = ""
+    template: ClassVar[str] = "The task is done."
+
+
+class AgentReject(ActionBase):
+    """Report that the task cannot or should not be done."""
+
+    action: Literal["reject"] = "reject"
+    reason: str = ""
+
+    @property
+    def message(self) -> str:
+        return f"The task was rejected: {self.reason}" if self.reason else "The task was rejected."
+
+
+class Message(ActionBase):
+    """A message from the agent or the user."""
+
+    action: Literal["message"] = "message"
+    text: LongText
+    source: Literal["agent", "user"] = "agent"
+
+    @property
+    def message(self) -> str:
+        """The text, or its preview if it is stored as a blob."""
+        return text_preview(self.text)
+
+
+class ToolRun(ActionBase):
+    """Call any other tool."""
+
+    action: Literal["tool"] = "tool"
+    name: str
+    arguments: JsonMap = {}
+    template: ClassVar[str] = "Calling {0.name}"
+
+
+ToolAction: TypeAlias = CmdRun | IPythonRunCell | FileRead | FileWrite | BrowseURL
+AnyAction: TypeAlias = Annotated[
+    ToolAction | AddTask | ModifyTask | AgentFinish | AgentReject | Message | ToolRun,
+    Field(discriminator="action"),
+]
+_ACTIONS_BY_TOOL: dict[str, type[ToolAction]] = {
+    cls.tool: cls for cls in (CmdRun, IPythonRunCell, FileRead, FileWrite, BrowseURL)
 }
+
+
+class ObservationBase(Described):
+    """Base of every observation. `content` is the result as the model saw it."""
+
+    observation: str
+    content: LongText = ""
+
+    def to_dict(self) -> JsonMap:
+        """Return everything as plain JSON: `observation`, `message`, `content`, `extras`."""
+        plain = self.model_dump(mode="json", exclude_defaults=True)
+        content = plain.pop("content", "")
+        kind = plain.pop("observation", self.observation)
+        return {"observation": kind, "message": self.message, "content": content, "extras": plain}
+
+    def to_memory(self) -> JsonMap:
+        """Return the JSON for a model: without `message`, and long content as its preview."""
+        plain = self.to_dict()
+        del plain["message"]
+        return {**plain, "content": text_preview(self.content)}
+
+
+class CmdOutput(ObservationBase):
+    """The end of a command; `exit_code` is None if it had to be stopped."""
+
+    observation: Literal["run"] = "run"
+    command: str = ""
+    exit_code: int | None = None
+
+    @property
+    def message(self) -> str:
+        end = "was stopped" if self.exit_code is None else f"ended with exit status {self.exit_code}"
+        return f"The command {end}: {self.command}"
+
+
+class BrowserOutput(ObservationBase):
+    """A web page as text."""
+
+    observation: Literal["browse"] = "browse"
+    url: str = ""
+    template: ClassVar[str] = "Read {0.url}"
+
+
+class FileReadOutput(ObservationBase):
+    """The content of a file, or some of its lines."""
+
+    observation: Literal["read"] = "read"
+    path: str = ""
+    template: ClassVar[str] = "Read {0.path}"
+
+
+class FileWriteOutput(ObservationBase):
+    """The result of writing or editing a file."""
+
+    observation: Literal["write"] = "write"
+    path: str = ""
+    template: ClassVar[str] = "Wrote {0.path}"
+
+
+class Error(ObservationBase):
+    """A failure: the action failed, was invalid, was denied or was stopped. `content` has the original
+    text."""
+
+    observation: Literal["error"] = "error"
+    tool: str = ""
+    status: Literal["failed", "invalid", "denied", "interrupted", "lost"] = "failed"
+
+    @property
+    def message(self) -> str:
+        phrases = {
+            "invalid": "was called with invalid arguments",
+            "interrupted": "was stopped",
+            "lost": "was lost",
+        }
+        return f"{self.tool} {phrases.get(self.status, self.status)}".strip()
+
+
+class Success(ObservationBase):
+    """The result of any other call that succeeded."""
+
+    observation: Literal["success"] = "success"
+    tool: str = ""
+    template: ClassVar[str] = "{0.tool} is done"
+
+
+AnyObservation: TypeAlias = Annotated[
+    CmdOutput | BrowserOutput | FileReadOutput | FileWriteOutput | Error | Success,
+    Field(discriminator="observation"),
+]
+
+
+@cache
+def _action_adapter() -> TypeAdapter[AnyAction]:
+    return TypeAdapter(AnyAction)
+
+
+@cache
+def _observation_adapter() -> TypeAdapter[AnyObservation]:
+    return TypeAdapter(AnyObservation)
+
+
+def action_from_dict(data: JsonMap) -> AnyAction:
+    """Return the action that `to_dict` serialised. Raises `pydantic.ValidationError` if `data` is not
+    one."""
+    return _action_adapter().validate_python(_flatten(data, "args", "action"))
+
+
+def observation_from_dict(data: JsonMap) -> AnyObservation:
+    """Return the observation that `to_dict` serialised. Raises `pydantic.ValidationError` if `data` is not
+    one."""
+    return _observation_adapter().validate_python(_flatten(data, "extras", "observation", "content"))
+
+
+def _flatten(data: JsonMap, nested: str, *names: str) -> JsonMap:
+    fields = data.get(nested)
+    return {name: data.get(name, "") for name in names} | (fields if isinstance(fields, dict) else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +324,9 @@ class ActionHistory:
         """Open calls, each with the index of its entry."""
         self.todo: dict[AgentId, dict[str, TodoItem]] = {}
 
-    def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if it was an action or an observation."""
-        return _HANDLERS.apply(self, ev)
-
-    def view(self) -> tuple[HistoryEntry, ...]:
-        """Return all entries so far."""
-        return tuple(self.entries)
-
-    def add(self, ev: Envelope, item: AnyAction | AnyObservation, answers: int | None = None) -> bool:
-        """Append an entry; always returns True."""
+    def add(self, ev: Envelope, item: AnyAction | AnyObservation, answers: int | None = None) -> None:
+        """Append an entry."""
         self.entries.append(HistoryEntry(ev.seq, ev.agent, item, answers))
-        return True
 
 
 def list_history(records: Iterable[Record], first: int = 0, last: int | None = None) -> list[HistoryEntry]:
@@ -71,7 +339,7 @@ def list_history(records: Iterable[Record], first: int = 0, last: int | None = N
         if last is not None and record.seq > last:
             break
         if isinstance(record, Envelope):
-            fold.apply(record)
+            _HANDLERS.apply(fold, record)
     return [entry for entry in fold.entries if entry.seq >= first]
 
 
@@ -83,36 +351,25 @@ def build_tool_calls(
 
     Messages and endings are not calls and are left out.
     """
-    calls: list[ToolCallPart] = []
+    calls: list[tuple[str, JsonMap]] = []
     items = list(todo)
     for action in requested:
-        name = action.name if isinstance(action, actions.ToolRun) else actions.ACTION_TOOLS.get(action.action)
-        if name is None:
-            continue
-        if isinstance(action, actions.AddTask | actions.ModifyTask):
-            items = _with_task(items, action)
-        calls.append(ToolCallPart(call_id=CallId(""), name=name, arguments=_arguments(action, items)))
-    return tuple(calls)
+        match action:
+            case AddTask() | ModifyTask():
+                items = _with_task(items, action)
+                todos: JsonValue = [item.model_dump(mode="json", exclude_none=True) for item in items]
+                calls.append(("write_todos", {"todos": todos}))
+            case ToolRun(name=name, arguments=arguments):
+                calls.append((name, arguments))
+            case _ if action.tool:
+                fields = action.model_dump(mode="json", exclude={"action", "exception"}, exclude_none=True)
+                calls.append((action.tool, fields))
+    return tuple(ToolCallPart(call_id=CallId(""), name=name, arguments=fields) for name, fields in calls)
 
 
-def _arguments(action: AnyAction, items: Sequence[TodoItem]) -> JsonMap:
-    match action:
-        case actions.CmdRun(command=command, shell=shell):
-            return {"command": command} if shell is None else {"command": command, "shell": shell}
-        case actions.FileRead(path=path, first_line=first, lines=lines):
-            limit: JsonMap = {"limit": lines} if lines else {}
-            return {"path": path, "offset": first, **limit}
-        case actions.ToolRun(arguments=arguments):
-            return arguments
-        case actions.AddTask() | actions.ModifyTask():
-            return {"todos": [item.model_dump(mode="json", exclude_none=True) for item in items]}
-        case _:
-            return action.model_dump(mode="json", exclude={"action", "exception"})
-
-
-def _with_task(items: list[TodoItem], action: actions.AddTask | actions.ModifyTask) -> list[TodoItem]:
-    if isinstance(action, actions.ModifyTask):
-        status = next(candidate for candidate, state in _STATES.items() if state == action.state)
+def _with_task(items: list[TodoItem], action: AddTask | ModifyTask) -> list[TodoItem]:
+    if isinstance(action, ModifyTask):
+        status: TodoStatus = "pending" if action.state == "open" else action.state
         return [
             item.model_copy(update={"status": status}) if item.id == action.id else item for item in items
         ]
@@ -128,65 +385,42 @@ _HANDLERS: Handlers[ActionHistory] = Handlers()
 
 
 @_HANDLERS.on(UserMessageReceived)
-def _on_user_message_received(fold: ActionHistory, ev: Envelope, payload: UserMessageReceived) -> bool:
-    return fold.add(ev, actions.Message(text=payload.text, source="user"))
+def _on_user_message_received(fold: ActionHistory, ev: Envelope, payload: UserMessageReceived) -> None:
+    fold.add(ev, Message(text=payload.text, source="user"))
 
 
 @_HANDLERS.on(UserSteered)
-def _on_user_steered(fold: ActionHistory, ev: Envelope, payload: UserSteered) -> bool:
-    return fold.add(ev, actions.Message(text=payload.text, source="user"))
+def _on_user_steered(fold: ActionHistory, ev: Envelope, payload: UserSteered) -> None:
+    fold.add(ev, Message(text=payload.text, source="user"))
 
 
 @_HANDLERS.on(ModelResponded)
-def _on_model_responded(fold: ActionHistory, ev: Envelope, payload: ModelResponded) -> bool:
-    texts = [part.text for part in payload.parts if isinstance(part, TextPart) and part.text]
-    for text in texts:
-        fold.add(ev, actions.Message(text=text))
-    return bool(texts)
+def _on_model_responded(fold: ActionHistory, ev: Envelope, payload: ModelResponded) -> None:
+    for part in payload.parts:
+        if isinstance(part, TextPart) and part.text:
+            fold.add(ev, Message(text=part.text))
 
 
 @_HANDLERS.on(ToolCalled)
-def _on_tool_called(fold: ActionHistory, ev: Envelope, payload: ToolCalled) -> bool:
+def _on_tool_called(fold: ActionHistory, ev: Envelope, payload: ToolCalled) -> None:
     fold.calls[payload.call_id] = (len(fold.entries), payload)
-    return fold.add(ev, _action(payload))
+    fold.add(ev, _action(payload))
 
 
 def _action(call: ToolCalled) -> AnyAction:
-    arguments = call.arguments
-
-    def text_argument(name: str) -> LongText:
-        value = arguments.get(name, "")
-        if isinstance(value, dict) and set(value) == set(BlobText.model_fields):
-            return BlobText.model_validate(value)
-        return value if isinstance(value, str) else ""
-
-    def preview_argument(name: str) -> str:
-        return text_preview(text_argument(name))
-
-    match call.name:
-        case "run_command":
-            shell = arguments.get("shell")
-            return actions.CmdRun(
-                command=preview_argument("command"), shell=shell if isinstance(shell, bool) else None
-            )
-        case "run_cell":
-            return actions.IPythonRunCell(code=preview_argument("code"))
-        case "read_file":
-            offset, limit = arguments.get("offset"), arguments.get("limit")
-            return actions.FileRead(
-                path=preview_argument("path"),
-                first_line=offset if isinstance(offset, int) else 1,
-                lines=limit if isinstance(limit, int) else 0,
-            )
-        case "write_file":
-            overwrite = arguments.get("overwrite") is True
-            return actions.FileWrite(
-                path=preview_argument("path"), content=text_argument("content"), overwrite=overwrite
-            )
-        case "browse_url":
-            return actions.BrowseURL(url=preview_argument("url"))
-        case _:
-            return actions.ToolRun(name=call.name, arguments=arguments)
+    """Return the action of a call; a call with arguments that do not fit the action is shown as it is."""
+    action_class = _ACTIONS_BY_TOOL.get(call.name)
+    if action_class is not None:
+        fields = {
+            name: value if name == "content" else _preview_json(value)
+            for name, value in call.arguments.items()
+            if name in action_class.model_fields
+        }
+        try:
+            return action_class.model_validate(fields)
+        except ValidationError:
+            pass
+    return ToolRun(name=call.name, arguments=call.arguments)
 
 
 @_HANDLERS.on(TodoUpdated)
@@ -196,22 +430,24 @@ def _on_todo_updated(fold: ActionHistory, ev: Envelope, payload: TodoUpdated) ->
     for item in payload.items:
         known = before.get(item.id)
         if known is None:
-            fold.add(ev, actions.AddTask(goal=item.content, parent=item.parent or "", id=item.id))
+            fold.add(ev, AddTask(goal=item.content, parent=item.parent or "", id=item.id))
         if item.status != (known.status if known is not None else "pending"):
-            fold.add(ev, actions.ModifyTask(id=item.id, state=_STATES[item.status]))
+            state: TaskState = "open" if item.status == "pending" else item.status
+            fold.add(ev, ModifyTask(id=item.id, state=state))
 
 
 @_HANDLERS.on(ToolFinished)
-def _on_tool_finished(fold: ActionHistory, ev: Envelope, payload: ToolFinished) -> bool:
+def _on_tool_finished(fold: ActionHistory, ev: Envelope, payload: ToolFinished) -> None:
     index, call = fold.calls.pop(payload.call_id, (None, None))
     observation = _observation(payload, call)
     if index is None:
-        return fold.add(ev, observation)
+        fold.add(ev, observation)
+        return
     entry = fold.entries[index]
     if payload.status in ("failed", "invalid", "lost"):
         failed = entry.item.model_copy(update={"exception": text_preview(observation.content)})
         fold.entries[index] = replace(entry, item=failed)
-    return fold.add(ev, observation, entry.seq)
+    fold.add(ev, observation, entry.seq)
 
 
 def _observation(end: ToolFinished, call: ToolCalled | None) -> AnyObservation:
@@ -222,25 +458,27 @@ def _observation(end: ToolFinished, call: ToolCalled | None) -> AnyObservation:
     code = end.data.get("exit_code")
     if end.name in ("run_command", "run_cell") and (end.status == "ok" or "exit_code" in end.data):
         exit_code = code if isinstance(code, int) else None
-        return observations.CmdOutput(content=content, command=command, exit_code=exit_code)
+        return CmdOutput(content=content, command=command, exit_code=exit_code)
     if end.status != "ok":
-        return observations.Error(content=content, tool=end.name, status=end.status)
+        return Error(content=content, tool=end.name, status=end.status)
     match end.name:
         case "read_file":
-            return observations.FileRead(content=content, path=path)
+            return FileReadOutput(content=content, path=path)
         case "write_file" | "edit_file":
-            return observations.FileWrite(content=content, path=path)
+            return FileWriteOutput(content=content, path=path)
         case "browse_url":
-            return observations.BrowserOutput(content=content, url=url)
+            return BrowserOutput(content=content, url=url)
         case _:
-            return observations.Success(content=content, tool=end.name)
+            return Success(content=content, tool=end.name)
 
 
 @_HANDLERS.on(IterationFinished)
-def _on_iteration_finished(fold: ActionHistory, ev: Envelope, payload: IterationFinished) -> bool:
-    return payload.action == "finish" and fold.add(ev, actions.AgentFinish())
+def _on_iteration_finished(fold: ActionHistory, ev: Envelope, payload: IterationFinished) -> None:
+    if payload.action == "finish":
+        fold.add(ev, AgentFinish())
 
 
 @_HANDLERS.on(TurnFinished)
-def _on_turn_finished(fold: ActionHistory, ev: Envelope, payload: TurnFinished) -> bool:
-    return payload.reason == "rejected" and fold.add(ev, actions.AgentReject(reason=payload.detail))
+def _on_turn_finished(fold: ActionHistory, ev: Envelope, payload: TurnFinished) -> None:
+    if payload.reason == "rejected":
+        fold.add(ev, AgentReject(reason=payload.detail))
