@@ -6,6 +6,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.ids import MAIN_AGENT
 
 FoldT = TypeVar("FoldT")
 PayloadT = TypeVar("PayloadT", bound=Payload)
@@ -19,11 +20,13 @@ class Handlers(Generic[FoldT]):
     def __init__(self) -> None:
         self._by_class: dict[type[Payload], Callable[..., bool | None]] = {}
 
-    def on(self, payload: type[PayloadT]) -> Callable[[Handler[FoldT, PayloadT]], Handler[FoldT, PayloadT]]:
-        """Register the decorated function for one class of payload."""
+    def on(
+        self, payload: type[PayloadT], *, main_only: bool = False
+    ) -> Callable[[Handler[FoldT, PayloadT]], Handler[FoldT, PayloadT]]:
+        """Register the decorated function for one class of payload; with `main_only`, for the main agent's events."""
 
         def register(handler: Handler[FoldT, PayloadT]) -> Handler[FoldT, PayloadT]:
-            self._by_class[payload] = handler
+            self._by_class[payload] = partial(_apply_to_main, handler) if main_only else handler
             return handler
 
         return register
@@ -32,7 +35,7 @@ class Handlers(Generic[FoldT]):
     def join(cls, *tables: "Handlers[FoldT]") -> "Handlers[FoldT]":
         """Return one table of several.
 
-        If more than one has a function for a class, they run in order until one changes the view.
+        If more than one has a function for a class, all of them run in order.
         """
         table_of_all = cls()
         for table in tables:
@@ -54,6 +57,10 @@ class Handlers(Generic[FoldT]):
         return handler is not None and handler(fold, ev, ev.payload) is not False
 
 
+def _apply_to_main(handler: Handler[FoldT, PayloadT], fold: FoldT, ev: Envelope, payload: PayloadT) -> bool:
+    return ev.agent == MAIN_AGENT and handler(fold, ev, payload) is not False
+
+
 def _apply_in_order(
     first: Handler[FoldT, PayloadT],
     second: Handler[FoldT, PayloadT],
@@ -61,4 +68,5 @@ def _apply_in_order(
     ev: Envelope,
     payload: PayloadT,
 ) -> bool:
-    return first(fold, ev, payload) is not False or second(fold, ev, payload) is not False
+    has_changed = first(fold, ev, payload) is not False
+    return second(fold, ev, payload) is not False or has_changed

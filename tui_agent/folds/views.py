@@ -211,8 +211,8 @@ class Views:
         self.seq = record.seq
         self.last_event_time = record.time
         if not isinstance(record, Envelope):
-            if self.transcript.count_unknown(record):
-                self._changed.add("transcript")
+            self.transcript.count_unknown(record)
+            self._changed.add("transcript")
             return
         payload = record.payload
         self.last_kind = payload.kind

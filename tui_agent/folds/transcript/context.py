@@ -10,7 +10,7 @@ from tui_agent.folds.text.labels import (
     shortened_summary_notice,
     truncation_notice,
 )
-from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel
+from tui_agent.folds.transcript.entries import NoticeLevel
 from tui_agent.folds.transcript.state import Draft
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import MarkdownBlock
@@ -29,7 +29,6 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.session import SessionContextLoaded
-from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_percent, format_tokens
 
@@ -47,47 +46,41 @@ _WARNINGS = {
 def _on_session_context_loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> None:
     turns = format_count(payload.turns, "turn")
     headline = f"Added a summary of {turns} from {payload.from_session}"
-    head = draft.entry_fields(ev, f"notice.{ev.seq}")
-    draft.add(NoticeEntry(*head, "context", "info", (headline,), (MarkdownBlock(text=payload.summary),)))
+    draft.add_notice(ev, "context", "info", (headline,), (MarkdownBlock(text=payload.summary),))
 
 
-@CONTEXT_HANDLERS.on(ContextCompacted)
-def _on_context_compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> bool:
-    if ev.agent != MAIN_AGENT:
-        return False
+@CONTEXT_HANDLERS.on(ContextCompacted, main_only=True)
+def _on_context_compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> None:
     turns = format_count(payload.turns, "turn")
     method = "" if not payload.fault else " without the model"
     headline = (
         f"{turns} summarised{method}: {_describe_reduction(payload.before_tokens, payload.after_tokens)}"
     )
-    fault = (f"The model could not summarise: {payload.fault}",) if payload.fault else ()
-    cut_notes = tuple(map(shortened_summary_notice, draft.new_truncations(payload.truncations)))
-    head = draft.entry_fields(ev, f"notice.{ev.seq}")
+    fault = f"The model could not summarise: {payload.fault}" if payload.fault else ""
+    cuts = payload.truncations
+    cut_note = shortened_summary_notice(cuts) if draft.announce_truncations(cuts) else ""
     blocks = (MarkdownBlock(text=payload.summary),) if text_preview(payload.summary) else ()
-    level: NoticeLevel = "warning" if cut_notes else "info"
+    level: NoticeLevel = "warning" if cut_note else "info"
     draft.reduction_notice = None
-    draft.add(NoticeEntry(*head, "compaction", level, (headline, *cut_notes, *fault, _LIST_HINT), blocks))
-    return True
+    draft.add_notice(ev, "compaction", level, (headline, cut_note, fault, _LIST_HINT), blocks)
 
 
-@CONTEXT_HANDLERS.on(InstructionsLoaded)
-def _on_instructions_loaded(draft: Draft, ev: Envelope, payload: InstructionsLoaded) -> bool:
-    if ev.agent != MAIN_AGENT or payload.trigger != "nested":
-        return False
+@CONTEXT_HANDLERS.on(InstructionsLoaded, main_only=True)
+def _on_instructions_loaded(draft: Draft, ev: Envelope, payload: InstructionsLoaded) -> None:
+    if payload.trigger != "nested":
+        return
     loaded = [
         f"{file.path} applies from here on{' (only its beginning)' * file.truncated}"
         for file in payload.files
     ]
     removed = [f"{path} no longer applies" for path in payload.removed if path not in payload.order]
-    return bool(loaded or removed) and bool(draft.add_notice(ev, "context", "info", (*loaded, *removed)))
+    if loaded or removed:
+        draft.add_notice(ev, "context", "info", (*loaded, *removed))
 
 
-@CONTEXT_HANDLERS.on(ContextTruncated)
-def _on_context_cut(draft: Draft, ev: Envelope, payload: ContextTruncated) -> bool:
-    if ev.agent != MAIN_AGENT:
-        return False
+@CONTEXT_HANDLERS.on(ContextTruncated, main_only=True)
+def _on_context_cut(draft: Draft, ev: Envelope, payload: ContextTruncated) -> None:
     draft.add_notice(ev, "context", "warning", (truncation_notice(payload), LARGER_WINDOW_HINT))
-    return True
 
 
 @CONTEXT_HANDLERS.on(ContextWindowInferred)
@@ -99,10 +92,8 @@ def _describe_reduction(before: int, after: int) -> str:
     return f"the context went from {format_tokens(before)} to {format_tokens(after)} tokens"
 
 
-@CONTEXT_HANDLERS.on(ContextReduced)
-def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> bool:
-    if ev.agent != MAIN_AGENT:
-        return False
+@CONTEXT_HANDLERS.on(ContextReduced, main_only=True)
+def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> None:
     count = len(payload.call_ids)
     index, known = draft.reduction_notice or (-1, 0)
     outputs = format_count(known + count, "old output")
@@ -113,25 +104,18 @@ def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> 
         headline = f"{outputs} put away: {_describe_reduction(payload.before_tokens, payload.after_tokens)}"
         index = draft.add_notice(ev, "compaction", "info", (headline, hint))
     draft.reduction_notice = index, known + count
-    return True
 
 
-@CONTEXT_HANDLERS.on(ContextRestored)
-def _on_context_restored(draft: Draft, ev: Envelope, payload: ContextRestored) -> bool:
-    if ev.agent != MAIN_AGENT:
-        return False
-    count = len(payload.seqs)
-    messages = format_count(count, "message is", "messages are")
+@CONTEXT_HANDLERS.on(ContextRestored, main_only=True)
+def _on_context_restored(draft: Draft, ev: Envelope, payload: ContextRestored) -> None:
+    messages = format_count(len(payload.seqs), "message is", "messages are")
     undone = "The summary was undone: all its messages are"
     subject = messages if payload.compaction is None else undone
     draft.add_notice(ev, "context", "info", (f"{subject} in the context again.",))
-    return True
 
 
-@CONTEXT_HANDLERS.on(ContextPinned)
-def _on_context_pinned(draft: Draft, ev: Envelope, payload: ContextPinned) -> bool:
-    if ev.agent != MAIN_AGENT:
-        return False
+@CONTEXT_HANDLERS.on(ContextPinned, main_only=True)
+def _on_context_pinned(draft: Draft, ev: Envelope, payload: ContextPinned) -> None:
     messages = format_count(len(payload.seqs), "message is", "messages are")
     pronoun = "it" if len(payload.seqs) == 1 else "them"
     line = (
@@ -140,39 +124,31 @@ def _on_context_pinned(draft: Draft, ev: Envelope, payload: ContextPinned) -> bo
         else f"{messages} no longer pinned: later summaries may leave {pronoun} out."
     )
     draft.add_notice(ev, "context", "info", (line,))
-    return True
 
 
-@CONTEXT_HANDLERS.on(ContextStuck)
-def _on_context_stuck(draft: Draft, ev: Envelope, payload: ContextStuck) -> bool:
-    if ev.agent != MAIN_AGENT:
-        return False
+@CONTEXT_HANDLERS.on(ContextStuck, main_only=True)
+def _on_context_stuck(draft: Draft, ev: Envelope, payload: ContextStuck) -> None:
     draft.add_notice(ev, "context", "warning", (payload.message, payload.hint))
-    return True
 
 
-@CONTEXT_HANDLERS.on(RepomapBuilt)
-def _on_repomap_built(draft: Draft, ev: Envelope, payload: RepomapBuilt) -> bool:
-    if not payload.delay_reason or ev.agent != MAIN_AGENT or draft.missing_map_notice is not None:
-        return False
-    line = missing_map_notice(payload.duration_ms)
-    draft.missing_map_notice = draft.add_notice(ev, "context", "info", (line, MAP_COMES_LATER)), line
-    return True
+@CONTEXT_HANDLERS.on(RepomapBuilt, main_only=True)
+def _on_repomap_built(draft: Draft, ev: Envelope, payload: RepomapBuilt) -> None:
+    if payload.delay_reason and draft.missing_map_notice is None:
+        line = missing_map_notice(payload.duration_ms)
+        draft.missing_map_notice = draft.add_notice(ev, "context", "info", (line, MAP_COMES_LATER)), line
 
 
 @CONTEXT_HANDLERS.on(RepomapUsed)
-def _on_repomap_used(draft: Draft, ev: Envelope, payload: RepomapUsed) -> bool:
-    if not payload.injected or draft.missing_map_notice is None:
-        return False
-    (index, line), draft.missing_map_notice = draft.missing_map_notice, None
-    return draft.update_notice(index, "info", (line, MAP_SENT_LATER))
+def _on_repomap_used(draft: Draft, ev: Envelope, payload: RepomapUsed) -> None:
+    if payload.injected and draft.missing_map_notice is not None:
+        (index, line), draft.missing_map_notice = draft.missing_map_notice, None
+        draft.update_notice(index, "info", (line, MAP_SENT_LATER))
 
 
-@CONTEXT_HANDLERS.on(ContextWarned)
-def _on_context_warned(draft: Draft, ev: Envelope, payload: ContextWarned) -> bool:
-    if payload.level == "below" or ev.agent != MAIN_AGENT:
-        return False
+@CONTEXT_HANDLERS.on(ContextWarned, main_only=True)
+def _on_context_warned(draft: Draft, ev: Envelope, payload: ContextWarned) -> None:
+    if payload.level == "below":
+        return
     level: NoticeLevel = "warning" if payload.level == "compaction" else "info"
     line = f"{_WARNINGS[payload.level]} {format_percent(payload.fraction)} is used."
     draft.add_notice(ev, "context", level, (line,))
-    return True

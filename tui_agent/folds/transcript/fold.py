@@ -68,9 +68,9 @@ class Transcript:
             draft.last_event_time = ev.time
         return draft.revision != revision_before
 
-    def count_unknown(self, record: UnknownEvent) -> bool:
+    def count_unknown(self, record: UnknownEvent) -> None:
         """Add an event of an unknown kind to the one notice that counts them."""
-        return count_unknown(self._draft, record)
+        count_unknown(self._draft, record)
 
     def drain(self) -> list[int]:
         """Return the indices of the entries that are new or changed since the last call, in order."""

@@ -36,7 +36,8 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 from tui_agent.protocol.mentions import Mention
-from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart
+from tui_agent.protocol.parts import ReasoningPart, TextPart
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_elapsed
 
 MESSAGE_HANDLERS: Handlers[Draft] = Handlers()
@@ -65,17 +66,14 @@ def _is_empty(text: LongText) -> bool:
     return isinstance(text, str) and not text.strip()
 
 
-@MESSAGE_HANDLERS.on(UserMessageReceived)
-def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageReceived) -> bool:
-    if ev.agent != MAIN_AGENT:
-        return False
+@MESSAGE_HANDLERS.on(UserMessageReceived, main_only=True)
+def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageReceived) -> None:
     if payload.queue_id is not None:
         _remove(draft, draft.queued.pop(payload.queue_id, None))
     turn = draft.turn if draft.turn_running else draft.turn + 1
     head = draft.entry_fields(ev, f"user.{ev.seq}", turn=turn)
     mentions = _without_texts(payload.mentions)
     draft.add(UserEntry(*head, payload.text, payload.attachments, "sent", payload.queue_id, mentions))
-    return True
 
 
 def _without_texts(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
@@ -91,15 +89,14 @@ def _on_user_queued(draft: Draft, ev: Envelope, payload: UserQueued) -> None:
 
 
 @MESSAGE_HANDLERS.on(UserUnqueued)
-def _on_user_unqueued(draft: Draft, ev: Envelope, payload: UserUnqueued) -> bool:
-    return _remove(draft, draft.queued.pop(payload.queue_id, None))
+def _on_user_unqueued(draft: Draft, ev: Envelope, payload: UserUnqueued) -> None:
+    _remove(draft, draft.queued.pop(payload.queue_id, None))
 
 
-def _remove(draft: Draft, index: int | None) -> bool:
+def _remove(draft: Draft, index: int | None) -> None:
     entry = None if index is None else draft.entries[index]
-    if index is None or not isinstance(entry, UserEntry):
-        return False
-    return draft.replace_entry(index, replace(entry, state="removed", revision=draft.revision + 1))
+    if index is not None and isinstance(entry, UserEntry):
+        draft.replace_entry(index, replace(entry, state="removed", revision=draft.revision + 1))
 
 
 @MESSAGE_HANDLERS.on(UserSteered)
@@ -110,19 +107,17 @@ def _on_user_steered(draft: Draft, ev: Envelope, payload: UserSteered) -> None:
 
 
 @MESSAGE_HANDLERS.on(TurnStarted)
-def _on_turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> bool:
+def _on_turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> None:
     draft.turn, draft.turn_running, draft.sums = payload.turn, True, TurnSums()
     draft.turn_started_at, draft.crash_time, draft.failure = ev.time, None, None
     draft.reduction_notice = draft.overflow_notice = None
     if payload.is_continuation:
         draft.add_notice(ev, "resume", "info", ("The agent continues from here.",))
-    return payload.is_continuation
 
 
 @MESSAGE_HANDLERS.on(IterationStarted)
-def _on_iteration_started(draft: Draft, ev: Envelope, payload: IterationStarted) -> bool:
+def _on_iteration_started(draft: Draft, ev: Envelope, payload: IterationStarted) -> None:
     draft.sums.iterations += payload.delegate_level == 0
-    return False
 
 
 @MESSAGE_HANDLERS.on(TurnFinished)
@@ -132,9 +127,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
         draft.void_question(question)
     draft.question_calls.clear()
     if payload.reason == "model_error" and draft.failure is None and draft.overflow_notice is not None:
-        _note_failure(
-            draft, draft.add_notice(ev, "model_failed", "error", (_FAULTS["overflow"], payload.detail))
-        )
+        _add_failure(draft, ev, (_FAULTS["overflow"], payload.detail))
     in_notice = payload.reason == "model_error" and _add_kept_work(draft)
     head = draft.entry_fields(ev, f"turn.{payload.turn}.{ev.seq}")
     draft.add(
@@ -158,14 +151,12 @@ def _add_kept_work(draft: Draft) -> bool:
     entry = None if draft.failure is None else draft.entries[draft.failure]
     if draft.failure is None or not isinstance(entry, NoticeEntry):
         return False
-    results = draft.sums.results
-    results_phrase = (
-        "" if not results else " and 1 tool result" if results == 1 else f" and {results} tool results"
-    )
-    files = len(draft.sums.files)
-    changed = "No file was" if not files else "1 file was" if files == 1 else f"{files} files were"
-    summary = f"Your message{results_phrase} {'are' if results_phrase else 'is'} kept. {changed} changed in this turn."
-    return draft.update_notice(draft.failure, "error", (*entry.lines, summary, _AFTER_FAILURE))
+    results, files = draft.sums.results, len(draft.sums.files)
+    kept = f" and {format_count(results, 'tool result')} are" if results else " is"
+    changed = format_count(files, "file was", "files were") if files else "No file was"
+    summary = f"Your message{kept} kept. {changed} changed in this turn."
+    draft.update_notice(draft.failure, "error", (*entry.lines, summary, _AFTER_FAILURE))
+    return True
 
 
 @MESSAGE_HANDLERS.on(QuestionAsked)
@@ -188,32 +179,28 @@ def _on_question_asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> No
 
 
 @MESSAGE_HANDLERS.on(QuestionAnswered)
-def _on_question_answered(draft: Draft, ev: Envelope, payload: QuestionAnswered) -> bool:
+def _on_question_answered(draft: Draft, ev: Envelope, payload: QuestionAnswered) -> None:
     index = draft.questions.pop(payload.question_id, None)
     entry = None if index is None else draft.entries[index]
-    if index is None or not isinstance(entry, QuestionEntry):
-        return False
-    return draft.replace_entry(
-        index, replace(entry, answer=payload.answer, choice=payload.choice, revision=draft.revision + 1)
-    )
+    if index is not None and isinstance(entry, QuestionEntry):
+        answered = replace(entry, answer=payload.answer, choice=payload.choice, revision=draft.revision + 1)
+        draft.replace_entry(index, answered)
 
 
-@MESSAGE_HANDLERS.on(ModelRequested)
-def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
-    if ev.agent == MAIN_AGENT:
-        draft.model = payload.model.model
-    return False
+@MESSAGE_HANDLERS.on(ModelRequested, main_only=True)
+def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> None:
+    draft.model = payload.model.model
 
 
 @MESSAGE_HANDLERS.on(ModelDelta)
-def _on_model_delta(draft: Draft, ev: Envelope, payload: ModelDelta) -> bool:
+def _on_model_delta(draft: Draft, ev: Envelope, payload: ModelDelta) -> None:
     if payload.part_kind == "tool_call" or ev.agent != MAIN_AGENT:
-        return False
+        return
     stream = draft.streams.setdefault(payload.request_id, {})
     index = stream.get(payload.part_index)
     if index is None:
         index = stream[payload.part_index] = _open_entry(draft, ev, payload)
-    return draft.append_text(index, payload.text)
+    draft.append_text(index, payload.text)
 
 
 def _open_entry(draft: Draft, ev: Envelope, payload: ModelDelta) -> int:
@@ -224,24 +211,19 @@ def _open_entry(draft: Draft, ev: Envelope, payload: ModelDelta) -> int:
 
 
 @MESSAGE_HANDLERS.on(ModelResponded)
-def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
+def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> None:
     draft.sums.add_cost(payload.cost_usd)
     if ev.agent != MAIN_AGENT:
-        return False
+        return
     request = payload.request_id
     _settle_retry(draft, request, answered=True)
     stream = draft.streams.pop(request, {})
     unfinished = [stream[block] for block in sorted(stream)]
     for block, part in enumerate(payload.parts):
         if isinstance(part, TextPart | ReasoningPart):
-            _finish_part(draft, ev, _entry_id(request, block, part), part, unfinished)
+            _finish_part(draft, ev, f"{part.kind}.{request}.{block}", part, unfinished)
     for index in unfinished:
         _finish_entry(draft, index, "")
-    return True
-
-
-def _entry_id(request: RequestId, block: int, part: ModelPart) -> str:
-    return f"{part.kind}.{request}.{block}"
 
 
 def _finish_part(
@@ -277,25 +259,20 @@ def _has_digest_of(blob: BlobText, text: LongText) -> bool:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() == blob.blob_sha256
 
 
-@MESSAGE_HANDLERS.on(ModelRetried)
-def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> bool:
-    if ev.agent != MAIN_AGENT:
-        return False
+@MESSAGE_HANDLERS.on(ModelRetried, main_only=True)
+def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None:
     for index in draft.streams.get(payload.request_id, {}).values():
         entry = draft.streamed_entry(index)  # keep the emptied entries: the next try may fill them again
         if entry is not None:
             draft.replace_entry(index, replace(entry, text="", revision=draft.revision + 1))
-    lines = (_FAULTS.get(payload.fault, ""), payload.message, _describe_retry(payload))
+    next_try = f"Try {payload.attempt + 1} in {format_elapsed(payload.wait_s)}."
+    lines = (_FAULTS.get(payload.fault, ""), payload.message, next_try)
     draft.attempts[payload.request_id] = payload.attempt + 1
     known = draft.retries.get(payload.request_id)
     if known is not None:
-        return draft.update_notice(known, "running", lines)
-    draft.retries[payload.request_id] = draft.add_notice(ev, "retry", "running", lines)
-    return True
-
-
-def _describe_retry(payload: ModelRetried) -> str:
-    return f"Try {payload.attempt + 1} in {format_elapsed(payload.wait_s)}."
+        draft.update_notice(known, "running", lines)
+    else:
+        draft.retries[payload.request_id] = draft.add_notice(ev, "retry", "running", lines)
 
 
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
@@ -308,10 +285,10 @@ def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
 
 
 @MESSAGE_HANDLERS.on(ModelFailed)
-def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
+def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
     draft.sums.add_cost(payload.cost_usd)
     if ev.agent != MAIN_AGENT:
-        return False
+        return
     retry = draft.retries.get(payload.request_id)
     _settle_retry(draft, payload.request_id, answered=False)
     stream = draft.streams.pop(payload.request_id, {})
@@ -325,21 +302,16 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
         tries = f"Tried {payload.attempts} times." if payload.attempts > 1 else ""
         headline = _FAULTS.get(payload.fault, "The model failed.")
         lines = (headline, payload.message, tries, payload.hint)
-        if retry is not None and retry == len(draft.entries) - 1:
-            draft.update_notice(
-                retry, "error", lines, kind="model_failed"
-            )  # it replaces the notice of the retries
-            _note_failure(draft, retry)
-        else:
-            _note_failure(draft, draft.add_notice(ev, "model_failed", "error", lines))
-    return True
+        _add_failure(draft, ev, lines, retry)
 
 
-def _note_failure(draft: Draft, index: int) -> None:
-    """Make this notice the one that explains the failure of the turn."""
-    draft.failure, entry = index, draft.entries[index]
-    if isinstance(entry, NoticeEntry):
-        draft.replace_entry(index, replace(entry, command=draft.model))
+def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | None = None) -> None:
+    """Add the notice that explains the failure of the turn, or make the notice of the retries that one."""
+    if retry is not None and retry == len(draft.entries) - 1:
+        draft.update_notice(retry, "error", lines, "model_failed", draft.model)
+        draft.failure = retry
+    else:
+        draft.failure = draft.add_notice(ev, "model_failed", "error", lines, command=draft.model)
 
 
 def _note_too_long(draft: Draft, ev: Envelope) -> None:

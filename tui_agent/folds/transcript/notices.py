@@ -72,18 +72,14 @@ _HEAD_MOVES = {
 
 @NOTICE_HANDLERS.on(ErrorRaised)
 def _on_error_raised(draft: Draft, ev: Envelope, payload: ErrorRaised) -> None:
-    index = draft.add_notice(ev, "error", "error", (payload.message, payload.hint))
-    if payload.detail:
-        entry = draft.entries[index]
-        if isinstance(entry, NoticeEntry):
-            draft.replace_entry(index, replace(entry, blocks=(TerminalBlock(text=payload.detail),)))
+    blocks = (TerminalBlock(text=payload.detail),) if payload.detail else ()
+    draft.add_notice(ev, "error", "error", (payload.message, payload.hint), blocks)
 
 
 @NOTICE_HANDLERS.on(CommandRejected)
 def _on_command_rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> None:
-    head = draft.entry_fields(ev, f"notice.{ev.seq}")
-    lines = tuple(line for line in (payload.reason, payload.hint) if line)
-    draft.add(NoticeEntry(*head, "rejected", "warning", lines, command=payload.command))
+    lines = (payload.reason, payload.hint)
+    draft.add_notice(ev, "rejected", "warning", lines, command=payload.command)
 
 
 @NOTICE_HANDLERS.on(LogRepaired)
@@ -91,49 +87,44 @@ def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> None:
     if payload.rewritten:
         lines = ["The session's log was removed or replaced while it was open. It was written again in full."]
         lines += [f"The file found in its place is now {payload.side_file}."] if payload.side_file else []
-        draft.add_notice(ev, "repair", "warning", lines)
-        return
-    amount = format_count(payload.moved_bytes, "byte")
-    moved = f"An unfinished line ({amount}) was moved to {payload.side_file}."
-    bad = f"{skipped_lines_notice(len(payload.bad_lines))}."
-    lines = ["The session's log was repaired."]
-    lines += [moved] if payload.moved_bytes else []
-    lines += [bad] if payload.bad_lines else []
+    else:
+        amount = format_count(payload.moved_bytes, "byte")
+        moved = f"An unfinished line ({amount}) was moved to {payload.side_file}."
+        lines = ["The session's log was repaired."]
+        lines += [moved] if payload.moved_bytes else []
+        lines += [f"{skipped_lines_notice(len(payload.bad_lines))}."] if payload.bad_lines else []
     draft.add_notice(ev, "repair", "warning", lines)
 
 
-def count_unknown(draft: Draft, record: UnknownEvent) -> bool:
+def count_unknown(draft: Draft, record: UnknownEvent) -> None:
     """Count an unknown event in the notice at the first of them."""
-    draft.unknown_counts[record.is_other_version] += 1
-    lines = (
-        f"{unknown_events_notice(draft.unknown_counts[record.is_other_version], other_version=record.is_other_version)}.",
-    )
-    index = draft.unknown_notices.get(record.is_other_version)
-    if index is not None:
-        return draft.update_notice(index, "warning", lines)
-    head = (f"notice.{record.seq}", record.seq, record.time, draft.turn, draft.revision + 1, record.agent)
-    draft.unknown_notices[record.is_other_version] = draft.add(NoticeEntry(*head, "repair", "warning", lines))
-    return True
+    other = record.is_other_version
+    index, count = draft.unknown_notices.get(other, (-1, 0))
+    lines = (f"{unknown_events_notice(count + 1, other_version=other)}.",)
+    if count:
+        draft.update_notice(index, "warning", lines)
+    else:
+        index = draft.add_notice(record, "repair", "warning", lines)
+    draft.unknown_notices[other] = index, count + 1
 
 
 @NOTICE_HANDLERS.on(SessionStarted)
-def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> bool:
+def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> None:
     model = payload.settings.model
     draft.price = (model.model, model.input_price)
     draft.cost_limit = payload.settings.budgets.max_cost_usd
-    return _warn_of_unknown_price(draft, ev)
+    _warn_of_unknown_price(draft, ev)
 
 
-def _warn_of_unknown_price(draft: Draft, ev: Envelope) -> bool:
+def _warn_of_unknown_price(draft: Draft, ev: Envelope) -> None:
     """Warn that a cost limit cannot be enforced because the model's price is unknown."""
     warning = unknown_price_warning(*draft.price, draft.cost_limit)
     if warning:
         draft.add_notice(ev, "settings", "warning", (warning, _SET_PRICE))
-    return bool(warning)
 
 
-def _update_cost_settings(draft: Draft, payload: SettingsChanged) -> bool:
-    """Store a new model price or cost limit; return False if the change is about neither."""
+def _update_cost_settings(draft: Draft, ev: Envelope, payload: SettingsChanged) -> None:
+    """Store a new model price or cost limit, and warn if the limit cannot be enforced."""
     match payload.key, payload.value:
         case "model", dict() as model:
             price = model.get("input_price")
@@ -143,17 +134,12 @@ def _update_cost_settings(draft: Draft, payload: SettingsChanged) -> bool:
             limit = budgets.get("max_cost_usd")
             draft.cost_limit = float(limit) if isinstance(limit, int | float) else None
         case _:
-            return False
-    return True
+            return
+    _warn_of_unknown_price(draft, ev)
 
 
 @NOTICE_HANDLERS.on(SettingsChanged)
-def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
-    changed = _add_settings_notice(draft, ev, payload)
-    return (_update_cost_settings(draft, payload) and _warn_of_unknown_price(draft, ev)) or changed
-
-
-def _add_settings_notice(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
+def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -> None:
     name = _SETTINGS[payload.key]
     line = f"{name} {_format_value(payload.value)}".strip()
     newest = draft.entries[-1] if len(draft.entries) else None
@@ -162,9 +148,10 @@ def _add_settings_notice(draft: Draft, ev: Envelope, payload: SettingsChanged) -
         and newest.kind == "settings"
         and newest.lines[0].startswith(f"{name} ")
     ):
-        return draft.update_notice(len(draft.entries) - 1, "info", (line,))
-    draft.add_notice(ev, "settings", "info", (line,))
-    return True
+        draft.update_notice(len(draft.entries) - 1, "info", (line,))
+    else:
+        draft.add_notice(ev, "settings", "info", (line,))
+    _update_cost_settings(draft, ev, payload)
 
 
 def _format_value(value: JsonValue) -> str:
@@ -202,23 +189,20 @@ def _on_permission_revoked(draft: Draft, ev: Envelope, payload: PermissionRevoke
 @NOTICE_HANDLERS.on(UserShellStarted)
 def _on_user_shell_started(draft: Draft, ev: Envelope, payload: UserShellStarted) -> None:
     lines = ("running", *_HIDDEN_NOTE[: payload.hidden])
-    head = draft.entry_fields(ev, f"notice.{ev.seq}")
-    draft.shell = draft.add(NoticeEntry(*head, "shell", "running", lines, command=payload.command))
+    draft.shell = draft.add_notice(ev, "shell", "running", lines, command=payload.command)
 
 
 @NOTICE_HANDLERS.on(UserShellProgress)
-def _on_user_shell_progress(draft: Draft, ev: Envelope, payload: UserShellProgress) -> bool:
+def _on_user_shell_progress(draft: Draft, ev: Envelope, payload: UserShellProgress) -> None:
     entry = None if draft.shell is None else draft.entries[draft.shell]
-    if draft.shell is None or not isinstance(entry, NoticeEntry):
-        return False
-    earlier = next((block.text for block in entry.blocks if isinstance(block, TerminalBlock)), "")
-    text = (text_preview(earlier) + payload.text)[-OUTPUT_TAIL_CHARS:]
-    block = TerminalBlock(text=text)
-    return draft.replace_entry(draft.shell, replace(entry, blocks=(block,), revision=draft.revision + 1))
+    if draft.shell is not None and isinstance(entry, NoticeEntry):
+        earlier = next((block.text for block in entry.blocks if isinstance(block, TerminalBlock)), "")
+        block = TerminalBlock(text=(text_preview(earlier) + payload.text)[-OUTPUT_TAIL_CHARS:])
+        draft.replace_entry(draft.shell, replace(entry, blocks=(block,), revision=draft.revision + 1))
 
 
 @NOTICE_HANDLERS.on(UserShellFinished)
-def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinished) -> bool:
+def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinished) -> None:
     lines = (_describe_shell_end(payload), *_HIDDEN_NOTE[: payload.hidden])
     blocks = (TerminalBlock(text=payload.output),) if payload.output else ()
     level: NoticeLevel = "warning" if payload.exit_code is None else "error" if payload.exit_code else "info"
@@ -226,10 +210,9 @@ def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinish
     running = None if index is None else draft.entries[index]
     if index is not None and isinstance(running, NoticeEntry):
         ended = replace(running, level=level, lines=lines, blocks=blocks, revision=draft.revision + 1)
-        return draft.replace_entry(index, ended)
-    head = draft.entry_fields(ev, f"notice.{ev.seq}")
-    draft.add(NoticeEntry(*head, "shell", level, lines, blocks, payload.command))
-    return True
+        draft.replace_entry(index, ended)
+    else:
+        draft.add_notice(ev, "shell", level, lines, blocks, payload.command)
 
 
 def _describe_shell_end(payload: UserShellFinished) -> str:
@@ -247,9 +230,8 @@ def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> None
 
 
 @NOTICE_HANDLERS.on(RunStarted)
-def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> bool:
+def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
     _note_crash(draft)
-    return False
 
 
 def _note_crash(draft: Draft) -> None:
@@ -259,21 +241,16 @@ def _note_crash(draft: Draft) -> None:
 
 
 @NOTICE_HANDLERS.on(RunResumed)
-def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
+def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> None:
     if payload.clean:
-        return False
-    calls = (
-        "1 open tool call was"
-        if payload.closed_calls == 1
-        else f"{payload.closed_calls} open tool calls were"
-    )
+        return
+    calls = format_count(payload.closed_calls, "open tool call was", "open tool calls were")
     closed = f"{calls} closed." if payload.closed_calls else ""
     waits = any(
         row.state == "waiting" for row in map(draft.tool_entry, draft.tools.values()) if row is not None
     )
     approval = "An approval is still open: its call has not run." if waits else ""
     draft.add_notice(ev, "resume", "warning", ("The last run did not end properly.", closed, approval))
-    return True
 
 
 @NOTICE_HANDLERS.on(SessionHeadMoved)
@@ -307,23 +284,20 @@ def _on_workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> 
 
 
 @NOTICE_HANDLERS.on(HookRan)
-def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> bool:
+def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> None:
     row = draft.tool_entry(draft.delegates.get(ev.agent, draft.tools.get(payload.call_id or CallId(""))))
     suffix = f" {row.verb} {row.target}".rstrip() if row is not None else f" {payload.tool}".rstrip()
     head, level = _describe_result(payload, suffix)
     if not head:
-        return False
-    source = (
-        f"{payload.command} ({payload.event}{', from the project' if payload.source == 'project' else ''})"
-    )
-    draft.add_notice(ev, "hook", level, (head, f"hook: {source}"))
+        return
+    origin = ", from the project" if payload.source == "project" else ""
+    source = f"hook: {payload.command} ({payload.event}{origin})"
+    draft.add_notice(ev, "hook", level, (head, source))
     if payload.arguments_changed and row is not None and ev.agent not in draft.delegates:
-        index = draft.tools[row.call_id]
         updated = replace(
             row, target=payload.target, arguments=payload.arguments, revision=draft.revision + 1
         )
-        return draft.replace_entry(index, updated)
-    return True
+        draft.replace_entry(draft.tools[row.call_id], updated)
 
 
 def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
@@ -350,9 +324,8 @@ def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
 
 
 @NOTICE_HANDLERS.on(JobStarted)
-def _on_job_started(draft: Draft, ev: Envelope, payload: JobStarted) -> bool:
+def _on_job_started(draft: Draft, ev: Envelope, payload: JobStarted) -> None:
     draft.jobs[payload.job_id] = payload.command
-    return False
 
 
 @NOTICE_HANDLERS.on(JobFinished)

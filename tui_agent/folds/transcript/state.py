@@ -4,7 +4,7 @@ Invariant: every change of an entry goes through `add`, `replace_entry` or `appe
 the index.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -20,7 +20,8 @@ from tui_agent.folds.transcript.entries import (
 )
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.folds.transcript.streamed_entries import EntryList
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import Truncation
 from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId
 
@@ -84,17 +85,14 @@ class Draft:
         self.price: tuple[str, float | None] = ("", None)
         """The model's name, and the price of its input if known."""
         self.cost_limit: float | None = None
-        self.unknown_counts = {False: 0, True: 0}
-        """Numbers of unknown events: of this log version (False) and of newer ones (True)."""
-        self.unknown_notices: dict[bool, int] = {}
-        """The notices on unknown events."""
-        self.workspace = ""
+        self.unknown_notices: dict[bool, tuple[int, int]] = {}
+        """The notices of unknown events of this log version (False) and of other ones (True), and their numbers."""
         self.last_event_time = 0.0
         self.turn_started_at = 0.0
         self.crash_time: float | None = None
         """The time of the last event before a crash: open items ended then, not when they were closed."""
 
-    def entry_fields(self, ev: Envelope, entry_id: str, *, turn: int | None = None) -> Head:
+    def entry_fields(self, ev: Record, entry_id: str, *, turn: int | None = None) -> Head:
         """Return the common fields of a new entry opened by this event."""
         return entry_id, ev.seq, ev.time, self.turn if turn is None else turn, self.revision + 1, ev.agent
 
@@ -110,19 +108,17 @@ class Draft:
         self.changed.add(index)
         return index
 
-    def replace_entry(self, index: int, entry: Entry) -> bool:
+    def replace_entry(self, index: int, entry: Entry) -> None:
         """Replace an entry by its successor, created with `revision=self.revision + 1`."""
         self.revision += 1
         self.entries.put(index, entry)
         self.changed.add(index)
-        return True
 
-    def append_text(self, index: int, piece: str) -> bool:
+    def append_text(self, index: int, piece: str) -> None:
         """Append text to a growing entry."""
         self.revision += 1
         self.entries.grow(index, piece, self.revision)
         self.changed.add(index)
-        return True
 
     def tool_entry(self, index: int | None) -> ToolEntry | None:
         """Return the tool entry at an index."""
@@ -141,32 +137,45 @@ class Draft:
         if index is not None and isinstance(entry, QuestionEntry):
             self.replace_entry(index, replace(entry, is_void=True, revision=self.revision + 1))
 
-    def new_truncations(self, cuts: Sequence[Truncation]) -> tuple[Sequence[Truncation], ...]:
-        """Return `(cuts,)` if any of these texts was not announced as cut before, otherwise `()`."""
+    def announce_truncations(self, cuts: Iterable[Truncation]) -> bool:
+        """Return True if any of these texts was not announced as cut before."""
         names = {cut.label for cut in cuts}
-        if names <= self._announced_cuts:
-            return ()
+        is_new = not names <= self._announced_cuts
         self._announced_cuts |= names
-        return (cuts,)
+        return is_new
 
-    def add_notice(self, ev: Envelope, kind: NoticeKind, level: NoticeLevel, lines: Iterable[str]) -> int:
+    def add_notice(
+        self,
+        ev: Record,
+        kind: NoticeKind,
+        level: NoticeLevel,
+        lines: Iterable[str],
+        blocks: tuple[DisplayBlock, ...] = (),
+        command: str = "",
+    ) -> int:
         """Append a notice, without its empty lines, and return its index."""
         texts = tuple(line for line in lines if line)
-        return self.add(NoticeEntry(*self.entry_fields(ev, f"notice.{ev.seq}"), kind, level, texts))
+        head = self.entry_fields(ev, f"notice.{ev.seq}")
+        return self.add(NoticeEntry(*head, kind, level, texts, blocks, command))
 
     def update_notice(
         self,
         index: int,
         level: NoticeLevel,
-        lines: Iterable[str] | None = None,
+        lines: Iterable[str],
         kind: NoticeKind | None = None,
-    ) -> bool:
-        """Change a notice's level and, if given, its lines and kind."""
+        command: str = "",
+    ) -> None:
+        """Change a notice's level, its lines and, if given, its kind and command."""
         entry = self.entries[index]
-        if not isinstance(entry, NoticeEntry):
-            return False
-        texts = entry.lines if lines is None else tuple(line for line in lines if line)
-        return self.replace_entry(
-            index,
-            replace(entry, kind=kind or entry.kind, level=level, lines=texts, revision=self.revision + 1),
-        )
+        if isinstance(entry, NoticeEntry):
+            texts = tuple(line for line in lines if line)
+            changed = replace(
+                entry,
+                kind=kind or entry.kind,
+                level=level,
+                lines=texts,
+                command=command or entry.command,
+                revision=self.revision + 1,
+            )
+            self.replace_entry(index, changed)

@@ -27,137 +27,122 @@ _STATES: dict[ToolStatus, ToolState] = {
 }
 
 
-def _set_state(draft: Draft, index: int | None, state: ToolState) -> bool:
-    entry = draft.tool_entry(index)
-    if index is None or entry is None:
-        return False
-    return draft.replace_entry(index, replace(entry, state=state, revision=draft.revision + 1))
-
-
 def _find_row(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
     """Return the index of a call's row: its own, or that of the delegate that makes it."""
     return draft.delegates.get(ev.agent, draft.tools.get(call_id))
 
 
 @TOOL_HANDLERS.on(ToolCalled)
-def _on_tool_called(draft: Draft, ev: Envelope, payload: ToolCalled) -> bool:
+def _on_tool_called(draft: Draft, ev: Envelope, payload: ToolCalled) -> None:
     row = draft.delegates.get(ev.agent)
     if row is not None:
-        return _count_delegate_call(draft, row, f"{payload.verb} {payload.target}".strip() or payload.name)
-    known = draft.tool_entry(draft.tools.get(payload.call_id))
-    if known is not None:
-        return False
-    entry = ToolEntry(
-        *draft.entry_fields(ev, f"tool.{payload.call_id}"),
-        call_id=payload.call_id,
-        name=payload.name,
-        verb=payload.verb,
-        target=payload.target,
-        state="queued",
-        arguments=payload.arguments,
-    )
-    draft.tools[payload.call_id] = draft.add(entry)
-    return True
+        _count_delegate_call(draft, row, f"{payload.verb} {payload.target}".strip() or payload.name)
+    elif draft.tool_entry(draft.tools.get(payload.call_id)) is None:
+        entry = ToolEntry(
+            *draft.entry_fields(ev, f"tool.{payload.call_id}"),
+            call_id=payload.call_id,
+            name=payload.name,
+            verb=payload.verb,
+            target=payload.target,
+            state="queued",
+            arguments=payload.arguments,
+        )
+        draft.tools[payload.call_id] = draft.add(entry)
 
 
-def _count_delegate_call(draft: Draft, row: int, label: str) -> bool:
+def _count_delegate_call(draft: Draft, row: int, label: str) -> None:
     """Show a delegate's tool calls on its own row: their number and the newest."""
     entry = draft.tool_entry(row)
     if entry is None:
-        return False
+        return
     calls = draft.delegate_calls[row] = draft.delegate_calls.get(row, 0) + (1 if label else 0)
     outcome = "1 tool call" if calls == 1 else f"{calls} tool calls"
     subtask = replace(entry.subtask, calls=calls) if entry.subtask is not None else None
     draft.replace_entry(row, replace(entry, outcome=outcome, subtask=subtask, revision=draft.revision + 1))
-    return draft.append_text(row, label + "\n") if label else True
+    if label:
+        draft.append_text(row, label + "\n")
 
 
 @TOOL_HANDLERS.on(ModelRequested)
-def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
+def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> None:
     row = draft.delegates.get(ev.agent)
-    if row is None:
-        return False
-    _update_subtask(draft, row, ev.agent, iteration=payload.local_iteration)
-    return _count_delegate_call(draft, row, "")
+    if row is not None:
+        _update_subtask(draft, row, ev.agent, iteration=payload.local_iteration)
+        _count_delegate_call(draft, row, "")
 
 
 @TOOL_HANDLERS.on(ModelResponded)
-def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
+def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> None:
     row = draft.delegates.get(ev.agent)
-    tokens = payload.usage.input_tokens + payload.usage.output_tokens
-    return row is not None and _update_subtask(draft, row, ev.agent, tokens=tokens)
+    if row is not None:
+        tokens = payload.usage.input_tokens + payload.usage.output_tokens
+        _update_subtask(draft, row, ev.agent, tokens=tokens)
 
 
-def _update_subtask(draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, tokens: int = 0) -> bool:
+def _update_subtask(draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, tokens: int = 0) -> None:
     """Update the counts on a delegate's row: its own iteration, and the tokens of all work for the call."""
     entry = draft.tool_entry(row)
     if entry is None or entry.subtask is None:
-        return False
+        return
     subtask = entry.subtask
     own_iteration = iteration if iteration and subtask.agent == agent else subtask.iteration
     subtask = replace(subtask, iteration=own_iteration, tokens=subtask.tokens + tokens)
-    return draft.replace_entry(row, replace(entry, subtask=subtask, revision=draft.revision + 1))
+    draft.replace_entry(row, replace(entry, subtask=subtask, revision=draft.revision + 1))
 
 
 @TOOL_HANDLERS.on(PermissionRequested)
-def _on_permission_requested(draft: Draft, ev: Envelope, payload: PermissionRequested) -> bool:
+def _on_permission_requested(draft: Draft, ev: Envelope, payload: PermissionRequested) -> None:
     index = _find_row(draft, ev, payload.call_id)
     entry = draft.tool_entry(index)
     if index is None or entry is None:
-        return False
+        return
     target_only = (TextBlock(text=entry.target),)  # the row shows the target already
     blocks = (
         entry.blocks if ev.agent in draft.delegates or payload.preview == target_only else payload.preview
     )
-    return draft.replace_entry(
-        index, replace(entry, state="waiting", blocks=blocks, revision=draft.revision + 1)
-    )
+    draft.replace_entry(index, replace(entry, state="waiting", blocks=blocks, revision=draft.revision + 1))
 
 
 @TOOL_HANDLERS.on(PermissionDecided)
-def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecided) -> bool:
+def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecided) -> None:
     index = _find_row(draft, ev, payload.call_id)
     entry = draft.tool_entry(index)
     if index is None or entry is None:
-        return False
-    if ev.agent in draft.delegates:
-        return entry.state == "waiting" and _set_state(draft, index, "running")
-    if payload.decision == "allow":
-        return entry.state == "waiting" and _set_state(draft, index, "queued")
-    reason = text_preview(payload.message) or payload.reason
-    return draft.replace_entry(
-        index, replace(entry, state="denied", denial=reason, revision=draft.revision + 1)
-    )
+        return
+    by_delegate, revision = ev.agent in draft.delegates, draft.revision + 1
+    if payload.decision == "deny" and not by_delegate:
+        reason = text_preview(payload.message) or payload.reason
+        draft.replace_entry(index, replace(entry, state="denied", denial=reason, revision=revision))
+    elif entry.state == "waiting":
+        state: ToolState = "running" if by_delegate else "queued"
+        draft.replace_entry(index, replace(entry, state=state, revision=revision))
 
 
 @TOOL_HANDLERS.on(ToolStarted)
-def _on_tool_started(draft: Draft, ev: Envelope, payload: ToolStarted) -> bool:
-    if ev.agent in draft.delegates:
-        return False
+def _on_tool_started(draft: Draft, ev: Envelope, payload: ToolStarted) -> None:
     index = draft.tools.get(payload.call_id)
     entry = draft.tool_entry(index)
-    if index is None or entry is None:
-        return False
+    if index is None or entry is None or ev.agent in draft.delegates:
+        return
     # A diff stays until the result's own comes; other previews make room for the live output.
     blocks = tuple(block for block in entry.blocks if isinstance(block, DiffBlock))
-    return draft.replace_entry(
+    draft.replace_entry(
         index,
         replace(entry, state="running", started_at=ev.time, blocks=blocks, revision=draft.revision + 1),
     )
 
 
 @TOOL_HANDLERS.on(ToolProgress)
-def _on_tool_progress(draft: Draft, ev: Envelope, payload: ToolProgress) -> bool:
+def _on_tool_progress(draft: Draft, ev: Envelope, payload: ToolProgress) -> None:
     index = draft.tools.get(payload.call_id)
-    if index is None or ev.agent in draft.delegates:
-        return False
-    return draft.append_text(index, payload.text)
+    if index is not None and ev.agent not in draft.delegates:
+        draft.append_text(index, payload.text)
 
 
 @TOOL_HANDLERS.on(ToolFinished)
-def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
+def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> None:
     if ev.agent in draft.delegates:
-        return False
+        return
     index = draft.tools.pop(payload.call_id, None)
     entry = draft.tool_entry(index)
     if index is None or entry is None:
@@ -176,7 +161,7 @@ def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool
     draft.sums.results += payload.status in ("ok", "failed")
     state = _STATES[payload.status]
     elapsed_ms = None if entry.started_at is None else draft.elapsed_ms(entry.started_at, ev)
-    return draft.replace_entry(
+    draft.replace_entry(
         index,
         replace(
             entry,
@@ -192,32 +177,28 @@ def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool
 
 
 @TOOL_HANDLERS.on(AgentSpawned)
-def _on_agent_spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> bool:
+def _on_agent_spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> None:
     row = draft.delegates.get(payload.parent_agent)
     if row is None and payload.call_id is not None:
         row = draft.tools.get(payload.call_id)
     if row is None:
-        return False
+        return
     draft.delegates[ev.agent] = row
     entry = draft.tool_entry(row)
     if entry is None or entry.subtask is not None:
-        return False
+        return
     waited = 0.0 if entry.started_at is None else draft.elapsed_ms(entry.started_at, ev)
     subtask = Subtask(ev.agent, payload.name, waited_ms=waited)
-    return draft.replace_entry(
-        row, replace(entry, subtask=subtask, started_at=ev.time, revision=draft.revision + 1)
-    )
+    draft.replace_entry(row, replace(entry, subtask=subtask, started_at=ev.time, revision=draft.revision + 1))
 
 
 @TOOL_HANDLERS.on(AgentFinished)
-def _on_agent_finished(draft: Draft, ev: Envelope, payload: AgentFinished) -> bool:
+def _on_agent_finished(draft: Draft, ev: Envelope, payload: AgentFinished) -> None:
     draft.delegates.pop(ev.agent, None)
-    return False
 
 
 @TOOL_HANDLERS.on(FileChanged)
-def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> bool:
+def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
     draft.sums.files.add(payload.path)
     draft.sums.added += payload.added
     draft.sums.removed += payload.removed
-    return False
