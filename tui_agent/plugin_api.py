@@ -21,7 +21,7 @@ from tui_agent.config.small_files import replace_private
 from tui_agent.errors import BlobNotFound, EnvironmentFault, PluginError, StaleFile, ToolError
 from tui_agent.folds import actions
 from tui_agent.folds.actions import AnyAction, build_tool_calls
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.glob import compile_path_pattern
 from tui_agent.folds.text.line_diff import LineDiff, diff_lines
 from tui_agent.folds.text.word_forms import split_text as word_forms

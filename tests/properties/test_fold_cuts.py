@@ -11,7 +11,8 @@ from tests.stubs.legal_history import check_pairs
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.transcript.fold import Transcript, TranscriptView
+from tui_agent.folds.transcript.entries import TranscriptView
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_scan import read_records_from

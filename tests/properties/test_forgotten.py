@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tests.stubs.examples import example_count
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
+from tui_agent.folds.base import copy_state
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
@@ -108,5 +109,5 @@ def test_every_history_is_legal_and_the_originals_keep_what_was_said(acts: list[
         originals = tale.fold.originals()
         own = [one.seq for one in originals if isinstance(one, UserMessage) and one.seq in tale.said]
         assert sorted(own) == sorted(tale.said)
-        again = ModelMessages.from_state(tale.fold.dump_state())
+        again = copy_state(tale.fold)
         assert again.view() == view and again.originals() == originals

@@ -26,11 +26,11 @@ class Folds:
     """What an engine folds."""
 
     def __init__(self, kept: Snapshot | None = None) -> None:
-        self.state = SessionState.from_state(kept.state) if kept else SessionState()
-        self.messages = ModelMessages.from_state(kept.messages) if kept else ModelMessages()
-        self.meter = ContextMeter.from_state(kept.meter) if kept else ContextMeter()
-        self.branches = Branches.from_state(kept.branches) if kept else Branches()
-        self.commits = Commits.from_state(kept.commits) if kept else Commits()
+        self.state = SessionState(kept.state if kept else None)
+        self.messages = ModelMessages(history=kept.messages if kept else None)
+        self.meter = ContextMeter(kept.meter if kept else None)
+        self.branches = Branches(kept.branches if kept else None)
+        self.commits = kept.commits if kept else Commits()
         self.calibration = Calibration(kept.calibration if kept else None)
         self.windows = InferredWindows(kept.windows if kept else None)
 
@@ -55,8 +55,8 @@ class Folds:
             self.meter.view(),
             self.branches.view(),
             self.commits.view(),
-            self.calibration.dump_state(),
-            self.windows.dump_state(),
+            dict(self.calibration.ratios),
+            dict(self.windows.known),
         )
 
     def kept(self) -> Snapshot | None:

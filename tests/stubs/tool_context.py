@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.stubs.memory_blobs import MemoryBlobs
-from tui_agent.folds.session.fold import ReadFile, SessionStateView
+from tui_agent.folds.session.view import ReadFile, SessionStateView
 from tui_agent.plugin_host.modules import import_from, unload_modules
 from tui_agent.policy.places.paths import Guards, Place
 from tui_agent.ports.environment import Environment

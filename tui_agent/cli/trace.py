@@ -9,10 +9,11 @@ from tui_agent.cli.output import say, say_json, terminal_width, warn
 from tui_agent.cli.run.parts import print_part
 from tui_agent.folds.base import fold
 from tui_agent.folds.text.labels import FAILURE_LABELS, SPAN_STATE_LABELS, TURN_END_LABELS
-from tui_agent.folds.trace.fold import Span, Trace, TraceView
+from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.measure_labels import measure_rows
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import Parts
+from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.store.damage_report import describe_damage
 from tui_agent.store.log_reader import read_records
 from tui_agent.store.verification import verify_session

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.live_output import LiveOutputs
 from tui_agent.folds.session.delegates import DelegateState, delegate_chain
-from tui_agent.folds.session.fold import OpenCall
+from tui_agent.folds.session.view import OpenCall
 from tui_agent.protocol.events.agent import AgentFinished
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tui_agent.engine.mailbox import PendingAnswers
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol import commands
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage

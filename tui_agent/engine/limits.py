@@ -1,6 +1,6 @@
 """Budget limits, checked before each model call and each tool call. Pure."""
 
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.units import format_cost
 

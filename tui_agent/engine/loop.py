@@ -17,7 +17,7 @@ from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_as_sent
 from tui_agent.engine.questions import STUCK_OPTIONS, Asker
 from tui_agent.engine.tools.phase import ToolPhase
 from tui_agent.errors import AgentLoopDetected, ConfigError, ModelError, ToolError
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnEnd
 from tui_agent.protocol.ids import AgentId

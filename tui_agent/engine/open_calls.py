@@ -9,7 +9,7 @@ from collections.abc import Collection
 from tui_agent.engine.model.request import resolve_part
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobNotFound
-from tui_agent.folds.session.fold import OpenCall
+from tui_agent.folds.session.view import OpenCall
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.messages import AssistantMessage

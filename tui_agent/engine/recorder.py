@@ -16,8 +16,9 @@ from tui_agent.folds.context.token_calibration import Calibration
 from tui_agent.folds.context.window_limits import InferredWindows
 from tui_agent.folds.session.branches import Branches, BranchesView, Stretch, stretches
 from tui_agent.folds.session.commits import Commits
-from tui_agent.folds.session.fold import SessionState, SessionStateView
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.snapshot import Snapshot, take_snapshot
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.log import Log
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
@@ -34,9 +35,9 @@ class _Folds:
     """The folds that cover only the current branch."""
 
     def __init__(self, history: Iterable[Record], kept: Snapshot | None = None) -> None:
-        self.state = SessionState.from_state(kept.state) if kept else SessionState()
-        self.messages = ModelMessages.from_state(kept.messages) if kept else ModelMessages()
-        self.meter = ContextMeter.from_state(kept.meter) if kept else ContextMeter()
+        self.state = SessionState(kept.state if kept else None)
+        self.messages = ModelMessages(history=kept.messages if kept else None)
+        self.meter = ContextMeter(kept.meter if kept else None)
         self.calibration = Calibration(kept.calibration if kept else None)
         self.windows = InferredWindows(kept.windows if kept else None)
         for record in history:
@@ -98,8 +99,8 @@ class Recorder:
         self._messages: dict[AgentId, ModelMessages] = {MAIN_AGENT: folds.messages}
 
     def _resume(self, kept: Snapshot, rest: Iterable[Record]) -> None:
-        self._branches = Branches.from_state(kept.branches)
-        self._commits = Commits.from_state(kept.commits)
+        self._branches = Branches(kept.branches)
+        self._commits = kept.commits
         folds = _Folds((), kept)
         for record in rest:
             if isinstance(record, Envelope):

@@ -31,7 +31,7 @@ from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.turns import Turns
 from tui_agent.engine.user_shell import begin_user_shell, run_user_shell
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol import commands
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.events.session import CommandRejected, SessionTitled

@@ -29,8 +29,7 @@ from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.phase import ToolPhase
 from tui_agent.engine.tools.runner import CallRunner
 from tui_agent.errors import StoreError
-from tui_agent.folds.session.fold import OpenCall
-from tui_agent.folds.session.view import RESTORING_REASON
+from tui_agent.folds.session.view import RESTORING_REASON, OpenCall
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import TurnContext
 from tui_agent.protocol.base import JsonMap

@@ -36,4 +36,4 @@ def test_a_ratio_is_learnt_for_each_model_and_way_of_counting_and_no_odd_count_s
 
 def test_a_delegates_requests_teach_as_well_and_what_is_kept_is_taken_up() -> None:
     fold = told(Calibration(), "r1", 1_000, 1_500, agent="subtask-1")
-    assert Calibration(fold.dump_state()).ratio(MODEL.model, "words") == 1.5
+    assert Calibration(fold.ratios).ratio(MODEL.model, "words") == 1.5

@@ -2,6 +2,7 @@
 
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
+from tui_agent.folds.base import copy_state
 from tui_agent.folds.context.compacted_history import MAX_FULL_MESSAGES, RESTORED_PREFIX, calls_by_id
 from tui_agent.folds.context.compacted_rows import CountedTokens, compacted_view
 from tui_agent.folds.context.meter import ContextMeter
@@ -293,9 +294,9 @@ def test_pins_and_a_persons_own_words_are_known() -> None:
 
 def test_a_history_that_is_taken_up_again_can_bring_the_same_back() -> None:
     fold = folded(*TURN, ContextPinned(seqs=(5,)), compacted(7))
-    again = ModelMessages.from_state(fold.dump_state())
+    again = copy_state(fold)
     assert again.view() == fold.view() and again.originals() == fold.originals()
-    assert again.dump_state() == fold.dump_state()
+    assert again.history == fold.history
 
 
 def test_the_request_for_a_summary_leaves_nothing_in_the_history_also_where_it_broke_off() -> None:

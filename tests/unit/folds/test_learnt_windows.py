@@ -55,7 +55,7 @@ def test_what_is_taken_though_less_was_refused_is_held_as_our_counts_are_off() -
 def test_what_is_kept_is_taken_up_and_another_model_learns_for_itself() -> None:
     fold = InferredWindows()
     asked(fold, 100_000, 60_000)
-    again = InferredWindows(fold.dump_state())
+    again = InferredWindows(fold.known)
     assert again.window_of(MODEL) == fold.window_of(MODEL)
     assert not again.window_of(MODEL.model_copy(update={"model": "another"})).refused
     assert not again.window_of(MODEL.model_copy(update={"base_url": "http://elsewhere"})).refused

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.story import MODEL, Story, called, delta, finished, requested, responded, started, tool_call
+from tui_agent.folds.base import copy_state
 from tui_agent.folds.context.model_messages import INTERRUPTED, ModelMessages
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.agent import AgentSpawned
@@ -74,7 +75,7 @@ def test_messages_that_are_kept_share_the_note_of_their_fields_and_a_copy_has_it
     for payload in (said("one"), *turn, said("two"), *turn):
         fold.apply(story(payload, "main"))
     messages = fold.view()
-    for held in (messages, ModelMessages.from_state(fold.dump_state()).view()):
+    for held in (messages, copy_state(fold).view()):
         found = list(notes(held))
         assert len(found) == 14 and len({id(note) for note in found}) == 6
     first = messages[0]

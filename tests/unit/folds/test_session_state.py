@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tests.stubs.story import MODEL, Story, called, finished, requested, responded, started, tool_call
-from tui_agent.folds.session.fold import SessionState, SessionStateView
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.files import FileChanged, FileRead

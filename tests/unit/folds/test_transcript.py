@@ -6,6 +6,7 @@ from typing import Any
 from tests.stubs.story import MODEL, Story, called, delta, finished, requested, responded, started, tool_call
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
+    Entry,
     NoticeEntry,
     QuestionEntry,
     ReasoningEntry,
@@ -13,7 +14,7 @@ from tui_agent.folds.transcript.entries import (
     TurnEntry,
     UserEntry,
 )
-from tui_agent.folds.transcript.fold import Entry, Transcript
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.folds.views import Views
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.display import DiffBlock, TerminalBlock

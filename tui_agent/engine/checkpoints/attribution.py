@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tui_agent.errors import BlobNotFound
-from tui_agent.folds.session.uncheckpointed_changes import UncheckpointedChange
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.view import SessionStateView, UncheckpointedChange
 from tui_agent.folds.text.line_diff import count_changes
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, WorkspaceChanges
 from tui_agent.ports.log import Blobs

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from tui_agent.context.assembly import PackedRequest
 from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError
+from tui_agent.folds.base import copy_state
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.commands import PinContext, RestoreContext
 from tui_agent.protocol.events.context import ContextPacked, ContextPinned, ContextRestored, CountedMessage
@@ -42,8 +43,8 @@ async def restore_messages(parts: EngineParts, command: RestoreContext, measure:
     """Put messages back into the context, and record what the next request then contains."""
     recorder, fold = parts.recorder, parts.recorder.model_messages()
     present = fold.view()
-    restored = ModelMessages.from_state(fold.dump_state())
-    restored.restore(frozenset(command.seqs), command.compaction, -1)
+    restored = copy_state(fold)
+    restored.history.restore(frozenset(command.seqs), command.compaction, -1)
     manifest = (await measure(restored.view())).manifest
     recorder.append(
         ContextRestored(

@@ -2,7 +2,7 @@
 
 from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.agent import Action, AskModel, CallTools, Finish
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ToolCallPart

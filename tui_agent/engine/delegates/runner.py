@@ -21,7 +21,7 @@ from tui_agent.engine.model.caller import ModelCaller
 from tui_agent.engine.tools.tool_names import canonical_name
 from tui_agent.errors import ConfigError, StoreError, ToolError
 from tui_agent.folds.session.delegates import delegate_chain
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.delegate import DelegateEnd, DelegateReport, DelegateTask, Role
 from tui_agent.ports.log import Blobs

@@ -15,7 +15,7 @@ from tui_agent.context.instructions import (
     room_of,
 )
 from tui_agent.folds.context.instructions import instruction_heading, truncation_note
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.plugin_api import (
     BaseMiddleware,
     FileRead,

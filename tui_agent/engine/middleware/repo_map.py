@@ -8,7 +8,7 @@ manifest, and the first request after the map is ready includes it.
 from collections.abc import Callable, Sequence
 
 from tui_agent.errors import EnvironmentFault
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.plugin_api import (
     BaseMiddleware,
     Fragment,

@@ -5,7 +5,7 @@ from typing import Final
 
 from tui_agent.engine.middleware.prompts import PromptTexts
 from tui_agent.engine.middleware.subagents import delegation_prompt
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment
 from tui_agent.ports.delegate import Role
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from anyio import to_thread
 
 from tui_agent.context.skills import SkillStore
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment, TurnContext
 from tui_agent.protocol.events.instructions import SkillRecord, SkillsLoaded
 

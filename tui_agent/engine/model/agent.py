@@ -1,6 +1,6 @@
 """The default agent, which follows the model's answers."""
 
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.agent import Action, AskModel, CallTools, ModelQuery, Reject, SayMessage
 from tui_agent.protocol.parts import ToolCallPart
 

@@ -22,7 +22,7 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError
 from tui_agent.folds.context.meter import MeterLevel
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.faults import is_transient, next_wait
 from tui_agent.models.pricing import cost
@@ -229,8 +229,8 @@ class ModelCaller:
             max_tokens=_answer_tokens(packing, packed),
             images=self._builder.load_images(packed.messages),
             purpose="answer" if self._history_agent == self._agent else "compaction",
-            answer_count=None if own_history is None else own_history.answers,
-            opening_text="" if own_history is None else text_preview(own_history.opening),
+            answer_count=None if own_history is None else own_history.history.answers,
+            opening_text="" if own_history is None else text_preview(own_history.history.opening),
         )
         chain: ModelNext = partial(self._call, packed.manifest)
         for middleware in reversed(self._parts.middlewares):

@@ -5,7 +5,7 @@ name.
 """
 
 from tui_agent.engine.components import EngineParts
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.protocol.effects import ReadEffect
 from tui_agent.protocol.ids import AgentId

@@ -8,7 +8,7 @@ tests are stored, so that a session of weeks stays small; the log has everything
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from tui_agent.protocol.artifacts import Artifact
@@ -57,39 +57,19 @@ class Layer:
     is_thinned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RemovedMessagesState:
-    """The complete state, for a snapshot."""
-
-    layers: tuple[Layer, ...] = ()
-    reduced: tuple[ToolMessage, ...] = ()
-    pinned: tuple[int, ...] = ()
-    spoken: tuple[int, ...] = ()
-    back: tuple[tuple[int, int], ...] = ()
-
-
+@dataclass(slots=True)
 class RemovedMessages:
-    """The removed messages of a history. Methods take the history's messages and return the new ones."""
+    """The removed messages of a history. Methods take the history's messages and return the new ones.
 
-    def __init__(self, kept: RemovedMessagesState | None = None) -> None:
-        kept = kept or RemovedMessagesState()
-        self.layers: list[Layer] = list(kept.layers)
-        self.reduced: dict[CallId, ToolMessage] = {message.call_id: message for message in kept.reduced}
-        self.pinned: dict[int, None] = dict.fromkeys(kept.pinned)
-        self.user_seqs: dict[int, None] = dict.fromkeys(kept.spoken)
-        """The events with the user's own words."""
-        self.restored: dict[int, int] = dict(kept.back)
-        """Restored messages, each with the event of the quotation that replaces it."""
+    `reduced` has the results in full, `pinned` the events of pinned messages, `user_seqs` the events with the user's
+    own words, and `restored` the event of the quotation that replaces each restored message.
+    """
 
-    def dump_state(self) -> RemovedMessagesState:
-        """Return the state for a snapshot."""
-        return RemovedMessagesState(
-            tuple(self.layers),
-            tuple(self.reduced.values()),
-            tuple(self.pinned),
-            tuple(self.user_seqs),
-            tuple(self.restored.items()),
-        )
+    layers: list[Layer] = field(default_factory=list)
+    reduced: dict[CallId, ToolMessage] = field(default_factory=dict)
+    pinned: dict[int, None] = field(default_factory=dict)
+    user_seqs: dict[int, None] = field(default_factory=dict)
+    restored: dict[int, int] = field(default_factory=dict)
 
     def compact(self, messages: Sequence[Message], through: int, summary: SummaryMessage) -> list[Message]:
         """Replace everything up to `through`, including an older summary, by `summary`; return the new

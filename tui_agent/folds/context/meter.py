@@ -5,7 +5,7 @@ compaction at 0.85.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 from pydantic import JsonValue, ValidationError
@@ -97,9 +97,7 @@ class ContextMeterView:
 
     def scaled_sections(self, total: int) -> tuple[MeterSection, ...]:
         """Return the sections scaled to add up to `total`, without empty ones."""
-        shares = scale_to_total([item.tokens for item in self.sections], total)
-        pairs = zip(self.sections, shares, strict=True)
-        return tuple(replace(item, tokens=share) for item, share in pairs if share)
+        return tuple(item for item in _scale_sections(self.sections, total) if item.tokens)
 
 
 SECTION_LABELS: dict[SectionName, str] = {
@@ -141,50 +139,37 @@ TAKES = (
 """Payload classes that this fold handles."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MeterState:
-    """The complete state of a meter, for a snapshot."""
+    """The complete state of a meter, for a snapshot.
 
-    window: int
-    named: bool
-    used: int
-    level: MeterLevel
-    estimated: bool
-    sections: tuple[MeterSection, ...]
-    model: ModelInfo | None
-    prefix: ContextPacked | None
-    cache_breaks: int
-    cache_break: str
-    request: RequestId | None
-    answer: Usage
-    room: int = 0
-    may_take: int | None = None
-    prior: int = 0
-    learnt: bool = False
+    `is_named` is True once there is a model. `max_answer` is the maximum tokens of its answer, `previous_tokens` the
+    tokens of the request before the newest, as its provider counted them.
+    """
+
+    window: int = 0
+    is_named: bool = False
+    used: int = 0
+    level: MeterLevel = "below"
+    estimated: bool = True
+    sections: tuple[MeterSection, ...] = ()
+    model: ModelInfo | None = None
+    manifest: ContextPacked | None = None
+    cache_breaks: int = 0
+    cache_break: str = ""
+    request: RequestId | None = None
+    usage: Usage = field(default_factory=Usage)
+    max_answer: int = 0
+    input_budget: int | None = None
+    previous_tokens: int = 0
+    window_inferred: bool = False
 
 
 class ContextMeter:
-    """A fold of the main agent's manifests and the provider's own counts."""
+    """A fold of the main agent's manifests and the provider's own counts. It continues from `state`, if given."""
 
-    def __init__(self) -> None:
-        self._window = 0
-        self._named = False
-        self._used = 0
-        self._level: MeterLevel = "below"
-        self._estimated = True
-        self._sections: tuple[MeterSection, ...] = ()
-        self._model: ModelInfo | None = None
-        self._prefix: ContextPacked | None = None
-        self._cache_breaks = 0
-        self._cache_break = ""
-        self._request: RequestId | None = None
-        self._answer = Usage()
-        self._room = 0
-        """Maximum tokens of the model's answer."""
-        self._may_take: int | None = None
-        self._prior = 0
-        """Tokens of the request before the newest, as its provider counted them."""
-        self._learnt = False
+    def __init__(self, state: MeterState | None = None) -> None:
+        self._state = state or MeterState()
         self._share = COMPACT_FRACTION
         self._pending_manifest: ContextPacked | None = None
         """The newest manifest, whose sections are not computed yet, and the totals since then."""
@@ -192,17 +177,9 @@ class ContextMeter:
         self._view: ContextMeterView | None = None
 
     def dump_state(self) -> MeterState:
-        """Return the state for `from_state`."""
+        """Return the state for a snapshot; changed by later events."""
         self._compute_sections()
-        return MeterState(**{field.name: getattr(self, f"_{field.name}") for field in fields(MeterState)})
-
-    @classmethod
-    def from_state(cls, kept: MeterState) -> "ContextMeter":
-        """Return a meter that continues from a state."""
-        meter = cls()
-        for field in fields(MeterState):
-            setattr(meter, f"_{field.name}", getattr(kept, field.name))
-        return meter
+        return self._state
 
     def set_compaction_share(self, share: float) -> None:
         """Set the share of the window from which old turns are summarised (0: never automatically)."""
@@ -213,28 +190,30 @@ class ContextMeter:
         """Fold one event; return True if the meter changed."""
         if ev.agent != MAIN_AGENT:
             return False
+        state = self._state
         match ev.payload:
             case ContextPacked() as packed:
                 self._apply_manifest(packed)
             case ModelRequested(model=model, request_id=request):
-                self._model, self._request = model, request
-                self._window = (0 if self._learnt else model.window) or self._window
-                self._room = model.max_output
-                self._named = self._named or bool(model.model)
-            case ModelResponded(request_id=request, usage=usage) if request == self._request:
-                self._apply_usage(usage)
+                state.model, state.request, state.max_answer = model, request, model.max_output
+                state.window = (0 if state.window_inferred else model.window) or state.window
+                state.is_named = state.is_named or bool(model.model)
+            case ModelResponded(request_id=request, usage=usage) if request == state.request:
+                state.usage = usage
+                if usage.input_tokens and not usage.estimated:
+                    state.estimated = False
+                    self._set_total(usage.input_tokens)
             case ContextCompacted() as compaction:
                 self._compute_sections()
-                self._set_contents(
-                    compaction.after_tokens, _meter_sections(compaction.sections) or self._sections
-                )
+                sections = _meter_sections(compaction.sections) or state.sections
+                self._set_contents(compaction.after_tokens, sections)
             case ContextReduced(before_tokens=before_tokens, after_tokens=after_tokens):
                 self._compute_sections()
                 freed = max(0, before_tokens - after_tokens)
-                self._set_contents(max(0, self._used - freed), _subtract_outputs(self._sections, freed))
-            case ContextRestored(after_tokens=after, sections=sections) if sections:
+                self._set_contents(max(0, state.used - freed), _subtract_outputs(state.sections, freed))
+            case ContextRestored(after_tokens=after, sections=restored) if restored:
                 self._compute_sections()
-                self._set_contents(after, _meter_sections(sections))
+                self._set_contents(after, _meter_sections(restored))
             case SettingsChanged(key="model", value=dict() as value):
                 self._set_model(_parse_model(value))
             case SessionStarted(settings=settings):
@@ -243,102 +222,96 @@ class ContextMeter:
                 return False
         # A level reached by an estimate alone is not stored.
         if not isinstance(ev.payload, ContextPacked | ModelRequested):
-            self._level = next_level(self._level, self._fraction())
+            state.level = next_level(state.level, self._fraction())
         self._view = None
         return True
 
     def _set_model(self, model: ModelInfo) -> None:
         """Use another model's window and prices from now on."""
-        self._model, self._window, self._room = model, model.window, model.max_output
-        self._named, self._learnt = bool(model.model), False
+        state = self._state
+        state.model, state.window, state.max_answer = model, model.window, model.max_output
+        state.is_named, state.window_inferred = bool(model.model), False
 
     def _apply_manifest(self, packed: ContextPacked) -> None:
-        previous, self._prefix = self._prefix, packed
+        state = self._state
+        previous, state.manifest = state.manifest, packed
         has_digests = previous is not None and previous.prefix_digest and packed.prefix_digest
         if previous is not None and has_digests and previous.prefix_digest != packed.prefix_digest:
-            self._cache_breaks += 1
-            self._cache_break = _changed_sections(previous, packed)
-        self._window, self._may_take = packed.window or self._window, packed.input_budget
-        self._learnt = packed.window_inferred
+            state.cache_breaks += 1
+            state.cache_break = _changed_sections(previous, packed)
+        state.window, state.input_budget = packed.window or state.window, packed.input_budget
+        state.window_inferred = packed.window_inferred
         self._pending_manifest, self._pending_totals = packed, []
-        self._prior = 0 if self._answer.estimated else self._answer.input_tokens or self._prior
-        self._estimated, self._answer = packed.estimated, Usage()
+        counted = state.usage.input_tokens or state.previous_tokens
+        state.previous_tokens = 0 if state.usage.estimated else counted
+        state.estimated, state.usage = packed.estimated, Usage()
         self._set_total(packed.total_tokens)
 
-    def _apply_usage(self, usage: Usage) -> None:
-        self._answer = usage
-        if usage.input_tokens and not usage.estimated:
-            self._estimated = False
-            self._set_total(usage.input_tokens)
-
-    def _set_contents(self, used: int, sections: Sequence[MeterSection]) -> None:
+    def _set_contents(self, used: int, sections: tuple[MeterSection, ...]) -> None:
         """Set the estimated contents of the next request."""
-        self._sections = tuple(sections)
+        state = self._state
+        state.sections, state.estimated, state.usage, state.previous_tokens = sections, True, Usage(), 0
         self._set_total(used)
-        self._estimated, self._answer, self._prior = True, Usage(), 0
 
     def _set_total(self, used: int) -> None:
         """Set a new total; the sections are scaled later so that they add up to it."""
-        self._used = used
+        self._state.used = used
         self._pending_totals.append(used)
 
     def _compute_sections(self) -> None:
         """Compute the sections lazily: while a log is folded, few requests' sections are read."""
+        state = self._state
         packed, self._pending_manifest = self._pending_manifest, None
         if packed is not None:
-            self._sections = _meter_sections(packed.sections)
+            state.sections = _meter_sections(packed.sections)
         totals, self._pending_totals = self._pending_totals, []
         for used in totals:
-            shares = scale_to_total([item.tokens for item in self._sections], used)
-            self._sections = tuple(
-                replace(item, tokens=share) for item, share in zip(self._sections, shares, strict=True)
-            )
+            state.sections = _scale_sections(state.sections, used)
 
     def view(self) -> ContextMeterView:
         """Return the meter as of the newest request."""
         if self._view is None:
             self._compute_sections()
-            answer_tokens = self._answer.output_tokens
+            state, window, fraction = self._state, self._effective_window(), self._fraction()
             self._view = ContextMeterView(
-                used=self._used,
-                window=self._effective_window(),
-                fraction=self._fraction(),
-                assumed=self._effective_window() != self._window,
-                window_inferred=self._learnt,
-                level=next_level(self._level, self._fraction()),
-                estimated=self._estimated,
-                sections=self._sections,
-                next_tokens=self._used + answer_tokens,
-                next_cost_usd=self._forecast(answer_tokens),
-                input_budget=self._may_take,
-                cache_breaks=self._cache_breaks,
-                cache_break=self._cache_break,
+                used=state.used,
+                window=window,
+                fraction=fraction,
+                assumed=window != state.window,
+                window_inferred=state.window_inferred,
+                level=next_level(state.level, fraction),
+                estimated=state.estimated,
+                sections=state.sections,
+                next_tokens=state.used + state.usage.output_tokens,
+                next_cost_usd=self._forecast(state.usage.output_tokens),
+                input_budget=state.input_budget,
+                cache_breaks=state.cache_breaks,
+                cache_break=state.cache_break,
                 compaction_fraction=self._compaction_share(),
             )
         return self._view
 
     def _effective_window(self) -> int:
-        return self._window or (ASSUMED_WINDOW if self._named else 0)
+        return self._state.window or (ASSUMED_WINDOW if self._state.is_named else 0)
 
     def _compaction_share(self) -> float:
-        if not self._share or self._effective_window() != self._window:
+        window, budget = self._state.window, self._state.input_budget or 0
+        if not self._share or self._effective_window() != window:
             return 0.0
-        if not self._window:
+        if not window:
             return self._share
         # A window inferred from refusals alone reserves nothing for the answer.
-        is_inferred = self._learnt and (self._may_take or 0) >= self._window
-        return (
-            compaction_threshold(self._window, 0 if is_inferred else self._room, self._share) / self._window
-        )
+        answer = 0 if self._state.window_inferred and budget >= window else self._state.max_answer
+        return compaction_threshold(window, answer, self._share) / window
 
     def _fraction(self) -> float:
         limit = self._effective_window()
-        return self._used / limit if limit else 0.0
+        return self._state.used / limit if limit else 0.0
 
     def _cached_share(self) -> float:
         """Return the share of the tokens in common with the previous request that came from the cache."""
-        usage = self._answer
-        common = min(self._prior or usage.input_tokens, usage.input_tokens)
+        usage = self._state.usage
+        common = min(self._state.previous_tokens or usage.input_tokens, usage.input_tokens)
         return min(1.0, usage.cached_tokens / common) if common else 0.0
 
     def _forecast(self, new: int) -> float | None:
@@ -347,22 +320,19 @@ class ContextMeter:
         It assumes that the cache serves the same share as for the newest request, that the newest answer
         (`new` tokens) is not cached, and that the next answer is as long.
         """
-        model = self._model
+        model = self._state.model
         if model is None or model.input_price is None:
             return None
         resend_price = model.input_price
         if model.cached_price is not None:
             resend_price += self._cached_share() * (model.cached_price - resend_price)
-        return (
-            self._used * resend_price + new * model.input_price + new * (model.output_price or 0.0)
-        ) / 1_000_000
+        new_price = model.input_price + (model.output_price or 0.0)
+        return (self._state.used * resend_price + new * new_price) / 1_000_000
 
 
 def _meter_sections(sections: Sequence[Section]) -> tuple[MeterSection, ...]:
     return tuple(
-        MeterSection(
-            SECTION_LABELS[item.name], item.tokens, item.budget, _section_state(item), _state_reason(item)
-        )
+        MeterSection(SECTION_LABELS[item.name], item.tokens, item.budget, *_section_state(item))
         for item in sections
     )
 
@@ -370,19 +340,13 @@ def _meter_sections(sections: Sequence[Section]) -> tuple[MeterSection, ...]:
 _LEFT_OUT: Final = "left out"
 
 
-def _section_state(section: Section) -> SectionState:
-    if section.dropped_blocks:
-        return "dropped"
-    return "reduced" if section.reduced else "whole"
-
-
-def _state_reason(section: Section) -> str:
-    """Return why a section is incomplete; empty if it is complete."""
+def _section_state(section: Section) -> tuple[SectionState, str]:
+    """Return a section's state, and why it is incomplete (empty if it is complete)."""
     if not section.dropped_blocks:
-        return section.rule if section.reduced else ""
+        return ("reduced", section.rule) if section.reduced else ("whole", "")
     rule = section.rule.removeprefix(_LEFT_OUT)
     separator = ", " if rule and rule == section.rule else ""
-    return f"{section.dropped_blocks} {_LEFT_OUT}{separator}{rule}"
+    return "dropped", f"{section.dropped_blocks} {_LEFT_OUT}{separator}{rule}"
 
 
 def _parse_model(value: dict[str, JsonValue]) -> ModelInfo:
@@ -401,10 +365,7 @@ def _subtract_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[Met
         freed -= subtracted
         if subtracted:
             remaining[name] -= subtracted
-    sections_by_name = {item.name: item for item in sections}
-    return tuple(
-        replace(sections_by_name[name], tokens=tokens) for name, tokens in remaining.items() if tokens
-    )
+    return tuple(replace(item, tokens=remaining[item.name]) for item in sections if remaining[item.name])
 
 
 def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
@@ -416,6 +377,12 @@ def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
     if fraction >= WARN_FRACTION or (level != "below" and fraction >= WARN_OFF_FRACTION):
         return "near"
     return "below"
+
+
+def _scale_sections(sections: Sequence[MeterSection], total: int) -> tuple[MeterSection, ...]:
+    """Return the sections scaled to add up to `total`."""
+    shares = scale_to_total([item.tokens for item in sections], total)
+    return tuple(replace(item, tokens=share) for item, share in zip(sections, shares, strict=True))
 
 
 def scale_to_total(parts: Sequence[int], total: int) -> list[int]:

@@ -8,10 +8,9 @@ import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from tui_agent.folds.context.compacted_history import RemovedMessages, RemovedMessagesState, call_ids
+from tui_agent.folds.context.compacted_history import RemovedMessages, call_ids
 from tui_agent.folds.context.instructions import joined_content
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText, LongText, share_field_tables
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
@@ -56,99 +55,44 @@ _JOB_ENDS: dict[JobEnd, str] = {
 MAP_BEGINS, MAP_ENDS = "<repo_map>", "</repo_map>"
 
 
-@dataclass(frozen=True, slots=True)
-class MessagesState:
-    """The complete state of a history, for a snapshot."""
+@dataclass(slots=True)
+class History:
+    """The complete state of a history, for the handlers and for a snapshot.
 
-    agent: AgentId
-    messages: tuple[Message, ...]
-    late: tuple[Message, ...]
-    open: tuple[CallId, ...]
-    profiles: dict[RequestId, str]
-    task: int | None
-    broken: bool
-    forgotten: RemovedMessagesState = field(default_factory=RemovedMessagesState)
-    answers: int = 0
-    opening: LongText = ""
-
-
-class ModelMessages:
-    """A fold of one agent's events into its history.
-
-    Messages that arrive while calls run (`user.steered`, a shell command) wait at the end of the view; the
-    next `model.requested` moves them into place.
+    `late` messages wait at the end for the next request. `task` is the index of a delegate's task until the message
+    that opens its turn replaces it. `answers` counts the answers, also those behind summaries. `opening` is the first
+    text of the conversation: the user's, or a delegate's task. `removed` has the messages that can be restored.
     """
 
-    def __init__(self, agent: AgentId = MAIN_AGENT) -> None:
-        self.agent = agent
-        self._messages: list[Message] = []
-        self._late: list[Message] = []
-        self._open: set[CallId] = set()
-        self._profiles: dict[RequestId, str] = {}
-        self._task: int | None = None
-        self._view: tuple[Message, ...] | None = None
-        self.answers = 0
-        """Number of answers so far, including those behind summaries."""
-        self.opening: LongText = ""
-        """The first text of the conversation: the user's, or a delegate's task."""
-        self.removed = RemovedMessages()
-        """Messages that can be restored."""
-        self.was_interrupted = False
-        """True if the running turn was left open by an earlier run."""
-        self.is_fork_start = False
-        """True until the first turn of a fork starts: a turn that ends before was only cut by the fork."""
+    messages: list[Message] = field(default_factory=list)
+    late: list[Message] = field(default_factory=list)
+    open_calls: set[CallId] = field(default_factory=set)
+    profiles: dict[RequestId, str] = field(default_factory=dict)
+    task: int | None = None
+    removed: RemovedMessages = field(default_factory=RemovedMessages)
+    answers: int = 0
+    opening: LongText = ""
+    was_interrupted: bool = False
+    """True if the running turn was left open by an earlier run."""
+    is_fork_start: bool = False
+    """True until the first turn of a fork starts: a turn that ends before was only cut by the fork."""
 
-    def dump_state(self) -> MessagesState:
-        """Return the state for `from_state`."""
-        return MessagesState(
-            self.agent,
-            tuple(self._messages),
-            tuple(self._late),
-            tuple(self._open),
-            dict(self._profiles),
-            self._task,
-            self.was_interrupted,
-            self.removed.dump_state(),
-            self.answers,
-            self.opening,
-        )
-
-    @classmethod
-    def from_state(cls, kept: MessagesState) -> "ModelMessages":
-        """Return a history that continues from a state."""
-        history = cls(kept.agent)
-        history._messages, history._late = [
-            [_save_memory(message) for message in messages] for messages in (kept.messages, kept.late)
-        ]
-        history._open, history._profiles = set(kept.open), dict(kept.profiles)
-        history._task, history.was_interrupted = kept.task, kept.broken
-        history.removed, history.answers = RemovedMessages(kept.forgotten), kept.answers
-        history.opening = kept.opening
-        return history
-
-    def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if the history changed."""
-        if ev.agent != self.agent:
-            return False
-        changed = _HANDLERS.apply(self, ev)
-        if changed:
-            self._view = None
-        return changed
-
-    def view(self) -> tuple[Message, ...]:
-        """Return the history from its beginning (or newest summary) to the messages that wait to be sent."""
-        if self._view is None:
-            self._view = (*self._messages, *self._late)
-        return self._view
-
-    def add(self, message: Message) -> bool:
+    def add(self, message: Message) -> None:
         """Append a user message: at once, or after the results that are still open."""
-        (self._late if self._open or self._late else self._messages).append(_save_memory(message))
-        return True
+        (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
-    def add_note(self, message: Message) -> bool:
+    def add_note(self, message: Message) -> None:
         """Append a note at the present position, before messages that wait."""
-        (self._late if self._open else self._messages).append(_save_memory(message))
+        (self.late if self.open_calls else self.messages).append(_save_memory(message))
+
+    def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
+        """Add the model's answer and open its calls; return False for an empty one."""
+        profile = self.profiles.pop(request_id, "")
+        if not parts:
+            return False
+        self.messages.append(_save_memory(AssistantMessage(parts=parts, model=profile, seq=seq)))
+        self.answers += 1
+        self.open_calls.update(part.call_id for part in parts if isinstance(part, ToolCallPart))
         return True
 
     def note_continuation(self) -> bool:
@@ -156,100 +100,67 @@ class ModelMessages:
 
         The interruption was by the user or, if calls are still open, by a crash that left them undecided.
         """
-        messages = self._late if self._open else self._messages
+        messages = self.late if self.open_calls else self.messages
         index = next(
             (index for index in reversed(range(len(messages))) if not _is_job_note(messages[index], "")), 0
         )
         last = messages[index] if messages else None
         if not isinstance(last, UserMessage) or last.content != (TextContent(text=INTERRUPTED),):
             return False
-        note = CRASHED if self._open else CONTINUED
+        note = CRASHED if self.open_calls else CONTINUED
         messages[index] = last.model_copy(update={"content": (TextContent(text=note),)})
         return True
 
-    def add_late(self, message: Message) -> bool:
-        """Keep a message at the end of the view until the next request."""
-        self._late.append(_save_memory(message))
-        return True
-
-    def drop_job_note(self, job_id: str) -> None:
-        """Remove the waiting note on a job's end, because a call's result reports it."""
-        self._late = [message for message in self._late if not _is_job_note(message, f"{job_id} ")]
-
-    def add_task(self, text: LongText, seq: int) -> bool:
-        """Add a delegate's task as its first message, until the message that opens its turn replaces it."""
-        self._task = len(self._messages)
-        return self.add(UserMessage(content=(TextContent(text=text),), seq=seq))
-
-    def open_turn(self, message: UserMessage) -> bool:
-        """Add a message that opens a turn; a delegate's first one replaces its task."""
-        if self._task is not None and self._task < len(self._messages):
-            self._messages[self._task] = _save_memory(message)
-            self._task = None
-            return True
-        return self.add(message)
-
-    def record_request(self, request_id: RequestId, profile: str) -> bool:
-        """Record a request: messages that waited are part of it."""
-        self._profiles[request_id] = profile
-        self._task = None
-        if not self._late or self._open:
-            return False
-        self._messages += self._late
-        self._late = []
-        return True
-
-    def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
-        """Add the model's answer and open its calls."""
-        profile = self._profiles.pop(request_id, "")
-        if not parts:
-            return False
-        self._messages.append(_save_memory(AssistantMessage(parts=parts, model=profile, seq=seq)))
-        self.answers += 1
-        self._open.update(part.call_id for part in parts if isinstance(part, ToolCallPart))
-        return True
-
-    def add_result(self, message: ToolMessage) -> bool:
-        """Add a call's result; ignore one that this history did not ask for."""
-        if message.call_id not in self._open:
-            return False
-        self._open.discard(message.call_id)
-        self._messages.append(_save_memory(message))
-        return True
-
-    def compact(self, through: int, summary: SummaryMessage) -> bool:
-        """Replace everything up to `through` by `summary`; results whose call is removed go too."""
-        self._messages = self.removed.compact(self._messages, through, share_field_tables(summary))
-        self._open &= call_ids(self._messages)
-        self._task = None
-        return True
-
-    def reduce(self, artifacts: dict[CallId, Artifact]) -> bool:
-        """Replace each of these results by one line."""
-        self._messages = self.removed.reduce(self._messages, artifacts)
-        return True
-
-    def restore(self, seqs: Collection[int], compaction: int | None, now: int) -> bool:
+    def restore(self, seqs: Collection[int], compaction: int | None, now: int) -> None:
         """Restore these messages, or all that the newest compaction removed."""
         if compaction is not None:
-            self._messages = self.removed.undo(self._messages, compaction, self._open)
-            return True
-        self._messages, quotations = self.removed.restore(self._messages, seqs, now)
+            self.messages = self.removed.undo(self.messages, compaction, self.open_calls)
+            return
+        self.messages, quotations = self.removed.restore(self.messages, seqs, now)
         for message in quotations:
             self.add(message)
-        return True
+
+
+class ModelMessages:
+    """A fold of one agent's events into its history. It continues from `history`, if given.
+
+    Messages that arrive while calls run (`user.steered`, a shell command) wait at the end of the view; the
+    next `model.requested` moves them into place.
+    """
+
+    def __init__(self, agent: AgentId = MAIN_AGENT, history: History | None = None) -> None:
+        self.agent = agent
+        self.history = history or History()
+        for message in (*self.history.messages, *self.history.late):
+            _save_memory(message)
+        self._view: tuple[Message, ...] | None = None
+
+    @property
+    def removed(self) -> RemovedMessages:
+        """The messages that can be restored."""
+        return self.history.removed
+
+    def apply(self, ev: Envelope) -> bool:
+        """Fold one event; return True if the history changed."""
+        if ev.agent != self.agent:
+            return False
+        changed = _HANDLERS.apply(self.history, ev)
+        if changed:
+            self._view = None
+        return changed
+
+    def view(self) -> tuple[Message, ...]:
+        """Return the history from its beginning (or newest summary) to the messages that wait to be sent."""
+        if self._view is None:
+            self._view = (*self.history.messages, *self.history.late)
+        return self._view
 
     def originals(self) -> tuple[Message, ...]:
         """Return the whole history, including removed messages."""
-        return (*self.removed.originals(self._messages), *self._late)
-
-    def prepend(self, message: Message) -> bool:
-        """Insert a message at the beginning."""
-        self._messages.insert(0, message)
-        return True
+        return (*self.removed.originals(self.history.messages), *self.history.late)
 
 
-_HANDLERS: Handlers[ModelMessages] = Handlers()
+_HANDLERS: Handlers[History] = Handlers()
 
 
 def _save_memory(message: Message) -> Message:
@@ -281,26 +192,30 @@ def _mention_messages(mentions: tuple[Mention, ...], seq: int) -> list[UserMessa
 
 
 @_HANDLERS.on(UserMessageReceived)
-def _on_user_message_received(fold: ModelMessages, ev: Envelope, payload: UserMessageReceived) -> None:
-    fold.opening = fold.opening or payload.text
-    fold.removed.user_seqs[ev.seq] = None
-    fold.open_turn(UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq))
+def _on_user_message_received(history: History, ev: Envelope, payload: UserMessageReceived) -> None:
+    history.opening = history.opening or payload.text
+    history.removed.user_seqs[ev.seq] = None
+    message = UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq)
+    if history.task is not None and history.task < len(history.messages):
+        history.messages[history.task] = _save_memory(message)
+        history.task = None
+    else:
+        history.add(message)
     for message in _mention_messages(payload.mentions, ev.seq):
-        fold.add(message)
+        history.add(message)
 
 
 @_HANDLERS.on(UserSteered)
-def _on_user_steered(fold: ModelMessages, ev: Envelope, payload: UserSteered) -> None:
-    fold.removed.user_seqs[ev.seq] = None
-    fold.add_late(UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq))
-    for message in _mention_messages(payload.mentions, ev.seq):
-        fold.add_late(message)
+def _on_user_steered(history: History, ev: Envelope, payload: UserSteered) -> None:
+    history.removed.user_seqs[ev.seq] = None
+    message = UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq)
+    history.late += map(_save_memory, (message, *_mention_messages(payload.mentions, ev.seq)))
 
 
 @_HANDLERS.on(UserShellFinished)
-def _on_user_shell_finished(fold: ModelMessages, ev: Envelope, payload: UserShellFinished) -> bool:
+def _on_user_shell_finished(history: History, ev: Envelope, payload: UserShellFinished) -> None:
     if payload.hidden:
-        return False
+        return
     seconds = payload.duration_ms / 1_000
     end = {
         "interrupted": f"stopped by the user after {seconds:.0f} s",
@@ -313,15 +228,14 @@ def _on_user_shell_finished(fold: ModelMessages, ev: Envelope, payload: UserShel
         content: tuple[Content, ...] = (TextContent(text=head), TextContent(text=payload.output))
     else:
         content = (TextContent(text=f"{head}\n{payload.output}"),)
-    return fold.add(UserMessage(content=content, seq=ev.seq))
+    history.add(UserMessage(content=content, seq=ev.seq))
 
 
 @_HANDLERS.on(HookRan)
-def _on_hook_ran(fold: ModelMessages, ev: Envelope, payload: HookRan) -> bool:
-    if payload.event == "before_compaction":  # its context is for the summary
-        return False
-    pieces = list(_hook_pieces(payload))
-    return bool(pieces) and fold.add(UserMessage(content=tuple(pieces), seq=ev.seq))
+def _on_hook_ran(history: History, ev: Envelope, payload: HookRan) -> None:
+    pieces = tuple(_hook_pieces(payload))
+    if pieces and payload.event != "before_compaction":  # its context is for the summary
+        history.add(UserMessage(content=pieces, seq=ev.seq))
 
 
 def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:
@@ -341,75 +255,84 @@ def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:
 
 
 @_HANDLERS.on(AgentSpawned)
-def _on_agent_spawned(fold: ModelMessages, ev: Envelope, payload: AgentSpawned) -> bool:
-    fold.opening = payload.task
-    fold.removed.user_seqs[ev.seq] = None
-    return fold.add_task(payload.task, ev.seq)
+def _on_agent_spawned(history: History, ev: Envelope, payload: AgentSpawned) -> None:
+    history.opening = payload.task
+    history.removed.user_seqs[ev.seq] = None
+    history.task = len(history.messages)
+    history.add(UserMessage(content=(TextContent(text=payload.task),), seq=ev.seq))
 
 
 @_HANDLERS.on(SessionContextLoaded)
-def _on_session_context_loaded(fold: ModelMessages, ev: Envelope, payload: SessionContextLoaded) -> bool:
-    return fold.prepend(SummaryMessage(text=payload.summary, seq=ev.seq))
+def _on_session_context_loaded(history: History, ev: Envelope, payload: SessionContextLoaded) -> None:
+    history.messages.insert(0, SummaryMessage(text=payload.summary, seq=ev.seq))
 
 
 @_HANDLERS.on(InstructionsLoaded)
-def _on_instructions_loaded(fold: ModelMessages, ev: Envelope, payload: InstructionsLoaded) -> bool:
+def _on_instructions_loaded(history: History, ev: Envelope, payload: InstructionsLoaded) -> None:
     content = joined_content(payload)
-    return bool(content) and fold.add(UserMessage(content=content, seq=ev.seq, origin="instructions"))
+    if content:
+        history.add(UserMessage(content=content, seq=ev.seq, origin="instructions"))
 
 
 @_HANDLERS.on(RepomapUsed)
-def _on_repomap_used(fold: ModelMessages, ev: Envelope, payload: RepomapUsed) -> bool:
-    if not payload.injected or not payload.text:
-        return False
-    opening_tag, closing_tag = TextContent(text=MAP_BEGINS), TextContent(text=MAP_ENDS)
-    content = (opening_tag, TextContent(text=payload.text), closing_tag)
-    return fold.add(UserMessage(content=content, seq=ev.seq, origin="map"))
+def _on_repomap_used(history: History, ev: Envelope, payload: RepomapUsed) -> None:
+    if payload.injected and payload.text:
+        content = tuple(TextContent(text=text) for text in (MAP_BEGINS, payload.text, MAP_ENDS))
+        history.add(UserMessage(content=content, seq=ev.seq, origin="map"))
 
 
 @_HANDLERS.on(ContextCompacted)
-def _on_context_compacted(fold: ModelMessages, ev: Envelope, payload: ContextCompacted) -> bool:
-    summary = SummaryMessage(text=payload.summary, seq=ev.seq, shares=payload.shares)
-    return fold.compact(payload.through_seq, summary)
+def _on_context_compacted(history: History, ev: Envelope, payload: ContextCompacted) -> None:
+    summary = share_field_tables(SummaryMessage(text=payload.summary, seq=ev.seq, shares=payload.shares))
+    history.messages = history.removed.compact(history.messages, payload.through_seq, summary)
+    history.open_calls &= call_ids(history.messages)
+    history.task = None
 
 
 @_HANDLERS.on(ContextReduced)
-def _on_context_reduced(fold: ModelMessages, ev: Envelope, payload: ContextReduced) -> bool:
-    return fold.reduce(dict(zip(payload.call_ids, payload.artifacts, strict=False)))
+def _on_context_reduced(history: History, ev: Envelope, payload: ContextReduced) -> None:
+    artifacts = dict(zip(payload.call_ids, payload.artifacts, strict=False))
+    history.messages = history.removed.reduce(history.messages, artifacts)
 
 
 @_HANDLERS.on(ContextRestored)
-def _on_context_restored(fold: ModelMessages, ev: Envelope, payload: ContextRestored) -> bool:
-    return fold.restore(frozenset(payload.seqs), payload.compaction, ev.seq)
+def _on_context_restored(history: History, ev: Envelope, payload: ContextRestored) -> None:
+    history.restore(frozenset(payload.seqs), payload.compaction, ev.seq)
 
 
 @_HANDLERS.on(ContextPinned)
-def _on_context_pinned(fold: ModelMessages, ev: Envelope, payload: ContextPinned) -> bool:
+def _on_context_pinned(history: History, ev: Envelope, payload: ContextPinned) -> bool:
     for seq in payload.seqs:
         if payload.pinned:
-            fold.removed.pinned[seq] = None
+            history.removed.pinned[seq] = None
         else:
-            fold.removed.pinned.pop(seq, None)
+            history.removed.pinned.pop(seq, None)
     return False
 
 
 @_HANDLERS.on(ModelRequested)
-def _on_model_requested(fold: ModelMessages, ev: Envelope, payload: ModelRequested) -> bool:
-    return fold.record_request(payload.request_id, payload.model.profile)
+def _on_model_requested(history: History, ev: Envelope, payload: ModelRequested) -> bool:
+    history.profiles[payload.request_id] = payload.model.profile
+    history.task = None
+    if not history.late or history.open_calls:
+        return False
+    history.messages += history.late
+    history.late = []
+    return True
 
 
 @_HANDLERS.on(ModelResponded)
-def _on_model_responded(fold: ModelMessages, ev: Envelope, payload: ModelResponded) -> bool:
-    return fold.add_answer(payload.request_id, payload.parts, ev.seq)
+def _on_model_responded(history: History, ev: Envelope, payload: ModelResponded) -> bool:
+    return history.add_answer(payload.request_id, payload.parts, ev.seq)
 
 
 @_HANDLERS.on(ModelFailed)
-def _on_model_failed(fold: ModelMessages, ev: Envelope, payload: ModelFailed) -> bool:
+def _on_model_failed(history: History, ev: Envelope, payload: ModelFailed) -> bool:
     partial = payload.partial
-    own = payload.request_id in fold._profiles
-    if not own or payload.fault != "cancelled" or (isinstance(partial, str) and not partial.strip()):
+    is_own = payload.request_id in history.profiles
+    if not is_own or payload.fault != "cancelled" or (isinstance(partial, str) and not partial.strip()):
         return False
-    return fold.add_answer(payload.request_id, (TextPart(text=partial),), ev.seq)
+    return history.add_answer(payload.request_id, (TextPart(text=partial),), ev.seq)
 
 
 def _is_job_note(message: Message, job: str) -> bool:
@@ -420,30 +343,35 @@ def _is_job_note(message: Message, job: str) -> bool:
 
 
 @_HANDLERS.on(JobFinished)
-def _on_job_finished(fold: ModelMessages, ev: Envelope, payload: JobFinished) -> bool:
+def _on_job_finished(history: History, ev: Envelope, payload: JobFinished) -> bool:
     if payload.stopped_by == "agent":
         return False
     seconds = f" after {payload.duration_ms / 1_000:.0f} s" if payload.duration_ms else ""
     status = f", exit {payload.exit_code}" if payload.exit_code is not None else ""
     printed = f"; {payload.size:,} bytes printed" if payload.size else ""
     text = f"{_JOB}{payload.job_id} {_JOB_ENDS[payload.end]}{seconds}{status}{printed}.]"
-    return fold.add_late(UserMessage(content=(TextContent(text=text),), seq=ev.seq))
+    history.late.append(_save_memory(UserMessage(content=(TextContent(text=text),), seq=ev.seq)))
+    return True
 
 
 @_HANDLERS.on(ToolFinished)
-def _on_tool_finished(fold: ModelMessages, ev: Envelope, payload: ToolFinished) -> bool:
-    if payload.data.get("state", "running") != "running":
-        fold.drop_job_note(str(payload.data.get("job_id")))
-    return fold.add_result(
-        ToolMessage(
-            call_id=payload.call_id,
-            name=payload.name,
-            content=payload.content,
-            ok=payload.status == "ok",
-            seq=ev.seq,
-            artifact_id=_artifact_id(payload),
-        )
+def _on_tool_finished(history: History, ev: Envelope, payload: ToolFinished) -> bool:
+    if payload.data.get("state", "running") != "running":  # the result reports the job's end
+        job = f"{payload.data.get('job_id')} "
+        history.late = [message for message in history.late if not _is_job_note(message, job)]
+    if payload.call_id not in history.open_calls:
+        return False
+    history.open_calls.discard(payload.call_id)
+    message = ToolMessage(
+        call_id=payload.call_id,
+        name=payload.name,
+        content=payload.content,
+        ok=payload.status == "ok",
+        seq=ev.seq,
+        artifact_id=_artifact_id(payload),
     )
+    history.messages.append(_save_memory(message))
+    return True
 
 
 def _artifact_id(end: ToolFinished) -> str:
@@ -455,26 +383,27 @@ def _artifact_id(end: ToolFinished) -> str:
 
 
 @_HANDLERS.on(RunStarted)
-def _on_run_started(fold: ModelMessages, ev: Envelope, payload: RunStarted) -> bool:
-    fold.was_interrupted = True
+def _on_run_started(history: History, ev: Envelope, payload: RunStarted) -> bool:
+    history.was_interrupted = True
     return False
 
 
 @_HANDLERS.on(SessionForked)
-def _on_session_forked(fold: ModelMessages, ev: Envelope, payload: SessionForked) -> bool:
-    fold.is_fork_start = True
+def _on_session_forked(history: History, ev: Envelope, payload: SessionForked) -> bool:
+    history.is_fork_start = True
     return False
 
 
 @_HANDLERS.on(TurnStarted)
-def _on_turn_started(fold: ModelMessages, ev: Envelope, payload: TurnStarted) -> bool:
-    fold.was_interrupted = fold.is_fork_start = False
-    return payload.is_continuation and fold.note_continuation()
+def _on_turn_started(history: History, ev: Envelope, payload: TurnStarted) -> bool:
+    history.was_interrupted = history.is_fork_start = False
+    return payload.is_continuation and history.note_continuation()
 
 
 @_HANDLERS.on(TurnFinished)
-def _on_turn_finished(fold: ModelMessages, ev: Envelope, payload: TurnFinished) -> bool:
-    if payload.reason != "interrupted" or fold.is_fork_start:
+def _on_turn_finished(history: History, ev: Envelope, payload: TurnFinished) -> bool:
+    if payload.reason != "interrupted" or history.is_fork_start:
         return False
-    note = CRASHED if fold.was_interrupted else INTERRUPTED
-    return fold.add_note(UserMessage(content=(TextContent(text=note),), seq=ev.seq))
+    note = CRASHED if history.was_interrupted else INTERRUPTED
+    history.add_note(UserMessage(content=(TextContent(text=note),), seq=ev.seq))
+    return True

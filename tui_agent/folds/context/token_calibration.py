@@ -27,14 +27,10 @@ class Calibration:
     A ratio starts at 1 and stays between 0.4 and 2.5, so that one odd count cannot spoil it.
     """
 
-    def __init__(self, kept: Mapping[str, float] | None = None) -> None:
-        self._ratios: dict[str, float] = dict(kept or {})
+    def __init__(self, ratios: Mapping[str, float] | None = None) -> None:
+        self.ratios: dict[str, float] = dict(ratios or {})
         self._counted: dict[RequestId, tuple[str, int]] = {}
         """Open requests: the tokenizer and its count."""
-
-    def dump_state(self) -> dict[str, float]:
-        """Return the state between two requests, for a snapshot."""
-        return dict(self._ratios)
 
     def apply(self, ev: Envelope) -> bool:
         """Fold one event; return True if a ratio changed."""
@@ -58,13 +54,13 @@ class Calibration:
         if counted < _MIN_TOKENS or truth <= 0:
             return False
         ratio = min(max(truth / counted, _MIN_RATIO), _MAX_RATIO)
-        known = self._ratios.get(key)
-        self._ratios[key] = ratio if known is None else known + (ratio - known) * _SMOOTHING
+        known = self.ratios.get(key)
+        self.ratios[key] = ratio if known is None else known + (ratio - known) * _SMOOTHING
         return True
 
     def ratio(self, model: str, tokenizer: str) -> float:
         """Return the provider's tokens per token of `tokenizer` for this model."""
-        return self._ratios.get(_key(model, tokenizer), 1.0)
+        return self.ratios.get(_key(model, tokenizer), 1.0)
 
 
 def _key(model: str, tokenizer: str) -> str:

@@ -92,19 +92,15 @@ UNKNOWN_WINDOW: Final = InferredWindow()
 class InferredWindows:
     """A fold of requests and their outcomes."""
 
-    def __init__(self, kept: Mapping[str, InferredWindow] | None = None) -> None:
-        self._known: dict[str, InferredWindow] = dict(kept or {})
+    def __init__(self, known: Mapping[str, InferredWindow] | None = None) -> None:
+        self.known: dict[str, InferredWindow] = dict(known or {})
         self._packed: dict[RequestId, int] = {}
         self._asked: dict[RequestId, tuple[str, int]] = {}
         self._announced: dict[str, int] = {}
 
-    def dump_state(self) -> dict[str, InferredWindow]:
-        """Return the state between two requests, for a snapshot."""
-        return dict(self._known)
-
     def window_of(self, model: ModelInfo) -> InferredWindow:
         """Return what is known about a model."""
-        return self._known.get(_key(model), UNKNOWN_WINDOW)
+        return self.known.get(_key(model), UNKNOWN_WINDOW)
 
     def effective_window(self, model: ModelInfo) -> int:
         """Return the tokens that count as its window; 0: unknown."""
@@ -126,12 +122,12 @@ class InferredWindows:
                 key, tokens = self._asked.pop(request)
                 counted = 0 if usage.estimated else usage.input_tokens
                 return self._learn(
-                    key, self._known.get(key, UNKNOWN_WINDOW).with_accepted(max(tokens, counted))
+                    key, self.known.get(key, UNKNOWN_WINDOW).with_accepted(max(tokens, counted))
                 )
             case ModelFailed(request_id=request, fault=fault, window=stated) if request in self._asked:
                 key, tokens = self._asked.pop(request)
                 if fault == "overflow" and tokens:
-                    return self._learn(key, self._known.get(key, UNKNOWN_WINDOW).with_refused(tokens, stated))
+                    return self._learn(key, self.known.get(key, UNKNOWN_WINDOW).with_refused(tokens, stated))
             case ContextWindowInferred(profile=profile, window=window):
                 self._announced[profile] = window
             case _:
@@ -139,8 +135,8 @@ class InferredWindows:
         return False
 
     def _learn(self, key: str, updated: InferredWindow) -> bool:
-        previous = self._known.get(key)
-        self._known[key] = updated
+        previous = self.known.get(key)
+        self.known[key] = updated
         return updated != previous
 
 

@@ -6,7 +6,7 @@ reverted.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tui_agent.protocol.envelope import Envelope
@@ -72,36 +72,24 @@ def is_on_branch(seq: int, branch: Sequence[Stretch]) -> bool:
     return any(seq in stretch for stretch in branch)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BranchesState:
-    """The complete state of the fold, for a snapshot."""
+    """The complete state of the fold, for a snapshot.
 
-    moves: tuple[HeadMove, ...]
-    prompts: tuple[tuple[int, int], ...]
-    undone: tuple[int, ...]
+    `prompts` has the (seq, parent) of each user message, and of each turn without one, on all branches.
+    """
+
+    moves: list[HeadMove] = field(default_factory=list)
+    prompts: list[tuple[int, int]] = field(default_factory=list)
+    undone: list[int] = field(default_factory=list)
 
 
 class Branches:
-    """A fold of `session.head_moved`, and of the prompts that can be undone."""
+    """A fold of `session.head_moved`, and of the prompts that can be undone. It continues from `state`, if given."""
 
-    def __init__(self) -> None:
-        self._moves: list[HeadMove] = []
-        self._prompts: list[tuple[int, int]] = []
-        """(seq, parent) of each user message, and of each turn without one, on all branches."""
-        self._undone: list[int] = []
+    def __init__(self, state: BranchesState | None = None) -> None:
+        self.state = state or BranchesState()
         self._view: BranchesView | None = None
-
-    def dump_state(self) -> BranchesState:
-        """Return the state for `from_state`."""
-        return BranchesState(tuple(self._moves), tuple(self._prompts), tuple(self._undone))
-
-    @classmethod
-    def from_state(cls, kept: BranchesState) -> "Branches":
-        """Return a fold that continues from a state."""
-        branches = cls()
-        branches._moves, branches._prompts = list(kept.moves), list(kept.prompts)
-        branches._undone = list(kept.undone)
-        return branches
 
     def apply(self, ev: Envelope) -> bool:
         """Fold one event; return True if the head moved or the targets of undo and redo changed."""
@@ -112,8 +100,8 @@ class Branches:
             case UserMessageReceived() | TurnStarted(is_continuation=True) if (
                 ev.agent == MAIN_AGENT and ev.parent is not None
             ):
-                self._prompts.append((ev.seq, ev.parent))
-                self._undone.clear()
+                self.state.prompts.append((ev.seq, ev.parent))
+                self.state.undone.clear()
             case _:
                 return False
         self._view = None
@@ -121,22 +109,22 @@ class Branches:
 
     def _apply_move(self, ev: Envelope, payload: SessionHeadMoved) -> None:
         move = HeadMove(ev.seq, ev.time, payload.to_seq, payload.from_seq, payload.reason, payload.files)
-        self._moves.append(move)
+        self.state.moves.append(move)
         if payload.reason == "redo":
-            self._undone = self._undone[:-1]
+            del self.state.undone[-1:]
         else:
-            self._undone.append(payload.from_seq)
+            self.state.undone.append(payload.from_seq)
 
     def view(self) -> BranchesView:
         """Return the branches as of the newest event."""
         if self._view is None:
-            undo_to = self._undo_target()
-            redo_to = self._undone[-1] if self._undone else None
-            self._view = BranchesView(tuple(self._moves), undo_to, redo_to)
+            redo_to = self.state.undone[-1] if self.state.undone else None
+            self._view = BranchesView(tuple(self.state.moves), self._undo_target(), redo_to)
         return self._view
 
     def _undo_target(self) -> int | None:
         """Return the event before the newest turn on the branch."""
-        last = max(self._prompts[-1][0] if self._prompts else -1, self._moves[-1].seq if self._moves else -1)
-        branch = stretches(self._moves, last)
-        return next((parent for seq, parent in reversed(self._prompts) if is_on_branch(seq, branch)), None)
+        moves, prompts = self.state.moves, self.state.prompts
+        last = max(prompts[-1][0] if prompts else -1, moves[-1].seq if moves else -1)
+        branch = stretches(moves, last)
+        return next((parent for seq, parent in reversed(prompts) if is_on_branch(seq, branch)), None)

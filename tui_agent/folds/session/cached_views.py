@@ -25,8 +25,8 @@ def restore_views(outline: SnapshotOutline, seq: int, tail: Sequence[Record]) ->
     if not tail or tail[0].seq > seq + 1 or any(map(_is_head_move, newer)):
         return None
     views = Views()
-    views.branches = Branches.from_state(outline.branches)
-    views.resume_from(SessionState.from_state(outline.state), ContextMeter.from_state(outline.meter))
+    views.branches = Branches(outline.branches)
+    views.resume_from(SessionState(outline.state), ContextMeter(outline.meter))
     branch = stretches(outline.branches.moves, seq)
     for record in tail:
         if record.seq > seq:

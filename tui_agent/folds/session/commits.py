@@ -5,50 +5,31 @@ Invariant: folds every record, on the branch or not; stores only a seq and a com
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tui_agent.folds.session.branches import Stretch
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 
 
-@dataclass(frozen=True, slots=True)
-class CommitsState:
-    """The complete state of the fold, for a snapshot."""
-
-    seqs: tuple[int, ...]
-    commits: tuple[str, ...]
-
-
+@dataclass(slots=True)
 class Commits:
-    """A fold of `checkpoint.taken` and `checkpoint.restored`."""
+    """A fold of `checkpoint.taken` and `checkpoint.restored`: the seq and commit of each, oldest first."""
 
-    def __init__(self) -> None:
-        self._seqs: list[int] = []
-        self._commits: list[str] = []
-
-    def dump_state(self) -> CommitsState:
-        """Return the state for `from_state`."""
-        return CommitsState(tuple(self._seqs), tuple(self._commits))
-
-    @classmethod
-    def from_state(cls, kept: CommitsState) -> "Commits":
-        """Return a fold that continues from a state."""
-        commits = cls()
-        commits._seqs, commits._commits = list(kept.seqs), list(kept.commits)
-        return commits
+    seqs: list[int] = field(default_factory=list)
+    commits: list[str] = field(default_factory=list)
 
     def apply(self, ev: Envelope) -> bool:
         """Fold one event; return True if it is a checkpoint."""
         if not isinstance(ev.payload, CheckpointTaken | CheckpointRestored):
             return False
-        self._seqs.append(ev.seq)
-        self._commits.append(ev.payload.commit)
+        self.seqs.append(ev.seq)
+        self.commits.append(ev.payload.commit)
         return True
 
     def view(self) -> tuple[str, ...]:
         """Return all commits, oldest first."""
-        return tuple(self._commits)
+        return tuple(self.commits)
 
     def commit_on(self, branch: Sequence[Stretch]) -> str:
         """Return the newest commit on a branch, which may end anywhere.
@@ -57,7 +38,7 @@ class Commits:
         empty without any commit.
         """
         for stretch in reversed(branch):
-            index = bisect_right(self._seqs, stretch.last) - 1
-            if index >= 0 and self._seqs[index] >= stretch.first:
-                return self._commits[index]
-        return self._commits[0] if self._commits else ""
+            index = bisect_right(self.seqs, stretch.last) - 1
+            if index >= 0 and self.seqs[index] >= stretch.first:
+                return self.commits[index]
+        return self.commits[0] if self.commits else ""

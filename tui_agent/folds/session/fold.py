@@ -5,11 +5,12 @@ next.
 """
 
 from dataclasses import fields, replace
+from typing import Any
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.delegates import new_delegate
 from tui_agent.folds.session.lifecycle import LIFECYCLE_HANDLERS
-from tui_agent.folds.session.state import Draft, FoldState, SessionFold
+from tui_agent.folds.session.state import Draft
 from tui_agent.folds.session.view import OpenCall, ReadFile, SessionStateView, Totals, call_digest
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
@@ -38,54 +39,34 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
-__all__ = ["OpenCall", "ReadFile", "SessionState", "SessionStateView", "Totals", "call_digest"]
-
-STUCK_AFTER = 3
-"""Number of equal calls in a row after which the agent counts as almost stuck."""
-
-_CONVERTED_FIELDS = frozenset(
-    (
-        "queue",
-        "open_calls",
-        "open_requests",
-        "delegates",
-        "permissions",
-        "jobs",
-        "questions",
-        "granted",
-        "explored",
-        "read_files",
-        "artifacts",
-        "extra",
-        "unkept",
-        "written",
-        "last_event_time",
-    )
+_VALUE_LISTS = ("queue", "open_calls", "delegates", "permissions", "jobs", "questions")
+"""Dicts of the draft whose values the view lists."""
+_KEY_LISTS = ("open_requests", "granted_rules", "explored_paths", "written_paths")
+"""Dicts of the draft whose keys the view lists."""
+_DICTS = ("read_files", "artifacts", "extra", "uncheckpointed")
+_PLAIN_FIELDS = tuple(
+    field.name
+    for field in fields(SessionStateView)
+    if field.name not in (*_VALUE_LISTS, *_KEY_LISTS, *_DICTS)
 )
-_COPIED_FIELDS = tuple(item.name for item in fields(Draft) if item.name not in _CONVERTED_FIELDS)
 
 
-class SessionState(SessionFold):
-    """A fold of everything that commands are checked against."""
+class SessionState:
+    """A fold of everything that commands are checked against. It continues from a `draft`, if there is one."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, draft: Draft | None = None) -> None:
+        self.draft = draft or Draft()
+        """The complete state, for a snapshot; changed by later events."""
         self._view: SessionStateView | None = None
-
-    @classmethod
-    def from_state(cls, kept: FoldState) -> "SessionState":
-        """Return a fold that continues from a state."""
-        state = cls()
-        state.draft, state.arguments = kept.draft, kept.arguments
-        return state
 
     def apply(self, ev: Envelope) -> bool:
         """Fold one event; always returns True, as `seq` and `last_event` change every time."""
-        self.draft.seq = ev.seq
-        self.draft.last_event = ev.payload.kind
-        _ALL_HANDLERS.apply(self, ev)
+        draft = self.draft
+        draft.seq = ev.seq
+        draft.last_event = ev.payload.kind
+        _ALL_HANDLERS.apply(draft, ev)
         if not isinstance(ev.payload, LogRepaired):
-            self.draft.last_event_time = ev.time
+            draft.last_event_time = ev.time
         self._view = None
         return True
 
@@ -93,95 +74,76 @@ class SessionState(SessionFold):
         """Return the state as of the last event, built on request."""
         if self._view is None:
             draft = self.draft
-            self._view = SessionStateView(
-                **{name: getattr(draft, name) for name in _COPIED_FIELDS},
-                queue=tuple(draft.queue.values()),
-                open_calls=tuple(draft.open_calls.values()),
-                open_requests=tuple(draft.open_requests),
-                delegates=tuple(draft.delegates.values()),
-                permissions=tuple(draft.permissions.values()),
-                jobs=tuple(draft.jobs.values()),
-                questions=tuple(draft.questions.values()),
-                open_questions=tuple(text_preview(question.text) for question in draft.questions.values()),
-                granted_rules=tuple(draft.granted),
-                explored_paths=tuple(draft.explored),
-                read_files=dict(draft.read_files),
-                artifacts=dict(draft.artifacts),
-                extra=dict(draft.extra),
-                uncheckpointed=dict(draft.unkept),
-                written_paths=tuple(draft.written),
-            )
+            values: dict[str, Any] = {name: getattr(draft, name) for name in _PLAIN_FIELDS}
+            values |= {name: tuple(getattr(draft, name).values()) for name in _VALUE_LISTS}
+            values |= {name: tuple(getattr(draft, name)) for name in _KEY_LISTS}
+            values |= {name: dict(getattr(draft, name)) for name in _DICTS}
+            self._view = SessionStateView(**values)
         return self._view
 
 
-_HANDLERS: Handlers[SessionFold] = Handlers()
+_HANDLERS: Handlers[Draft] = Handlers()
 
 
-@_HANDLERS.on(UserMessageReceived)
-def _on_user_message_received(fold: SessionFold, ev: Envelope, payload: UserMessageReceived) -> None:
-    if ev.agent != MAIN_AGENT:
-        return
-    draft = fold.draft
+@_HANDLERS.on(UserMessageReceived, main_only=True)
+def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageReceived) -> None:
     draft.pending_prompt, draft.root_task, draft.phase = payload, text_preview(payload.text), "message"
     if payload.queue_id is not None:
         draft.queue.pop(payload.queue_id, None)
-    _add_read_mentions(fold, payload.mentions)
+    _add_read_mentions(draft, payload.mentions)
     draft.mentioned_paths = tuple(mention.path for mention in payload.mentions if mention.text)
-    fold.clear_fork_changes("message")
+    draft.clear_fork_changes("message")
 
 
-def _add_read_mentions(fold: SessionFold, mentions: tuple[Mention, ...]) -> None:
+def _add_read_mentions(draft: Draft, mentions: tuple[Mention, ...]) -> None:
     """Record mentioned files as read: the model is sent them with the message."""
-    draft = fold.draft
     for mention in mentions:
         if mention.kind == "file":
             known = draft.read_files.get(mention.path)
             whole = mention.is_whole_file or (
                 known is not None and known.complete and known.digest == mention.sha256
             )
-            draft.explored[mention.path] = None
+            draft.explored_paths[mention.path] = None
             draft.read_files[mention.path] = ReadFile(mention.sha256, whole)
 
 
 @_HANDLERS.on(UserQueued)
-def _on_user_queued(fold: SessionFold, ev: Envelope, payload: UserQueued) -> None:
-    fold.draft.queue[payload.queue_id] = payload
+def _on_user_queued(draft: Draft, ev: Envelope, payload: UserQueued) -> None:
+    draft.queue[payload.queue_id] = payload
 
 
 @_HANDLERS.on(UserUnqueued)
-def _on_user_unqueued(fold: SessionFold, ev: Envelope, payload: UserUnqueued) -> None:
-    fold.draft.queue.pop(payload.queue_id, None)
+def _on_user_unqueued(draft: Draft, ev: Envelope, payload: UserUnqueued) -> None:
+    draft.queue.pop(payload.queue_id, None)
 
 
 @_HANDLERS.on(UserSteered)
-def _on_user_steered(fold: SessionFold, ev: Envelope, payload: UserSteered) -> None:
-    fold.draft.pending_steers += 1
-    _add_read_mentions(fold, payload.mentions)
+def _on_user_steered(draft: Draft, ev: Envelope, payload: UserSteered) -> None:
+    draft.pending_steers += 1
+    _add_read_mentions(draft, payload.mentions)
 
 
 @_HANDLERS.on(UserShellStarted)
-def _on_user_shell_started(fold: SessionFold, ev: Envelope, payload: UserShellStarted) -> None:
-    fold.draft.shell, fold.draft.shell_started_at = payload, ev.time
+def _on_user_shell_started(draft: Draft, ev: Envelope, payload: UserShellStarted) -> None:
+    draft.shell, draft.shell_started_at = payload, ev.time
 
 
 @_HANDLERS.on(UserShellFinished)
-def _on_user_shell_finished(fold: SessionFold, ev: Envelope, payload: UserShellFinished) -> None:
-    fold.draft.shell = fold.draft.shell_started_at = None
+def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinished) -> None:
+    draft.shell = draft.shell_started_at = None
 
 
 @_HANDLERS.on(TurnStarted)
-def _on_turn_started(fold: SessionFold, ev: Envelope, payload: TurnStarted) -> None:
-    draft = fold.draft
+def _on_turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> None:
     draft.turn, draft.turn_running, draft.turn_started_at = payload.turn, True, ev.time
-    draft.turn_start_part, draft.turn_iterations, draft.turn_cost_usd = draft.parts, 0, None
+    draft.turn_start_part, draft.turn_iterations = draft.parts, 0
     draft.turn_totals, draft.pending_prompt = Totals(), None
-    draft.repeated_call, draft.repeat_count, draft.almost_stuck = "", 0, False
+    draft.repeated_call, draft.repeat_count = "", 0
     draft.fork_changes, draft.head_moved = None, False
 
 
 @_HANDLERS.on(TurnFinished)
-def _on_turn_finished(fold: SessionFold, ev: Envelope, payload: TurnFinished) -> None:
-    draft = fold.draft
+def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None:
     draft.turn_running, draft.last_turn_end, draft.phase = False, payload.reason, "idle"
     _return_to(draft, MAIN_AGENT)
     draft.permissions.clear()
@@ -191,8 +153,7 @@ def _on_turn_finished(fold: SessionFold, ev: Envelope, payload: TurnFinished) ->
 
 
 @_HANDLERS.on(IterationStarted)
-def _on_iteration_started(fold: SessionFold, ev: Envelope, payload: IterationStarted) -> None:
-    draft = fold.draft
+def _on_iteration_started(draft: Draft, ev: Envelope, payload: IterationStarted) -> None:
     draft.iteration, draft.local_iteration = payload.iteration, payload.local_iteration
     draft.agent, draft.delegate_level = ev.agent, payload.delegate_level
     delegate = draft.delegates.get(ev.agent)
@@ -207,23 +168,22 @@ def _on_iteration_started(fold: SessionFold, ev: Envelope, payload: IterationSta
 
 
 @_HANDLERS.on(IterationFinished)
-def _on_iteration_finished(fold: SessionFold, ev: Envelope, payload: IterationFinished) -> None:
-    fold.draft.phase = "trace"
+def _on_iteration_finished(draft: Draft, ev: Envelope, payload: IterationFinished) -> None:
+    draft.phase = "trace"
 
 
 @_HANDLERS.on(QuestionAsked)
-def _on_question_asked(fold: SessionFold, ev: Envelope, payload: QuestionAsked) -> None:
-    fold.draft.questions[payload.question_id] = payload
+def _on_question_asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> None:
+    draft.questions[payload.question_id] = payload
 
 
 @_HANDLERS.on(QuestionAnswered)
-def _on_question_answered(fold: SessionFold, ev: Envelope, payload: QuestionAnswered) -> None:
-    fold.draft.questions.pop(payload.question_id, None)
+def _on_question_answered(draft: Draft, ev: Envelope, payload: QuestionAnswered) -> None:
+    draft.questions.pop(payload.question_id, None)
 
 
 @_HANDLERS.on(ModelRequested)
-def _on_model_requested(fold: SessionFold, ev: Envelope, payload: ModelRequested) -> None:
-    draft = fold.draft
+def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> None:
     draft.open_requests[payload.request_id] = payload.summarises or ev.agent
     delegate = draft.delegates.get(ev.agent)
     if delegate is not None:
@@ -234,30 +194,28 @@ def _on_model_requested(fold: SessionFold, ev: Envelope, payload: ModelRequested
 
 
 @_HANDLERS.on(ModelResponded)
-def _on_model_responded(fold: SessionFold, ev: Envelope, payload: ModelResponded) -> None:
-    draft = fold.draft
+def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> None:
     agent = draft.open_requests.pop(payload.request_id, ev.agent)
     draft.parts = max(draft.parts, payload.first_part + len(payload.parts))
     for part in payload.parts:
         if isinstance(part, ToolCallPart):
-            fold.arguments[part.call_id] = part.arguments
+            draft.arguments[part.call_id] = part.arguments
             draft.open_calls[part.call_id] = OpenCall(part.call_id, part.name, ev.agent, False, False, False)
     if payload.author != "agent":
-        fold.add_usage(agent, payload.usage, payload.cost_usd)
+        draft.add_usage(agent, payload.usage, payload.cost_usd)
 
 
 @_HANDLERS.on(ModelFailed)
-def _on_model_failed(fold: SessionFold, ev: Envelope, payload: ModelFailed) -> None:
-    agent = fold.draft.open_requests.pop(payload.request_id, ev.agent)
+def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
+    agent = draft.open_requests.pop(payload.request_id, ev.agent)
     if payload.fault != "cancelled":
-        fold.draft.last_error = payload.message
-    fold.add_usage(agent, payload.usage, payload.cost_usd)
+        draft.last_error = payload.message
+    draft.add_usage(agent, payload.usage, payload.cost_usd)
 
 
 @_HANDLERS.on(ToolCalled)
-def _on_tool_called(fold: SessionFold, ev: Envelope, payload: ToolCalled) -> None:
-    draft = fold.draft
-    fold.arguments[payload.call_id] = payload.arguments
+def _on_tool_called(draft: Draft, ev: Envelope, payload: ToolCalled) -> None:
+    draft.arguments[payload.call_id] = payload.arguments
     draft.open_calls[payload.call_id] = OpenCall(
         payload.call_id, payload.name, ev.agent, called=True, started=False, writes=False
     )
@@ -269,8 +227,7 @@ def _on_tool_called(fold: SessionFold, ev: Envelope, payload: ToolCalled) -> Non
 
 
 @_HANDLERS.on(ToolStarted)
-def _on_tool_started(fold: SessionFold, ev: Envelope, payload: ToolStarted) -> None:
-    draft = fold.draft
+def _on_tool_started(draft: Draft, ev: Envelope, payload: ToolStarted) -> None:
     draft.phase = "tools"
     call = draft.open_calls.get(payload.call_id)
     if call is not None:
@@ -279,31 +236,30 @@ def _on_tool_started(fold: SessionFold, ev: Envelope, payload: ToolStarted) -> N
 
 
 @_HANDLERS.on(ToolFinished)
-def _on_tool_finished(fold: SessionFold, ev: Envelope, payload: ToolFinished) -> None:
-    draft = fold.draft
+def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> None:
     draft.open_calls.pop(payload.call_id, None)
     draft.permissions.pop(payload.call_id, None)
     if draft.fork_changes is not None and payload.call_id == draft.fork_changes.call_id:
-        fold.clear_fork_changes("call_id", "result")
+        draft.clear_fork_changes("call_id", "result")
     if payload.part is not None:
         draft.parts = max(draft.parts, payload.part + 1)
     if payload.artifact is not None:
         draft.artifacts[payload.artifact.id] = payload.artifact
     if payload.status in ("failed", "invalid", "lost"):
         draft.last_error = _describe_failure(payload)
-    digest = call_digest(payload.name, fold.arguments.pop(payload.call_id, {}), payload.content)
+    digest = call_digest(payload.name, draft.arguments.pop(payload.call_id, {}), payload.content)
     draft.repeat_count = draft.repeat_count + 1 if digest == draft.repeated_call else 1
-    draft.repeated_call, draft.almost_stuck = digest, draft.repeat_count >= STUCK_AFTER
+    draft.repeated_call = digest
 
 
 @_HANDLERS.on(ContextTruncated)
-def _on_context_cut(fold: SessionFold, ev: Envelope, payload: ContextTruncated) -> None:
-    fold.draft.artifacts.update({cut.artifact.id: cut.artifact for cut in payload.truncations})
+def _on_context_cut(draft: Draft, ev: Envelope, payload: ContextTruncated) -> None:
+    draft.artifacts.update({cut.artifact.id: cut.artifact for cut in payload.truncations})
 
 
 @_HANDLERS.on(ContextReduced)
-def _on_context_reduced(fold: SessionFold, ev: Envelope, payload: ContextReduced) -> None:
-    fold.draft.artifacts.update({artifact.id: artifact for artifact in payload.artifacts})
+def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> None:
+    draft.artifacts.update({artifact.id: artifact for artifact in payload.artifacts})
 
 
 def _describe_failure(payload: ToolFinished) -> str:
@@ -313,35 +269,34 @@ def _describe_failure(payload: ToolFinished) -> str:
 
 
 @_HANDLERS.on(PermissionRequested)
-def _on_permission_requested(fold: SessionFold, ev: Envelope, payload: PermissionRequested) -> None:
-    fold.draft.permissions[payload.call_id] = payload
-    fold.draft.phase = "policy"
-    _set_asked(fold, payload.call_id, asked=True)
+def _on_permission_requested(draft: Draft, ev: Envelope, payload: PermissionRequested) -> None:
+    draft.permissions[payload.call_id] = payload
+    draft.phase = "policy"
+    _set_asked(draft, payload.call_id, asked=True)
 
 
-def _set_asked(fold: SessionFold, call_id: CallId, *, asked: bool) -> None:
-    call = fold.draft.open_calls.get(call_id)
+def _set_asked(draft: Draft, call_id: CallId, *, asked: bool) -> None:
+    call = draft.open_calls.get(call_id)
     if call is not None:
-        fold.draft.open_calls[call_id] = replace(call, awaits_decision=asked)
+        draft.open_calls[call_id] = replace(call, awaits_decision=asked)
 
 
 @_HANDLERS.on(PermissionRevoked)
-def _on_permission_revoked(fold: SessionFold, ev: Envelope, payload: PermissionRevoked) -> None:
-    fold.draft.granted.pop(payload.rule, "")
+def _on_permission_revoked(draft: Draft, ev: Envelope, payload: PermissionRevoked) -> None:
+    draft.granted_rules.pop(payload.rule, "")
 
 
 @_HANDLERS.on(PermissionDecided)
-def _on_permission_decided(fold: SessionFold, ev: Envelope, payload: PermissionDecided) -> None:
-    fold.draft.permissions.pop(payload.call_id, None)
-    fold.draft.phase = "policy"
-    _set_asked(fold, payload.call_id, asked=False)
+def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecided) -> None:
+    draft.permissions.pop(payload.call_id, None)
+    draft.phase = "policy"
+    _set_asked(draft, payload.call_id, asked=False)
     if payload.decision == "allow" and payload.rule and payload.reach != "once":
-        fold.draft.granted[payload.rule] = None
+        draft.granted_rules[payload.rule] = None
 
 
 @_HANDLERS.on(AgentSpawned)
-def _on_agent_spawned(fold: SessionFold, ev: Envelope, payload: AgentSpawned) -> None:
-    draft = fold.draft
+def _on_agent_spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> None:
     draft.subtask, draft.agent, draft.delegate_level = (
         text_preview(payload.task),
         ev.agent,
@@ -357,18 +312,16 @@ def _on_agent_spawned(fold: SessionFold, ev: Envelope, payload: AgentSpawned) ->
     draft.local_iteration, draft.start_seq = 0, ev.seq
 
 
-@_HANDLERS.on(AgentStateChanged)
-def _on_agent_state_changed(fold: SessionFold, ev: Envelope, payload: AgentStateChanged) -> None:
-    if ev.agent != MAIN_AGENT:
-        return
-    fold.draft.agent_state, fold.draft.state_reason = payload.state, payload.reason
+@_HANDLERS.on(AgentStateChanged, main_only=True)
+def _on_agent_state_changed(draft: Draft, ev: Envelope, payload: AgentStateChanged) -> None:
+    draft.agent_state, draft.state_reason = payload.state, payload.reason
 
 
 @_HANDLERS.on(AgentFinished)
-def _on_agent_finished(fold: SessionFold, ev: Envelope, payload: AgentFinished) -> None:
-    delegate = fold.draft.delegates.pop(ev.agent, None)
-    _return_to(fold.draft, MAIN_AGENT if delegate is None else delegate.parent)
-    fold.update_subtask()
+def _on_agent_finished(draft: Draft, ev: Envelope, payload: AgentFinished) -> None:
+    delegate = draft.delegates.pop(ev.agent, None)
+    _return_to(draft, MAIN_AGENT if delegate is None else delegate.parent)
+    draft.update_subtask()
 
 
 def _return_to(draft: Draft, agent: AgentId) -> None:
@@ -380,12 +333,10 @@ def _return_to(draft: Draft, agent: AgentId) -> None:
     draft.local_iteration = draft.main_local_iteration if delegate is None else delegate.local_iteration
 
 
-@_HANDLERS.on(TodoUpdated)
-def _on_todo_updated(fold: SessionFold, ev: Envelope, payload: TodoUpdated) -> None:
-    if ev.agent != MAIN_AGENT:
-        return
-    fold.draft.todo = payload.items
-    fold.update_subtask()
+@_HANDLERS.on(TodoUpdated, main_only=True)
+def _on_todo_updated(draft: Draft, ev: Envelope, payload: TodoUpdated) -> None:
+    draft.todo = payload.items
+    draft.update_subtask()
 
 
 _ALL_HANDLERS = Handlers.join(_HANDLERS, LIFECYCLE_HANDLERS)

@@ -11,15 +11,15 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from tui_agent.folds.context.meter import ContextMeter, MeterState
-from tui_agent.folds.context.model_messages import MessagesState, ModelMessages
+from tui_agent.folds.context.model_messages import History, ModelMessages
 from tui_agent.folds.context.token_calibration import Calibration
 from tui_agent.folds.context.window_limits import InferredWindow, InferredWindows
 from tui_agent.folds.session.branches import Branches, BranchesState
-from tui_agent.folds.session.commits import Commits, CommitsState
+from tui_agent.folds.session.commits import Commits
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.state import FoldState
+from tui_agent.folds.session.state import Draft
 
-FORMAT: Final = 31
+FORMAT: Final = 32
 """Increased whenever a fold in the snapshot stores or derives something different from the same events."""
 MAX_MESSAGES: Final = 20_000
 
@@ -28,7 +28,7 @@ MAX_MESSAGES: Final = 20_000
 class SnapshotOutline:
     """The folds that a screen starts with; they do not grow with the conversation."""
 
-    state: FoldState
+    state: Draft
     meter: MeterState
     branches: BranchesState
 
@@ -38,10 +38,10 @@ _OUTLINE_FIELDS: Final = {field.name for field in fields(SnapshotOutline)}
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(SnapshotOutline):
-    """The states of all folds. Dump or restore it before anything more is folded."""
+    """The states of all folds, which change when more is folded: dump it before that."""
 
-    messages: MessagesState
-    commits: CommitsState
+    messages: History
+    commits: Commits
     calibration: dict[str, float]
     windows: dict[str, InferredWindow]
 
@@ -81,17 +81,16 @@ def take_snapshot(
     )
     if is_busy or view.fork_changes is not None or not view.workspace or view.settings is None:
         return None
-    messages_state = messages.dump_state()
-    if len(messages_state.messages) > MAX_MESSAGES:
+    if len(messages.history.messages) > MAX_MESSAGES:
         return None
     return Snapshot(
-        state.dump_state(),
+        state.draft,
         meter.dump_state(),
-        branches.dump_state(),
-        messages_state,
-        commits.dump_state(),
-        calibration.dump_state(),
-        windows.dump_state(),
+        branches.state,
+        messages.history,
+        commits,
+        calibration.ratios,
+        windows.known,
     )
 
 

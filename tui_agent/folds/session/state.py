@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.delegates import DelegateState
-from tui_agent.folds.session.uncheckpointed_changes import UncheckpointedChange
-from tui_agent.folds.session.view import OpenCall, ReadFile, Totals
+from tui_agent.folds.session.view import OpenCall, ReadFile, Totals, UncheckpointedChange
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.instructions import SkillRecord
@@ -27,7 +26,7 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 
 @dataclass(slots=True)
 class Draft:
-    """The fields of the view while they change; its tuples are dicts here."""
+    """The fields of the view while they change, for the handlers and for a snapshot; its tuples are dicts here."""
 
     seq: int = -1
     workspace: str = ""
@@ -45,7 +44,6 @@ class Draft:
     turn_started_at: float | None = None
     turn_start_part: int = 0
     turn_iterations: int = 0
-    turn_cost_usd: float | None = None
     last_turn_end: TurnEnd | None = None
     head_moved: bool = False
     shell: UserShellStarted | None = None
@@ -57,7 +55,6 @@ class Draft:
     parts: int = 0
     repeated_call: str = ""
     repeat_count: int = 0
-    almost_stuck: bool = False
     last_error: str = ""
     session_context: str = ""
     start_seq: int = 0
@@ -75,10 +72,10 @@ class Draft:
     """The main agent's own iteration count while a delegate works."""
     permissions: dict[CallId, PermissionRequested] = field(default_factory=dict)
     questions: dict[RequestId, QuestionAsked] = field(default_factory=dict)
-    granted: dict[str, None] = field(default_factory=dict)
+    granted_rules: dict[str, None] = field(default_factory=dict)
     read_files: dict[str, ReadFile] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
-    explored: dict[str, None] = field(default_factory=dict)
+    explored_paths: dict[str, None] = field(default_factory=dict)
     memory: JsonMap = field(default_factory=dict)
     mentioned_paths: tuple[str, ...] = ()
     has_repo_map: bool = False
@@ -89,8 +86,8 @@ class Draft:
     job_count: int = 0
     clean: bool = True
     commit: str = ""
-    unkept: dict[str, UncheckpointedChange] = field(default_factory=dict)
-    written: dict[str, bool] = field(default_factory=dict)
+    uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
+    written_paths: dict[str, bool] = field(default_factory=dict)
     """Files changed by agents and their commands, the newest last; True if the file did not exist before."""
     crash_time: float | None = None
     last_event_time: float = 0.0
@@ -102,49 +99,29 @@ class Draft:
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
     extra: JsonMap = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class FoldState:
-    """The complete state of the fold, for a snapshot. Must not be changed."""
-
-    draft: Draft
-    arguments: dict[CallId, JsonMap]
-
-
-class SessionFold:
-    """The state that the handlers behind `SessionState` work on."""
-
-    def __init__(self) -> None:
-        self.draft = Draft()
-        self.arguments: dict[CallId, JsonMap] = {}
-
-    def dump_state(self) -> FoldState:
-        """Return the state for `from_state`; valid until more events are folded."""
-        return FoldState(self.draft, self.arguments)
+    arguments: dict[CallId, JsonMap] = field(default_factory=dict)
+    """The arguments of open calls."""
 
     def add_usage(self, agent: AgentId, usage: Usage, cost: float | None) -> None:
         """Add an agent's model call to the sums of the session, the turn and the delegate."""
-        draft = self.draft
-        if agent in draft.delegates:
-            draft.delegates[agent] = draft.delegates[agent].with_usage(usage, cost)
-        draft.totals = _add_usage(draft.totals, usage, cost)
-        draft.turn_totals = _add_usage(draft.turn_totals, usage, cost)
-        draft.turn_cost_usd = draft.turn_totals.cost_usd
+        if agent in self.delegates:
+            self.delegates[agent] = self.delegates[agent].with_usage(usage, cost)
+        self.totals = _add_usage(self.totals, usage, cost)
+        self.turn_totals = _add_usage(self.turn_totals, usage, cost)
 
     def clear_fork_changes(self, *fields: str) -> None:
         """Clear these changes of a fork, which have been applied or replaced."""
-        if self.draft.fork_changes is not None:
+        if self.fork_changes is not None:
             defaults = ForkChange()
-            self.draft.fork_changes = self.draft.fork_changes.model_copy(
+            self.fork_changes = self.fork_changes.model_copy(
                 update={name: getattr(defaults, name) for name in fields}
             )
 
     def update_subtask(self) -> None:
         """Set the subtask: the newest delegate's task or, without delegates, the todo item in progress."""
-        delegate = next(reversed(self.draft.delegates.values()), None)
-        current_items = (item.content for item in self.draft.todo if item.status == "in_progress")
-        self.draft.subtask = delegate.task if delegate is not None else next(current_items, "")
+        delegate = next(reversed(self.delegates.values()), None)
+        current_items = (item.content for item in self.todo if item.status == "in_progress")
+        self.subtask = delegate.task if delegate is not None else next(current_items, "")
 
 
 def _add_usage(totals: Totals, usage: Usage, cost: float | None) -> Totals:

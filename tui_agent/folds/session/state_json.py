@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.base import JsonMap
 
-DERIVED = ("confirmation_mode", "budget", "file_summaries")
+DERIVED = ("almost_stuck", "budget", "confirmation_mode", "file_summaries", "open_questions", "turn_cost_usd")
 """Keys that `state_to_json` adds for readers; derived from the other fields."""
 
 
@@ -23,6 +23,8 @@ def state_to_json(state: SessionStateView) -> JsonMap:
     """Return every field by its name, and the derived ones."""
     plain: JsonMap = _adapter().dump_python(state, mode="json")
     budgets = state.settings.budgets.model_dump(mode="json") if state.settings is not None else {}
+    plain |= {name: getattr(state, name) for name in ("almost_stuck", "turn_cost_usd")}
+    plain["open_questions"] = list(state.open_questions)
     plain["confirmation_mode"] = state.asks_before_acting
     plain["budget"] = {
         **budgets,

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.delegates import DelegateState
-from tui_agent.folds.session.uncheckpointed_changes import UncheckpointedChange
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.base import JsonMap, text_preview
+from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.instructions import InstructionFile, SkillRecord
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -33,6 +33,9 @@ COMPACTING_REASON = "summarising"
 """State reason of an agent whose history is being compacted."""
 RESTORING_REASON = "bringing back"
 """State reason of an agent while compacted messages are restored."""
+
+STUCK_AFTER = 3
+"""Number of equal calls in a row after which the agent counts as almost stuck."""
 
 
 def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
@@ -79,6 +82,16 @@ class ReadFile:
 
 
 @dataclass(frozen=True, slots=True)
+class UncheckpointedChange:
+    """The newest known change of one path and its time. `by_session` is True if this or an earlier change is the
+    session's."""
+
+    change: FileChanged
+    time: float
+    by_session: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Totals:
     """Sums over the session. Cost is None while no call had a known price."""
 
@@ -111,7 +124,6 @@ class SessionStateView:
     turn_started_at: float | None = None
     turn_start_part: int = 0
     turn_iterations: int = 0
-    turn_cost_usd: float | None = None
     last_turn_end: TurnEnd | None = None
     head_moved: bool = False
     """True after a revert, undo, redo or fork, until the next turn starts.
@@ -137,8 +149,6 @@ class SessionStateView:
     """The digest of the newest finished call's name, arguments and result content (`call_digest`)."""
     repeat_count: int = 0
     """Number of calls in a row with that digest."""
-    almost_stuck: bool = False
-    """True if `repeat_count` has reached 3."""
     last_error: str = ""
     """The last failure: of the engine, of a model, or of a call with its message for the model."""
     session_context: str = ""
@@ -176,7 +186,6 @@ class SessionStateView:
     """True if the model's history contains a repository map."""
     map_delay_reason: str = ""
     """The reason why the next request lacks a map that it should have."""
-    open_questions: tuple[str, ...] = ()
     totals: Totals = Totals()
     turn_totals: Totals = Totals()
     jobs: tuple[JobStarted, ...] = ()
@@ -209,6 +218,21 @@ class SessionStateView:
     """A plugin's task-specific values, by plugin: `plugin.event` with the name `state`."""
 
     @property
+    def turn_cost_usd(self) -> float | None:
+        """The cost of the newest turn; None if no price is known."""
+        return self.turn_totals.cost_usd
+
+    @property
+    def almost_stuck(self) -> bool:
+        """True if the newest calls repeat each other."""
+        return self.repeat_count >= STUCK_AFTER
+
+    @property
+    def open_questions(self) -> tuple[str, ...]:
+        """The texts of the questions that wait for an answer."""
+        return tuple(text_preview(question.text) for question in self.questions)
+
+    @property
     def is_busy(self) -> bool:
         """True if a turn, a command of the user's or a compaction runs: a message waits, and Esc stops it."""
         return self.turn_running or self.shell is not None or self.is_compacting
@@ -229,7 +253,7 @@ class SessionStateView:
 
     @property
     def instruction_notes(self) -> tuple[str, ...]:
-        """What was left out of the instructions, with reasons."""
+        """The instructions that were left out, with reasons."""
         return self.agent_instructions.notes
 
     @property

@@ -6,7 +6,7 @@ Invariant: `apply` costs O(depth); unchanged spans are the same objects in the n
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.text.labels import TOOL_END_LABELS, TURN_END_LABELS
 from tui_agent.folds.trace.span_tree import Node, SpanTree
-from tui_agent.folds.trace.spans import Span, SpanKind, SpanState, TraceView
+from tui_agent.folds.trace.spans import SpanState, TraceView
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.protocol.base import text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
@@ -31,8 +31,6 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.parts import Usage
-
-__all__ = ["Span", "SpanKind", "SpanState", "Trace", "TraceView"]
 
 _TOOL_STATES: dict[ToolStatus, SpanState] = {
     "ok": "done",

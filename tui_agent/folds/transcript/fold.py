@@ -6,21 +6,7 @@ Invariant: an entry keeps its `id` and position forever; when it changes, it is 
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.transcript.context import CONTEXT_HANDLERS
-from tui_agent.folds.transcript.entries import (
-    AnswerEntry,
-    Entry,
-    EntryBase,
-    NoticeEntry,
-    NoticeKind,
-    NoticeLevel,
-    QuestionEntry,
-    ReasoningEntry,
-    ToolEntry,
-    ToolState,
-    TranscriptView,
-    TurnEntry,
-    UserEntry,
-)
+from tui_agent.folds.transcript.entries import TranscriptView
 from tui_agent.folds.transcript.messages import MESSAGE_HANDLERS
 from tui_agent.folds.transcript.notices import NOTICE_HANDLERS, count_unknown
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
@@ -28,24 +14,6 @@ from tui_agent.folds.transcript.state import Draft
 from tui_agent.folds.transcript.tools import TOOL_HANDLERS
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta
-
-__all__ = [
-    "AnswerEntry",
-    "Entry",
-    "EntryBase",
-    "NoticeEntry",
-    "NoticeKind",
-    "NoticeLevel",
-    "QuestionEntry",
-    "ReasoningEntry",
-    "ToolEntry",
-    "ToolState",
-    "Transcript",
-    "TranscriptView",
-    "TurnEntry",
-    "UserEntry",
-]
-
 
 _ALL_HANDLERS = Handlers.join(MESSAGE_HANDLERS, TOOL_HANDLERS, NOTICE_HANDLERS, CONTEXT_HANDLERS)
 

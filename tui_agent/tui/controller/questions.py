@@ -7,7 +7,7 @@ Enter on an empty prompt, or a click.
 import time
 
 from tui_agent.folds.session.approvals import ApprovalsView
-from tui_agent.folds.session.fold import SessionStateView
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.commands import AnswerQuestion, ContinueTurn, DecidePermission
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked

@@ -18,7 +18,7 @@ from tui_agent.units import format_cost, format_percent
 
 if TYPE_CHECKING:
     from tui_agent.folds.context.meter import ContextMeterView
-    from tui_agent.folds.session.fold import SessionStateView
+    from tui_agent.folds.session.view import SessionStateView
 
 
 class Header(LinePane):

@@ -17,7 +17,7 @@ from tui_agent.tui.widgets.rows import blank, intent_of
 if TYPE_CHECKING:
     from tui_agent.folds.context.meter import ContextMeterView
     from tui_agent.folds.session.todo import TodoView
-    from tui_agent.folds.trace.fold import TraceView
+    from tui_agent.folds.trace.spans import TraceView
 
 
 class Sidebar(LinePane):

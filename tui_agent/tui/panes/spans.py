@@ -12,7 +12,7 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.units import format_duration, format_elapsed, format_tokens
 
 if TYPE_CHECKING:
-    from tui_agent.folds.trace.fold import Span, SpanState, TraceView
+    from tui_agent.folds.trace.spans import Span, SpanState, TraceView
 
 FAULTS = {
     "transport": "no connection",

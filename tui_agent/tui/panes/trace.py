@@ -16,7 +16,7 @@ from tui_agent.tui.widgets.rows import Part, Pen, cells
 from tui_agent.units import format_cost
 
 if TYPE_CHECKING:
-    from tui_agent.folds.trace.fold import Span, TraceView
+    from tui_agent.folds.trace.spans import Span, TraceView
 
 EMPTY = "Nothing has run."
 COLUMNS_FROM = 46
