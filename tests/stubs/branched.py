@@ -9,7 +9,8 @@ from tests.golden.scribe import SONNET
 from tests.stubs.clock import FakeClock
 from tests.stubs.golden import GOLDEN
 from tui_agent.cli.sessions.tree import nodes
-from tui_agent.folds.session.checkpoints import list_checkpoints
+from tui_agent.folds.base import fold
+from tui_agent.folds.session.checkpoints import Checkpoints
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.eval import TestFinished
@@ -65,7 +66,7 @@ class Branched:
 
     def checkpoints(self) -> str:
         """What `sessions checkpoints --json` says."""
-        return "\n".join(json.dumps(asdict(one)) for one in list_checkpoints(self.records))
+        return "\n".join(json.dumps(asdict(one)) for one in fold(Checkpoints(), self.records))
 
     def _move(self, log: SessionLog, to_seq: int) -> None:
         self._add(log, 30.0, SessionHeadMoved(to_seq=to_seq, from_seq=log.last_seq, reason="revert"))

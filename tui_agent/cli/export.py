@@ -11,7 +11,7 @@ from tui_agent.cli.output import say, say_json, say_text
 from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.export.archive_import import import_archive
-from tui_agent.export.files import FORMATS, default_name, export
+from tui_agent.export.files import FORMATS, TEXT_FORMATS, default_name, export, export_text
 from tui_agent.units import format_bytes
 from tui_agent.wiring.startup_context import load_startup_context
 
@@ -53,11 +53,10 @@ def export_session(arguments: argparse.Namespace) -> int:
     base = load_startup_context(options)
     folder = base.store.find(arguments.id)
     form = arguments.format
-    kind = FORMATS[form]
     if arguments.output == "-":
-        if kind.text is None:
+        if form not in TEXT_FORMATS:
             raise UsageError(f"{form} cannot be written to standard output.", hint="Name a file with -o.")
-        say_text(kind.text(folder, base.redactor, arguments.all))
+        say_text(export_text(folder, base.redactor, form, arguments.all))
         return 0
     dest = (
         Path(arguments.output).expanduser() if arguments.output else default_name(options.cwd, folder, form)

@@ -3,16 +3,14 @@
 Invariant: the session and its workspace are only read. Files are exported as they were, without redaction.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from tui_agent.errors import CheckpointError, UsageError
 from tui_agent.export.output_file import create_file
-from tui_agent.folds.base import current_branch
+from tui_agent.folds.base import current_branch, fold
+from tui_agent.folds.trace.parts import Parts
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
-from tui_agent.protocol.events.model import ModelResponded
-from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.store.lineage import load_lineage
 from tui_agent.store.log_reader import read_records
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
@@ -71,68 +69,21 @@ async def checkout_part(folder: Path, part: int, dest: Path) -> str:
 
 def commit_after(records: list[Record], part: int) -> str:
     """Return the checkpoint of the files right after a part, on the branch of that part."""
-    if part == -1:
-        part_index = 0
-    else:
-        part_index = next((index for index, record in enumerate(records) if _contains_part(record, part)), -1)
-    if part_index < 0:
-        last = max((_last_part(record) for record in records), default=-1)
-        available = f"It has the parts 0 to {last}" if last >= 0 else "It has none"
+    all_rows = fold(Parts(), records)
+    row = next((row for row in all_rows if row.part == part), None)
+    if row is None and part != -1:
+        available = f"It has the parts 0 to {all_rows[-1].part}" if all_rows else "It has none"
         raise UsageError(f"The session has no part {part}. {available}; -1 is the state before the first.")
-    earlier, later = current_branch(records[: part_index + 1]), records[part_index + 1 :]
-    commit = _checkpoint_of(later, part) or _newest_checkpoint(earlier, part) or _first_checkpoint(records)
+    taken = [record.payload for record in records if isinstance(record, Envelope)]
+    commits = (event.commit for event in taken if isinstance(event, CheckpointTaken) and event.part == -1)
+    commit = next(commits, "")
+    if row is not None:
+        earlier = current_branch([record for record in records if record.seq <= row.seq])
+        later = [record for record in records if record.seq > row.seq]
+        rows_on_branch = fold(Parts(), [*earlier, *later])
+        commit = next((row.commit for row in rows_on_branch if row.part == part), "") or commit
     if not commit:
         raise CheckpointError(
             f"No checkpoint was taken up to part {part}.", hint="Its files were not stored."
         )
     return commit
-
-
-def _checkpoint_of(later: Iterable[Record], part: int) -> str:
-    """Return the checkpoint that was taken for the part itself; empty if there is none."""
-    for record in later:
-        match record:
-            case Envelope(payload=CheckpointTaken(part=after, author=author, commit=commit)):
-                if after == part and (author != "human" or part == -1):
-                    return commit
-            case _:
-                pass
-    return ""
-
-
-def _first_checkpoint(records: Iterable[Record]) -> str:
-    """Return the checkpoint of the files before the first change, which may be taken during the first part."""
-    return _checkpoint_of(records, -1)
-
-
-def _newest_checkpoint(records: Iterable[Record], part: int) -> str:
-    commit = ""
-    for record in records:
-        match record:
-            case Envelope(payload=CheckpointTaken(commit=taken, part=after)) if after <= part:
-                commit = taken
-            case Envelope(payload=CheckpointRestored(commit=taken)):
-                commit = taken
-            case _:
-                pass
-    return commit
-
-
-def _contains_part(record: Record, part: int) -> bool:
-    match record:
-        case Envelope(payload=ModelResponded(first_part=first, parts=parts)):
-            return first <= part < first + len(parts)
-        case Envelope(payload=ToolFinished(part=own)):
-            return own == part
-        case _:
-            return False
-
-
-def _last_part(record: Record) -> int:
-    match record:
-        case Envelope(payload=ModelResponded(first_part=first, parts=parts)):
-            return first + len(parts) - 1
-        case Envelope(payload=ToolFinished(part=int(own))):
-            return own
-        case _:
-            return -1

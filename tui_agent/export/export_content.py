@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tui_agent.folds.comparison.files import describe_empty_diff
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.text.line_diff import diff_lines
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.transcript.entries import Entry
@@ -15,13 +17,7 @@ from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
-from tui_agent.protocol.events.session import (
-    RunStarted,
-    SessionForked,
-    SessionStarted,
-    SessionTitled,
-    WorkspaceMoved,
-)
+from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.unicode_text import replace_invisible
 from tui_agent.store.blobs import BlobStore
@@ -72,6 +68,15 @@ class ExportContent:
     metrics: MetricsView
     """Metrics of all branches: abandoned ones cost money too."""
     texts: "Texts"
+
+    def items(self) -> Iterator[Entry | ExportedChange]:
+        """Yield every entry in order, with the changes to files by others between them."""
+        outside_changes = [change for change in self.changes if change.call_id is None]
+        for entry in self.entries:
+            while outside_changes and outside_changes[0].seq < entry.seq:
+                yield outside_changes.pop(0)
+            yield entry
+        yield from outside_changes
 
     def changes_of(self, call_id: CallId) -> list[ExportedChange]:
         """Return the changes to files by a call."""
@@ -134,22 +139,10 @@ class Texts:
             return replace(summary, note=f"binary: {sizes}")
         old, new = (self.clean_text(side.decode("utf-8", "replace")) for side in (before, after))
         diff = diff_lines(old, new).text
-        return replace(summary, diff=diff, note="" if diff else _without_lines(change))
+        return replace(summary, diff=diff, note="" if diff else describe_empty_diff(change))
 
     def _side(self, digest: str | None) -> bytes | None:
         return b"" if digest is None else self._blobs.find(digest)
-
-
-def _without_lines(change: FileChanged) -> str:
-    if change.before is None:
-        return "created, empty"
-    if change.after is None:
-        return "removed"
-    return (
-        "only its permissions changed"
-        if change.disk_sha256_before == change.disk_sha256_after
-        else "the stored content is the same"
-    )
 
 
 def strip_controls(text: str) -> str:
@@ -167,20 +160,13 @@ def load_export(folder: Path, redactor: Redactor) -> ExportContent:
     """Read the current branch of a session. Raises `SessionNotFound`."""
     texts = Texts(open_blobs(folder), redactor)
     transcript, metrics = Transcript(), Metrics()
-    title = workspace = model = ""
+    state, model = SessionState(), ""
     changes: list[ExportedChange] = []
     checkpoints: list[CheckpointTaken | CheckpointRestored] = []
     for event in _redacted_events(iterate_records(folder, current_branch_only=True), texts):
         transcript.apply(event)
+        state.apply(event)
         match event.payload:
-            case SessionStarted(workspace=place, title=name):
-                workspace, title = place, name or title
-            case SessionForked(changes=changed):
-                workspace = changed.workspace or workspace
-            case WorkspaceMoved(workspace=place):
-                workspace = place
-            case SessionTitled(title=name):
-                title = name
             case RunStarted(model=used):
                 model = used.model
             case FileChanged() as change:
@@ -193,8 +179,8 @@ def load_export(folder: Path, redactor: Redactor) -> ExportContent:
         metrics.apply(event)
     return ExportContent(
         session=folder.name,
-        title=texts.clean_text(title),
-        workspace=texts.clean_text(workspace),
+        title=texts.clean_text(state.draft.title),
+        workspace=texts.clean_text(state.draft.workspace),
         model=texts.clean_text(model),
         entries=tuple(transcript.view().entries),
         changes=tuple(changes),

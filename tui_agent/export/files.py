@@ -1,9 +1,7 @@
 """Export formats by name, and where each one is written."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from anyio.to_thread import run_sync
 
@@ -16,50 +14,33 @@ from tui_agent.export.output_file import unused_path, write_new
 from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.store.redaction.redactor import Redactor
 
-TextOf = Callable[[Path, Redactor, bool], str]
+FORMATS = {"markdown": "md", "html": "html", "jsonl": "jsonl", "bundle": "bundle", "archive": "tar.gz"}
+"""The formats, with their file endings."""
+TEXT_FORMATS = frozenset(("markdown", "html", "jsonl"))
+"""The formats that can be printed too."""
 
 
-class Format(NamedTuple):
-    """A format: its file ending, and the function that returns its text (None for formats that are files only)."""
-
-    ending: str
-    text: TextOf | None = None
-
-
-def _markdown(folder: Path, redactor: Redactor, everything: bool) -> str:
-    return to_markdown(load_export(folder, redactor))
-
-
-def _html(folder: Path, redactor: Redactor, everything: bool) -> str:
-    return to_html(load_export(folder, redactor))
-
-
-def _jsonl(folder: Path, redactor: Redactor, everything: bool) -> str:
-    return to_jsonl(folder, redactor, everything=everything).decode("utf-8", "replace")
-
-
-FORMATS: dict[str, Format] = {
-    "markdown": Format("md", _markdown),
-    "html": Format("html", _html),
-    "jsonl": Format("jsonl", _jsonl),
-    "bundle": Format("bundle"),
-    "archive": Format("tar.gz"),
-}
+def export_text(folder: Path, redactor: Redactor, form: str, everything: bool = False) -> str:
+    """Return one session in a text format."""
+    if form == "jsonl":
+        return to_jsonl(folder, redactor, everything=everything).decode("utf-8", "replace")
+    content = load_export(folder, redactor)
+    return to_html(content) if form == "html" else to_markdown(content)
 
 
 def default_name(place: Path, folder: Path, form: str) -> Path:
     """Return an unused file name in `place`."""
     stem = re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
-    return unused_path(place, stem, FORMATS[form].ending)
+    return unused_path(place, stem, FORMATS[form])
 
 
 async def export(
     folder: Path, redactor: Redactor, form: str, dest: Path, everything: bool = False, files: bool = True
 ) -> None:
     """Write one session to `dest`. Raises `UsageError` if it exists, `StoreFull`, `CheckpointError`."""
-    text = FORMATS[form].text
-    if text is not None:
-        await run_sync(lambda: write_new(dest, text(folder, redactor, everything).encode()))
+    if form in TEXT_FORMATS:
+        text = await run_sync(export_text, folder, redactor, form, everything)
+        await run_sync(write_new, dest, text.encode())
     elif form == "bundle":
         await export_bundle(folder, dest)
     else:

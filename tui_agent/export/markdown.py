@@ -54,17 +54,15 @@ def to_markdown(story: ExportContent) -> str:
 def _blocks(story: ExportContent) -> Iterator[str]:
     yield f"# {escape_inline(story.title) or 'A session'}"
     yield "\n".join(f"- {name}: {escape_inline(value)}" for name, value in header_rows(story))
-    outside_changes = [change for change in story.changes if change.call_id is None]
     turn = 0
-    for entry in story.entries:
-        while outside_changes and outside_changes[0].seq < entry.seq:
-            yield from _change(outside_changes.pop(0))
-        if entry.turn > turn:
-            turn = entry.turn
+    for item in story.items():
+        if isinstance(item, ExportedChange):
+            yield from _change(item)
+            continue
+        if item.turn > turn:
+            turn = item.turn
             yield f"## Turn {turn}"
-        yield from _entry(entry, story)
-    for change in outside_changes:
-        yield from _change(change)
+        yield from _entry(item, story)
 
 
 def _entry(entry: Entry, story: ExportContent) -> Iterator[str]:

@@ -46,11 +46,6 @@ class Handlers(Generic[FoldT]):
                 )
         return table_of_all
 
-    @property
-    def classes(self) -> tuple[type[Payload], ...]:
-        """The payload classes that have a function."""
-        return tuple(self._by_class)
-
     def apply(self, fold: FoldT, ev: Envelope) -> bool:
         """Pass the event to its function; return False if there is none or it changed nothing."""
         handler = self._by_class.get(type(ev.payload))

@@ -7,6 +7,7 @@ A copy shares immutable values; it costs what is open plus one pointer per finis
 """
 
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -20,10 +21,11 @@ from tui_agent.folds.session import approvals, jobs, todo
 from tui_agent.folds.session import changed_files as files_changed
 from tui_agent.folds.session.agents import AgentsTree
 from tui_agent.folds.session.approvals import Approvals
-from tui_agent.folds.session.branches import Branches
+from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.jobs import Jobs
+from tui_agent.folds.session.snapshot import SnapshotOutline
 from tui_agent.folds.session.todo import Todo
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.metrics import Metrics
@@ -52,7 +54,7 @@ ViewName: TypeAlias = Literal[
     "plugins",
 ]
 
-
+_FOLD_NAMES: Final[tuple[ViewName, ...]] = tuple(name for name in get_args(ViewName) if name != "plugins")
 HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "todo": todo.TAKES,
     "meter": context_meter.TAKES,
@@ -138,20 +140,9 @@ class Views:
         self._collect_folds()
 
     def _collect_folds(self) -> None:
-        self._folds: tuple[tuple[ViewName, Projection[object]], ...] = (
-            ("state", self.state),
-            ("transcript", self.transcript),
-            ("trace", self.trace),
-            ("todo", self.todo),
-            ("meter", self.meter),
-            ("files", self.files),
-            ("agents", self.agents),
-            ("metrics", self.metrics),
-            ("approvals", self.approvals),
-            ("jobs", self.jobs),
-            ("ledger", self.ledger),
+        self._folds: tuple[tuple[ViewName, Projection[object]], ...] = tuple(
+            (name, getattr(self, name)) for name in _FOLD_NAMES
         )
-
         self._folds_by_class: dict[type[Payload], tuple[tuple[ViewName, Projection[object]], ...]] = {}
 
     def _folds_for(self, payload_class: type[Payload]) -> tuple[tuple[ViewName, Projection[object]], ...]:
@@ -182,14 +173,38 @@ class Views:
             self.head_moved = self.head_moved or isinstance(record.payload, SessionHeadMoved)
         self.apply_on_branch(record)
 
-    def resume_from(self, state: SessionState, meter: ContextMeter) -> None:
-        """Continue from stored folds; the other folds start with the records passed to `replay_old`."""
-        self.state, self.meter, self.todo = state, meter, Todo(state.view().todo)
-        self.seq, self.last_kind = state.view().seq, state.view().last_event
-        self._collect_folds()
+    @classmethod
+    def restore(cls, outline: SnapshotOutline, seq: int, tail: Sequence[Record]) -> "Views | None":
+        """Return views as of the last record of `tail`, continued from the snapshot `outline` of event `seq`.
 
-    def replay_old(self, record: Record) -> None:
-        """Apply an old record to the folds that were not restored by `resume_from`."""
+        State, meter, branches and todo are then those of the whole log; the others cover `tail` only, with the same ids
+        as in a fold of the whole log. `outline` cannot be used again. Returns None if records between the two are
+        missing, or if the head has moved since.
+        """
+        newer = [record.payload for record in tail if isinstance(record, Envelope) and record.seq > seq]
+        if (
+            not tail
+            or tail[0].seq > seq + 1
+            or any(isinstance(payload, SessionHeadMoved) for payload in newer)
+        ):
+            return None
+        views = cls()
+        views.branches = Branches(outline.branches)
+        views.state, views.meter = SessionState(outline.state), ContextMeter(outline.meter)
+        views.todo = Todo(outline.state.todo)
+        views.seq, views.last_kind = outline.state.seq, outline.state.last_event
+        views._collect_folds()
+        branch = stretches(outline.branches.moves, seq)
+        for record in tail:
+            if record.seq > seq:
+                views.apply(record)
+            elif is_on_branch(record.seq, branch):
+                views._replay_old(record)
+        views.head_moved = False
+        return views
+
+    def _replay_old(self, record: Record) -> None:
+        """Apply an old record to the folds that were not restored."""
         self.last_event_time = record.time
         if not isinstance(record, Envelope):
             self.transcript.count_unknown(record)
@@ -197,10 +212,8 @@ class Views:
         for name, projection in self._folds:
             if name not in ("state", "meter", "todo"):
                 self._apply_to(name, projection, record)
-        if isinstance(record.payload, PluginLoaded | PluginFailed):
-            self.plugins[record.payload.plugin] = record.payload
-        elif isinstance(record.payload, UserMessageReceived):
-            self.prompts.append(text_preview(record.payload.text))
+        if isinstance(record.payload, PluginLoaded | PluginFailed | UserMessageReceived):
+            self._store_event(record.seq, record.payload)
 
     def apply_on_branch(self, record: Record) -> None:
         """Apply a record of the branch that `branches` has already seen."""

@@ -88,6 +88,11 @@ ModelPart: TypeAlias = Annotated[
 ]
 
 
+def add_cost(total: float | None, cost: float | None) -> float | None:
+    """Return the sum of two costs; None stands for an unknown cost."""
+    return total if cost is None else (total or 0.0) + cost
+
+
 class Usage(FrozenModel):
     """Tokens of one model call, as counted by the provider (0 if it did not report them).
 

@@ -1,5 +1,5 @@
-"""Detection of characters that are invisible or look like others; and `format_count`, which puts a count into
-words.
+"""Detection of characters that are invisible or look like others; escaping, clipping and counting for a line of
+text.
 
 Invariant: pure, linear in the text, imports nothing of ours, and the same for the rules that judge a text and
 for the screen that shows it. `reveal_invisible` loses nothing: two different texts are shown differently.
@@ -7,7 +7,7 @@ for the screen that shows it. `reveal_invisible` loses nothing: two different te
 
 import re
 import unicodedata
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Final, NamedTuple
 
 MAX_COMBINING_MARKS: Final = 4
@@ -85,7 +85,9 @@ def reveal_invisible(text: str, *, tabs: bool = False) -> str:
     patterns = _patterns()
     text = patterns.notation.sub("<U+003C>", text)
     if not text.isascii():
-        text = patterns.marks.sub(_reveal_stack, patterns.word.sub(_reveal_lookalikes, text))
+        text = patterns.marks.sub(
+            partial(_limit_marks, reveal=True), patterns.word.sub(_reveal_lookalikes, text)
+        )
     shown = patterns.odd.sub(_reveal_character, text)
     return shown.replace("\t", "<tab>") if tabs else shown
 
@@ -109,7 +111,7 @@ def replace_invisible(text: str, replacement: str, keep: str = "\t") -> str:
 
 def limit_combining_marks(text: str) -> str:
     """Return the text with at most `MAX_COMBINING_MARKS` combining marks on each letter."""
-    return text if text.isascii() else _patterns().marks.sub(_cut_stack, text)
+    return text if text.isascii() else _patterns().marks.sub(partial(_limit_marks, reveal=False), text)
 
 
 def describe_invisible(text: str) -> str:
@@ -195,18 +197,10 @@ def _has_stacked_marks(run: str) -> bool:
     return False
 
 
-def _cut_stack(match: re.Match[str]) -> str:
-    return _limit_marks(match[0], reveal=False)
-
-
-def _reveal_stack(match: re.Match[str]) -> str:
-    return _limit_marks(match[0], reveal=True)
-
-
-def _limit_marks(run: str, *, reveal: bool) -> str:
+def _limit_marks(stack: re.Match[str], *, reveal: bool) -> str:
     characters: list[str] = []
     count = 0
-    for character in run:
+    for character in stack[0]:
         count = count + 1 if _is_mark(character) else 0
         if count <= MAX_COMBINING_MARKS:
             characters.append(character)
@@ -244,3 +238,9 @@ def escape_unprintable(name: str) -> str:
 def format_count(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: `1 file`, `3,000 files`; `plural` is an irregular plural."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def clip_line(text: str, max_chars: int) -> str:
+    """Return a text in one line, cut to `max_chars` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= max_chars else line[: max_chars - 1].rstrip() + "…"

@@ -8,7 +8,6 @@ from tui_agent.folds.base import current_branch
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.context.token_calibration import Calibration
 from tui_agent.folds.context.window_limits import InferredWindows
-from tui_agent.folds.session.cached_views import restore_views
 from tui_agent.folds.session.commits import Commits
 from tui_agent.folds.session.snapshot import Snapshot, dump_snapshot, load_snapshot, take_snapshot
 from tui_agent.folds.views import Views
@@ -42,7 +41,7 @@ def test_state_meter_branches_and_todo_are_those_of_the_whole(name: str) -> None
             newer = [one.payload for one in records[at - back : at] if isinstance(one, Envelope)]
             if kept is None or any(isinstance(one, SessionHeadMoved) for one in newer):
                 continue
-            first = restore_views(kept, records[at - back - 1].seq, records[max(0, at - 40) : at])
+            first = Views.restore(kept, records[at - back - 1].seq, records[max(0, at - 40) : at])
             assert first is not None
             met += 1
             assert first.state.view() == whole.state.view()
@@ -72,9 +71,9 @@ def test_there_are_none_where_kept_and_newest_do_not_meet_or_the_head_was_moved(
         assert found is not None
         return found
 
-    assert restore_views(kept(), last.seq, records[at - 5 : at]) is not None
-    assert restore_views(kept(), last.seq, []) is None
-    assert restore_views(kept(), last.seq - 50, records[at - 5 : at]) is None
+    assert Views.restore(kept(), last.seq, records[at - 5 : at]) is not None
+    assert Views.restore(kept(), last.seq, []) is None
+    assert Views.restore(kept(), last.seq - 50, records[at - 5 : at]) is None
     moved = Envelope(
         v=SCHEMA_VERSION,
         seq=last.seq + 1,
@@ -85,4 +84,4 @@ def test_there_are_none_where_kept_and_newest_do_not_meet_or_the_head_was_moved(
         cause=None,
         payload=SessionHeadMoved(to_seq=3, from_seq=last.seq, reason="revert"),
     )
-    assert restore_views(kept(), last.seq, [*records[at - 5 : at], moved]) is None
+    assert Views.restore(kept(), last.seq, [*records[at - 5 : at], moved]) is None

@@ -1,7 +1,8 @@
 """A session's checkpoints: where each was taken, and what each changed path had become by then."""
 
 from tests.unit.folds.test_branches import Story
-from tui_agent.folds.session.checkpoints import list_checkpoints
+from tui_agent.folds.base import fold
+from tui_agent.folds.session.checkpoints import Checkpoints
 from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.turn import TurnStarted
 
@@ -36,7 +37,7 @@ def test_each_checkpoint_holds_what_changed_since_the_one_before() -> None:
     first = story.add(taken(4, "a.py"))
     story.add(changed("b.py", 1, 0, author="command"))
     second = story.add(taken(5, "b.py", "big.bin", author="command"))
-    found, edited, ran = list_checkpoints(story.events)
+    found, edited, ran = fold(Checkpoints(), story.events)
     assert (found.part, found.files, found.turn) == (-1, (), 0)
     (a,) = edited.files
     assert (edited.seq, edited.part, edited.turn) == (first, 4, 1)
@@ -52,7 +53,7 @@ def test_what_was_left_is_on_another_branch_and_what_was_put_back_is_told() -> N
     story.add(taken(4, "a.py"))
     story.move(start)
     story.add(CheckpointRestored(source="0" * 40, commit="1" * 40, paths=("a.py",)))
-    left, back = list_checkpoints(story.events)
+    left, back = fold(Checkpoints(), story.events)
     assert (left.on_branch, left.restored) == (False, False)
     assert (back.on_branch, back.restored, [one.path for one in back.files]) == (True, True, ["a.py"])
     assert (back.part, back.files[0].added) == (4, 0), "it is the newest part, and no line was written anew"

@@ -7,7 +7,8 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.cli.sessions.tree import WHICH
-from tui_agent.folds.session.checkpoints import Checkpoint, list_checkpoints
+from tui_agent.folds.base import fold
+from tui_agent.folds.session.checkpoints import Checkpoint, Checkpoints
 from tui_agent.store.log_reader import iterate_records
 from tui_agent.units import format_time
 from tui_agent.wiring.startup_context import load_startup_context
@@ -31,7 +32,7 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
 def show_checkpoints(arguments: argparse.Namespace) -> int:
     """Print a line per checkpoint, the oldest first."""
     store = load_startup_context(session_options(arguments, client="headless", interactive=False)).store
-    taken = list_checkpoints(iterate_records(store.find(arguments.id)))
+    taken = fold(Checkpoints(), iterate_records(store.find(arguments.id)))
     if arguments.json:
         for checkpoint in taken:
             say_json(asdict(checkpoint))

@@ -13,7 +13,7 @@ from tui_agent.export.html.markup import Safe, element, join
 from tui_agent.export.html.rows import Row, build_rows
 from tui_agent.export.labels import changed_files, header_rows
 from tui_agent.folds.transcript.entries import TurnEntry, UserEntry
-from tui_agent.protocol.unicode_text import format_count
+from tui_agent.protocol.unicode_text import clip_line, format_count
 from tui_agent.units import format_cost, format_milliseconds
 
 ASSET_FOLDER = Path(__file__).parent
@@ -64,8 +64,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def _title(story: ExportContent) -> str:
-    title = " ".join(story.title.split()) or "A session"
-    return title if len(title) <= TITLE_CHARS else f"{title[: TITLE_CHARS - 1]}…"
+    return clip_line(story.title, TITLE_CHARS) or "A session"
 
 
 def _head(story: ExportContent) -> Safe:

@@ -54,23 +54,17 @@ class Row(NamedTuple):
 
 
 def build_rows(story: ExportContent) -> Iterator[Row]:
-    """Yield every entry in order, with the changes to files by others between them."""
-    outside_changes = [outside_change for outside_change in story.changes if outside_change.call_id is None]
+    """Yield a row for every entry that shows something, and for every change to files by others."""
     turn = 0
-    for entry in story.entries:
-        while outside_changes and outside_changes[0].seq < entry.seq:
-            yield _outside_change_row(outside_changes.pop(0), turn)
-        turn = entry.turn
-        row = _entry_row(entry, story)
+    for item in story.items():
+        if isinstance(item, ExportedChange):
+            body = join(_row_line("·", "changed", item.path, "", ""), change_html(item))
+            yield Row("note", ("files",), item.at, turn, body, len(item.diff), (item.path,))
+            continue
+        turn = item.turn
+        row = _entry_row(item, story)
         if row is not None:
             yield row
-    for outside_change in outside_changes:
-        yield _outside_change_row(outside_change, turn)
-
-
-def _outside_change_row(changed: ExportedChange, turn: int) -> Row:
-    body = join(_row_line("·", "changed", changed.path, "", ""), change_html(changed))
-    return Row("note", ("files",), changed.at, turn, body, len(changed.diff), (changed.path,))
 
 
 def _entry_row(entry: Entry, story: ExportContent) -> Row | None:

@@ -11,6 +11,7 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
 from tui_agent.folds.text.line_diff import diff_lines
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.files import FileChanged
 
 MAX_DIFF_BYTES: Final = 1_000_000
 """Maximum bytes of a content whose lines are compared."""
@@ -50,16 +51,20 @@ def _compare_contents(file: ChangedFile, text: Callable[[str], bytes | None]) ->
             file.path, file.disk_sha256_before, file.disk_sha256_after, file.added, file.removed, "", note
         )
     diff = diff_lines(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
-    note = "" if diff.text else _without_lines(file)
+    note = "" if diff.text else describe_empty_diff(file)
     return NetFileChange(
         file.path, file.disk_sha256_before, file.disk_sha256_after, diff.added, diff.removed, diff.text, note
     )
 
 
-def _without_lines(file: ChangedFile) -> str:
+def describe_empty_diff(file: ChangedFile | FileChanged) -> str:
+    """Return the kind of a change that no line shows."""
     if file.disk_sha256_before is None:
         return "created, empty"
-    return "removed, was empty" if file.disk_sha256_after is None else "the stored content is the same"
+    if file.disk_sha256_after is None:
+        return "removed, was empty"
+    is_same_file = file.disk_sha256_before == file.disk_sha256_after
+    return "only its permissions changed" if is_same_file else "the stored content is the same"
 
 
 def _note(before: bytes | None, after: bytes | None) -> str:

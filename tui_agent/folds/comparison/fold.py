@@ -18,6 +18,7 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolProgress
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.parts import TextPart
+from tui_agent.protocol.unicode_text import clip_line
 
 AFTER_CHARS: Final = 200
 
@@ -120,13 +121,8 @@ def _describe_last(records: Sequence[Record]) -> str:
             case _:
                 continue
         if line.strip():
-            return _shorten(line)
+            return clip_line(line, AFTER_CHARS)
     return ""
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= AFTER_CHARS else f"{line[: AFTER_CHARS - 1]}…"
 
 
 def _differing_files(

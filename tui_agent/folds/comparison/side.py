@@ -42,6 +42,7 @@ from tui_agent.protocol.events.turn import (
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes
 
 MAX_BEATS: Final = 2_000
@@ -324,9 +325,11 @@ def _outcome(metrics: MetricsView, events: Sequence[Envelope]) -> Outcome:
         started = metrics.model_calls or metrics.iterations or metrics.turns
         return Outcome("open", "has not ended") if started else Outcome()
     failed, passed = metrics.tests_failed or 0, metrics.tests_passed or 0
+    failing = format_count(failed, "test fails", "tests fail")
+    passing = format_count(passed, "test passes", "tests pass")
     if reason == "finished" and failed:
-        return Outcome("failed", f"{_count_tests(failed, 'fail')}, agent says done")
-    tests = _count_tests(failed, "fail") if failed else _count_tests(passed, "pass") if passed else ""
+        return Outcome("failed", f"{failing}, agent says done")
+    tests = failing if failed else passing if passed else ""
     label = f"{TURN_END_LABELS[reason]}, {tests}" if tests else TURN_END_LABELS[reason]
     return Outcome(_ENDS.get(reason, "stopped"), label)
 
@@ -338,10 +341,6 @@ def _is_turn_running(records: Sequence[Record]) -> bool:
         if isinstance(payload, TurnFinished | TurnStarted):
             return isinstance(payload, TurnStarted)
     return False
-
-
-def _count_tests(count: int, verb: str) -> str:
-    return f"1 test {verb}{'es' if verb == 'pass' else 's'}" if count == 1 else f"{count} tests {verb}"
 
 
 def _failures(events: Sequence[Envelope]) -> tuple[str, ...]:

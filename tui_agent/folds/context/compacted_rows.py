@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from tui_agent.folds.context.compacted_history import calls_by_id, preview
@@ -20,7 +20,7 @@ from tui_agent.protocol.messages import (
     ToolMessage,
     UserMessage,
 )
-from tui_agent.protocol.parts import ImageContent, TextPart, ToolCallPart
+from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
 
 MessagePlace: TypeAlias = Literal["summary", "line", "back", "here"]
 
@@ -41,7 +41,7 @@ class MessageRow:
 
     - `summary`: a summary replaces it.
     - `line`: a line with its artifact replaces it.
-    - `restored`: it was restored as a quotation.
+    - `back`: it was restored as a quotation.
     - `here`: in its original form.
 
     Tokens are those counted when it was first sent, or an estimate from its characters if it never was.
@@ -130,79 +130,55 @@ def compacted_view(
         event_counts[message.seq] += 1
         turn += forgotten.is_user_text(message)
         is_original = message.seq in present_seqs and message.seq not in reduced
-        if (
-            _is_instructions(message)
-            or _has_only_calls(message)
-            or (is_original and not _is_pinnable(message))
-        ):
+        # A call alone is in the row of its result; instructions are in the prompt once their message is removed.
+        is_instructions = isinstance(message, UserMessage) and message.origin == "instructions"
+        if is_instructions or _has_only_calls(message) or (is_original and not _is_pinnable(message)):
             continue
-        was_restored = forgotten.restored.get(message.seq) in present_seqs
-        where: MessagePlace = (
-            "here"
-            if is_original
-            else "line"
-            if message.seq in present_seqs
-            else "back"
-            if was_restored
-            else "summary"
-        )
-        row = _build_item(
-            message,
-            max(1, turn),
-            where,
-            pinned=message.seq in forgotten.pinned,
-            tokens=counted.tokens_of(message.seq, index),
-        )
-        if isinstance(message, AssistantMessage):
-            row = replace(row, text=_single_line(_answer_text(message, calls)))
-        is_note = (
-            isinstance(message, UserMessage)
-            and message.origin == "prompt"
-            and not forgotten.is_user_text(message)
-        )
+        sender, text, texts = _describe(message, calls, is_user_text=forgotten.is_user_text(message))
+        text, tokens = " ".join(text.split())[:200], counted.tokens_of(message.seq, index)
+        if tokens is None:
+            tokens = sum(map(text_size, texts)) // CHARS_PER_TOKEN
         call = asked.get(message.call_id) if isinstance(message, ToolMessage) else None
         if call is not None:
-            text = "  ".join(filter(None, (_first_argument(call), row.text)))
-            row = replace(row, text=text, texts=(_full_call(call), *row.texts))
-        (present_rows if is_original else removed_rows).append(
-            replace(row, sender="note") if is_note else row
-        )
+            text = "  ".join(filter(None, (_first_argument(call), text)))
+            texts = (_full_call(call), *texts)
+        place: MessagePlace = "here" if is_original else "line" if message.seq in present_seqs else "summary"
+        if place == "summary" and forgotten.restored.get(message.seq) in present_seqs:
+            place = "back"
+        is_pinned = message.seq in forgotten.pinned
+        row = MessageRow(message.seq, max(1, turn), sender, text, tokens, place, is_pinned, texts)
+        (present_rows if is_original else removed_rows).append(row)
     newest = forgotten.newest_compaction if forgotten.leading_summary(held) else None
     return CompactedView(tuple(removed_rows), newest, tuple(present_rows))
+
+
+def _describe(
+    message: Message, calls: CallNames, *, is_user_text: bool
+) -> tuple[str, str, tuple[LongText, ...]]:
+    """Return a message's sender, the beginning of its text, and its texts in full."""
+    match message:
+        case UserMessage(content=content, origin=origin):
+            sender = "note" if origin == "prompt" and not is_user_text else _SENDERS[origin]
+            return sender, preview(message), _content_texts(content)
+        case ToolMessage(name=name, content=content):
+            return name, preview(message), _content_texts(content)
+        case SummaryMessage(text=text):
+            return "summary", preview(message), (text,)
+        case AssistantMessage(parts=parts):
+            names = [calls.name_of(part) for part in parts if isinstance(part, ToolCallPart)]
+            beginnings = [text_preview(part.text) for part in parts if isinstance(part, TextPart)]
+            texts = tuple(_full_call(part) if isinstance(part, ToolCallPart) else part.text for part in parts)
+            return "agent", " ".join([*beginnings, ", ".join(names)]), texts
+
+
+def _content_texts(content: Sequence[Content]) -> tuple[LongText, ...]:
+    return tuple(part.text for part in content if isinstance(part, TextContent))
 
 
 def _first_argument(call: ToolCallPart) -> str:
     """Return the first text argument, usually a path or a command."""
     texts = (text for text in call.arguments.values() if isinstance(text, str))
     return " ".join(next(texts, "").split())[:60]
-
-
-def _answer_text(message: AssistantMessage, calls: CallNames) -> str:
-    """Return an answer's text, then its calls."""
-    texts = [text_preview(part.text) for part in message.parts if isinstance(part, TextPart)]
-    names = [calls.name_of(part) for part in message.parts if isinstance(part, ToolCallPart)]
-    return " ".join([*texts, ", ".join(names)])
-
-
-def _single_line(text: str) -> str:
-    return " ".join(text.split())[:200]
-
-
-def _build_item(
-    message: Message, turn: int, where: MessagePlace, *, pinned: bool, tokens: int | None
-) -> MessageRow:
-    texts = _texts(message)
-    size = sum(text_size(text) for text in texts)
-    return MessageRow(
-        message.seq,
-        turn,
-        _sender_label(message),
-        _single_line(preview(message)),
-        size // CHARS_PER_TOKEN if tokens is None else tokens,
-        where,
-        pinned,
-        texts,
-    )
 
 
 def _is_pinnable(message: Message) -> bool:
@@ -223,39 +199,6 @@ def _has_only_calls(message: Message) -> bool:
     if not isinstance(message, AssistantMessage):
         return False
     return not any(isinstance(part, TextPart) and text_preview(part.text).strip() for part in message.parts)
-
-
-def _is_instructions(message: Message) -> bool:
-    """Return True for instructions that joined later: they are in the prompt once their message is removed."""
-    return isinstance(message, UserMessage) and message.origin == "instructions"
-
-
-def _sender_label(message: Message) -> str:
-    match message:
-        case UserMessage(origin=kind):
-            return _SENDERS[kind]
-        case AssistantMessage():
-            return "agent"
-        case ToolMessage(name=name):
-            return name
-        case SummaryMessage():
-            return "summary"
-
-
-def _texts(message: Message) -> tuple[LongText, ...]:
-    match message:
-        case UserMessage(content=content) | ToolMessage(content=content):
-            return tuple(part.text for part in content if not isinstance(part, ImageContent))
-        case SummaryMessage(text=text):
-            return (text,)
-        case AssistantMessage(parts=parts):
-            return _part_texts(parts)
-
-
-def _part_texts(parts: Sequence[object]) -> tuple[LongText, ...]:
-    return tuple(
-        _full_call(part) if isinstance(part, ToolCallPart) else getattr(part, "text", "") for part in parts
-    )
 
 
 def _full_call(call: ToolCallPart) -> str:

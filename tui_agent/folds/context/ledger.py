@@ -28,7 +28,7 @@ from tui_agent.protocol.parts import TextPart, ToolCallPart
 MAX_REQUESTS = 40
 """Maximum number of requests listed."""
 FILE_ARGUMENT = "path"
-_WORDS = 80
+_MAX_SUBJECT_CHARS = 80
 
 TAKES = (
     ContextPacked,
@@ -112,8 +112,8 @@ class LedgerView:
 class _Source:
     """The sender, subject and path of a message."""
 
-    who: str
-    what: str
+    sender: str
+    subject: str
     path: str = ""
 
 
@@ -163,16 +163,19 @@ class Ledger:
                 self._add_usage(answer)
             case ToolCalled(call_id=call, name=name, target=target, arguments=arguments):
                 path = arguments.get(FILE_ARGUMENT)
-                self._calls[call] = _Source(name, target[:_WORDS], path if isinstance(path, str) else "")
+                self._calls[call] = _Source(
+                    name, target[:_MAX_SUBJECT_CHARS], path if isinstance(path, str) else ""
+                )
             case ToolFinished(call_id=call, name=name):
                 self._new_sources[ev.seq] = self._calls.pop(call, _Source(name, ""))
             case UserMessageReceived(text=text) | UserSteered(text=text):
-                self._new_sources[ev.seq] = _Source("you", " ".join(text_preview(text)[:_WORDS].split()))
-            case InstructionsLoaded(trigger="nested", files=files):
-                paths = tuple(item.path for item in files)
                 self._new_sources[ev.seq] = _Source(
-                    "instructions", ", ".join(paths)[:_WORDS], "".join(paths[:1])
+                    "you", " ".join(text_preview(text)[:_MAX_SUBJECT_CHARS].split())
                 )
+            case InstructionsLoaded(trigger="nested", files=files):
+                paths = [item.path for item in files]
+                source = _Source("instructions", ", ".join(paths)[:_MAX_SUBJECT_CHARS], "".join(paths[:1]))
+                self._new_sources[ev.seq] = source
             case RepomapUsed(injected=True):
                 self._new_sources[ev.seq] = _Source("repo map", "")
             case ContextCompacted() as compaction:
@@ -221,18 +224,15 @@ class Ledger:
         self._new_sources = {}
         if packed.counted_tokens:
             self._ratio = packed.total_tokens / packed.counted_tokens
-        reasons = [
-            *(_prefix_changes(self._previous, packed) if self._previous is not None else ()),
-            *self._changes,
-        ]
-        self._previous, self._changes = packed, {}
+        prefix_changes = [] if self._previous is None else _prefix_changes(self._previous, packed)
+        self._previous, changes, self._changes = packed, self._changes, {}
         self._requests[packed.request_id] = LedgerRequest(
             packed.request_id,
             seq,
             packed.total_tokens,
             {section.name: section.tokens for section in packed.sections},
             {section.name: section.chars for section in packed.sections},
-            cache_miss_reason=", ".join(reasons),
+            cache_miss_reason=", ".join([*prefix_changes, *changes]),
         )
         if len(self._requests) > MAX_REQUESTS:
             del self._requests[next(iter(self._requests))]
@@ -257,24 +257,20 @@ class Ledger:
             0 < usage.cached_tokens < _EXPECTED_CACHE_SHARE * common and missing > _CACHE_BLOCK_TOKENS
         )
         self._previous_tokens = usage.input_tokens
-        self._requests[answer.request_id] = LedgerRequest(
-            record.request_id,
-            record.seq,
-            record.tokens,
-            record.sections,
-            record.chars,
-            None if usage.estimated else usage.input_tokens,
-            None if usage.estimated else usage.cached_tokens,
-            answer.cost_usd,
-            record.cache_miss_reason
-            or (_CACHE_MISS if is_miss else _PARTIAL_CACHE_HIT if is_partial_hit else ""),
+        reason = _CACHE_MISS if is_miss else _PARTIAL_CACHE_HIT if is_partial_hit else ""
+        self._requests[answer.request_id] = replace(
+            record,
+            input_tokens=None if usage.estimated else usage.input_tokens,
+            cached_tokens=None if usage.estimated else usage.cached_tokens,
+            cost_usd=answer.cost_usd,
+            cache_miss_reason=record.cache_miss_reason or reason,
         )
 
     def view(self) -> LedgerView:
         """Return the ledger as of the newest request, built on request."""
         if self._view is None:
             messages = [
-                LedgerMessage(seq, source.who, source.what, round(tokens * self._ratio), source.path)
+                LedgerMessage(seq, source.sender, source.subject, round(tokens * self._ratio), source.path)
                 for seq, (source, tokens) in self._present.items()
             ]
             self._view = LedgerView(
@@ -315,7 +311,7 @@ def _answer_subject(answer: ModelResponded) -> str:
     """Return the beginning of an answer's text or, without text, the names of its calls."""
     texts = [text_preview(part.text) for part in answer.parts if isinstance(part, TextPart)]
     calls = [part.name for part in answer.parts if isinstance(part, ToolCallPart)]
-    return " ".join((" ".join(texts).strip() or ", ".join(calls))[:_WORDS].split())
+    return " ".join((" ".join(texts).strip() or ", ".join(calls))[:_MAX_SUBJECT_CHARS].split())
 
 
 def _sums(pairs: Iterable[tuple[str, int]]) -> tuple[LedgerSum, ...]:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from tui_agent.folds.dispatch import Handlers
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded
@@ -19,7 +19,7 @@ from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.parts import TextPart
-from tui_agent.protocol.unicode_text import format_count
+from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_CHARS: Final = 6_000
 MAX_BYTES: Final = 7_600
@@ -84,6 +84,31 @@ class _Turn:
     tests: dict[tuple[str, str], str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
+    def add(self, payload: Payload, *, is_main: bool) -> bool:
+        """Add an event of this turn; return False if it is not part of the summary."""
+        match payload:
+            case UserSteered(text=text):
+                self.asked.append(_clip_text(text))
+            case ModelResponded(parts=parts) if is_main:
+                texts = [text_preview(part.text) for part in parts if isinstance(part, TextPart)]
+                self.done = _clip_text(" ".join(texts)) or self.done
+            case FileChanged(path=path) as change if change.author != "human":
+                added, removed = self.files.get(path, (0, 0))
+                self.files[path] = added + change.added, removed + change.removed
+            case TestFinished() as test:
+                self.tests.pop((test.command, test.folder), None)  # the newest comes last
+                self.tests[test.command, test.folder] = _describe_test(test)
+            case ModelFailed(message=message, fault=fault) if is_main and fault != "cancelled":
+                self.errors.append(_clip_text(message))
+            case ErrorRaised(message=message):
+                self.errors.append(_clip_text(message))
+            case TurnFinished(reason=reason, detail=detail) if is_main and reason != "finished":
+                suffix = f": {detail}" if detail else ""
+                self.errors.append(_clip_text(f"The turn ended ({reason.replace('_', ' ')}){suffix}"))
+            case _:
+                return False
+        return True
+
     def summary(self) -> TurnSummary:
         files = tuple((path, added, removed) for path, (added, removed) in self.files.items())
         asked = " / ".join(self.asked)
@@ -103,7 +128,22 @@ class TurnSummaries:
 
     def apply(self, ev: Envelope) -> bool:
         """Fold one event; return True if a summary changed."""
-        return _HANDLERS.apply(self, ev)
+        is_main = ev.agent == MAIN_AGENT
+        match ev.payload:
+            case SessionTitled(title=title):
+                self._title = title
+            case SessionContextLoaded(summary=summary):
+                self._carried = summary
+            case UserMessageReceived(text=text) if is_main:
+                self._waiting.append(_clip_text(text))
+            case TodoUpdated(items=items) if is_main:
+                self._todo = items
+            case TurnStarted(turn=number) if is_main:
+                self._turns.append(_Turn(number, asked=self._waiting))
+                self._waiting = []
+            case payload:
+                return bool(self._turns) and self._turns[-1].add(payload, is_main=is_main)
+        return True
 
     def view(self) -> TurnSummariesView:
         """Return every turn so far, including a message that was never answered."""
@@ -115,79 +155,9 @@ class TurnSummaries:
         left = tuple(item for item in self._todo if item.status not in _DONE)
         return TurnSummariesView(tuple(turns), left, self._title, text_preview(self._carried))
 
-    @property
-    def _current(self) -> _Turn | None:
-        return self._turns[-1] if self._turns else None
-
-
-_HANDLERS: Handlers[TurnSummaries] = Handlers()
-
 
 def _clip_text(text: LongText) -> str:
     return clip_line(text_preview(text), _MAX_TEXT_CHARS)
-
-
-@_HANDLERS.on(SessionTitled)
-def _on_session_titled(fold: TurnSummaries, ev: Envelope, payload: SessionTitled) -> None:
-    fold._title = payload.title
-
-
-@_HANDLERS.on(SessionContextLoaded)
-def _on_session_context_loaded(fold: TurnSummaries, ev: Envelope, payload: SessionContextLoaded) -> None:
-    fold._carried = payload.summary
-
-
-@_HANDLERS.on(UserMessageReceived)
-def _on_user_message_received(fold: TurnSummaries, ev: Envelope, payload: UserMessageReceived) -> bool:
-    if ev.agent != MAIN_AGENT:
-        return False
-    fold._waiting.append(_clip_text(payload.text))
-    return True
-
-
-@_HANDLERS.on(UserSteered)
-def _on_user_steered(fold: TurnSummaries, ev: Envelope, payload: UserSteered) -> bool:
-    if fold._current is None:
-        return False
-    fold._current.asked.append(_clip_text(payload.text))
-    return True
-
-
-@_HANDLERS.on(TurnStarted)
-def _on_turn_started(fold: TurnSummaries, ev: Envelope, payload: TurnStarted) -> bool:
-    if ev.agent != MAIN_AGENT:
-        return False
-    fold._turns.append(_Turn(payload.turn, asked=fold._waiting))
-    fold._waiting = []
-    return True
-
-
-@_HANDLERS.on(ModelResponded)
-def _on_model_responded(fold: TurnSummaries, ev: Envelope, payload: ModelResponded) -> bool:
-    texts = [text_preview(part.text) for part in payload.parts if isinstance(part, TextPart)]
-    if fold._current is None or ev.agent != MAIN_AGENT or not any(texts):
-        return False
-    fold._current.done = clip_line(" ".join(texts), _MAX_TEXT_CHARS)
-    return True
-
-
-@_HANDLERS.on(FileChanged)
-def _on_file_changed(fold: TurnSummaries, ev: Envelope, payload: FileChanged) -> bool:
-    if fold._current is None or payload.author == "human":
-        return False
-    added, removed = fold._current.files.get(payload.path, (0, 0))
-    fold._current.files[payload.path] = added + payload.added, removed + payload.removed
-    return True
-
-
-@_HANDLERS.on(TestFinished)
-def _on_test_finished(fold: TurnSummaries, ev: Envelope, payload: TestFinished) -> bool:
-    if fold._current is None:
-        return False
-    key = payload.command, payload.folder
-    fold._current.tests.pop(key, None)
-    fold._current.tests[key] = _describe_test(payload)
-    return True
 
 
 def _describe_test(test: TestFinished) -> str:
@@ -199,48 +169,7 @@ def _describe_test(test: TestFinished) -> str:
     return f"{test.command}{folder}: {', '.join(counts) or outcome}{failures}"
 
 
-@_HANDLERS.on(ModelFailed)
-def _on_model_failed(fold: TurnSummaries, ev: Envelope, payload: ModelFailed) -> bool:
-    if fold._current is None or ev.agent != MAIN_AGENT or payload.fault == "cancelled":
-        return False
-    fold._current.errors.append(clip_line(payload.message, _MAX_TEXT_CHARS))
-    return True
-
-
-@_HANDLERS.on(ErrorRaised)
-def _on_error_raised(fold: TurnSummaries, ev: Envelope, payload: ErrorRaised) -> bool:
-    if fold._current is None:
-        return False
-    fold._current.errors.append(clip_line(payload.message, _MAX_TEXT_CHARS))
-    return True
-
-
-@_HANDLERS.on(TodoUpdated)
-def _on_todo_updated(fold: TurnSummaries, ev: Envelope, payload: TodoUpdated) -> bool:
-    if ev.agent != MAIN_AGENT:
-        return False
-    fold._todo = payload.items
-    return True
-
-
-@_HANDLERS.on(TurnFinished)
-def _on_turn_finished(fold: TurnSummaries, ev: Envelope, payload: TurnFinished) -> bool:
-    if fold._current is None or ev.agent != MAIN_AGENT or payload.reason == "finished":
-        return False
-    detail = f": {payload.detail}" if payload.detail else ""
-    fold._current.errors.append(
-        clip_line(f"The turn ended ({payload.reason.replace('_', ' ')}){detail}", _MAX_TEXT_CHARS)
-    )
-    return True
-
-
 # -- as a text -----------------------------------------------------------------------------------------------------
-
-
-def clip_line(text: str, max_chars: int) -> str:
-    """Return a text in one line, cut to `max_chars` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= max_chars else line[: max_chars - 1].rstrip() + "…"
 
 
 def summary_text(view: TurnSummariesView, session: str) -> str:
@@ -286,8 +215,7 @@ def _format_head(view: TurnSummariesView, session: str, left_out: int) -> str:
 def _format_turn(turn: TurnSummary, detail: DetailLevel) -> str:
     asked = clip_line(turn.prompt, detail.asked) or "(continued without a new message)"
     if not detail.done:
-        count = len(turn.files)
-        files = f"; changed {count} {'file' if count == 1 else 'files'}" if count else ""
+        files = f"; changed {format_count(len(turn.files), 'file')}" if turn.files else ""
         return f"- turn {turn.turn}: {asked}{files}"
     lines = [
         f"## Turn {turn.turn}",

@@ -6,8 +6,9 @@ a summary that was undone count again.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from tui_agent.folds.session.branches import HeadMove, is_on_branch, stretches
+from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.protocol.base import text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished
@@ -27,23 +28,8 @@ TAKES: tuple[type[Payload], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _ResultChange:
-    """The effect of one event on results.
-
-    A result arrived (`came`); results `away` were replaced by a summary or a `line`; results `back`, or all
-    behind the summary `undone`, were restored; or the agent ended.
-    """
-
-    seq: int
-    agent: AgentId
-    away: tuple[int, ...] = ()
-    line: bool = False
-    summary: int | None = None
-    back: frozenset[int] = frozenset()
-    undone: int | None = None
-    ended: bool = False
-    came: bool = False
+_ResultChange: TypeAlias = tuple[int, AgentId, Payload | None]
+"""The seq, agent and payload of an event; None for a result, whose payload may be large."""
 
 
 @dataclass(slots=True)
@@ -58,28 +44,35 @@ class _VisibleResults:
     cold: dict[int, tuple[int, bool, AgentId]] = field(default_factory=dict)
     summaries: list[tuple[int, int]] = field(default_factory=list)
 
-    def apply_change(self, change: _ResultChange) -> None:
-        """Apply one change."""
-        if change.came:
-            self.hot[change.seq] = change.agent
-        for seq in change.away:
-            agent = self.hot.pop(seq, None)
-            if agent is not None:
-                self.cold[seq] = change.seq, change.line, agent
-        if change.summary is not None:
-            self.summaries.append((change.seq, change.summary))
-        if change.ended:
-            self.hot = {seq: agent for seq, agent in self.hot.items() if agent != change.agent}
-        if change.back or change.undone is not None:
-            self._restore(change)
-
-    def _restore(self, change: _ResultChange) -> None:
-        """Restore reduced results in full; a single result behind a summary returns only as a quotation."""
-        for seq, (replaced_by, line, agent) in list(self.cold.items()):
-            if replaced_by == change.undone or (line and seq in change.back):
-                del self.cold[seq]
+    def apply_change(self, seq: int, agent: AgentId, payload: Payload | None) -> None:
+        """Apply the effect of one event."""
+        match payload:
+            case None:
                 self.hot[seq] = agent
-        self.summaries = [summary for summary in self.summaries if summary[0] != change.undone]
+            case ContextCompacted(removed_seqs=removed, summary=summary):
+                self._replace(removed, seq, by_line=False)
+                if agent == MAIN_AGENT:
+                    self.summaries.append((seq, text_size(summary)))
+            case ContextReduced(removed_seqs=removed):
+                self._replace(removed, seq, by_line=True)
+            case ContextRestored(seqs=seqs, compaction=compaction):
+                self._restore(frozenset(seqs), compaction)
+            case _:
+                self.hot = {result: owner for result, owner in self.hot.items() if owner != agent}
+
+    def _replace(self, results: Iterable[int], seq: int, *, by_line: bool) -> None:
+        for result in results:
+            agent = self.hot.pop(result, None)
+            if agent is not None:
+                self.cold[result] = seq, by_line, agent
+
+    def _restore(self, results: frozenset[int], compaction: int | None) -> None:
+        """Restore reduced results in full; a single result behind a summary returns only as a quotation."""
+        for result, (replaced_by, by_line, agent) in list(self.cold.items()):
+            if replaced_by == compaction or (by_line and result in results):
+                del self.cold[result]
+                self.hot[result] = agent
+        self.summaries = [summary for summary in self.summaries if summary[0] != compaction]
 
 
 class VisibleResults:
@@ -87,7 +80,7 @@ class VisibleResults:
 
     def __init__(self) -> None:
         self._changes: list[_ResultChange] = []
-        self._moves: list[HeadMove] = []
+        self._branches = Branches()
         self._visible = _VisibleResults()
 
     @property
@@ -102,43 +95,17 @@ class VisibleResults:
 
     def apply(self, ev: Envelope) -> bool:
         """Fold one event; return True if something may have changed. A head move replays all results."""
-        if isinstance(ev.payload, SessionHeadMoved):
-            self._move_head(ev, ev.payload)
-            return True
-        change = _change_of(ev)
-        if change is None:
+        if not isinstance(ev.payload, TAKES):
             return False
-        self._changes.append(change)
-        self._visible.apply_change(change)
+        if isinstance(ev.payload, SessionHeadMoved):
+            self._branches.apply(ev)
+            branch = stretches(self._branches.state.moves, ev.seq)
+            self._visible = _VisibleResults()
+            for change in self._changes:
+                if is_on_branch(change[0], branch):
+                    self._visible.apply_change(*change)
+            return True
+        payload = None if isinstance(ev.payload, ToolFinished) else ev.payload
+        self._changes.append((ev.seq, ev.agent, payload))
+        self._visible.apply_change(ev.seq, ev.agent, payload)
         return True
-
-    def _move_head(self, ev: Envelope, moved: SessionHeadMoved) -> None:
-        self._moves.append(HeadMove(ev.seq, ev.time, moved.to_seq, moved.from_seq, moved.reason, moved.files))
-        branch = stretches(self._moves, ev.seq)
-        self._visible = _replay_changes(
-            change for change in self._changes if is_on_branch(change.seq, branch)
-        )
-
-
-def _replay_changes(changes: Iterable[_ResultChange]) -> _VisibleResults:
-    visible = _VisibleResults()
-    for change in changes:
-        visible.apply_change(change)
-    return visible
-
-
-def _change_of(ev: Envelope) -> _ResultChange | None:
-    match ev.payload:
-        case ToolFinished():
-            return _ResultChange(ev.seq, ev.agent, came=True)
-        case ContextCompacted(removed_seqs=forgets, summary=summary):
-            size = text_size(summary) if ev.agent == MAIN_AGENT else None
-            return _ResultChange(ev.seq, ev.agent, away=forgets, summary=size)
-        case ContextReduced(removed_seqs=forgets):
-            return _ResultChange(ev.seq, ev.agent, away=forgets, line=True)
-        case ContextRestored(seqs=seqs, compaction=compaction):
-            return _ResultChange(ev.seq, ev.agent, back=frozenset(seqs), undone=compaction)
-        case AgentFinished():
-            return _ResultChange(ev.seq, ev.agent, ended=True)
-        case _:
-            return None

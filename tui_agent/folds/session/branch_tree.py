@@ -19,6 +19,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnEnd, TurnStarted, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.protocol.unicode_text import format_count
 
 TurnState: TypeAlias = Literal["done", "failed", "stopped", "open", "empty"]
 """State of a turn: `open` has not ended, `empty` never started."""
@@ -66,11 +67,10 @@ def outcome_of(figures: MetricsView) -> Outcome:
     label = TURN_END_LABELS[end]  # type: ignore[index]  # the fold keeps the event's own word
     state: TurnState = "done" if end == "finished" else "failed" if end in FAILED_ENDS else "stopped"
     if figures.tests_failed:
-        tests = "1 test fails" if figures.tests_failed == 1 else f"{figures.tests_failed} tests fail"
+        tests = format_count(figures.tests_failed, "test fails", "tests fail")
         return Outcome("failed", f"{tests}, agent says done" if state == "done" else f"{label}, {tests}")
     if figures.tests_passed and state == "done":
-        tests = "1 test passes" if figures.tests_passed == 1 else f"{figures.tests_passed} tests pass"
-        return Outcome("done", f"{label}, {tests}")
+        return Outcome("done", f"{label}, {format_count(figures.tests_passed, 'test passes', 'tests pass')}")
     return Outcome(state, label)
 
 
@@ -200,8 +200,8 @@ class _OpenBranch:
     above: tuple[Stretch, ...]
     started: float
     ended: float
-    said: list[TurnResult]
-    deed: TurnResultFold | None = None
+    finished: list[TurnResult]
+    current: TurnResultFold | None = None
 
 
 class Tree:
@@ -270,7 +270,9 @@ class Tree:
             depth=branch.depth,
             own=own,
             path=(*branch.above, *own),
-            turns=(*branch.said, branch.deed.result()) if branch.deed is not None else tuple(branch.said),
+            turns=(*branch.finished, branch.current.result())
+            if branch.current is not None
+            else tuple(branch.finished),
             started=branch.started,
             ended=branch.ended,
             current=index == self._current,
@@ -278,16 +280,16 @@ class Tree:
 
 
 def _apply_to_branch(branch: _OpenBranch, ev: Envelope) -> None:
-    payload, deed = ev.payload, branch.deed
+    payload, current = ev.payload, branch.current
     is_prompt = isinstance(payload, UserMessageReceived) and ev.agent == MAIN_AGENT
-    is_continuation = isinstance(payload, TurnStarted) and (deed is None or deed.has_started)
+    is_continuation = isinstance(payload, TurnStarted) and (current is None or current.has_started)
     if is_prompt or is_continuation:
-        if deed is not None:
-            branch.said.append(deed.result())
+        if current is not None:
+            branch.finished.append(current.result())
         text = payload.text if isinstance(payload, UserMessageReceived) else ""
-        branch.deed = TurnResultFold(ev.seq, ev.time, text)
-    if branch.deed is not None:
-        branch.deed.apply(ev)
+        branch.current = TurnResultFold(ev.seq, ev.time, text)
+    if branch.current is not None:
+        branch.current.apply(ev)
 
 
 def branch_tree(records: Iterable[Record], after: int = -1) -> TreeView:

@@ -24,11 +24,11 @@ class ChangedFile:
 
     path: str
     before: str | None
-    after: str | None
-    added: int
-    removed: int
-    authors: tuple[Author, ...]
-    last_seq: int
+    after: str | None = None
+    added: int = 0
+    removed: int = 0
+    authors: tuple[Author, ...] = ()
+    last_seq: int = -1
     disk_sha256_before: str | None = None
     disk_sha256_after: str | None = None
     mode_changed: bool = False
@@ -86,24 +86,9 @@ class FilesChanged:
     def _add_change(self, change: FileChanged, seq: int) -> None:
         self._turn_files[change.path] = None
         self._last_seq = seq
-        known = self._files.get(change.path)
-        bits_only = (
-            change.disk_sha256_before is not None and change.disk_sha256_before == change.disk_sha256_after
+        known = self._files.get(change.path) or ChangedFile(
+            change.path, change.before, disk_sha256_before=change.disk_sha256_before
         )
-        if known is None:
-            self._files[change.path] = ChangedFile(
-                change.path,
-                change.before,
-                change.after,
-                change.added,
-                change.removed,
-                (change.author,),
-                seq,
-                change.disk_sha256_before,
-                change.disk_sha256_after,
-                bits_only,
-            )
-            return
         authors = known.authors if change.author in known.authors else (*known.authors, change.author)
         self._files[change.path] = replace(
             known,
@@ -113,7 +98,7 @@ class FilesChanged:
             removed=known.removed + change.removed,
             authors=authors,
             last_seq=seq,
-            mode_changed=known.mode_changed or bits_only,
+            mode_changed=known.mode_changed or change.is_mode_only,
         )
 
     def view(self) -> FilesChangedView:
@@ -157,14 +142,10 @@ class ModifiedFiles:
             case FileChanged() as change:
                 self._originals.setdefault(change.path, change.disk_sha256_before)
                 states = self._history.setdefault(change.path, [])
-                only_bits = (
-                    change.disk_sha256_before is not None
-                    and change.disk_sha256_before == change.disk_sha256_after
-                )
-                bits = only_bits or bool(
-                    states and states[-1].mode_changed and change.disk_sha256_after is not None
-                )
-                states.append(FileState(ev.seq, change.disk_sha256_after, bits))
+                is_removed = change.disk_sha256_after is None
+                had_mode_changed = bool(states) and states[-1].mode_changed and not is_removed
+                mode_changed = change.is_mode_only or had_mode_changed
+                states.append(FileState(ev.seq, change.disk_sha256_after, mode_changed))
             case SessionHeadMoved(to_seq=to_seq, files=True):
                 self._to_seq = to_seq
                 return False

@@ -4,11 +4,10 @@ Invariant: folds every record of the log, on the branch or not; each checkpoint 
 current one.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted
@@ -70,23 +69,19 @@ class Checkpoints:
                 self._changed = {}
             case FileChanged():
                 self._add_change(ev.payload)
-            case CheckpointTaken():
-                self._add_taken(ev, ev.payload)
+            case CheckpointTaken(author=author) as taken:
+                self._part = taken.part
+                self._add(ev, taken, author, skipped=taken.skipped)
                 return True
-            case CheckpointRestored():
-                self._add_restored(ev, ev.payload)
+            case CheckpointRestored() as restored:
+                self._add(ev, restored, "human", restored=True)
                 return True
             case _:
                 pass
         return moved
 
     def _add_change(self, change: FileChanged) -> None:
-        known = self._changed.get(change.path)
-        if known is None:
-            self._changed[change.path] = PathChange(
-                change.path, change.author, change.added, change.removed, change.before, change.after
-            )
-            return
+        known = self._changed.get(change.path) or PathChange(change.path, change.author, before=change.before)
         self._changed[change.path] = replace(
             known,
             author=change.author,
@@ -95,24 +90,28 @@ class Checkpoints:
             after=change.after,
         )
 
-    def _add_taken(self, ev: Envelope, payload: CheckpointTaken) -> None:
-        self._part = payload.part
-        files = [self._changed.get(path, PathChange(path, payload.author)) for path in payload.paths]
-        checkpoint = Checkpoint(ev.seq, ev.time, self._turn, payload.part, payload.author, payload.commit)
-        self._append(
-            replace(
-                checkpoint, files=tuple(files), unlisted_count=payload.unlisted_count, skipped=payload.skipped
-            )
+    def _add(
+        self,
+        ev: Envelope,
+        payload: CheckpointTaken | CheckpointRestored,
+        author: Author,
+        skipped: tuple[str, ...] = (),
+        *,
+        restored: bool = False,
+    ) -> None:
+        files = tuple(self._changed.get(path) or PathChange(path, author) for path in payload.paths)
+        checkpoint = Checkpoint(
+            ev.seq,
+            ev.time,
+            self._turn,
+            self._part,
+            author,
+            payload.commit,
+            files,
+            payload.unlisted_count,
+            skipped,
+            restored,
         )
-
-    def _add_restored(self, ev: Envelope, payload: CheckpointRestored) -> None:
-        files = [self._changed.get(path, PathChange(path, "human")) for path in payload.paths]
-        checkpoint = Checkpoint(ev.seq, ev.time, self._turn, self._part, "human", payload.commit)
-        self._append(
-            replace(checkpoint, files=tuple(files), unlisted_count=payload.unlisted_count, restored=True)
-        )
-
-    def _append(self, checkpoint: Checkpoint) -> None:
         self._changed = {}
         self._checkpoints.append(checkpoint)
 
@@ -123,12 +122,3 @@ class Checkpoints:
             replace(checkpoint, on_branch=is_on_branch(checkpoint.seq, current))
             for checkpoint in self._checkpoints
         )
-
-
-def list_checkpoints(records: Iterable[Record]) -> tuple[Checkpoint, ...]:
-    """Return the checkpoints of a log."""
-    fold = Checkpoints()
-    for record in records:
-        if isinstance(record, Envelope):
-            fold.apply(record)
-    return fold.view()

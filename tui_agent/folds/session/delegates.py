@@ -11,7 +11,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.ids import AgentId, CallId, RequestId
-from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.parts import Usage, add_cost
 from tui_agent.protocol.settings import ModelInfo, PolicyName
 
 
@@ -51,7 +51,7 @@ class DelegateState:
             self,
             input_tokens=self.input_tokens + usage.input_tokens,
             output_tokens=self.output_tokens + usage.output_tokens,
-            cost_usd=self.cost_usd if cost is None else (self.cost_usd or 0.0) + cost,
+            cost_usd=add_cost(self.cost_usd, cost),
             model_calls=self.model_calls + 1,
             request=None,
         )

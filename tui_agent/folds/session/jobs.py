@@ -102,8 +102,9 @@ class Jobs:
                 self._jobs[job_id] = replace(job, output=output, size=progress.size)
             case JobFinished(job_id=job_id) as end if job_id in self._jobs:
                 self._jobs[job_id] = _end_job(self._jobs[job_id], ev, end)
-            case RunStarted():
-                return self._mark_lost(ev)
+            case RunStarted() if self.view().running:
+                jobs = mark_jobs_lost(self.view(), ev.time).jobs
+                self._jobs = {job.job_id: job for job in jobs}
             case _:
                 return False
         self._view = None
@@ -116,17 +117,9 @@ class Jobs:
             self._view = JobsView(jobs, sum(job.is_running for job in jobs))
         return self._view
 
-    def _mark_lost(self, ev: Envelope) -> bool:
-        open_jobs = [job for job in self._jobs.values() if job.is_running]
-        for job in open_jobs:
-            self._jobs[job.job_id] = replace(job, state="lost", ended_at=ev.time)
-        if open_jobs:
-            self._view = None
-        return bool(open_jobs)
-
 
 def mark_jobs_lost(view: JobsView, at: float) -> JobsView:
-    """Return the jobs after their engine ended at time `time`: running jobs ended with it."""
+    """Return the jobs after their engine ended at time `at`: running jobs ended with it."""
     jobs = (replace(job, state="lost", ended_at=at) if job.is_running else job for job in view.jobs)
     return JobsView(tuple(jobs)) if view.running else view
 

@@ -20,7 +20,7 @@ from tui_agent.protocol.events.turn import (
     UserShellStarted,
 )
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, JobId, RequestId, RunId
-from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.parts import Usage, add_cost
 from tui_agent.protocol.settings import AgentState, SessionSettings
 
 
@@ -129,7 +129,7 @@ def _add_usage(totals: Totals, usage: Usage, cost: float | None) -> Totals:
         input_tokens=totals.input_tokens + usage.input_tokens,
         output_tokens=totals.output_tokens + usage.output_tokens,
         cached_tokens=totals.cached_tokens + usage.cached_tokens,
-        cost_usd=totals.cost_usd if cost is None else (totals.cost_usd or 0.0) + cost,
+        cost_usd=add_cost(totals.cost_usd, cost),
         model_calls=totals.model_calls + 1,
         tool_calls=totals.tool_calls,
     )

@@ -31,6 +31,7 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.unicode_text import format_count
 
 _TOOL_STATES: dict[ToolStatus, SpanState] = {
     "ok": "done",
@@ -68,10 +69,11 @@ class Trace:
 
     def apply(self, ev: Envelope) -> bool:
         """Fold one event; return True if a span changed."""
-        changed = _HANDLERS.apply(self, ev)
+        revision = self.tree.revision
+        _HANDLERS.apply(self, ev)
         if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
             self.last_at = ev.time
-        return changed
+        return self.tree.revision != revision
 
     def view(self) -> TraceView:
         """Return all spans, built from those that changed since the last call."""
@@ -87,20 +89,16 @@ class Trace:
         copy.requests = {key: nodes[node.index] for key, node in self.requests.items()}
         copy.tools = {key: nodes[node.index] for key, node in self.tools.items()}
         copy.subtasks = {key: nodes[node.index] for key, node in self.subtasks.items()}
-        copy.unstarted_calls, copy.sent_tokens, copy.last_at = (
-            self.unstarted_calls.copy(),
-            self.sent_tokens.copy(),
-            self.last_at,
-        )
+        copy.unstarted_calls, copy.sent_tokens = self.unstarted_calls.copy(), self.sent_tokens.copy()
+        copy.last_at = self.last_at
         return copy
 
-    def note_crash(self) -> bool:
-        """Note that open spans ended here at the latest, whenever they are closed; always returns False."""
+    def note_crash(self) -> None:
+        """Note that open spans ended here at the latest, whenever they are closed."""
         if self.turn is None:
             self.tree.crash_time = None
         elif self.tree.crash_time is None:
             self.tree.crash_time = self.last_at
-        return False
 
     def open_call(self, ev: Envelope, call_id: CallId, name: str, verb: str) -> Node:
         """Open the span of a call that has not started."""
@@ -123,13 +121,13 @@ _HANDLERS: Handlers[Trace] = Handlers()
 
 
 @_HANDLERS.on(RunStarted)
-def _on_run_started(fold: Trace, ev: Envelope, payload: RunStarted) -> bool:
-    return fold.note_crash()
+def _on_run_started(fold: Trace, ev: Envelope, payload: RunStarted) -> None:
+    fold.note_crash()
 
 
 @_HANDLERS.on(SessionForked)
-def _on_session_forked(fold: Trace, ev: Envelope, payload: SessionForked) -> bool:
-    return fold.note_crash()
+def _on_session_forked(fold: Trace, ev: Envelope, payload: SessionForked) -> None:
+    fold.note_crash()
 
 
 @_HANDLERS.on(TurnStarted)
@@ -145,10 +143,10 @@ def _on_turn_started(fold: Trace, ev: Envelope, payload: TurnStarted) -> None:
 
 
 @_HANDLERS.on(TurnFinished)
-def _on_turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
+def _on_turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> None:
     turn, fold.turn = fold.turn, None
     if turn is None:
-        return False
+        return
     if fold.tree.crash_time is not None and payload.duration_ms:
         fold.tree.crash_time = turn.start + payload.duration_ms / 1_000
     fold.unstarted_calls = {
@@ -162,31 +160,26 @@ def _on_turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
     fold.sent_tokens.clear()
     for open_spans in (fold.iterations, fold.requests, fold.tools, fold.subtasks):
         open_spans.clear()
-    return True
 
 
 @_HANDLERS.on(IterationStarted)
-def _on_iteration_started(fold: Trace, ev: Envelope, payload: IterationStarted) -> bool:
-    if ev.agent in fold.subtasks:
-        return False
-    fold.iterations[ev.agent] = fold.tree.open("iteration", f"iteration {payload.iteration}", ev, fold.turn)
-    return True
+def _on_iteration_started(fold: Trace, ev: Envelope, payload: IterationStarted) -> None:
+    if ev.agent not in fold.subtasks:
+        node = fold.tree.open("iteration", f"iteration {payload.iteration}", ev, fold.turn)
+        fold.iterations[ev.agent] = node
 
 
 @_HANDLERS.on(IterationFinished)
-def _on_iteration_finished(fold: Trace, ev: Envelope, payload: IterationFinished) -> bool:
+def _on_iteration_finished(fold: Trace, ev: Envelope, payload: IterationFinished) -> None:
     node = fold.iterations.pop(ev.agent, None)
-    if node is None:
-        return False
-    node.outcome = fold.tree.describe_calls(node) or ("answer" if payload.action != "none" else "")
-    fold.tree.end(node, ev, fold.tree.iteration_end_state(node), payload.duration_ms)
-    return True
+    if node is not None:
+        node.outcome = fold.tree.describe_calls(node) or ("answer" if payload.action != "none" else "")
+        fold.tree.end(node, ev, fold.tree.iteration_end_state(node), payload.duration_ms)
 
 
 @_HANDLERS.on(ContextPacked)
-def _on_context_packed(fold: Trace, ev: Envelope, payload: ContextPacked) -> bool:
+def _on_context_packed(fold: Trace, ev: Envelope, payload: ContextPacked) -> None:
     fold.sent_tokens[payload.request_id] = payload.total_tokens
-    return False
 
 
 @_HANDLERS.on(ModelRequested)
@@ -200,35 +193,31 @@ def _on_model_requested(fold: Trace, ev: Envelope, payload: ModelRequested) -> N
 
 
 @_HANDLERS.on(ModelRetried)
-def _on_model_retried(fold: Trace, ev: Envelope, payload: ModelRetried) -> bool:
+def _on_model_retried(fold: Trace, ev: Envelope, payload: ModelRetried) -> None:
     node = fold.requests.get(payload.request_id)
-    if node is None:
-        return False
-    node.outcome = f"try {payload.attempt + 1}"
-    node.detail = payload.message
-    fold.tree.touch(node)
-    return True
+    if node is not None:
+        node.outcome = f"try {payload.attempt + 1}"
+        node.detail = payload.message
+        fold.tree.touch(node)
 
 
 @_HANDLERS.on(ModelResponded)
-def _on_model_responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> bool:
+def _on_model_responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> None:
     node = fold.requests.pop(payload.request_id, None)
     fold.sent_tokens.pop(payload.request_id, None)
-    if node is None:
-        return False
-    node.outcome = f"{payload.usage.output_tokens} out"
-    node.part = payload.first_part
-    fold.tree.add_usage(node, payload.usage, payload.cost_usd)
-    fold.tree.end(node, ev, "done", payload.duration_ms)
-    return True
+    if node is not None:
+        node.outcome = f"{payload.usage.output_tokens} out"
+        node.part = payload.first_part
+        fold.tree.add_usage(node, payload.usage, payload.cost_usd)
+        fold.tree.end(node, ev, "done", payload.duration_ms)
 
 
 @_HANDLERS.on(ModelFailed)
-def _on_model_failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
+def _on_model_failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> None:
     node = fold.requests.pop(payload.request_id, None)
     sent = fold.sent_tokens.pop(payload.request_id, None)
     if node is None:
-        return False
+        return
     stopped = payload.fault == "cancelled"
     node.outcome = "stopped" if stopped else payload.fault.replace("_", " ")
     node.detail = payload.message
@@ -237,9 +226,8 @@ def _on_model_failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
         size = text_size(payload.partial)
         node.tokens_in, node.tokens_out, node.estimated = sent, round(size / CHARS_PER_TOKEN), True
     if fold.tree.crash_time is not None:
-        return True  # the run crashed during this answer: the span ends with its turn
+        return  # the run crashed during this answer: the span ends with its turn
     fold.tree.end(node, ev, "interrupted" if stopped else "failed")
-    return True
 
 
 @_HANDLERS.on(ToolCalled)
@@ -248,22 +236,18 @@ def _on_tool_called(fold: Trace, ev: Envelope, payload: ToolCalled) -> None:
 
 
 @_HANDLERS.on(ToolStarted)
-def _on_tool_started(fold: Trace, ev: Envelope, payload: ToolStarted) -> bool:
+def _on_tool_started(fold: Trace, ev: Envelope, payload: ToolStarted) -> None:
     node = fold.tools.get(payload.call_id)
-    if node is None:
-        return False
-    node.start = ev.time
-    fold.tree.set_state(node, "running")
-    return True
+    if node is not None:
+        node.start = ev.time
+        fold.tree.set_state(node, "running")
 
 
 @_HANDLERS.on(PermissionRequested)
-def _on_permission_requested(fold: Trace, ev: Envelope, payload: PermissionRequested) -> bool:
+def _on_permission_requested(fold: Trace, ev: Envelope, payload: PermissionRequested) -> None:
     node = fold.tools.get(payload.call_id)
-    if node is None:
-        return False
-    fold.tree.set_state(node, "waiting")
-    return True
+    if node is not None:
+        fold.tree.set_state(node, "waiting")
 
 
 def decided_by(payload: PermissionDecided) -> str:
@@ -275,25 +259,24 @@ def decided_by(payload: PermissionDecided) -> str:
 
 
 @_HANDLERS.on(PermissionDecided)
-def _on_permission_decided(fold: Trace, ev: Envelope, payload: PermissionDecided) -> bool:
+def _on_permission_decided(fold: Trace, ev: Envelope, payload: PermissionDecided) -> None:
     node = fold.tools.get(payload.call_id)
     if node is None:
-        return False
+        return
     node.detail = decided_by(payload)
     if payload.decision == "deny":
         fold.tree.set_state(node, "denied")
     elif node.state == "waiting":
         fold.tree.set_state(node, "queued")
     fold.tree.touch(node)
-    return True
 
 
 @_HANDLERS.on(ToolFinished)
-def _on_tool_finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
+def _on_tool_finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> None:
     node = fold.tools.pop(payload.call_id, None)
     fold.unstarted_calls.pop(payload.call_id, None)
     if node is None:
-        return False
+        return
     node.outcome = payload.summary or TOOL_END_LABELS[payload.status]
     node.part = payload.part
     if node.state == "queued":
@@ -301,7 +284,6 @@ def _on_tool_finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
     fold.tree.end_below(node, ev)
     duration_ms = 0.0 if node.kind == "subtask" else payload.duration_ms
     fold.tree.end(node, ev, _TOOL_STATES[payload.status], duration_ms)
-    return True
 
 
 @_HANDLERS.on(AgentSpawned)
@@ -318,20 +300,19 @@ def _on_agent_spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> None:
 
 
 @_HANDLERS.on(AgentFinished)
-def _on_agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> bool:
+def _on_agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> None:
     node = fold.subtasks.pop(ev.agent, None)
     if node is None:
-        return False
+        return
     fold.tree.end_below(node, ev)
     node.outcome = fold.tree.describe_calls(node)
     state: SpanState = "interrupted" if payload.reason == "interrupted" else "failed"
     fold.tree.end(node, ev, "done" if payload.success else state)
-    return True
 
 
 @_HANDLERS.on(ContextCompacted)
 def _on_context_compacted(fold: Trace, ev: Envelope, payload: ContextCompacted) -> None:
     node = fold.tree.open("compaction", "compaction", ev, fold.parent_for(ev.agent))
-    turns = f"{payload.turns} turn{'s' if payload.turns != 1 else ''}"
+    turns = format_count(payload.turns, "turn")
     node.outcome = f"{turns}, {payload.before_tokens} to {payload.after_tokens} tokens"
     fold.tree.end(node, ev, "done")

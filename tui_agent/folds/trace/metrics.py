@@ -5,6 +5,7 @@ changes count as edits once it has ended, because only then it is known whether 
 """
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tui_agent.folds.context.visible_results import TAKES as VISIBILITY_EVENTS
 from tui_agent.folds.context.visible_results import VisibleResults
@@ -13,22 +14,19 @@ from tui_agent.folds.session.changed_files import ModifiedFiles
 from tui_agent.protocol.base import BlobText, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
-    ContextCompacted,
     ContextPacked,
-    ContextReduced,
-    MemoryUpdated,
     RepomapBuilt,
     RepomapUsed,
 )
 from tui_agent.protocol.events.eval import TestFinished
-from tui_agent.protocol.events.files import CheckpointTaken, FileChanged, FileRead
-from tui_agent.protocol.events.model import ModelFailed, ModelResponded, ModelRetried
+from tui_agent.protocol.events.files import FileChanged, FileRead
+from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
-from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
-from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
+from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage, add_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +62,18 @@ class Edits:
 
 SEARCHES = frozenset(("search", "find"))
 """Verbs of calls that search."""
+_COUNTED_KINDS = {
+    "turns": "turn.started",
+    "iterations": "iteration.started",
+    "model_retry_count": "model.retried",
+    "checkpoints": "checkpoint.taken",
+    "context_packs": "context.packed",
+    "context_compression_count": "context.compacted",
+    "context_reduction_count": "context.reduced",
+    "memory_updates": "memory.updated",
+    "repomap_uses": "repomap.used",
+}
+"""Figures that are the number of events of a kind."""
 _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_limit", "cost_limit"))
 
 
@@ -195,8 +205,10 @@ class Metrics:
             raw = sums.raw_output_chars
             since, until = self.first_turn_at, self.first_test_at
             target_reads = [part for path, part in self.first_read_parts.items() if path in self._targets]
+            counts: dict[str, Any] = {name: sums.kinds.get(kind, 0) for name, kind in _COUNTED_KINDS.items()}
             self._view = replace(
                 sums,
+                **counts,
                 kinds=dict(sums.kinds),
                 tools=dict(sums.tools),
                 failures=dict(sums.failures),
@@ -236,8 +248,7 @@ class Metrics:
         sums.input_tokens += usage.input_tokens
         sums.output_tokens += usage.output_tokens
         sums.cached_tokens += usage.cached_tokens
-        if cost is not None:
-            sums.cost_usd = (sums.cost_usd or 0.0) + cost
+        sums.cost_usd = add_cost(sums.cost_usd, cost)
 
 
 _HANDLERS: Handlers[Metrics] = Handlers()
@@ -245,7 +256,6 @@ _HANDLERS: Handlers[Metrics] = Handlers()
 
 @_HANDLERS.on(TurnStarted)
 def _on_turn_started(fold: Metrics, ev: Envelope, payload: TurnStarted) -> None:
-    fold.sums.turns += 1
     if fold.first_turn_at is None:
         fold.first_turn_at = ev.time
 
@@ -255,11 +265,6 @@ def _on_turn_finished(fold: Metrics, ev: Envelope, payload: TurnFinished) -> Non
     fold.sums.last_turn_end = payload.reason
     if payload.reason in _BUDGET_ENDS:
         fold.fail("budget")
-
-
-@_HANDLERS.on(IterationStarted)
-def _on_iteration_started(fold: Metrics, ev: Envelope, payload: IterationStarted) -> None:
-    fold.sums.iterations += 1
 
 
 @_HANDLERS.on(ModelResponded)
@@ -279,11 +284,6 @@ def _on_model_responded(fold: Metrics, ev: Envelope, payload: ModelResponded) ->
     if ev.agent == MAIN_AGENT and not calls:
         texts = [text_preview(part.text) for part in payload.parts if isinstance(part, TextPart)]
         sums.final_answer = "\n\n".join(texts)
-
-
-@_HANDLERS.on(ModelRetried)
-def _on_model_retried(fold: Metrics, ev: Envelope, payload: ModelRetried) -> None:
-    fold.sums.model_retry_count += 1
 
 
 @_HANDLERS.on(ModelFailed)
@@ -344,11 +344,6 @@ def _on_file_read(fold: Metrics, ev: Envelope, payload: FileRead) -> None:
     fold.first_read_parts.setdefault(payload.path, fold.part_of(payload.call_id))
 
 
-@_HANDLERS.on(CheckpointTaken)
-def _on_checkpoint_taken(fold: Metrics, ev: Envelope, payload: CheckpointTaken) -> None:
-    fold.sums.checkpoints += 1
-
-
 @_HANDLERS.on(TestFinished)
 def _on_test_finished(fold: Metrics, ev: Envelope, payload: TestFinished) -> None:
     sums = fold.sums
@@ -362,7 +357,6 @@ def _on_test_finished(fold: Metrics, ev: Envelope, payload: TestFinished) -> Non
 @_HANDLERS.on(ContextPacked)
 def _on_context_packed(fold: Metrics, ev: Envelope, payload: ContextPacked) -> None:
     sums, sections = fold.sums, payload.sections
-    sums.context_packs += 1
     sums.context_peak_tokens = max(sums.context_peak_tokens, payload.total_tokens)
     if ev.agent == MAIN_AGENT:
         sums.context_estimated_tokens = payload.total_tokens
@@ -372,21 +366,6 @@ def _on_context_packed(fold: Metrics, ev: Envelope, payload: ContextPacked) -> N
     sums.context_budget_dropped_blocks += sum(section.dropped_blocks for section in sections)
 
 
-@_HANDLERS.on(ContextCompacted)
-def _on_context_compacted(fold: Metrics, ev: Envelope, payload: ContextCompacted) -> None:
-    fold.sums.context_compression_count += 1
-
-
-@_HANDLERS.on(ContextReduced)
-def _on_context_reduced(fold: Metrics, ev: Envelope, payload: ContextReduced) -> None:
-    fold.sums.context_reduction_count += 1
-
-
-@_HANDLERS.on(MemoryUpdated)
-def _on_memory_updated(fold: Metrics, ev: Envelope, payload: MemoryUpdated) -> None:
-    fold.sums.memory_updates += 1
-
-
 @_HANDLERS.on(RepomapBuilt)
 def _on_repomap_built(fold: Metrics, ev: Envelope, payload: RepomapBuilt) -> None:
     fold.sums.repomap_builds += not payload.delay_reason
@@ -394,5 +373,4 @@ def _on_repomap_built(fold: Metrics, ev: Envelope, payload: RepomapBuilt) -> Non
 
 @_HANDLERS.on(RepomapUsed)
 def _on_repomap_used(fold: Metrics, ev: Envelope, payload: RepomapUsed) -> None:
-    fold.sums.repomap_uses += 1
     fold.sums.repomap_injections += payload.injected

@@ -15,7 +15,8 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.protocol.ids import AgentId, CallId
-from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.parts import ModelPart, TextContent, ToolCallPart
+from tui_agent.protocol.unicode_text import clip_line
 
 PartType: TypeAlias = Literal["reasoning", "text", "tool_call", "tool_result", "patch"]
 SUMMARY_CHARS = 200
@@ -55,7 +56,7 @@ class Parts:
         self.turn = 0
         self.commit = ""
         self.names: dict[CallId, str] = {}
-        self.told = 0
+        self.drained_count = 0
 
     def apply(self, ev: Envelope) -> bool:
         """Fold one event; return True if a row came or changed."""
@@ -63,7 +64,7 @@ class Parts:
 
     def drain(self) -> list[PartRow]:
         """Return the rows added since the last call, in order."""
-        new_rows, self.told = self.rows[self.told :], len(self.rows)
+        new_rows, self.drained_count = self.rows[self.drained_count :], len(self.rows)
         return new_rows
 
     def view(self) -> tuple[PartRow, ...]:
@@ -160,16 +161,12 @@ def _on_checkpoint_restored(fold: Parts, ev: Envelope, payload: CheckpointRestor
 
 
 def _part_text(part: ModelPart) -> LongText:
-    match part:
-        case ToolCallPart(name=name, arguments=arguments):
-            arguments_text = ", ".join(f"{name}={value}" for name, value in arguments.items())
-            return f"{name}({arguments_text})"
-        case ReasoningPart(text=text) | TextPart(text=text):
-            return text
-        case _:
-            return part.text
+    if not isinstance(part, ToolCallPart):
+        return part.text
+    arguments = ", ".join(f"{name}={value}" for name, value in part.arguments.items())
+    return f"{part.name}({arguments})"
 
 
 def _shorten(texts: Iterable[LongText]) -> str:
-    joined = " · ".join(line for text in texts if (line := " ".join(text_preview(text).split())))
-    return joined if len(joined) <= SUMMARY_CHARS else f"{joined[: SUMMARY_CHARS - 1]}…"
+    lines = (" ".join(text_preview(text).split()) for text in texts)
+    return clip_line(" · ".join(filter(None, lines)), SUMMARY_CHARS)

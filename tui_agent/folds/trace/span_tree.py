@@ -7,14 +7,16 @@ anything.
 import copy
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Any
 
 from tui_agent.folds.trace.spans import Span, SpanKind, SpanState, TraceView
 from tui_agent.folds.transcript.packed_entries import PackedSpans
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.ids import AgentId
-from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.parts import Usage, add_cost
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +66,7 @@ class SpanTree:
         self._count_all = 0
         self._dirty: dict[int, Node] = {}
         self._roots: list[int] = []
-        self._revision = 0
+        self.revision = 0
         self._view: TraceView | None = None
         self._failed = 0
         self._denied = 0
@@ -98,7 +100,7 @@ class SpanTree:
         """Mark a node as changed."""
         self._dirty[node.index] = node
         self._view = None
-        self._revision += 1
+        self.revision += 1
 
     def set_state(self, node: Node, state: SpanState) -> None:
         """Set a span's state and mark it as changed."""
@@ -149,8 +151,7 @@ class SpanTree:
                 above.tokens_out = (above.tokens_out or 0) + usage.output_tokens
             above.billed_in += usage.input_tokens
             above.billed_out += usage.output_tokens
-            if cost is not None:
-                above.cost_usd = (above.cost_usd or 0.0) + cost
+            above.cost_usd = add_cost(above.cost_usd, cost)
             self.touch(above)
             if above.parent is None:
                 return
@@ -200,7 +201,7 @@ class SpanTree:
         tree = SpanTree()
         tree._nodes = {**self._nodes, **copied}
         tree._spans, tree._count_all, tree._roots = self._spans.copy(), self._count_all, self._roots.copy()
-        tree._revision, tree._view = self._revision, self._view
+        tree.revision, tree._view = self.revision, self._view
         tree._failed, tree._denied, tree.crash_time = self._failed, self._denied, self.crash_time
         tree._turns, tree._longest = self._turns, self._longest
         return tree, copied
@@ -235,7 +236,7 @@ class SpanTree:
             self._view = TraceView(
                 self._spans.view(),
                 tuple(self._roots),
-                self._revision,
+                self.revision,
                 self._failed,
                 self._denied,
                 self._turns,
@@ -244,30 +245,14 @@ class SpanTree:
         return self._view
 
 
+_shared_fields = attrgetter(
+    *(field.name for field in fields(Span) if field.name not in ("parent", "children"))
+)
+"""The fields of a span that a node has too, in order; `parent` and `children` are the last two of a span."""
+
+
 def _freeze_node(node: Node) -> Span:
-    return Span(
-        index=node.index,
-        kind=node.kind,
-        name=node.name,
-        state=node.state,
-        agent=node.agent,
-        depth=node.depth,
-        start=node.start,
-        end=node.end,
-        duration_ms=node.duration_ms,
-        tokens_in=node.tokens_in,
-        tokens_out=node.tokens_out,
-        cost_usd=node.cost_usd,
-        first_seq=node.first_seq,
-        last_seq=node.last_seq,
-        parent=None if node.parent is None else node.parent.index,
-        children=(*node.packed_children, *(child.index for child in node.children)),
-        outcome=node.outcome,
-        detail=node.detail,
-        part=node.part,
-        billed_in=node.billed_in,
-        billed_out=node.billed_out,
-        failed=node.failed,
-        denied=node.denied,
-        estimated=node.estimated,
-    )
+    parent = None if node.parent is None else node.parent.index
+    children = (*node.packed_children, *(child.index for child in node.children))
+    values: tuple[Any, ...] = (*_shared_fields(node), parent, children)
+    return Span(*values)

@@ -42,8 +42,6 @@ class Span:
     cost_usd: float | None
     first_seq: int
     last_seq: int
-    parent: int | None
-    children: tuple[int, ...] = ()
     outcome: str = ""
     detail: str = ""
     part: int | None = None
@@ -52,6 +50,8 @@ class Span:
     failed: int = 0
     denied: int = 0
     estimated: bool = False
+    parent: int | None = None
+    children: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

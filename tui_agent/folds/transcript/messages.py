@@ -36,7 +36,7 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 from tui_agent.protocol.mentions import Mention
-from tui_agent.protocol.parts import ReasoningPart, TextPart
+from tui_agent.protocol.parts import ReasoningPart, TextPart, add_cost
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_elapsed
 
@@ -212,7 +212,7 @@ def _open_entry(draft: Draft, ev: Envelope, payload: ModelDelta) -> int:
 
 @MESSAGE_HANDLERS.on(ModelResponded)
 def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> None:
-    draft.sums.add_cost(payload.cost_usd)
+    draft.sums.cost_usd = add_cost(draft.sums.cost_usd, payload.cost_usd)
     if ev.agent != MAIN_AGENT:
         return
     request = payload.request_id
@@ -286,7 +286,7 @@ def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
 
 @MESSAGE_HANDLERS.on(ModelFailed)
 def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
-    draft.sums.add_cost(payload.cost_usd)
+    draft.sums.cost_usd = add_cost(draft.sums.cost_usd, payload.cost_usd)
     if ev.agent != MAIN_AGENT:
         return
     retry = draft.retries.get(payload.request_id)

@@ -42,11 +42,6 @@ class TurnSums:
         self.removed = 0
         self.cost_usd: float | None = None
 
-    def add_cost(self, cost: float | None) -> None:
-        """Add the cost of a model call, if known."""
-        if cost is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + cost
-
 
 class Draft:
     """The mutable transcript. The dicts map ids of open things to the indices of their entries."""

@@ -57,6 +57,11 @@ class FileChanged(Payload):
         """The hex SHA-256 of the file's bytes after the change; None as for `disk_sha256_before`."""
         return self.after_sha256 or self.after
 
+    @property
+    def is_mode_only(self) -> bool:
+        """True if only the file's permissions changed."""
+        return self.disk_sha256_before is not None and self.disk_sha256_before == self.disk_sha256_after
+
 
 class CheckpointTaken(Payload):
     """The workspace can be restored to this state from `commit`, in the session's own

@@ -14,7 +14,6 @@ from typing import Final, Literal, cast
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import SessionLocked, TuiAgentError
-from tui_agent.folds.session.cached_views import restore_views
 from tui_agent.folds.views import Views
 from tui_agent.ports.session import AppSession, LockedSession
 from tui_agent.protocol.commands import Close
@@ -182,7 +181,7 @@ class SessionSwitcher:
         return (
             None
             if cached is None
-            else restore_views(cached[1], cached[0], await session.read_newest(GLIMPSE))
+            else Views.restore(cached[1], cached[0], await session.read_newest(GLIMPSE))
         )
 
     @property

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.context.repomap.file_text import classify, read
-from tui_agent.export.files import FORMATS
+from tui_agent.export.files import export_text
 from tui_agent.store.redaction.redactor import Redactor
 
 
@@ -47,9 +47,7 @@ def test_our_own_exports_of_sessions_are_left_out(tmp_path: Path, form: str) -> 
     (tmp_path / "ses_0000000approval").mkdir()
     log = Path(__file__).parents[3] / "golden/approval.jsonl"
     shutil.copy(log, tmp_path / "ses_0000000approval/events.jsonl")
-    text = FORMATS[form].text
-    assert text is not None
-    exported = text(tmp_path / "ses_0000000approval", Redactor(), False).encode()
+    exported = export_text(tmp_path / "ses_0000000approval", Redactor(), form).encode()
     assert classify(exported).reason == "session export"
     assert classify(b"# A page\n\n" + exported[:600]).reason == ""
 
