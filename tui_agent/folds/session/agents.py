@@ -60,7 +60,7 @@ class AgentsTree:
 
     def apply(self, ev: Envelope) -> bool:
         """Fold one event; return True if an agent changed."""
-        if ev.agent == COMPACTION_AGENT:
+        if type(ev.payload) not in TAKES or ev.agent == COMPACTION_AGENT:
             return False
         agent = self._agents.get(ev.agent) or _new_agent(ev.agent)
         match ev.payload:
