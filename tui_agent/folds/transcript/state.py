@@ -106,7 +106,7 @@ class Draft:
     def replace_entry(self, index: int, entry: Entry) -> None:
         """Replace an entry by its successor, created with `revision=self.revision + 1`."""
         self.revision += 1
-        self.entries.put(index, entry)
+        self.entries.replace(index, entry)
         self.changed.add(index)
 
     def append_text(self, index: int, piece: str) -> None:

@@ -64,7 +64,7 @@ class EntryList(Sequence[Entry]):
             self._join_pieces(index)
         self._entries.pack()
 
-    def put(self, index: int, entry: Entry) -> None:
+    def replace(self, index: int, entry: Entry) -> None:
         """Replace an entry, including all of its text."""
         self._growing.pop(index, None)
         self._entries.replace(index, entry)
