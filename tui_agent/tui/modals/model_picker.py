@@ -25,12 +25,12 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
     `with_actions`: offer other providers and demos too, whose values begin with `ACT`.
     """
 
-    def offered(loaded: Sequence[Item]) -> list[Item]:
+    def offered_items(loaded: Sequence[Item]) -> list[Item]:
         items = model_items(context, loaded)
         return [item for item in items if with_actions or not item.value.startswith(ACT)]
 
     free = "use this name, as vendor/model or a profile"
-    picker = Picker(lambda: context.app.looks, "Model", offered(()), free=free)
+    picker = Picker(lambda: context.app.looks, "Model", offered_items(()), free=free)
 
     def use(value: str | None) -> None:
         if value is not None:
@@ -41,7 +41,7 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
     async def load() -> None:
         loaded = [_loaded_item(row) for row in await context.reader.models_here()]
         if picker.is_attached:
-            picker.set_items(offered(loaded))
+            picker.set_items(offered_items(loaded))
 
     context.worker(load(), "models")
 

@@ -101,19 +101,14 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         self.add_class("-warning")
 
     def _offer_choices(self, fault: str) -> list[Choice]:
-        choices: list[Choice] = []
-        if self._state in ("open", "without"):
-            about = f"not possible: {fault}" if fault else "used until one of them changes"
-            choices.append(Choice("trust_these", "trust", "Trust these files", about, not fault))
-        if self._state == "open":
-            about = "not asked again until one changes"
-            choices.append(Choice("trust_without", "without", "Go on without them", about))
-        if not self._asking and self._state in ("trusted", "without"):
-            about = "not used; the next start asks again"
-            choices.append(Choice("trust_forget", "forget", "Take it back", about))
+        about = f"not possible: {fault}" if fault else "used until one of them changes"
+        trust = Choice("trust_these", "trust", "Trust these files", about, not fault)
+        leave = Choice("trust_without", "without", "Go on without them", "not asked again until one changes")
+        forget = Choice("trust_forget", "forget", "Take it back", "not used; the next start asks again")
+        choices = {"open": [trust, leave], "without": [trust], "trusted": []}.get(self._state, [])
         if self._asking:
-            choices.append(Choice("trust_quit", "quit", "Quit", "leave the program"))
-        return choices
+            return [*choices, Choice("trust_quit", "quit", "Quit", "leave the program")]
+        return [*choices, *([forget] if self._state in ("trusted", "without") else [])]
 
     @property
     def count(self) -> int:
@@ -129,7 +124,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         state = [self.part(_STATES.get(self._state, ""), "t2")]
         fits = cells(title) + cells(state) + 2 <= width
         rows = [self.line(width, title, state if fits else []), *self._gap(width)]
-        if self.app.size.height >= 16:
+        if self.app.size.height >= 16 and self.entries:
             text = f"{format_count(len(self.entries), 'file')} could steer this program; what each could do:"
             if self._has_marks:
                 text = "They have changed since you decided about them:"

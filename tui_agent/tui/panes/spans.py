@@ -18,7 +18,6 @@ FAULTS = {
     "transport": "no connection",
     "timeout": "no answer in time",
     "rate limit": "rate limited",
-    "rate_limit": "rate limited",
     "auth": "key refused",
     "overflow": "context too long",
     "malformed": "answer not readable",
@@ -26,7 +25,6 @@ FAULTS = {
     "cut": "answer cut off",
     "empty": "empty answer",
     "invalid request": "request refused",
-    "invalid_request": "request refused",
     "script": "script does not fit",
 }
 """Faults of models in plain words."""
@@ -87,7 +85,7 @@ def label(span: "Span", view: "TraceView", *, folded: bool, full: bool = False) 
 def fault_words(text: str) -> str:
     """Replace the name of a fault: `transport, try 2` → `no connection, try 2`."""
     kind, comma, rest = text.partition(",")
-    return FAULTS.get(kind, kind) + comma + rest
+    return FAULTS.get(kind.replace("_", " "), kind) + comma + rest
 
 
 def short_target(target: str) -> str:

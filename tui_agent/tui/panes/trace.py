@@ -34,21 +34,13 @@ def trace_rows(
     if not view.roots:
         return [head, pen.line(width, [pen.part("  " + EMPTY, "t3")])][:most]
     room = max(1, most - 1)
-    indices = _chosen(view, folds, room)
     drawn = folds_of_pane(view, folds, room)
+    indices = visible(view, drawn, view.roots[-room:])
+    if len(indices) > room:
+        # The newest turn's own row stays in sight above its newest rows.
+        newest, indices = view.roots[-1], indices[-room:]
+        indices = indices if newest in indices else [newest, *indices[1:]]
     return [head, *(_span_row(view.spans[index], view, drawn, pen, width, now) for index in indices)]
-
-
-def _chosen(view: "TraceView", folds: Mapping[int, bool], room: int) -> list[int]:
-    drawn = folds_of_pane(view, folds, room)
-    roots = view.roots[-max(1, room) :]
-    shown = visible(view, drawn, roots)
-    if len(shown) <= room:
-        return shown
-    newest = view.roots[-1]
-    # The newest turn's own row stays in sight above its newest rows.
-    kept = shown[-room:]
-    return kept if newest in kept else [newest, *kept[1:]]
 
 
 def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> dict[int, bool]:
