@@ -163,8 +163,8 @@ class ApprovalBody:
     def _with_policy(self, text: str) -> list[Part]:
         """Return the sentence with the policy's name in its colour."""
         part = self._sheet.part
-        before, found, after = text.partition(f"policy {self._policy}")
-        if not found:
+        before, separator, after = text.partition(f"policy {self._policy}")
+        if not separator:
             return [part(text)]
         name = part(self._policy, policy_role(self._policy), bold=True)
         return [part(before + "policy "), name, part(after)]

@@ -14,8 +14,8 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.start import WITHOUT_KEY, Choice
 
 SERVERS = (("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000))
-PATIENCE_S = 1.0
-MOST_BYTES = 200_000
+TIMEOUT_S = 1.0
+MAX_RESPONSE_BYTES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ async def servers(known: Sequence[tuple[str, int]] = SERVERS) -> list[Server]:
 
 async def _ask(name: str, port: int) -> Server | None:
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             try:
                 writer.write(
                     f"GET /v1/models HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n".encode()
                 )
                 await writer.drain()
-                response = await reader.read(MOST_BYTES)
+                response = await reader.read(MAX_RESPONSE_BYTES)
             finally:
                 writer.close()
     except (OSError, TimeoutError):
@@ -69,7 +69,7 @@ def first_choices(
 ) -> list[Choice]:
     """Return the rows of the first page: models set up, models found here, then what works without a key.
 
-    `key_variables` are the variables that have a value.
+    `keys` are the names of the variables that are set.
     """
     return [
         *(_profile(name, profile, keys) for name, profile in models.items()),

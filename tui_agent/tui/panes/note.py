@@ -14,7 +14,7 @@ from tui_agent.tui.widgets.rows import wrap
 
 Level: TypeAlias = Literal["info", "done", "warning", "error"]
 _ROLES: dict[Level, Role] = {"info": "accent", "done": "success", "warning": "warning", "error": "error"}
-MOST_ROWS: Final = 8
+MAX_ROWS: Final = 8
 
 
 class Note(LinePane):
@@ -28,13 +28,13 @@ class Note(LinePane):
     cut: bool = False
     """True if not all of it is shown."""
 
-    def lines(self, width: int, most: int = MOST_ROWS) -> list[str]:
-        """Return the text wrapped to this width, at most `most` rows."""
+    def lines(self, width: int, limit: int = MAX_ROWS) -> list[str]:
+        """Return the text wrapped to this width, at limit `limit` rows."""
         pieces = wrap(clean(self.text), max(10, width - 4))
-        self.cut = len(pieces) > min(most, MOST_ROWS)
+        self.cut = len(pieces) > min(limit, MAX_ROWS)
         if not self.cut:
             return pieces
-        count = max(0, min(most, MOST_ROWS) - 1)
+        count = max(0, min(limit, MAX_ROWS) - 1)
         return [*pieces[:count], f"{self.key} shows all of it, {len(pieces) - count} more lines."]
 
     def draw(self, width: int, height: int) -> list[Strip]:

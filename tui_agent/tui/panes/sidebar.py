@@ -9,7 +9,7 @@ from textual import events
 from textual.strip import Strip
 
 from tui_agent.tui.panes.context import context_rows
-from tui_agent.tui.panes.todo import MOST, todo_rows
+from tui_agent.tui.panes.todo import MAX_ITEMS, todo_rows
 from tui_agent.tui.panes.trace import trace_rows
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import blank, intent_of
@@ -50,7 +50,7 @@ class Sidebar(LinePane):
         height -= len(top) + 1
         least_trace = min(6, len(self.trace.spans) + 2)
         context = context_rows(self.meter, looks, width, max(3, min(12, height - least_trace - 4)))
-        items = min(MOST, max(1, height - len(context) - least_trace - 3))
+        items = min(MAX_ITEMS, max(1, height - len(context) - least_trace - 3))
         todo = todo_rows(self.todo, looks, width, items)
         room = height - len(todo) - len(context) - 2
         trace = trace_rows(self.trace, self.folds, looks, width, room, self.now) if room > 1 else []

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tui_agent.folds.session.todo import TodoView
     from tui_agent.protocol.events.todo import TodoItem
 
-MOST = 8
+MAX_ITEMS = 8
 EMPTY = "No tasks yet. The agent writes them for longer work."
 
 
@@ -27,18 +27,18 @@ def progress(view: "TodoView") -> str:
     return f"{view.done}/{total} done"
 
 
-def todo_rows(view: "TodoView", looks: Looks, width: int, most: int, ground: Role = "s1") -> list[Strip]:
-    """Return head and items; of more than `most`, done ones are dropped first and a last row counts the rest."""
+def todo_rows(view: "TodoView", looks: Looks, width: int, limit: int, ground: Role = "s1") -> list[Strip]:
+    """Return head and items; of more than `limit`, done ones are dropped first and a last row counts the rest."""
     pen = Pen(looks, ground)
     indent = pen.part("  ")
     title = [indent, pen.part("Todo", bold=True, intent="todo")]
     rows = [pen.line(width, title, [pen.part(progress(view), "t2")])]
     if not view.items:
         return [*rows, *pen.hanging_rows(width, [indent], wrap(EMPTY, width - 4), pen.style("t3"))]
-    shown, missing = _chosen(view.items, most)
+    shown, hidden = _choose_items(view.items, limit)
     rows += [item_row(item, _depth(item, view.items), looks, width, ground) for item in shown]
-    if missing:
-        rows.append(pen.line(width, [indent, pen.part(f"+{missing} more", "t3", intent="todo")]))
+    if hidden:
+        rows.append(pen.line(width, [indent, pen.part(f"+{hidden} more", "t3", intent="todo")]))
     return rows
 
 
@@ -70,10 +70,10 @@ def _depth(item: "TodoItem", items: "tuple[TodoItem, ...]") -> int:
     return depth
 
 
-def _chosen(items: "tuple[TodoItem, ...]", most: int) -> "tuple[list[TodoItem], int]":
-    if len(items) <= most:
+def _choose_items(items: "tuple[TodoItem, ...]", limit: int) -> "tuple[list[TodoItem], int]":
+    if len(items) <= limit:
         return list(items), 0
-    room = max(1, most - 1)
+    room = max(1, limit - 1)
     keep = set(range(len(items)))
     for index, item in enumerate(items):
         if len(keep) <= room:

@@ -16,8 +16,8 @@ from tui_agent.tui.prompt.completion import quoted
 FOLD_LINES: Final = 20
 FOLD_BYTES: Final = 2048
 CHIP: Final = re.compile(r"\[(?:pasted \d+ (?:lines?|characters)|image [^\[\]\n]+?)(?: #\d+)?\]")
-MOST_CHARS: Final = 4_096
-MOST_PATHS: Final = 20
+MAX_PATHS_LENGTH: Final = 4_096
+MAX_PATHS: Final = 20
 """Limit for a paste that becomes mentions."""
 MEDIA: Final = {
     ".png": "image/png",
@@ -122,7 +122,7 @@ class Chips:
 def paths_as_mentions(text: str, root: Path) -> str | None:
     """Return a paste of existing paths as mentions, each with a space, which closes the menu; None for other text."""
     plain = text.strip()
-    if len(plain) > MOST_CHARS or "\n" in plain or not plain.startswith(("/", "'/", '"/', "file:///")):
+    if len(plain) > MAX_PATHS_LENGTH or "\n" in plain or not plain.startswith(("/", "'/", '"/', "file:///")):
         return None
     mention = _mention(plain, root)
     if mention is not None:
@@ -131,8 +131,8 @@ def paths_as_mentions(text: str, root: Path) -> str | None:
         words = shlex.split(plain)
     except ValueError:
         return None
-    mentions = [_mention(word, root) for word in words[: MOST_PATHS + 1]]
-    if len(mentions) > MOST_PATHS or None in mentions:
+    mentions = [_mention(word, root) for word in words[: MAX_PATHS + 1]]
+    if len(mentions) > MAX_PATHS or None in mentions:
         return None
     return "".join(f"{mention} " for mention in mentions)
 

@@ -11,9 +11,9 @@ from tui_agent.tui.actions import Action
 from tui_agent.tui.prompt.files import PathIndex, name_of
 from tui_agent.tui.prompt.symbols import Symbol
 
-BEFORE_SYMBOLS = 5
+MAX_FILES_BEFORE_SYMBOLS = 5
 """Most files listed before the symbols, if their names contain the query; of the others, only the best."""
-_SCATTERED = 100
+_SCATTERED_SCORE = 100
 """The lowest score of a text that has the query's letters in order, but not side by side."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
 MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@(\"[^\"\n]*|[^\s@]*)$")
@@ -49,8 +49,10 @@ def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
             return Token("command", before, 0)
         command, _, rest = before.partition(" ")
         return Token("argument", rest.lstrip(), len(before) - len(rest.lstrip()), command)
-    found = MENTION.search(before)
-    return None if found is None else Token("file", found.group(1).removeprefix('"'), found.start(1) - 1)
+    mention = MENTION.search(before)
+    return (
+        None if mention is None else Token("file", mention.group(1).removeprefix('"'), mention.start(1) - 1)
+    )
 
 
 def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
@@ -71,7 +73,7 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
         hits.append(start)
         start += 1
     gaps = hits[-1] - hits[0] - len(hits) + 1
-    return _SCATTERED + 4 * gaps + len(folded) // 8, tuple(hits)
+    return _SCATTERED_SCORE + 4 * gaps + len(folded) // 8, tuple(hits)
 
 
 def command_candidates(query: str, commands: Sequence[Action], *, running: bool) -> list[Candidate]:
@@ -80,8 +82,8 @@ def command_candidates(query: str, commands: Sequence[Action], *, running: bool)
     for action in commands:
         if action.slash.startswith(query):
             scored.append((0, action, tuple(range(len(query)))))
-        elif (found := match(query.removeprefix("/"), action.slash[1:])) is not None and len(query) > 2:
-            scored.append((found[0] + 50, action, tuple(at + 1 for at in found[1])))
+        elif (result := match(query.removeprefix("/"), action.slash[1:])) is not None and len(query) > 2:
+            scored.append((result[0] + 50, action, tuple(index + 1 for index in result[1])))
     scored.sort(key=lambda item: item[0])
     if scored and scored[0][0] == 0:
         scored = [item for item in scored if item[0] == 0]
@@ -101,23 +103,23 @@ def command_candidates(query: str, commands: Sequence[Action], *, running: bool)
 
 def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, str]]]) -> list[Candidate]:
     """Return the values of the command's argument that match; `choices` are `(value, help)` by command."""
-    found: list[tuple[int, Candidate]] = []
+    scored: list[tuple[int, Candidate]] = []
     for value, about in choices.get(token.command, ()):
-        scored = match(token.query, value)
-        if scored is not None:
-            found.append((scored[0], Candidate(value, value, help=about, hits=scored[1], runs=True)))
+        result = match(token.query, value)
+        if result is not None:
+            scored.append((result[0], Candidate(value, value, help=about, hits=result[1], runs=True)))
     if token.query:
-        found.sort(key=lambda item: item[0])
-    return [candidate for _, candidate in found]
+        scored.sort(key=lambda item: item[0])
+    return [candidate for _, candidate in scored]
 
 
 def file_candidates(
-    query: str, paths: PathIndex | Iterable[str], symbols: Sequence[Symbol] = (), most: int = 50
+    query: str, paths: PathIndex | Iterable[str], symbols: Sequence[Symbol] = (), limit: int = 50
 ) -> list[Candidate]:
     """Return files, folders and symbols by how well the query matches name, then path; shorter ones first."""
     index = paths if isinstance(paths, PathIndex) else PathIndex(paths)
     if not query:
-        return [_path_candidate(path) for path in index.shallow[:most]]
+        return [_path_candidate(path) for path in index.shallow[:limit]]
     scored: list[tuple[int, int, str, tuple[int, ...]]] = []
     for path in index.find(query):
         name = name_of(path)
@@ -128,10 +130,10 @@ def file_candidates(
         elif (in_path := match(query, path)) is not None:
             scored.append((in_path[0] + 60, len(path), path, in_path[1]))
     scored.sort()
-    files = [_path_candidate(path, hits) for _, _, path, hits in scored[:most]]
-    best = max(1, sum(score < _SCATTERED for score, *_ in scored[:BEFORE_SYMBOLS]))
+    files = [_path_candidate(path, hits) for _, _, path, hits in scored[:limit]]
+    best = max(1, sum(score < _SCATTERED_SCORE for score, *_ in scored[:MAX_FILES_BEFORE_SYMBOLS]))
     defined = [_symbol_candidate(query, symbol) for symbol in symbols]
-    return [*files[:best], *defined, *files[best:]][:most]
+    return [*files[:best], *defined, *files[best:]][:limit]
 
 
 def _path_candidate(path: str, hits: tuple[int, ...] = ()) -> Candidate:

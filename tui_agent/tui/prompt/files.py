@@ -1,6 +1,6 @@
 """The workspace's files for `@` completion, listed off the loop, kept for a few seconds, searched at every key.
 
-Invariant: files that git ignores are not offered; at most `MOST` paths are kept; a search reads one text of all paths
+Invariant: files that git ignores are not offered; at most `MAX_PATHS` paths are kept; a search reads one text of all paths
 and stops once it has enough, so that fifty thousand files take no longer than a few.
 """
 
@@ -16,12 +16,12 @@ from typing import Final
 
 from tui_agent.config.git_query import query_git
 
-MOST = 50_000
-FEW: Final = 30
+MAX_PATHS = 50_000
+FEW_MATCHES: Final = 30
 """With fewer matches, paths with the query's letters in order are added."""
-ENOUGH: Final = 200
+ENOUGH_MATCHES: Final = 200
 """Matches of each kind that are found before they are ranked."""
-LONGEST: Final = 64
+MAX_QUERY_LENGTH: Final = 64
 """Letters of a query that are used."""
 FRESH_S = 5.0
 _SKIPPED = frozenset(
@@ -35,18 +35,18 @@ def list_files(root: Path) -> list[str]:
     if listed is None:
         return _walk(root)
     names = listed.decode("utf-8", "replace").split("\0")
-    return sorted({name for name in names if name})[:MOST]
+    return sorted({name for name in names if name})[:MAX_PATHS]
 
 
 def _walk(root: Path) -> list[str]:
-    found: list[str] = []
+    paths: list[str] = []
     for folder, folders, names in os.walk(root, followlinks=False):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED and not name.startswith("."))
-        below = Path(folder).relative_to(root).as_posix()
-        found.extend(name if below == "." else f"{below}/{name}" for name in sorted(names))
-        if len(found) >= MOST:
+        relative = Path(folder).relative_to(root).as_posix()
+        paths.extend(name if relative == "." else f"{relative}/{name}" for name in sorted(names))
+        if len(paths) >= MAX_PATHS:
             break
-    return found[:MOST]
+    return paths[:MAX_PATHS]
 
 
 class _Lines:
@@ -71,8 +71,8 @@ class _Lines:
         start = re.escape(wanted[0]) if rare else f"^[^{re.escape(wanted[0])}\n]*{re.escape(wanted[0])}"
         rest = "".join(rf"[^{re.escape(char)}\n]*{re.escape(char)}" for char in wanted[1:])
         before = -1
-        for found in re.finditer(start + rest, self.text, re.MULTILINE):
-            line = self._line(found.start())
+        for hit in re.finditer(start + rest, self.text, re.MULTILINE):
+            line = self._line(hit.start())
             if line != before:
                 before = line
                 yield line
@@ -93,32 +93,32 @@ class PathIndex:
                 folders.add(folder + "/")
                 folder = folder.rpartition("/")[0]
         self.paths = sorted(sorted([*self.files, *folders]), key=len)
-        self.shallow = nsmallest(ENOUGH, self.paths, key=lambda path: (path.count("/", 0, -1), path))
-        self._whole = _Lines(self.paths)
-        self._names = _Lines([name_of(path) for path in self.paths])
+        self.shallow = nsmallest(ENOUGH_MATCHES, self.paths, key=lambda path: (path.count("/", 0, -1), path))
+        self._lowered_paths = _Lines(self.paths)
+        self._lowered_names = _Lines([name_of(path) for path in self.paths])
 
     def find(self, query: str) -> list[str]:
         """Return the paths to rank: names or paths that begin with the query or contain it, then, if these are few,
         those with its letters in order."""
-        wanted = query[:LONGEST].lower().replace("\n", " ")
-        found: dict[int, None] = {}
+        wanted = query[:MAX_QUERY_LENGTH].lower().replace("\n", " ")
+        matches: dict[int, None] = {}
         ways = (
-            self._names.find_containing("\n" + wanted),
-            self._whole.find_containing("\n" + wanted),
-            self._names.find_containing(wanted),
-            self._whole.find_containing(wanted),
+            self._lowered_names.find_containing("\n" + wanted),
+            self._lowered_paths.find_containing("\n" + wanted),
+            self._lowered_names.find_containing(wanted),
+            self._lowered_paths.find_containing(wanted),
         )
         for way in ways:
-            _take(way, found)
-        if len(found) < FEW and len(wanted) > 1:
-            _take(self._whole.find_with_letters(wanted), found)
-        return [self.paths[at] for at in found]
+            _add_some(way, matches)
+        if len(matches) < FEW_MATCHES and len(wanted) > 1:
+            _add_some(self._lowered_paths.find_with_letters(wanted), matches)
+        return [self.paths[index] for index in matches]
 
 
-def _take(way: Iterator[int], found: dict[int, None]) -> None:
-    for count, at in enumerate(way, start=1):
-        found[at] = None
-        if count == ENOUGH:
+def _add_some(indices: Iterator[int], matches: dict[int, None]) -> None:
+    for count, index in enumerate(indices, start=1):
+        matches[index] = None
+        if count == ENOUGH_MATCHES:
             return
 
 

@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-MOST = 1000
-LONGEST = 8_000
+MAX_MESSAGES = 1000
+MAX_MESSAGE_LENGTH = 8_000
 
 
 class History:
@@ -18,7 +18,7 @@ class History:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self.entries: list[str] = []
-        self._at: int | None = None
+        self._index: int | None = None
         self._written = ""
 
     def load(self) -> list[str]:
@@ -26,7 +26,7 @@ class History:
         if self.path is None:
             return []
         try:
-            lines = self.path.read_text(encoding="utf-8").splitlines()[-MOST:]
+            lines = self.path.read_text(encoding="utf-8").splitlines()[-MAX_MESSAGES:]
         except (OSError, UnicodeDecodeError):
             return []
         texts: list[str] = []
@@ -41,23 +41,23 @@ class History:
 
     def extend(self, texts: Iterable[str]) -> None:
         """Put older messages in front of those of this session."""
-        self.entries = [*texts, *self.entries][-MOST:]
+        self.entries = [*texts, *self.entries][-MAX_MESSAGES:]
 
     def add(self, text: str) -> bool:
         """Add a message; return False if it is empty or repeats the one before."""
-        self._at = None
-        text = text[:LONGEST]
+        self._index = None
+        text = text[:MAX_MESSAGE_LENGTH]
         if not text.strip() or (self.entries and self.entries[-1] == text):
             return False
         self.entries.append(text)
-        del self.entries[:-MOST]
+        del self.entries[:-MAX_MESSAGES]
         return True
 
     def store(self, texts: Iterable[str]) -> None:
         """Append messages to the file. Blocking."""
         if self.path is None:
             return
-        lines = [json.dumps(text[:LONGEST], ensure_ascii=False) + "\n" for text in texts]
+        lines = [json.dumps(text[:MAX_MESSAGE_LENGTH], ensure_ascii=False) + "\n" for text in texts]
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -69,43 +69,43 @@ class History:
 
     def older(self, written: str) -> str | None:
         """Return the message before, or None at the oldest."""
-        if self._at is None:
+        if self._index is None:
             self._written = written
-            at = len(self.entries)
+            index = len(self.entries)
         else:
-            at = self._at
-        if at == 0:
+            index = self._index
+        if index == 0:
             return None
-        self._at = at - 1
-        return self.entries[self._at]
+        self._index = index - 1
+        return self.entries[self._index]
 
     def newer(self) -> str | None:
         """Return the message after, at the end the text being written; None when not browsing."""
-        if self._at is None:
+        if self._index is None:
             return None
-        if self._at + 1 < len(self.entries):
-            self._at += 1
-            return self.entries[self._at]
-        self._at = None
+        if self._index + 1 < len(self.entries):
+            self._index += 1
+            return self.entries[self._index]
+        self._index = None
         return self._written
 
     def settle(self) -> None:
         """Stop browsing: the text was edited."""
-        self._at = None
+        self._index = None
 
     @property
     def is_browsing(self) -> bool:
         """True while an earlier message is shown."""
-        return self._at is not None
+        return self._index is not None
 
-    def search(self, query: str, most: int = 50) -> list[str]:
+    def search(self, query: str, limit: int = 50) -> list[str]:
         """Return the messages that contain all words, newest first, without repeats."""
         words = query.casefold().split()
-        found: list[str] = []
+        matches: list[str] = []
         for text in reversed(self.entries):
             folded = text.casefold()
-            if text not in found and all(word in folded for word in words):
-                found.append(text)
-                if len(found) == most:
+            if text not in matches and all(word in folded for word in words):
+                matches.append(text)
+                if len(matches) == limit:
                     break
-        return found
+        return matches

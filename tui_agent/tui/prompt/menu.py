@@ -16,7 +16,7 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, Pen, cut
 
-ROWS = 8
+MAX_ROWS = 8
 
 
 class Menu(LinePane):
@@ -60,7 +60,7 @@ class Menu(LinePane):
     @property
     def rows(self) -> int:
         """The number of rows that it needs."""
-        return min(ROWS, len(self.candidates))
+        return min(MAX_ROWS, len(self.candidates))
 
     @property
     def candidate(self) -> Candidate | None:

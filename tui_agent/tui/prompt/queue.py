@@ -12,7 +12,7 @@ from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, cells, cut
 
-MOST_ROWS: Final = 3
+MAX_ROWS: Final = 3
 
 
 class QueueRows(LinePane):
@@ -25,7 +25,7 @@ class QueueRows(LinePane):
     @property
     def rows_wanted(self) -> int:
         """The number of rows that it takes."""
-        return min(len(self.texts), MOST_ROWS)
+        return min(len(self.texts), MAX_ROWS)
 
     def set_texts(self, texts: Sequence[str], *, after: str) -> None:
         """Show these messages; `after` is what runs before them, empty if nothing does."""
@@ -37,21 +37,23 @@ class QueueRows(LinePane):
         self.show()
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        return [self._row(at, width) for at in range(self.rows_wanted)]
+        return [self._row(index, width) for index in range(self.rows_wanted)]
 
-    def _row(self, at: int, width: int) -> Strip:
+    def _row(self, index: int, width: int) -> Strip:
         pen, symbols = self.pen._replace(margin=1), self.looks.symbols
-        right = next((note for note in self._notes(at) if cells(note) <= max(width * 3 // 5, width - 40)), [])
-        text = pen.part(self.texts[at], "t2", intent=f"unqueue {at + 1}")
+        right = next(
+            (note for note in self._notes(index) if cells(note) <= max(width * 3 // 5, width - 40)), []
+        )
+        text = pen.part(self.texts[index], "t2", intent=f"unqueue {index + 1}")
         cut_text = cut([text], max(1, width - cells(right) - 5), symbols.ellipsis)
         return pen.line(width, [pen.part(f"{symbols.queued} ", "t3"), *cut_text], right)
 
-    def _notes(self, at: int) -> Iterator[list[Part]]:
+    def _notes(self, index: int) -> Iterator[list[Part]]:
         """Yield the notes for a row's right side, the longest first."""
-        first, last = at == 0, at == self.rows_wanted - 1
+        first, last = index == 0, index == self.rows_wanted - 1
         pen = self.pen
         when = [pen.part(f"after {self.after}" if self.after else "waits", "t2")] if first else []
-        hidden = len(self.texts) - MOST_ROWS if last else 0
+        hidden = len(self.texts) - MAX_ROWS if last else 0
         more = [pen.part(f"+{hidden} more", "t3")] if hidden > 0 else []
         for send, edit in ((" sends it now", " edits or removes"), (" sends", " edits"), ("", "")):
             keys: list[list[Part]] = []

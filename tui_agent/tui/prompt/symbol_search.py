@@ -1,6 +1,6 @@
 """Finds names that are defined in the workspace, for `@` completion: in the map's index, else with git.
 
-Invariant: at most `MOST` names, the likeliest first, sources before tests; none without git. Loaded when a session opens
+Invariant: at most `MAX_SYMBOLS` names, the likeliest first, sources before tests; none without git. Loaded when a session opens
 or symbols are searched, not for the first screen.
 """
 
@@ -15,7 +15,7 @@ from tui_agent.config.path_kind import is_test
 from tui_agent.tui.cli_client import Ask, json_rows, number_of, text_of
 from tui_agent.tui.prompt.symbols import FindSymbols, Symbol, can_be_symbol
 
-MOST: Final = 20
+MAX_SYMBOLS: Final = 20
 _KEYWORDS: Final = "def|class|function|func|fn|struct|enum|trait|interface|type|module|const|record"
 _LINE: Final = re.compile(rf"\b(?:{_KEYWORDS})\s+(?:\([^)]*\)\s*)?(\w+)")
 
@@ -26,18 +26,18 @@ def find_definitions(root: Path, query: str) -> list[Symbol]:
         return []
     pattern = rf"(^|[^[:alnum:]_])({_KEYWORDS})[[:space:]]+(\([^)]*\)[[:space:]]*)?[[:alnum:]_]*{query}"
     output = query_git(root, "grep", "--untracked", "-nIiE", "--max-depth", "12", "-e", pattern, "--", ".")
-    found: dict[str, Symbol] = {}
+    symbols: dict[str, Symbol] = {}
     for line in (output or b"").decode("utf-8", "replace").splitlines():
         path, _, rest = line.partition(":")
         number, _, text = rest.partition(":")
         hit = _LINE.search(text)
         if hit is not None and number.isdigit() and query.lower() in hit[1].lower():
-            known = found.get(hit[1])
+            known = symbols.get(hit[1])
             if known is None or (is_test(known.path) and not is_test(path)):
-                found[hit[1]] = Symbol(hit[1], path, int(number))
+                symbols[hit[1]] = Symbol(hit[1], path, int(number))
     wanted = query.lower()
     ordered = sorted(
-        found.values(),
+        symbols.values(),
         key=lambda symbol: (
             not symbol.name.lower().startswith(wanted),
             is_test(symbol.path),
@@ -45,7 +45,7 @@ def find_definitions(root: Path, query: str) -> list[Symbol]:
             symbol,
         ),
     )
-    return ordered[:MOST]
+    return ordered[:MAX_SYMBOLS]
 
 
 async def search_git(root: Path, query: str) -> Sequence[Symbol]:
@@ -61,9 +61,9 @@ def search_index(ask: Ask, data_dir: Path | None) -> FindSymbols:
         words += ["--data-dir", str(data_dir)] if data_dir is not None else []
         status, output = await ask(*words)
         rows = json_rows(output) if status == 0 else []
-        found = [
+        symbols = [
             Symbol(text_of(row, "name"), text_of(row, "path"), int(number_of(row, "line"))) for row in rows
         ]
-        return found[:MOST] or await search_git(root, query)
+        return symbols[:MAX_SYMBOLS] or await search_git(root, query)
 
     return find

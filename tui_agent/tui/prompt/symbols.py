@@ -37,7 +37,7 @@ class Symbols:
         self.timer: Timer | None = None
         self._query = ""
         self._found: Sequence[Symbol] = ()
-        self._looked_at = float("-inf")
+        self._searched_at = float("-inf")
 
     def find(self, query: str) -> Sequence[Symbol]:
         """Return the found symbols that contain the query; none if they were found for another one."""
@@ -49,12 +49,12 @@ class Symbols:
         """Return True if symbols should be searched once the typing pauses."""
         if self.timer is not None:
             self.timer.stop()
-        is_known = query == self._query and time.monotonic() - self._looked_at < FRESH_S
+        is_known = query == self._query and time.monotonic() - self._searched_at < FRESH_S
         return can_be_symbol(query) and not is_known
 
-    def take(self, query: str, found: Sequence[Symbol]) -> None:
+    def take(self, query: str, symbols: Sequence[Symbol]) -> None:
         """Take the result of a search."""
-        self._query, self._found, self._looked_at = query, found, time.monotonic()
+        self._query, self._found, self._searched_at = query, symbols, time.monotonic()
 
 
 def can_be_symbol(query: str) -> bool:

@@ -158,11 +158,11 @@ def _move(area: "TextArea", key: str) -> bool:
     if key == "w":
         row, column = area.cursor_location
         line = area.document.get_line(row)
-        found = re.compile(r"\w+\s*|[^\w\s]+\s*|\s+").match(line, column)
-        if found is None and row + 1 < area.document.line_count:
+        word = re.compile(r"\w+\s*|[^\w\s]+\s*|\s+").match(line, column)
+        if word is None and row + 1 < area.document.line_count:
             area.move_cursor((row + 1, 0))
         else:
-            area.move_cursor((row, found.end() if found else len(line)))
+            area.move_cursor((row, word.end() if word else len(line)))
         return True
     if key not in _MOVES:
         return False
