@@ -93,20 +93,23 @@ class ForkDraft:
         """Return True if a fork could work there."""
         return workplace != "worktree" or self.workplaces.repository
 
-    def options(self, line: Line) -> Sequence[str]:
-        """Return the values that Left and Right choose from on a line; none if text is typed there."""
+    def options(self, line: Line) -> dict[str, str]:
+        """Return the values to choose from on a line, and their labels; none if text is typed there."""
         if line == "change":
-            return self.changes
+            return {change: CHANGE_LABELS[change] for change in self.changes}
         if line == "workplace":
-            return [place for place in WORKPLACE_LABELS if self.can_work_in(place)]
-        choices: dict[Change | None, Sequence[str]] = {"effort": EFFORTS, "context": CONTEXT_MODES}
-        return choices.get(self.change, ()) if line == "value" else ()
+            return dict[str, str](WORKPLACE_LABELS.items())
+        values: dict[Change | None, Sequence[str]] = {"effort": EFFORTS, "context": CONTEXT_MODES}
+        return {value: value for value in values.get(self.change, ())} if line == "value" else {}
+
+    def present(self, line: Line) -> str:
+        """Return the chosen value of a line."""
+        return {"change": self.change, "workplace": self.workplace}.get(line) or self.value
 
     def turn(self, line: Line, direction: int) -> None:
         """Choose the option before or after the present one."""
-        options = self.options(line)
-        present = {"change": self.change, "workplace": self.workplace}.get(line) or self.value
-        self.choose(line, options[(options.index(present) + direction) % len(options)])
+        options = [value for value in self.options(line) if self.can_work_in(value)]
+        self.choose(line, options[(options.index(self.present(line)) + direction) % len(options)])
 
     def choose(self, line: str, value: str) -> None:
         """Choose an option of a line, if it is possible."""
@@ -191,12 +194,11 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
         draft = self.draft
         match line:
             case "change":
-                labels = {change: CHANGE_LABELS[change] for change in draft.changes}
-                return self._option_rows(line, "Change", labels, draft.change, pen, width)
+                return self._option_rows(line, "Change", pen, width)
             case "value":
                 return [*self._value_rows(pen, width), *self._note_rows(self._value_note(), width)]
             case "workplace":
-                rows = self._option_rows(line, "Works in", WORKPLACE_LABELS, draft.workplace, pen, width)
+                rows = self._option_rows(line, "Works in", pen, width)
                 note = _WORKPLACE_NOTES[draft.workplace]
                 if not draft.workplaces.repository:
                     note += ". A git work tree needs a git repository"
@@ -207,22 +209,13 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
     def _label(self, pen: Pen, label: str) -> list[Part]:
         return [pen.mark, pen.part(label.ljust(LABEL_WIDTH), "t2")]
 
-    def _option_rows(
-        self,
-        line: Line,
-        label: str,
-        options: dict[Change, str] | dict[Workplace, str] | dict[str, str],
-        present: str | None,
-        pen: Pen,
-        width: int,
-    ) -> list[Strip]:
+    def _option_rows(self, line: Line, label: str, pen: Pen, width: int) -> list[Strip]:
         rows = [self._label(pen, label)]
-        for value, word in options.items():
-            is_present = value == present
+        for value, word in self.draft.options(line).items():
+            is_present = value == self.draft.present(line)
             role: Role = "accent" if is_present else "t1" if self.draft.can_work_in(value) else "t3"
-            option = pen._replace(intent=f"option {line} {value}").part(
-                word, role, bold=is_present, underline=is_present
-            )
+            option_pen = pen._replace(intent=f"option {line} {value}")
+            option = option_pen.part(word, role, bold=is_present, underline=is_present)
             if cells(rows[-1]) + len(word) > width and len(rows[-1]) > 2:
                 rows.append([pen.part(" " * (LABEL_WIDTH + 2))])
             rows[-1] += [option, pen.part("   " if width >= WIDE else "  ")]
@@ -247,17 +240,11 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
         field = draft.text_field("value")
         if field is not None:
             return self._text_rows(field, f"type the new {draft.change}", pen, width)
-        options = draft.options("value")
-        if options:
-            return self._option_rows(
-                "value", "To", {value: value for value in options}, draft.value, pen, width
-            )
+        if draft.options("value"):
+            return self._option_rows("value", "To", pen, width)
         hint = pen.part(f"{self.key_map.key_of('fork_begin')} chooses one", "t3")
-        return [
-            pen.line(
-                width, [*self._label(pen, "To"), pen.part(draft.value, bold=True) if draft.value else hint]
-            )
-        ]
+        model = pen.part(draft.value, bold=True) if draft.value else hint
+        return [pen.line(width, [*self._label(pen, "To"), model])]
 
     def _text_rows(self, field: Field, hint: str, pen: Pen, width: int) -> list[Strip]:
         """Draw one line of text to type in; several lines are only shown, for the user's editor."""
