@@ -9,7 +9,6 @@ import gc
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -20,33 +19,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from textual import events, on
-from textual.app import SuspendNotSupported
 from textual.message import Message
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
 from tui_agent.tui.actions import Action, KeyHint, Scope, footer
-from tui_agent.tui.main_screen import Frame
+from tui_agent.tui.main_screen import SessionApp, Spawn
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
 from tui_agent.tui.terminal.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
-from tui_agent.tui.terminal.terminal import catch_signals, edit_text, farewell, last_words, release_signals
+from tui_agent.tui.terminal.terminal import catch_signals, farewell, last_words, release_signals
 from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.line_pane import Intent
 
 if TYPE_CHECKING:
-    from tui_agent.ports.session import AppSession
     from tui_agent.session.engine_handle import EngineHandle
     from tui_agent.tui.cli_client import Ask
     from tui_agent.tui.controller.session_controller import SessionController
 
-Spawn = Callable[[SessionOptions], "AppSession"]
 GC_THRESHOLDS = 20_000, 20, 20
 """Higher than usual: decoding and folding thousands of events triggers the collector, but leaves no garbage."""
 TWICE_S = 1.5
 
 
-class AgentApp(Frame, inherit_bindings=False):
+class AgentApp(SessionApp, inherit_bindings=False):
     """The app. `spawn` opens a session (tests inject their own)."""
 
     def __init__(
@@ -64,16 +60,12 @@ class AgentApp(Frame, inherit_bindings=False):
         self.first_prompt = options.prompt or ""
         self.outside = outside
         self.watch_themes = watch_themes
-        self.handle: EngineHandle | None = None
-        self.session_id = ""
         self.then: tuple[str, ...] = ()
         """Arguments of the product's command line to run after quitting."""
         self.choose = False
         """Open the list of sessions first."""
         self.controller: SessionController | None = None
-        self.answer = ""
-        self.left = False
-        self.waiting_intents: list[Intent | Prompt.Sent] = []
+        self.waiting_intents = []
         self._last_stop = 0.0
 
     def on_mount(self) -> None:
@@ -105,7 +97,7 @@ class AgentApp(Frame, inherit_bindings=False):
             gc.freeze()
             gc.set_threshold(*GC_THRESHOLDS)
             gc.enable()
-        self.controller = module.SessionController(self, self)
+        self.controller = module.SessionController(self)
         await self.controller.run(choose=self.choose, watch=self.watch_themes)
 
     def looks_changed(self) -> None:
@@ -156,7 +148,6 @@ class AgentApp(Frame, inherit_bindings=False):
         return False
 
     def do(self, name: str, argument: str = "") -> None:
-        """Run an action of the registry; before the session is open it waits."""
         if name == "quit":
             self.leave()
         elif self.controller is None or self.controller.sessions.under_way:
@@ -179,7 +170,7 @@ class AgentApp(Frame, inherit_bindings=False):
     @on(Prompt.Sent)
     def _message_sent(self, event: Prompt.Sent) -> None:
         event.stop()
-        self.hush()
+        self.hide_note()
         if self.controller is None or self.controller.sessions.under_way:
             self.waiting_intents.append(event)
             self.status.set_view(
@@ -197,7 +188,7 @@ class AgentApp(Frame, inherit_bindings=False):
 
     def stop(self) -> None:
         """Handle Esc: close the menu or the notice, else interrupt."""
-        if self.prompt.close_menu() or self.hush():
+        if self.prompt.close_menu() or self.hide_note():
             return
         if self.controller is not None:
             self.controller.escape()
@@ -217,19 +208,6 @@ class AgentApp(Frame, inherit_bindings=False):
         interrupted = self.controller is not None and self.controller.interrupt()
         done = "Interrupted. " if interrupted else ""
         self.say(f"{done}Press {self.key_map.key_of('copy_or_stop')} again to quit. Your session is saved.")
-
-    def edit_outside(self, text: str) -> str | None:
-        """Let the user change a text in their editor; return None if that failed."""
-        try:
-            with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder, self.suspend():
-                changed = edit_text(text, Path(folder), self.environ)
-        except SuspendNotSupported:
-            self.say("Cannot open an editor in this terminal.", "warning")
-            return None
-        self.refresh(layout=True)
-        if changed is None:
-            self.say("The editor failed. Your message is unchanged.", "warning")
-        return changed
 
     def use_keys(self, actions: tuple[Action, ...]) -> None:
         """Use these actions, which have the user's keys."""
@@ -268,11 +246,11 @@ class AgentApp(Frame, inherit_bindings=False):
             keys.append(KeyHint(f"{quits} {quits}", "quit", "quit"))
         self.footer.set_keys(keys)
 
-    def broke(self, name: str, error: BaseException) -> str:
+    def report_error(self, name: str, error: BaseException) -> str:
         """Report a fault, and write it down for `/bug`."""
         if self.controller is not None:
             self.controller.faults.write(name, error)
-        return super().broke(name, error)
+        return super().report_error(name, error)
 
     def _fatal_error(self) -> None:
         """Close without Textual's page of local variables: `draw` raises the error."""

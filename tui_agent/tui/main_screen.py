@@ -4,13 +4,15 @@ Invariant: knows no session. Its widgets have their final sizes in the first fra
 """
 
 import os
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from textual import events
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
@@ -28,14 +30,20 @@ from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status import Status
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.terminal.keyboard import KeyboardDriver
-from tui_agent.tui.terminal.terminal import Terminal
+from tui_agent.tui.terminal.terminal import Terminal, edit_text
 from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.startup import FirstLook, first_look, named_theme
 from tui_agent.tui.theme.theme import textual_theme
 from tui_agent.tui.widgets.keymap import KeyMap
+from tui_agent.tui.widgets.line_pane import Intent
 
 if TYPE_CHECKING:
+    from tui_agent.ports.session import AppSession
+    from tui_agent.session.engine_handle import EngineHandle
+    from tui_agent.tui.cli_client import Ask
     from tui_agent.tui.panes.start import Start
+
+Spawn = Callable[[SessionOptions], "AppSession"]
 
 NOTE_S = 8.0
 KEY_S = 0.04
@@ -54,26 +62,26 @@ class MainScreen(Screen[None], inherit_bindings=False):
     """
 
     AUTO_FOCUS = "#editor"
-    hurried_until = 0.0
-    hurried_at = 0.0
+    fast_until = 0.0
+    fast_painted_at = 0.0
     typed_at = 0.0
 
-    def hurry(self) -> None:
+    def request_fast_paint(self) -> None:
         """Paint the next changes without waiting for the timer: a key was pressed.
 
         Keys faster than typing are a paste: only the first of them gets its own paint.
         """
         now = time.monotonic()
-        self.hurried_until = now + KEY_S if now > self.typed_at + BURST_S else 0.0
+        self.fast_until = now + KEY_S if now > self.typed_at + BURST_S else 0.0
         self.typed_at = now
 
     def on_idle(self) -> None:
         """Paint dirty widgets if a key waits for it."""
         now = time.monotonic()
-        if now > self.hurried_until or now < self.hurried_at + PAINT_S or not self.is_current:
+        if now > self.fast_until or now < self.fast_painted_at + PAINT_S or not self.is_current:
             return
         if self._dirty_widgets or self._layout_required or self._repaint_required:
-            self.hurried_at = now
+            self.fast_painted_at = now
             self._on_timer_update()
 
 
@@ -107,7 +115,7 @@ class Frame(App[int]):
         self.shape: Shape = shape(80, 24)
         self._shaped: tuple[Shape, bool] | None = None
         self.terminal = Terminal(self._write, self.environ)
-        self._said = 0
+        self._notices = 0
 
     def get_default_screen(self) -> Screen[None]:
         return MainScreen(id="main-screen")
@@ -146,7 +154,7 @@ class Frame(App[int]):
     async def on_event(self, event: events.Event) -> None:
         """Speed up the paint after a key or a paste."""
         if isinstance(event, events.Key | events.Paste) and isinstance(self.screen, MainScreen):
-            self.screen.hurry()
+            self.screen.request_fast_paint()
         await super().on_event(event)
 
     @property
@@ -171,11 +179,11 @@ class Frame(App[int]):
     def reshape(self, width: int = 0, height: int = 0) -> None:
         """Lay out for the present size."""
         width, height = width or self.size.width, height or self.size.height
-        beginning = self.page_fills_screen()
-        now = shape(width, height, sidebar=self.sidebar_wanted and not beginning)
-        if (now, beginning) == self._shaped:
+        is_page = self.page_fills_screen()
+        now = shape(width, height, sidebar=self.sidebar_wanted and not is_page)
+        if (now, is_page) == self._shaped:
             return
-        self._shaped = (now, beginning)
+        self._shaped = (now, is_page)
         self.shape = now
         screen = self.screen_stack[0]
         # Set here and not by classes: a class on the screen styles every widget in it again.
@@ -186,7 +194,7 @@ class Frame(App[int]):
         screen.set_class(self.looks.symbols.name == "ascii", "-ascii")
         self.sidebar.display = now.sidebar > 0
         self.sidebar.styles.width = now.sidebar
-        self.pane_strip.display = now.strip and not beginning
+        self.pane_strip.display = now.strip and not is_page
         self.status.display = not now.tiny
         self.footer.display = not now.tiny
         self.prompt.fit(now.prompt_rows, policy_row=now.policy_row)
@@ -222,7 +230,7 @@ class Frame(App[int]):
 
     # -- looks -----------------------------------------------------------------------------------------------------
 
-    def wear(self, look: FirstLook) -> None:
+    def apply_look(self, look: FirstLook) -> None:
         """Draw everything with this theme and these symbols."""
         self.looks = look.looks
         theme = textual_theme(look.theme, look.mode)
@@ -232,7 +240,7 @@ class Frame(App[int]):
         self.theme = theme.name
         self.repaint()
 
-    def wear_theme(self, name: str) -> None:
+    def use_theme(self, name: str) -> None:
         """Switch to another theme; if its file cannot be used, say why and change nothing."""
         try:
             theme = named_theme(name, self.environ)
@@ -241,7 +249,7 @@ class Frame(App[int]):
             return
         looks = self.looks._replace(palette=Palette(theme, self.first.mode))
         self.first = self.first._replace(theme=theme, looks=looks)
-        self.wear(self.first)
+        self.apply_look(self.first)
 
     def repaint(self) -> None:
         """Redraw everything after a change of theme."""
@@ -259,17 +267,17 @@ class Frame(App[int]):
         self.note.display = True
         self.place_overlays()
         self.note.show()
-        self._said += 1
-        mine = self._said
+        self._notices += 1
+        number = self._notices
         if not stays and not self.note.cut:
-            self.set_timer(NOTE_S, lambda: self.hush() if self._said == mine else None)
+            self.set_timer(NOTE_S, lambda: self.hide_note() if self._notices == number else None)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Report the fault of a worker; the app goes on."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:
-            self.broke(event.worker.name, event.worker.error)
+            self.report_error(event.worker.name, event.worker.error)
 
-    def broke(self, name: str, error: BaseException) -> str:
+    def report_error(self, name: str, error: BaseException) -> str:
         """Report a fault in the background, and return the notice; the app goes on."""
         # By name: only a fault needs it.
         clean = import_module("tui_agent.session.fault_redaction").redact_text
@@ -295,13 +303,65 @@ class Frame(App[int]):
         else:
             self.say("Too long for this terminal's clipboard. /session shows the path of the log.", "warning")
 
-    def hush(self) -> bool:
+    def hide_note(self) -> bool:
         """Hide the notice; return False if there was none."""
         was_shown = bool(self.note.display)
         self.note.display = False
         return was_shown
 
+    def edit_outside(self, text: str) -> str | None:
+        """Let the user change a text in their editor; return None if that failed."""
+        try:
+            with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder, self.suspend():
+                changed = edit_text(text, Path(folder), self.environ)
+        except SuspendNotSupported:
+            self.say("Cannot open an editor in this terminal.", "warning")
+            return None
+        self.refresh(layout=True)
+        if changed is None:
+            self.say("The editor failed. Your message is unchanged.", "warning")
+        return changed
+
     def _write(self, text: str) -> None:
         driver = self._driver
         if driver is not None and not self.is_headless:
             driver.write(text)
+
+
+class SessionApp(Frame, inherit_bindings=False):
+    """The app as the controller, commands and screens of a session use it; `AgentApp` implements it."""
+
+    session_id = ""
+    first_prompt = ""
+    answer = ""
+    """The agent's last answer, printed after quitting."""
+    left = False
+    """The user has quit."""
+    handle: "EngineHandle | None" = None
+    """The engine's process for the first session."""
+    spawn: Spawn | None = None
+    """Opens a session; None for a process of its own."""
+    outside: "Ask | None" = None
+    """Runs the product's command line; None for a child process."""
+    waiting_intents: list[Intent | Prompt.Sent]
+    """Actions and messages that wait for a session to open."""
+
+    def do(self, name: str, argument: str = "") -> None:
+        """Run an action of the registry; before the session is open it waits."""
+        raise NotImplementedError
+
+    def leave(self, reason: Literal["quit", "signal"] = "quit") -> None:
+        """Close the session in order, then the app."""
+        raise NotImplementedError
+
+    def leave_for(self, *words: str) -> None:
+        """Quit, and run the product's command line with these arguments afterwards."""
+        raise NotImplementedError
+
+    def use_keys(self, actions: tuple[Action, ...]) -> None:
+        """Use these actions, which have the user's keys."""
+        raise NotImplementedError
+
+    def show_keys(self) -> None:
+        """Show the keys that work now in the footer."""
+        raise NotImplementedError

@@ -20,7 +20,7 @@ class WorkerErrorReporter(MessagePump):
         error = event.worker.error
         if event.state is not WorkerState.ERROR or error is None:
             return
-        notice = cast("Frame", self.app).broke(event.worker.name, error)
+        notice = cast("Frame", self.app).report_error(event.worker.name, error)
         say, top = getattr(self, "say", None), cast(object, self.app.screen)
         if callable(say) and top is self:
             say(notice, "error")

@@ -5,7 +5,7 @@ import json
 
 from tests.tui.app.driving import golden, open_app
 from tui_agent.export.files import FORMATS as ALL
-from tui_agent.tui.commands.export import FORMATS
+from tui_agent.tui.commands.reports import FORMATS
 from tui_agent.tui.main_screen import NOTE_S
 
 WORKSPACE = "/home/ada/timesheet"

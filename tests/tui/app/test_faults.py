@@ -38,7 +38,7 @@ def broken(driven: Driven) -> Views:
 
 async def uncovered(driven: Driven) -> str:
     """The screen without the word above the prompt."""
-    driven.app.hush()
+    driven.app.hide_note()
     await driven.pilot.pause()
     return driven.text()
 
@@ -63,7 +63,7 @@ async def test_a_fold_that_fails_is_said_and_written_and_the_others_go_on(tmp_pa
         await driven.until(lambda: written.is_file() and "in apply" in written.read_text())
         assert driven.session.id in written.read_text() and written.stat().st_mode & 0o777 == 0o600
         assert KEY not in written.read_text() + driven.app.note.text
-        driven.app.hush()
+        driven.app.hide_note()
         before = written.read_text()
         driven.session.feed(tasks(), UserMessageReceived(text="and heard again"))
         await driven.settle()
@@ -98,11 +98,11 @@ async def test_going_back_with_a_broken_chat_does_not_stop_the_views() -> None:
         driven.may_break = True
         begin, failed = controller.chat.begin, list[bool]()
 
-        async def fails_once(views: Views) -> None:
+        async def fails_once() -> None:
             if not failed:
                 failed.append(True)
                 raise RuntimeError("no place")
-            await begin(views)
+            await begin()
 
         controller.chat.begin = fails_once  # type: ignore[method-assign]
         end = len(driven.session.records) - 1

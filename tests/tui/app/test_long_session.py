@@ -22,14 +22,10 @@ async def test_a_long_session_ends_up_whole_with_no_glimpse_left() -> None:
     session = _long()
     async with open_app(session=session) as driven:
         controller = driven.app.controller
-        assert (
-            controller is not None
-            and controller.chat.views is not None
-            and controller.chat.widget is not None
-        )
+        assert controller is not None and controller.chat.widget is not None
         await driven.settle()
         assert f"question number {LONG // 3 + 19}" in driven.text()
-        entries = controller.chat.views.transcript.view().entries
+        entries = controller.chat.entries
         assert len(entries) > 900
         assert not [widget for widget in driven.app.query("#glimpse") if widget.display]
         controller.chat.widget.scroll_to_entry(entries[0].id)

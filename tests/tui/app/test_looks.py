@@ -107,11 +107,11 @@ async def test_a_saved_theme_is_drawn_anew_while_it_is_in_use(tmp_path: Path) ->
     async with open_app(golden("night_shift"), environ=environ) as driven:
         assert driven.app.looks.palette.theme.colors["accent"] == "#ff00ff"
         user_theme(tmp_path, "#00ff00")
-        driven.app.wear_theme("mine")
+        driven.app.use_theme("mine")
         await driven.pilot.pause()
         assert driven.app.looks.palette.theme.colors["accent"] == "#00ff00"
         path.write_text("broken")
-        driven.app.wear_theme("mine")
+        driven.app.use_theme("mine")
         await driven.pilot.pause()
         assert driven.app.looks.palette.theme.colors["accent"] == "#00ff00"
         assert "not valid TOML" in driven.app.note.text

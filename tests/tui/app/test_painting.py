@@ -8,16 +8,16 @@ async def test_a_typed_letter_is_painted_without_the_timer() -> None:
     async with open_app(golden("streaming")) as driven:
         screen = driven.app.screen_stack[0]
         assert isinstance(screen, MainScreen)
-        before = screen.hurried_at
+        before = screen.fast_painted_at
         await driven.press("h")
-        assert screen.hurried_at > before
+        assert screen.fast_painted_at > before
 
 
 async def test_what_no_key_asked_for_waits_for_the_timer() -> None:
     async with open_app(golden("streaming")) as driven:
         screen = driven.app.screen_stack[0]
         assert isinstance(screen, MainScreen)
-        before = screen.hurried_at
+        before = screen.fast_painted_at
         driven.app.header.refresh()
         await driven.pilot.pause()
-        assert screen.hurried_at == before
+        assert screen.fast_painted_at == before

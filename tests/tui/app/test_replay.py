@@ -65,7 +65,7 @@ def panes(shown: Replayed) -> dict[str, object]:
     trace = screen.sidebar.trace
     assert trace is not None
     return {
-        "chat": [(slot.id, slot.revision) for slot in screen.chat.viewport.layout.slots],
+        "chat": [(entry.id, entry.revision) for entry in screen.chat._entries],
         "todo": (screen.sidebar.todo, screen.pane_strip.todo),
         "trace": (trace.spans, trace.roots, trace.failed, trace.denied),
         "context": (screen.sidebar.meter, screen.header.meter),

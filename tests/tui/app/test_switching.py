@@ -186,7 +186,7 @@ async def test_while_a_turn_runs_a_name_can_be_given_and_no_other_session_opened
         await answer(driven, "enter")
         await driven.until(lambda: driven.session.submitted)
         assert isinstance(driven.session.submitted[0], Rename)
-        driven.app.hush()
+        driven.app.hide_note()
         await driven.type("/session ses_b")
         await driven.press("enter")
         await driven.until(lambda: driven.app.note.display)

@@ -288,7 +288,7 @@ from tui_agent.tui.app import AgentApp, draw
 class Broken(AgentApp):
     CSS_PATH = Path(sys.modules[AgentApp.__module__].__file__).parent / "styles" / "app.tcss"
 
-    def hush(self):
+    def hide_note(self):
         raise RuntimeError("a row that is none")
 
 home, model, debug = sys.argv[1:]

@@ -101,7 +101,7 @@ async def test_what_comes_and_changes_while_all_is_laid_out_is_in_it() -> None:
         widget = _widget(driven)
         controller = driven.app.controller
         assert controller is not None
-        reaching = asyncio.create_task(widget.reach_far(0))
+        reaching = asyncio.create_task(widget.extend_to(0))
         await asyncio.sleep(0)
         assert not reaching.done()
         session.feed(UserMessageReceived(text="one more"), TurnStarted(turn=TURNS + 1))
@@ -112,7 +112,9 @@ async def test_what_comes_and_changes_while_all_is_laid_out_is_in_it() -> None:
         layout = widget.viewport.layout
         assert len(layout) == len(entries) == 2 * TURNS + 1 and "one more" in driven.text()
         assert [slot.id for slot in layout.slots] == [entry.id for entry in entries]
-        assert [slot.revision for slot in layout.slots] == [entry.revision for entry in entries]
+        assert [layout.entry(index).revision for index in range(len(layout))] == [
+            entry.revision for entry in entries
+        ]
 
 
 async def test_who_goes_elsewhere_while_all_is_laid_out_stays_there() -> None:
@@ -122,8 +124,8 @@ async def test_who_goes_elsewhere_while_all_is_laid_out_stays_there() -> None:
         widget.action_page(-1)
         widget.action_page(-1)
         await driven.pilot.pause(0)
-        held = widget.viewport.held
+        held = widget.viewport.position
         while len(widget.viewport.layout) < 2 * TURNS:
             await driven.pilot.pause(0.01)
         await driven.pilot.pause()
-        assert held is not None and widget.viewport.held == held
+        assert held is not None and widget.viewport.position == held

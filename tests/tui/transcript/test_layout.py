@@ -64,7 +64,7 @@ def test_sums_of_heights_hold_whatever_was_appended_and_set(acts: list[tuple[boo
         assert tree.total == sum(plain)
         assert [tree.top(i) for i in range(len(plain) + 1)] == [sum(plain[:i]) for i in range(len(plain) + 1)]
     for y in range(sum(plain)):
-        index = tree.at(y)
+        index = tree.index_at(y)
         assert tree.top(index) <= y < tree.top(index) + plain[index]
 
 
@@ -100,7 +100,7 @@ def test_reads_of_a_finished_turn_become_one_row_when_the_next_message_comes() -
     assert sum("lines" in line for line in screen(view)) == 0
     leader = view.layout.index_of("e1")
     assert leader is not None
-    view.change(lambda: view.layout.ages.toggle(leader))
+    view.change(lambda: view.layout.auto_fold.toggle(leader))
     assert sum("lines" in line for line in screen(view)) == 7
 
 

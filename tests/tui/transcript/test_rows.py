@@ -24,7 +24,7 @@ from tui_agent.protocol.display import (
 from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.symbols import ASCII, UNICODE, Symbols
 from tui_agent.tui.theme.theme import bundled_folder, load_theme
-from tui_agent.tui.transcript.draw import Shown, draw, is_open
+from tui_agent.tui.transcript.draw import DisplayState, draw, is_open
 from tui_agent.tui.transcript.rows import Row, width_of
 from tui_agent.tui.transcript.style import Look
 
@@ -37,7 +37,7 @@ def read(text: LongText) -> str:
 
 
 def rows(entry: Entry, width: int = 82, symbols: Symbols = UNICODE, **shown: Any) -> list[Row]:
-    return draw(entry, Shown(**shown), Look(PALETTE, symbols, width, actions=EVERY_ACTION), read)
+    return draw(entry, DisplayState(**shown), Look(PALETTE, symbols, width, actions=EVERY_ACTION), read)
 
 
 def lines(entry: Entry, width: int = 82, **more: Any) -> list[str]:
@@ -232,7 +232,7 @@ def test_a_long_message_shows_a_glimpse_until_it_is_opened() -> None:
     assert len(glimpse) == 9 and "pasted 0" in glimpse[0] and "292 more lines" in glimpse[-1]
     assert [run.act for row in rows(message) for run in row.runs if run.act] == ["fold"]
     assert len(lines(message, opened=True)) == 300
-    assert not is_open(message, Shown()) and is_open(message, Shown(opened=True))
+    assert not is_open(message, DisplayState()) and is_open(message, DisplayState(opened=True))
 
 
 def test_the_users_own_command_says_how_it_ended_and_what_the_model_does_not_see() -> None:
@@ -361,6 +361,6 @@ def test_a_question_is_markdown_too_and_its_call_has_no_row_of_its_own() -> None
 def test_only_actions_that_can_be_carried_out_are_offered() -> None:
     user, turn = Samples().user("Fix it."), Samples().turn_end(files=1, added=1)
     look = Look(PALETTE, UNICODE, 100, actions=frozenset({"diff"}))
-    assert "fork" not in draw(user, Shown(active=True), look, read)[0].text()
-    shown = draw(turn, Shown(), look, read)[0].text()
+    assert "fork" not in draw(user, DisplayState(active=True), look, read)[0].text()
+    shown = draw(turn, DisplayState(), look, read)[0].text()
     assert "diff" in shown and "undo" not in shown

@@ -248,16 +248,16 @@ async def test_find_goes_through_hits_and_opens_what_hides_them() -> None:
     s = night_shift()
     async with running(s) as (app, _):
         widget = app.transcript
-        assert widget.find("assert x == 3") == 1
+        assert await widget.find("assert x == 3") == 1
         assert any("assert x == 3" in line for line in screen(widget))
-        assert widget.find("PYTEST") == 0
-        assert widget.find("pytest") == 2
+        assert await widget.find("PYTEST") == 0
+        assert await widget.find("pytest") == 2
         first = widget.cursor
         assert widget.find_next()
         assert widget.cursor != first
         assert widget.find_next(forward=False)
         assert widget.cursor == first
-        assert widget.find("") == 0
+        assert await widget.find("") == 0
 
 
 async def test_running_calls_show_their_time_once_a_second() -> None:
@@ -365,7 +365,7 @@ async def test_a_growing_text_waits_for_its_frame_and_its_end_does_not() -> None
     async with running(s) as (app, _):
         widget = app.transcript
         widget._pace = Pace(clock=lambda: 0.0)
-        widget._pace.painted(scrolled=False)
+        widget._pace.note_frame(scrolled=False)
         s.entries[1] = replace(entry, text="one two", revision=2)
         widget.set_view(s.view(), (1,))
         assert screen(widget)[2].strip() == "one"

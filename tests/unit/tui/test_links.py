@@ -6,7 +6,7 @@ from tests.unit.tui.test_context_pane import LOOKS
 from tui_agent.tui.links import address_of
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
-from tui_agent.tui.transcript.output import addressed, output_lines
+from tui_agent.tui.transcript.output import output_lines, show_addresses
 from tui_agent.tui.transcript.style import Look
 
 LOOK = Look(LOOKS.palette, LOOKS.symbols, 120)
@@ -83,7 +83,7 @@ def test_links_in_the_output_of_programs_show_where_they_lead(begin: str, end: s
 
 
 def test_a_link_without_an_end_or_within_another_shows_where_it_leads_too() -> None:
-    assert addressed("\x1b]8;;http://a.example\x07one\x1b]8;;http://b.example\x07two") == (
+    assert show_addresses("\x1b]8;;http://a.example\x07one\x1b]8;;http://b.example\x07two") == (
         "one (http://a.example)two (http://b.example)"
     )
-    assert addressed("\x1b]8;;http://a.example\x07http://a.example\x1b]8;;\x07") == "http://a.example"
+    assert show_addresses("\x1b]8;;http://a.example\x07http://a.example\x1b]8;;\x07") == "http://a.example"

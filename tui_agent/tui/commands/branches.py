@@ -1,8 +1,16 @@
-"""Commands about branches: a fork, and a what-if."""
+"""The commands /fork, /what-if and /compare: make branches, and show two of them side by side."""
 
+from tui_agent.config.paths import is_session_stored
+from tui_agent.folds.comparison.side import Side
 from tui_agent.folds.transcript.entries import UserEntry
+from tui_agent.tui.cli_client import JsonRow, json_rows, text_of
+from tui_agent.tui.commands.session import switch
+from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.picker import Item
+from tui_agent.tui.screens.compare.screen import Choices, CompareScreen
 from tui_agent.tui.screens.tree import fork as forking
+from tui_agent.tui.text import clean_line
 
 NOTHING = "Nothing to fork yet: send a message first."
 
@@ -46,3 +54,66 @@ def _parse_event(context: AppContext, argument: str, slash: str, default: int) -
         return int(argument)
     context.app.say(f"{slash} takes the number of an event, up to {context.views.seq}.", "warning")
     return None
+
+
+MAX_NAMES = 2
+
+
+def compare(context: AppContext, argument: str) -> None:
+    """Compare two named sessions, or this one with a named one, by default its parent or newest fork."""
+    named = tuple(argument.split())
+    if len(named) > MAX_NAMES:
+        context.app.say("/compare needs the id of one session, or of two.", "warning")
+        return
+    if len(named) < MAX_NAMES and (context.folder is None or not is_session_stored(context.folder)):
+        context.app.say("Nothing to compare yet: send a message first.", "warning")
+        return
+    names = named if len(named) == MAX_NAMES else (context.app.session_id, *named)
+
+    def report_missing(why: str) -> None:
+        if named:
+            context.app.say(why, "warning")
+        else:
+            context.worker(_choose_session(context), "compare")
+
+    choices = Choices(
+        context.ask,
+        context.app.session_id,
+        context.state.title,
+        context.work_folder,
+        lambda side: _keep_branch(context, names, side),
+        report_missing,
+        context.app.say,
+    )
+    context.app.push_screen(CompareScreen(names, choices, lambda: context.app.looks))
+
+
+def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> None:
+    """Go on with this branch: open its session; in the open one go back to where it ends."""
+    own = context.app.session_id
+    if side.session != own:
+        switch(context, side.session)
+    elif f"{own}@{side.last_seq}" in names and side.last_seq < context.views.seq:
+        context.act("revert", str(side.last_seq))
+    else:
+        context.app.say("This branch is already open.")
+
+
+async def _choose_session(context: AppContext) -> None:
+    """Choose the session to compare with: this one has neither a parent nor a fork."""
+    status, output = await context.ask("sessions", "list", "--json", "-C", str(context.app.options.cwd))
+    own = context.app.session_id
+    rows = [row for row in json_rows(output) if text_of(row, "id") != own] if status == 0 else []
+    if not rows:
+        context.app.say("Nothing to compare with yet. /fork makes another branch.", "warning")
+        return
+    open_picker(
+        context, "Compare with", list(map(_session_item, rows)), lambda session: compare(context, session)
+    )
+
+
+def _session_item(row: JsonRow) -> Item:
+    session = text_of(row, "id")
+    forked = text_of(row, "parent")
+    about = f"fork of {clean_line(forked)}  {session}" if forked else session
+    return Item(session, text_of(row, "title") or "untitled", about=about)

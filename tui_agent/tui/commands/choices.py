@@ -26,10 +26,7 @@ def choose_effort(context: AppContext, argument: str) -> None:
     now = context.state.settings.model.effort if context.state.settings else None
     items = [Item(effort, effort, current=effort == now) for effort in EFFORTS]
     open_picker(
-        context,
-        "Reasoning",
-        items,
-        lambda effort: context.submit(SetEffort(effort=cast(Effort, effort))),
+        context, "Reasoning", items, lambda name: context.submit(SetEffort(effort=cast(Effort, name)))
     )
 
 
@@ -46,7 +43,7 @@ def choose_agent(context: AppContext, argument: str) -> None:
 
 
 async def _list_agents(context: AppContext, picker: Picker, kind: str, now: str = "") -> None:
-    """Fill the list with the agents of this kind; it stays as it is where the command line names no agent."""
+    """Fill the list with the agents of this kind; leave it unchanged if the command line lists none."""
     _, output = await context.ask("agents", "list", "--json", *place(context.app.options))
     rows = json_rows(output)
     if rows and picker.is_attached:
@@ -65,9 +62,8 @@ def delegate_task(context: AppContext, argument: str) -> None:
         context.submit(Delegate(agent=name, text=task.strip()))
         return
     if name:
-        context.app.say(
-            "/delegate needs an agent and a task, for example /delegate verify the tests pass.", "warning"
-        )
+        hint = "/delegate needs an agent and a task, for example /delegate verify the tests pass."
+        context.app.say(hint, "warning")
         return
     picker = open_picker(
         context, "Delegate to", [], lambda name: context.prompt.put_text(f"/delegate {name} ")
@@ -96,7 +92,7 @@ def choose_policy(context: AppContext, argument: str) -> None:
         if sheet.is_attached:
             home = context.app.environ.get("HOME", "").rstrip("/")
             rules = [
-                FileRule(text_of(row, "rule"), _short(text_of(row, "source"), home))
+                FileRule(text_of(row, "rule"), _shorten(text_of(row, "source"), home))
                 for row in json_rows(output)
             ]
             sheet.set_rules(rules, beside_json(output) if status else "")
@@ -104,7 +100,7 @@ def choose_policy(context: AppContext, argument: str) -> None:
     context.worker(ask(), "policy")
 
 
-def _short(source: str, home: str) -> str:
+def _shorten(source: str, home: str) -> str:
     return f"~{source[len(home) :]}" if home and source.startswith(home + "/") else source
 
 
@@ -135,7 +131,7 @@ def choose_theme(context: AppContext, argument: str) -> None:
     themes, faults = discover(theme_folders(context.app.environ))
     if argument:
         if argument in themes:
-            context.app.wear_theme(argument)
+            context.app.use_theme(argument)
             context.app.say(_theme_notice(argument), "done")
         else:
             context.app.say(f"No theme {argument}. Choose from {', '.join(sorted(themes))}.", "warning")
@@ -154,12 +150,12 @@ def choose_theme(context: AppContext, argument: str) -> None:
     items += [Item("", str(fault.message), offered=False, group="Not usable") for fault in faults]
 
     def chosen(value: str | None) -> None:
-        context.app.wear_theme(value or before)
+        context.app.use_theme(value or before)
         if value and value != before:
             context.app.say(_theme_notice(value), "done")
 
     context.app.push_screen(
-        Picker(lambda: context.app.looks, "Theme", items, preview=context.app.wear_theme), chosen
+        Picker(lambda: context.app.looks, "Theme", items, preview=context.app.use_theme), chosen
     )
 
 

@@ -69,17 +69,13 @@ def _offer_undo(context: AppContext, view: CompactedView) -> None:
 
 
 def _offer_actions(context: AppContext, item: MessageRow) -> None:
-    pin = (
-        Item("unpin", "Unpin it", "later summaries may leave it out")
-        if item.pinned
-        else Item("pin", "Pin it", "every later summary keeps it word for word")
-    )
-    back = (
-        []
-        if item.place in ("back", "here")
-        else [Item("back", "Bring it back", "as a message in the context")]
-    )
-    items = [*back, pin, Item("show", "Show all of it")]
+    items = [Item("show", "Show all of it")]
+    if item.pinned:
+        items.insert(0, Item("unpin", "Unpin it", "later summaries may leave it out"))
+    else:
+        items.insert(0, Item("pin", "Pin it", "every later summary keeps it word for word"))
+    if item.place not in ("back", "here"):
+        items.insert(0, Item("back", "Bring it back", "as a message in the context"))
 
     def choose(value: str) -> None:
         match value:

@@ -52,7 +52,7 @@ def show_diff(context: AppContext, argument: str) -> None:
         nonlocal files
         await read()
         if context.sessions.older:
-            await context.sessions.known()
+            await context.sessions.wait_until_whole()
             files = _matching_files(context, argument)
             await read()
             if viewer.is_attached:

@@ -12,7 +12,7 @@ from tui_agent.tui.layout import LOW, SIDE, shape
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import Viewer, show, show_full_note
 from tui_agent.tui.panes.todo import item_row
-from tui_agent.tui.widgets.rows import Part, part, wrap
+from tui_agent.tui.widgets.rows import part, wrap
 
 
 def show_help(context: AppContext, argument: str) -> None:
@@ -52,15 +52,15 @@ def _action_rows(viewer: Viewer, width: int, action: Action) -> list[Strip]:
     shown = action.shown if key_room or not slash else ""
     head = slash or shown
     rows: list[Strip] = []
-    for at, piece in enumerate(wrap(about, max(10, width - names - key_room))):
-        left: list[Part] = [
-            part(head.ljust(names) if at == 0 else " " * names, viewer.style("accent" if slash else "t1"))
+    key = shown if slash and key_room else ""
+    for piece in wrap(about, max(10, width - names - key_room)):
+        left = [
+            part(head.ljust(names), viewer.style("accent" if slash else "t1")),
+            part(key.ljust(key_room), viewer.style("t1")),
+            part(piece, viewer.style("t2")),
         ]
-        if key_room:
-            key = (shown if slash else "") if at == 0 else ""
-            left.append(part(key.ljust(key_room), viewer.style("t1")))
-        left.append(part(piece, viewer.style("t2")))
         rows.append(viewer.line(width, left))
+        head = key = ""
     return rows
 
 
@@ -170,6 +170,6 @@ def open_palette(context: AppContext, argument: str) -> None:
 def toggle_block(context: AppContext, argument: str) -> None:
     """Show all of a notice that is cut off; without one, fold or open the block under the cursor."""
     if show_full_note(context, context.app.note):
-        context.app.hush()
+        context.app.hide_note()
     else:
         context.chat.toggle()

@@ -47,13 +47,11 @@ def choose_skill(context: AppContext, argument: str) -> None:
         for skill in sorted(context.state.skills, key=lambda skill: bool(skill.fault))
     ]
     where = "skills/NAME/SKILL.md in your configuration folder, or .tui_agent/skills/ of a trusted project"
-    open_picker(
-        context,
-        "Skills",
-        items,
-        lambda name: context.prompt.prefix_text(f"Use the skill {name}: "),
-        empty=f"No skills. Add one as {where}.",
-    )
+
+    def choose(name: str) -> None:
+        context.prompt.prefix_text(f"Use the skill {name}: ")
+
+    open_picker(context, "Skills", items, choose, empty=f"No skills. Add one as {where}.")
 
 
 def write_guide(context: AppContext, argument: str) -> None:

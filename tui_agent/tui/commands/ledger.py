@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from rich.style import Style
 from textual.strip import Strip
 
 from tui_agent.folds.context.meter import SECTION_LABELS
@@ -15,11 +16,9 @@ if TYPE_CHECKING:
     from tui_agent.folds.context.ledger import LedgerRequest, LedgerSum, LedgerView
     from tui_agent.protocol.events.context import SectionName
 
-MOST = 8
+MAX_ROWS = 8
 """Rows of each table."""
 _REQUESTS = 6
-_LEAST = 0.0001
-"""USD: the smallest price that the tables show."""
 _COLUMNS = 28
 """Cells of the numbers of a row: a count, tokens, a price."""
 
@@ -38,33 +37,50 @@ def _sums(
 ) -> list[Strip]:
     if not sums:
         return []
-    room = max(12, width - _COLUMNS)
-    rows = [viewer.gap(width), _row(viewer, width, title, "times", "tokens", "price", room, head=True)]
-    for entry in sums[:MOST]:
-        cost = _price(entry.tokens, price)
-        rows.append(
-            _row(viewer, width, entry.name, str(entry.count), format_tokens(entry.tokens), cost, room)
-        )
-    rest = sums[MOST:]
+    lines = [(entry.name, entry.count, entry.tokens) for entry in sums[:MAX_ROWS]]
+    rest = sums[MAX_ROWS:]
     if rest:
-        tokens = sum(entry.tokens for entry in rest)
-        cost = _price(tokens, price)
-        name = f"{len(rest)} more"
-        times = str(sum(entry.count for entry in rest))
-        rows.append(_row(viewer, width, name, times, format_tokens(tokens), cost, room))
-    return rows
+        count, tokens = sum(entry.count for entry in rest), sum(entry.tokens for entry in rest)
+        lines.append((f"{len(rest)} more", count, tokens))
+    return _table(viewer, width, (title, "times"), lines, price)
 
 
 def _messages(viewer: Viewer, view: "LedgerView", width: int, price: float | None) -> list[Strip]:
-    room = max(12, width - _COLUMNS)
-    rows = [
-        viewer.gap(width),
-        _row(viewer, width, "largest messages", "event", "tokens", "price", room, head=True),
+    lines = [
+        (f"{message.sender}  {message.subject}".rstrip(), message.seq, message.tokens)
+        for message in view.messages[:MAX_ROWS]
     ]
-    for message in view.messages[:MOST]:
-        name = f"{message.sender}  {message.subject}".rstrip()
-        cost = _price(message.tokens, price)
-        rows.append(_row(viewer, width, name, str(message.seq), format_tokens(message.tokens), cost, room))
+    return _table(viewer, width, ("largest messages", "event"), lines, price)
+
+
+def _table(
+    viewer: Viewer,
+    width: int,
+    heads: tuple[str, str],
+    lines: Sequence[tuple[str, int, int]],
+    price: float | None,
+) -> list[Strip]:
+    """Return a table of names, each with a count or an event, its tokens and their price."""
+    room = max(12, width - _COLUMNS)
+    head, plain, quiet = viewer.style("t3"), viewer.style(), viewer.style("t2")
+
+    def row(name: str, number: str, tokens: str, cost: str, styles: tuple[Style, Style]) -> Strip:
+        name_style, figure_style = styles
+        return viewer.line(
+            width,
+            [
+                part(_fit_name(viewer, name, room), name_style),
+                (number.rjust(8), figure_style),
+                (tokens.rjust(9), name_style),
+                (cost.rjust(11), figure_style),
+            ],
+        )
+
+    rows = [viewer.gap(width), row(*heads, "tokens", "price", (head, head))]
+    for name, number, tokens in lines:
+        cost = None if price is None else tokens * price / 1_000_000
+        figures = str(number), format_tokens(tokens), format_cost(cost, digits=4)
+        rows.append(row(name, *figures, (plain, quiet)))
     return rows
 
 
@@ -102,32 +118,6 @@ def _change(viewer: Viewer, changes: "Mapping[SectionName, int]") -> str:
         for name, size in largest
     ]
     return ", ".join(texts) or "the same"
-
-
-def _price(tokens: int, price: float | None) -> str:
-    cost = None if price is None else tokens * price / 1_000_000
-    return format_cost(cost, digits=4)
-
-
-def _row(
-    viewer: Viewer,
-    width: int,
-    name: str,
-    count: str,
-    tokens: str,
-    cost: str,
-    room: int,
-    *,
-    head: bool = False,
-) -> Strip:
-    quiet = viewer.style("t3" if head else "t2")
-    left: list[Part] = [
-        part(_fit_name(viewer, name, room), quiet if head else viewer.style()),
-        (count.rjust(8), quiet),
-        (tokens.rjust(9), quiet if head else viewer.style()),
-        (cost.rjust(11), quiet),
-    ]
-    return viewer.line(width, left)
 
 
 def _fit_name(viewer: Viewer, text: str, room: int) -> str:

@@ -88,16 +88,14 @@ def set_up_provider(context: AppContext, argument: str) -> None:
 def _choose_vendor(context: AppContext) -> None:
     keys = context.known_keys()
     items = [Item(ACT, "Own server", "your OpenAI-compatible server, by its address", group="By address")]
-    for name in sorted(
-        PROVIDERS, key=lambda name: (not PROVIDERS[name].suggested_models, pretty(name).lower())
+    vendors = [(name, vendor) for name, vendor in PROVIDERS.items() if vendor.key_variables]
+    for name, vendor in sorted(
+        vendors, key=lambda pair: (not pair[1].suggested_models, pretty(pair[0]).lower())
     ):
-        vendor = PROVIDERS[name]
-        if vendor.key_variables:
-            has_key = any(key in keys for key in vendor.key_variables)
-            about = f"{vendor.key_variables[0]} is set" if has_key else f"needs {vendor.key_variables[0]}"
-            items.append(
-                Item(suggested(vendor) or f"{name}/", pretty(name), about, suggested(vendor), "By name")
-            )
+        has_key = any(key in keys for key in vendor.key_variables)
+        about = f"{vendor.key_variables[0]} is set" if has_key else f"needs {vendor.key_variables[0]}"
+        value = suggested(vendor)
+        items.append(Item(value or f"{name}/", pretty(name), about, value, "By name"))
 
     def choose(value: str) -> None:
         if value == ACT:

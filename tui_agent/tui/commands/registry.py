@@ -11,16 +11,13 @@ from tui_agent.tui.commands import (
     branches,
     choices,
     compaction,
-    compare,
     diff,
-    doctor,
-    export,
     info,
     knowledge,
     model,
     replay,
+    reports,
     session,
-    session_name,
     shell,
     stats,
 )
@@ -34,6 +31,19 @@ from tui_agent.tui.screens.tree.screen import TreeScreen
 
 Handler: TypeAlias = Callable[[AppContext, str], object]
 """Takes the open session and what was typed after the command."""
+
+
+def _needs_argument(hint: str, handler: Handler) -> Handler:
+    """Return a handler that shows the hint if nothing was typed after the command."""
+
+    def handle(context: AppContext, argument: str) -> None:
+        if argument:
+            handler(context, argument)
+        else:
+            context.app.say(hint, "warning")
+
+    return handle
+
 
 HANDLERS: Final[Mapping[str, Handler]] = {
     "help": info.show_help,
@@ -49,7 +59,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "plugins": info.show_plugins,
     "memory": knowledge.show_memory,
     "jobs": lambda context, _: context.app.push_screen(JobsScreen(context)),
-    "doctor": doctor.show_doctor,
+    "doctor": reports.show_doctor,
     "sidebar": info.toggle_sidebar,
     "palette": info.open_palette,
     "model": model.choose_model_or_provider,
@@ -66,14 +76,14 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "accept_edits": lambda context, _: context.set_policy("accept-edits"),
     "limit_cost": choices.limit_cost,
     "theme": choices.choose_theme,
-    "session": session_name.show_or_open_session,
+    "session": session.show_or_open_session,
     "sessions": lambda context, _: context.app.push_screen(SessionsScreen(context)),
     "open_session": session.switch,
     "new": session.start_session,
     "reset_session": session.reset_session,
     "resume": session.resume,
     "pause": session.pause,
-    "rename": session.rename,
+    "rename": _needs_argument("/rename needs a name, for example /rename night shift.", session.rename),
     "unqueue": session.unqueue,
     "send_queued": session.send_queued,
     "undo": lambda context, _: context.rewind.undo(),
@@ -84,12 +94,17 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "fork": branches.fork,
     "what_if": branches.what_if,
     "checkpoints": lambda context, _: context.app.push_screen(CheckpointsScreen(context)),
-    "compare": compare.compare,
-    "export": export.export,
-    "bug": export.report_bug,
-    "run": shell.run_command,
-    "read": shell.read_file,
-    "search": shell.search_files,
+    "compare": branches.compare,
+    "export": reports.export,
+    "bug": reports.report_bug,
+    "run": _needs_argument(
+        "/run needs a command, for example /run git status. !git status does the same.", shell.run_command
+    ),
+    "read": _needs_argument(
+        "/read needs a path, for example /read src/app.py. @src/app.py in a message mentions it.",
+        shell.read_file,
+    ),
+    "search": _needs_argument("/search needs a text, for example /search duration(.", shell.search_files),
     "delegate": choices.delegate_task,
     "compact": compaction.compact,
     "skills": knowledge.choose_skill,

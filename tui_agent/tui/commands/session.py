@@ -1,4 +1,8 @@
-"""Commands about sessions: open another one, start a new one, pause, rename, the queue, the trace."""
+"""Commands about sessions: open another one, start a new one, pause, rename, the queue, the trace.
+
+Invariant: a word that looks like an id but is not one neither makes a session nor becomes a name; any other single word
+becomes a name after a question.
+"""
 
 import asyncio
 from dataclasses import replace
@@ -9,12 +13,107 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import Pause, Rename, Resume, SendQueued, Unqueue
 from tui_agent.protocol.events.turn import UserQueued
 from tui_agent.protocol.settings import PAUSE_PENDING
+from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.commands.info import show_command_output
-from tui_agent.tui.commands.session_name import begin, say_turn_is_running
+from tui_agent.tui.commands.stats import show_status
 from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.text import clean_line
+
+SESSION_ID_PREFIX = "ses_"
+"""The prefix of the product's session ids."""
+
+
+def show_or_open_session(context: AppContext, argument: str) -> None:
+    """Show the status of this session, open another one, or rename this one."""
+    if not argument:
+        show_status(context, "")
+    else:
+        begin(context, argument, named=True)
+
+
+def begin(context: AppContext, argument: str, *, named: bool) -> None:
+    """Open the session of this id; if there is none and `named` is set, rename this session."""
+    if context.sessions.under_way:
+        context.app.do("session" if named else "resume", argument)
+    elif context.running:
+        context.worker(_open_or_rename(context, argument, named=named, can_open=False), "session")
+    else:
+        context.sessions.go_to(_open_or_rename(context, argument, named=named, can_open=True), "session")
+
+
+def say_turn_is_running(context: AppContext) -> None:
+    """Say that no other session can be opened while a turn runs."""
+    key = context.app.key_map.key_of("stop")
+    context.app.say(f"A turn is running. Press {key} to stop it before you open another session.", "warning")
+
+
+async def _open_or_rename(context: AppContext, argument: str, *, named: bool, can_open: bool) -> None:
+    """Open or rename as `begin` says; `can_open` is False while a turn runs."""
+    session = ""
+    try:
+        session, problem = await _find_session(context, argument)
+    finally:
+        is_other = session not in ("", context.app.session_id)
+        if can_open and not is_other:
+            context.sessions.stay()
+    if is_other and can_open:
+        await context.sessions.open(context.sessions.options_of(session))
+    elif is_other:
+        say_turn_is_running(context)
+    else:
+        _rename_or_refuse(context, argument, session, problem, named=named)
+
+
+def _rename_or_refuse(context: AppContext, argument: str, session: str, problem: str, *, named: bool) -> None:
+    if session:
+        context.app.say("This session is already open.")
+    elif problem:
+        context.app.say(problem, "warning")
+    elif not named or (argument.startswith(SESSION_ID_PREFIX) and len(argument.split()) == 1):
+        shown = clean_line(argument)[:60]
+        context.app.say(f"No session {shown}. /sessions lists all; /new starts one.", "warning")
+    elif context.session is None:
+        context.app.say("No session is open to rename. /sessions lists all.", "warning")
+    elif len(argument.split()) > 1:
+        _rename(context, argument)
+    else:
+        _ask_for_rename(context, argument)
+
+
+def _ask_for_rename(context: AppContext, name: str) -> None:
+    """Ask first: a single word may have been meant as another session's id."""
+    shown = clean_line(name)[:60]
+    question = Confirm(
+        lambda: context.app.looks,
+        f"Rename this session to {shown}?",
+        [f"There is no session {shown} to open. /sessions lists all."],
+        yes=("confirm_go", "rename"),
+        no="keep its name",
+        level="info",
+    )
+    context.app.push_screen(question, lambda yes: _rename(context, name) if yes else None)
+
+
+def _rename(context: AppContext, name: str) -> None:
+    context.submit(Rename(title=name))
+    context.app.say(f"Renamed this session to {clean_line(name)[:60]}.", "done")
+
+
+async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
+    """Return the id of the session meant, or an empty one, and the problem if it is not clear which."""
+    if len(argument.split()) != 1:
+        return "", ""
+    status, output = await context.ask("sessions", "list", "--all", f"--id={argument}", "--json")
+    ids = [text_of(row, "id") for row in json_rows(output)]
+    if status:
+        return "", clean_line(" ".join(output.split())) or "The sessions could not be searched."
+    if len(ids) > 1:
+        matches = f"{len(ids)} sessions begin with {clean_line(argument)}: {', '.join(ids[:3])}"
+        return "", f"{matches}. Type more of the id."
+    return (ids[0] if ids else ""), ""
 
 
 def switch(context: AppContext, session_id: str) -> None:
@@ -75,10 +174,7 @@ def pause(context: AppContext, argument: str) -> None:
 
 def rename(context: AppContext, argument: str) -> None:
     """Rename the session."""
-    if argument:
-        context.submit(Rename(title=argument))
-    else:
-        context.app.say("/rename needs a name, for example /rename night shift.", "warning")
+    context.submit(Rename(title=argument))
 
 
 def unqueue(context: AppContext, argument: str) -> None:

@@ -7,6 +7,7 @@ from textual.strip import Strip
 from tui_agent.folds.trace.measure_labels import measure_rows
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.folds.trace.spans import Span, TraceView
+from tui_agent.protocol.settings import ModelInfo
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import json_rows, place, text_of
 from tui_agent.tui.context import AppContext
@@ -33,12 +34,8 @@ def show_status(context: AppContext, argument: str) -> None:
                 rows += viewer.pair(width, "secrets", hidden_files)
         return rows
 
-    viewer = show(
-        context,
-        "Status",
-        draw,
-        plain="\n".join(f"{name}: {value}" for name, value in _status_pairs(context) if name),
-    )
+    plain = "\n".join(f"{name}: {value}" for name, value in _status_pairs(context) if name)
+    viewer = show(context, "Status", draw, plain=plain)
 
     async def ask() -> None:
         nonlocal hidden_files
@@ -64,59 +61,36 @@ def _instruction_pairs(context: AppContext) -> list[tuple[str, str]]:
 
 def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
     state, metrics, trace = context.state, context.views.metrics.view(), context.views.trace.view()
+    status = status_of(state, trace)
+    newest = f"newest event {context.views.last_kind or 'none'} ({context.views.seq})"
     pairs = [
         ("session", f"{context.app.session_id}  {clean_line(state.title)}".strip()),
         ("folder", state.workspace),
         ("log", str(context.folder / "events.jsonl") if context.folder else "none"),
-        (
-            "run",
-            f"{state.run_id or 'none'}, newest event {context.views.last_kind or 'none'} ({context.views.seq})",
-        ),
-        ("state", _state(context)),
+        ("run", f"{state.run_id or 'none'}, {newest}"),
+        ("state", f"{status.word}  {status.what}".strip()),
         ("", ""),
     ]
     if state.settings is not None:
-        model = state.settings.model
-        effort: str = model.effort or "the model's own"
-        if model.effective_effort and model.effective_effort != model.effort:
-            effort += f", sent as {model.effective_effort}"
-        price = (
-            "price unknown"
-            if model.input_price is None
-            else f"{_price(model.input_price)} in, {_price(model.output_price)} out a million tokens"
-        )
+        pairs += [*_model_pairs(state.settings.model), ("policy", state.settings.policy)]
+        sandbox = state.sandbox or f"none: {state.no_sandbox_reason or 'not known yet'}"
+        pairs.append(("sandbox", clean_line(sandbox)))
+        if state.exposed_variables:
+            pairs.append(("shown to commands", clean_line(", ".join(state.exposed_variables))))
         pairs += [
-            (
-                "model",
-                f"{model.model or 'none'} ({model.provider or 'no provider'}) {model.base_url}".strip(),
-            ),
-            ("reasoning", effort),
-            ("window", f"{format_tokens(model.window) if model.window else 'not known'}, {price}"),
-            ("policy", state.settings.policy),
-            ("sandbox", clean_line(state.sandbox or f"none: {state.no_sandbox_reason or 'not known yet'}")),
-            *(
-                [("shown to commands", clean_line(", ".join(state.exposed_variables)))]
-                if state.exposed_variables
-                else []
-            ),
             ("agent", state.settings.agent),
             ("context mode", state.settings.context_mode),
             *_instruction_pairs(context),
             ("limits", _limits(context)),
             ("", ""),
         ]
+    tokens_in = f"{format_tokens(metrics.input_tokens)} in ({format_tokens(metrics.cached_tokens)} cached)"
     return [
         *pairs,
         ("turns", f"{metrics.turns}, iterations {metrics.iterations}, parts {metrics.parts}"),
-        (
-            "tokens",
-            f"{format_tokens(metrics.input_tokens)} in ({format_tokens(metrics.cached_tokens)} cached), {format_tokens(metrics.output_tokens)} out",
-        ),
+        ("tokens", f"{tokens_in}, {format_tokens(metrics.output_tokens)} out"),
         ("cost", format_cost(metrics.cost_usd) or "not known"),
-        (
-            "tools",
-            format_count(sum(metrics.tools.values()), "call"),
-        ),
+        ("tools", format_count(sum(metrics.tools.values()), "call")),
         ("failed", f"{trace.failed} (calls of tools and models), {trace.denied} denied"),
         ("queue", f"{len(state.queue)} waiting"),
         ("", ""),
@@ -124,10 +98,18 @@ def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
     ]
 
 
-def _state(context: AppContext) -> str:
-    """Return the words of the status line."""
-    status = status_of(context.state, context.views.trace.view())
-    return f"{status.word}  {status.what}".strip()
+def _model_pairs(model: ModelInfo) -> list[tuple[str, str]]:
+    effort: str = model.effort or "the model's own"
+    if model.effective_effort and model.effective_effort != model.effort:
+        effort += f", sent as {model.effective_effort}"
+    price = "price unknown"
+    if model.input_price is not None:
+        price = f"{_price(model.input_price)} in, {_price(model.output_price)} out a million tokens"
+    return [
+        ("model", f"{model.model or 'none'} ({model.provider or 'no provider'}) {model.base_url}".strip()),
+        ("reasoning", effort),
+        ("window", f"{format_tokens(model.window) if model.window else 'not known'}, {price}"),
+    ]
 
 
 def _price(usd: float | None) -> str:

@@ -18,7 +18,7 @@ class BackgroundFold:
         self._host = host
         self._session = session
         self._views = Views()
-        self._taken = False
+        self._adopted = False
         self._last_seq = max(1, last_seq)
         self._over = asyncio.Event()
         self._pump = Pump(
@@ -26,39 +26,39 @@ class BackgroundFold:
             self._views,
             self._show,
             quiet_until=last_seq,
-            begun_again=self._begun_again,
+            branch_changed=self._branch_changed,
         )
-        self._pump.broke = host.faults.tell
-        host.frame.run_worker(
+        self._pump.report_error = host.faults.report
+        host.app.run_worker(
             host.sessions.follow(self._pump), name="whole", group="session", exit_on_error=False
         )
 
     def _show(self, changed: frozenset[ViewName]) -> None:
         host = self._host
-        if self._taken:
+        if self._adopted:
             host.panes.show(changed)
         elif host.session is self._session and host.pump is not None:
-            self.look()
+            self.replace_if_ready()
 
-    def look(self) -> None:
-        """Replace what is shown as soon as this fold has caught up."""
-        if not self._taken and not self._views.head_moved and self._views.seq >= self._host.views.seq:
+    def replace_if_ready(self) -> None:
+        """Replace the shown session if this fold has caught up."""
+        if not self._adopted and not self._views.head_moved and self._views.seq >= self._host.views.seq:
             self._replace_shown()
 
     @property
     def older(self) -> int:
         """Return the percentage of the log still to be folded; 0 once this fold is shown."""
-        if self._taken or self._over.is_set():
+        if self._adopted or self._over.is_set():
             return 0
         return min(100, max(1, round(100 * (1 - (self._views.seq + 1) / self._last_seq))))
 
-    async def known(self) -> None:
+    async def wait_until_whole(self) -> None:
         """Return once this fold is shown, or the session was closed."""
         await self._over.wait()
 
     def adopt(self) -> Pump:
         """Make its views those of the session; return the pump that follows it."""
-        self._taken = True
+        self._adopted = True
         self._over.set()
         self._host.views = self._views
         return self._pump
@@ -69,12 +69,12 @@ class BackgroundFold:
         if before is not None:
             before.close()
         self._views.prompts = []  # the history has the newest already, and the file the others
-        host.chat.take_whole(self._views)
+        host.chat.show_whole()
         host.panes.show_all()
 
-    async def _begun_again(self) -> None:
-        if self._taken:
-            await self._host.sessions.begun_again()
+    async def _branch_changed(self) -> None:
+        if self._adopted:
+            await self._host.sessions.show_branch()
 
     def close(self) -> None:
         """Stop folding."""

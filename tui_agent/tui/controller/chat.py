@@ -6,7 +6,6 @@ Invariant: the start page is shown before the first message; a session has one t
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from textual import events
 
@@ -16,7 +15,6 @@ from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.modals.confirm import open_link
 from tui_agent.tui.panes.start import first_page
 from tui_agent.tui.time_slice import Slices
@@ -24,14 +22,11 @@ from tui_agent.tui.transcript.draw import long_texts
 from tui_agent.tui.transcript.find import pattern_of
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
-from tui_agent.tui.transcript.viewport import Spot
+from tui_agent.tui.transcript.viewport import RowPosition
 from tui_agent.tui.transcript.widget import TranscriptWidget
-from tui_agent.tui.transcript.window import REACH, Window, beginning, index_at
+from tui_agent.tui.transcript.window import REACH, Window, index_of_event, window_start
 
-if TYPE_CHECKING:
-    from tui_agent.folds.views import Views
-
-MOST_BLOBS = 200
+MAX_BLOBS = 200
 _STEP = 50
 """Entries laid out between two checks of the clock."""
 
@@ -44,43 +39,44 @@ class ChatWidget(TranscriptWidget):
     _whole: TranscriptView | None = None
     _first: int | None = None
     """Index of the first entry that is laid out; None before anything is."""
-    _meanwhile: set[int] | None = None
-    """Entries that changed since a longer layout was started; None while there is none."""
+    _changed_meanwhile: set[int] | None = None
+    """Entries that changed while `extend_to` makes a longer layout, else None."""
 
-    def take(self, view: TranscriptView, changed: Sequence[int] = (), *, anew: bool = False) -> None:
-        """Show a newer view; of a very long one, its end. `anew`: the same session, folded from its beginning."""
-        first = None if anew else self._first
-        if first is None:
-            first = beginning(view.entries)
+    def show_view(self, view: TranscriptView, changed: Sequence[int] = (), *, is_whole: bool = False) -> None:
+        """Show a newer view; of a very long one, its end. `is_whole`: the same session, folded from its beginning."""
+        first = self._first
+        if first is None or is_whole:
+            first = window_start(view.entries)
         self._whole, self._first = view, first
-        if self._meanwhile is not None:
-            self._meanwhile.update(changed)
-        if anew:
+        if self._changed_meanwhile is not None:
+            self._changed_meanwhile.update(changed)
+        if is_whole:
             self.show_more(_from(view, first))
         else:
             self.set_view(_from(view, first), [index - first for index in changed if index >= first])
 
-    def reach(self, index: int | None) -> None:
+    def extend(self, index: int | None) -> None:
         """Lay out the transcript back to this entry, or some more entries if None."""
         if self._whole is None or not self._first or (index is not None and index >= self._first):
             return
-        self._first = beginning(self._whole.entries, self._first if index is None else index)
+        self._first = window_start(self._whole.entries, self._first if index is None else index)
         self.show_more(_from(self._whole, self._first))
 
-    async def reach_far(self, index: int) -> None:
-        """Do as `reach`, but lay out beside what is shown, so that keys are answered meanwhile."""
+    async def extend_to(self, index: int) -> None:
+        """Do as `extend`, but in a second layout if it takes long, so that keys are answered meanwhile."""
         if self._whole is None or not self._first or self._first - index <= REACH:
-            self.reach(index)
+            self.extend(index)
             return
-        slices, begun_at = Slices(), self._first
-        entries, first = self._whole.entries, beginning(self._whole.entries, index)
-        layout, self._meanwhile = Layout(self.viewport.layout.look, self._read, self.chat.app.clock), set()
+        slices, first_before = Slices(), self._first
+        entries, first = self._whole.entries, window_start(self._whole.entries, index)
+        layout = Layout(self.viewport.layout.look, self._read, self.chat.app.clock)
+        self._changed_meanwhile = set()
         while layout.grow(Window(entries, first), _STEP):
-            if await slices.turn() and (self._first != begun_at or not self.is_attached):
-                self._meanwhile = None  # another layout took its place meanwhile
-                self.reach(index)
+            if await slices.turn() and (self._first != first_before or not self.is_attached):
+                self._changed_meanwhile = None  # another layout replaced the first one meanwhile
+                self.extend(index)
                 return
-        changed, self._meanwhile = self._meanwhile, None
+        changed, self._changed_meanwhile = self._changed_meanwhile, None
         view = _from(self._whole, first)
         layout.set_entries(view.entries, [index - first for index in changed if index >= first])
         self._first = first
@@ -90,20 +86,20 @@ class ChatWidget(TranscriptWidget):
         """Bring the screen in line with the viewport; lay out more entries near the first one that is laid out."""
         super().repaint()
         if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
-            self.reach(None)
+            self.extend(None)
 
     def action_first(self) -> None:
         """Go to the first entry of all."""
-        self.chat.context.worker(self._to_first(self.viewport.held), "first")
+        self.chat.context.worker(self._to_first(self.viewport.position), "first")
 
-    async def _to_first(self, held: Spot | None) -> None:
-        await self.reach_far(0)
-        if self.viewport.held == held:  # else the reader went elsewhere
+    async def _to_first(self, position: RowPosition | None) -> None:
+        await self.extend_to(0)
+        if self.viewport.position == position:  # else the reader scrolled meanwhile
             super().action_first()
 
     def on_blob_wanted(self, message: BlobWanted) -> None:
         message.stop()
-        self.chat.want(message.blob)
+        self.chat.context.worker(self.chat.load_blob(message.blob), "blob")
 
     def on_text_selected(self, message: TextSelected) -> None:
         message.stop()
@@ -132,8 +128,7 @@ class ChatWidget(TranscriptWidget):
 
     def on_entry_action(self, message: EntryAction) -> None:
         message.stop()
-        entries = self.chat.views.transcript.view().entries if self.chat.views is not None else ()
-        entry = next((entry for entry in entries if entry.id == message.entry_id), None)
+        entry = next((entry for entry in self.chat.entries if entry.id == message.entry_id), None)
         before = str(entry.seq - 1) if isinstance(entry, UserEntry) else ""
         self.chat.app.do(message.action, before)
 
@@ -148,37 +143,40 @@ class ChatWidget(TranscriptWidget):
 class Chat:
     """Start page and transcript."""
 
-    def __init__(self, frame: Frame, context: AppContext, show_status: Callable[[], None]) -> None:
-        self.frame = frame
-        self.app = context.app
+    def __init__(self, context: AppContext, show_status: Callable[[], None]) -> None:
+        self.app = app = context.app
         self.context = context
         self.show_status = show_status
         self.blobs: dict[str, str] = {}
         self.widget: ChatWidget | None = None
-        self.views: Views | None = None
-        self._glimpsed: ChatWidget | None = None
+        self._preview: ChatWidget | None = None
+        """The end of a long session, shown until all of it is folded."""
         self._search = ChatSearch(self)
         self._refused_at = -1
-        self.start = frame.start or first_page(lambda: frame.looks, frame.prompt.editor)
+        self.start = app.start or first_page(lambda: app.looks, app.prompt.editor)
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The entries of the transcript."""
+        return self.context.views.transcript.view().entries
 
     async def mount(self) -> None:
         """Mount the start page, unless the first frame had it."""
-        if self.frame.start is None:
-            self.frame.start = self.start
-            await self.frame.chat.mount(self.start)
+        if self.app.start is None:
+            self.app.start = self.start
+            await self.app.chat.mount(self.start)
 
-    async def begin(self, views: "Views") -> None:
+    async def begin(self) -> None:
         """Show the transcript of another session."""
         self.blobs.clear()
-        old = self.widget
-        if old is not None:
-            await old.remove()
-        self.views, self._refused_at = views, -1
+        if self.widget is not None:
+            await self.widget.remove()
+        self._refused_at = -1
         self.widget = await self._mount_widget("transcript")
-        self.widget.display = self._glimpsed is None and not self.start.display
+        self.widget.display = self._preview is None and not self.start.display
 
     async def glimpse(self, records: Sequence[Record]) -> None:
-        """Show the end of a long session until all of it is folded. Return once it is painted: later work must not delay it."""
+        """Show the end of a long session as a preview; return once it is painted, so that later work cannot delay it."""
         fold = Transcript()
         for record in records:
             if isinstance(record, Envelope):
@@ -187,18 +185,18 @@ class Chat:
             if self.start.has_focus:
                 self.context.prompt.focus()
             self.start.display = self.widget.display = False
-            self._glimpsed = await self._mount_widget("glimpse")
-            self._glimpsed.set_view(fold.view(), fold.drain())
+            self._preview = await self._mount_widget("glimpse")
+            self._preview.set_view(fold.view(), fold.drain())
             painted = asyncio.Event()
-            if self.frame.call_after_refresh(painted.set):
+            if self.app.call_after_refresh(painted.set):
                 await painted.wait()
 
     def end_glimpse(self) -> None:
-        """Remove the end that was shown first: all of the session is there, or never will be."""
-        if self._glimpsed is not None:
-            self._glimpsed.display = False
-            self._glimpsed.remove()
-            self._glimpsed = None
+        """Remove the preview: all of the session is folded, or it could not be opened."""
+        if self._preview is not None:
+            self._preview.display = False
+            self._preview.remove()
+            self._preview = None
 
     async def _mount_widget(self, name: str) -> ChatWidget:
         looks = self.app.looks
@@ -212,15 +210,14 @@ class Chat:
         )
         widget.chat = self
         widget.styles.height = "1fr"
-        await self.frame.chat.mount(widget)
+        await self.app.chat.mount(widget)
         return widget
 
-    def take_whole(self, views: "Views") -> None:
-        """Use the views of the whole session in place of those of its end."""
-        self.views = views
+    def show_whole(self) -> None:
+        """Show the views of the whole session in place of those of its end."""
         if self.widget is not None:
-            views.transcript.drain()
-            self.widget.take(views.transcript.view(), anew=True)
+            self.context.views.transcript.drain()
+            self.widget.show_view(self.context.views.transcript.view(), is_whole=True)
 
     @property
     def in_sight(self) -> bool:
@@ -229,18 +226,16 @@ class Chat:
 
     def show(self) -> None:
         """Show the changed transcript."""
-        if self.widget is None or self.views is None:
-            return
-        self.end_glimpse()
-        changed = self.views.transcript.drain()
-        view = self.views.transcript.view()
-        self.widget.take(view, changed)
+        if self.widget is not None:
+            self.end_glimpse()
+            changed = self.context.views.transcript.drain()
+            self.widget.show_view(self.context.views.transcript.view(), changed)
 
     def choose_page(self) -> None:
         """Show the start page while the session is empty, else the transcript."""
-        if self.widget is None or self.views is None:
+        if self.widget is None:
             return
-        entries = self.views.transcript.view().entries
+        entries = self.entries
         empty = all(isinstance(entry, NoticeEntry) and entry.kind == "rejected" for entry in entries)
         if empty and entries:
             self._say_refusal(entries[-1])
@@ -248,12 +243,12 @@ class Chat:
             return
         self.start.display = empty
         self.widget.display = not empty
-        self.frame.reshape()
+        self.app.reshape()
         if not empty and self.start.has_focus:
             self.context.prompt.focus()
 
     def _say_refusal(self, newest: Entry) -> None:
-        """Say what was refused in an empty session as a notice: the start page stays."""
+        """Show why a command was refused in an empty session as a notice: the start page stays."""
         if newest.seq > max(self._refused_at, self.context.seen_seq) and isinstance(newest, NoticeEntry):
             self._refused_at = newest.seq
             self.app.say(" ".join(newest.lines), "warning")
@@ -261,17 +256,14 @@ class Chat:
     def _resolve(self, blob: BlobText) -> str | None:
         return self.blobs.get(blob.blob_sha256)
 
-    def want(self, blob: BlobText) -> None:
-        """Read a long text that came on the screen."""
-        self.context.worker(self._fetch(blob), "blob")
-
-    async def _fetch(self, blob: BlobText) -> None:
+    async def load_blob(self, blob: BlobText) -> None:
+        """Read a long text that is on the screen."""
         self.keep_blob(blob, await self.context.reader.read_text(blob))
 
     def keep_blob(self, blob: BlobText, whole: str) -> None:
         """Keep a long text that was read, and draw it."""
         self.blobs[blob.blob_sha256] = whole
-        while len(self.blobs) > MOST_BLOBS:
+        while len(self.blobs) > MAX_BLOBS:
             del self.blobs[next(iter(self.blobs))]
         if self.widget is not None:
             self.widget.blob_loaded(blob)
@@ -282,10 +274,10 @@ class Chat:
         rows = self.widget.new_rows if self.widget is not None else 0
         return f"{rows} new {'row' if rows == 1 else 'rows'}, End" if rows else ""
 
-    def page(self, by: int) -> None:
+    def page(self, pages: int) -> None:
         """Scroll by pages."""
         if self.widget is not None:
-            self.widget.action_page(by)
+            self.widget.action_page(pages)
 
     def focus(self) -> None:
         """Focus the transcript, the cursor on its newest entry in sight."""
@@ -303,22 +295,21 @@ class Chat:
         """Find a text, or the next hit if it is empty."""
         if self.widget is None:
             return
-        if not text:
-            if not self.widget.find_next():
-                self.app.say(
-                    "/find needs a text, for example /find midnight. Without one it goes to the next hit."
-                )
-            return
-        self.context.worker(self._search.run(self.widget, text), "find")
+        if text:
+            self.context.worker(self._search.run(self.widget, text), "find")
+        elif not self.widget.find_next():
+            self.app.say(
+                "/find needs a text, for example /find midnight. Without one it goes to the next hit."
+            )
 
     def toggle(self) -> None:
         """Fold or open the entry under the cursor, else the newest one that can be folded."""
-        if self.widget is None or self.views is None:
+        if self.widget is None:
             return
         if self.widget.cursor:
             self.widget.toggle_fold(self.widget.cursor)
             return
-        for entry in reversed(self.views.transcript.view().entries):
+        for entry in reversed(self.entries):
             if self.widget.toggle_fold(entry.id):
                 return
 
@@ -331,21 +322,19 @@ class Chat:
 
     def entry_at(self, seq: int) -> Entry | None:
         """Return the entry that this event opened, or the one before it."""
-        entries = self.views.transcript.view().entries if self.views is not None else ()
-        index = index_at(entries, seq)
-        return entries[index] if index >= 0 else None
+        index = index_of_event(self.entries, seq)
+        return self.entries[index] if index >= 0 else None
 
     def show_seq(self, seq: int) -> None:
         """Scroll to the entry that this event opened."""
-        entry, widget, views = self.entry_at(seq), self.widget, self.views
+        index, widget = index_of_event(self.entries, seq), self.widget
 
-        async def show(widget: ChatWidget, entry: Entry, index: int) -> None:
-            await widget.reach_far(index)
-            widget.scroll_to_entry(entry.id)
+        async def show(widget: ChatWidget, entry_id: str) -> None:
+            await widget.extend_to(index)
+            widget.scroll_to_entry(entry_id)
 
-        if entry is not None and widget is not None and views is not None:
-            index = index_at(views.transcript.view().entries, seq)
-            self.context.worker(show(widget, entry, index), "show")
+        if index >= 0 and widget is not None:
+            self.context.worker(show(widget, self.entries[index].id), "show")
 
     def looks_changed(self) -> None:
         """Draw with another theme."""
@@ -365,12 +354,12 @@ class ChatSearch:
         self._wanted = text
         if older := self._chat.context.sessions.older:
             self._chat.app.say(f"/find waits until all of the session is known: {older}.")
-            await self._chat.context.sessions.known()
-        await self._read_holders(pattern_of(text))
+            await self._chat.context.sessions.wait_until_whole()
+        await self._read_long_texts(pattern_of(text))
         if widget is not self._chat.widget or text != self._wanted:
             return
-        await widget.reach_far(0)
-        count = await widget.find_in_slices(text)
+        await widget.extend_to(0)
+        count = await widget.find(text)
         if text != self._wanted:
             return
         if count:
@@ -378,19 +367,17 @@ class ChatSearch:
         else:
             self._chat.app.say(f'Nothing matches "{text}".', "warning")
 
-    async def _read_holders(self, wanted: re.Pattern[str]) -> None:
-        if self._chat.views is None:
-            return
-        entries = self._chat.views.transcript.view().entries
+    async def _read_long_texts(self, pattern: re.Pattern[str]) -> None:
+        """Read the long texts, and keep those that match."""
         blobs, slices = dict[str, BlobText](), Slices()
-        for entry in entries:
+        for entry in self._chat.entries:
             blobs.update((blob.blob_sha256, blob) for blob in long_texts(entry))
             await slices.turn()
         for digest, blob in blobs.items():
             if digest in self._chat.blobs:
                 continue
             whole = await self._chat.context.reader.read_text(blob)
-            if await asyncio.to_thread(wanted.search, whole) is not None:
+            if await asyncio.to_thread(pattern.search, whole) is not None:
                 self._chat.keep_blob(blob, whole)
 
 

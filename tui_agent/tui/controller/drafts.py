@@ -8,7 +8,6 @@ import os
 from contextlib import suppress
 
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.prompt.draft import DraftFile, UnsaidDrafts, lives
 
 DRAFT_S = 0.3
@@ -17,9 +16,9 @@ DRAFT_S = 0.3
 class DraftKeeper:
     """The draft and the history of one app."""
 
-    def __init__(self, context: AppContext, frame: Frame) -> None:
+    def __init__(self, context: AppContext) -> None:
         self._context = context
-        self._frame = frame
+        self._app = context.app
         self._draft: DraftFile | None = None
         self._unsaid: DraftFile | None = None
         self._draft_planned = False
@@ -29,16 +28,16 @@ class DraftKeeper:
     def take_prompts(self) -> None:
         """Add the messages of the session's log to the history."""
         prompts, self._context.views.prompts = self._context.views.prompts, []
-        history = self._frame.prompt.editor.history_of_messages
+        history = self._app.prompt.editor.history_of_messages
         new = [text for text in prompts if history.add(text)]
         if new and self._context.views.seq > self._context.seen_seq:
-            self._frame.run_worker(lambda: history.store(new), thread=True, exit_on_error=False)
+            self._app.run_worker(lambda: history.store(new), thread=True, exit_on_error=False)
 
     def drafted(self) -> None:
         """Plan to save the changed text."""
         if not self._draft_planned:
             self._draft_planned = True
-            self._frame.set_timer(DRAFT_S, self.save_draft)
+            self._app.set_timer(DRAFT_S, self.save_draft)
 
     def take_draft(self) -> None:
         """Put a stored draft back into the prompt."""
@@ -52,7 +51,7 @@ class DraftKeeper:
             self._unsaid = unsaid.of_process(os.getpid())
             if not folder.is_dir():
                 draft = unsaid.take_left(lives)
-        editor = self._frame.prompt.editor
+        editor = self._app.prompt.editor
         if draft and not editor.text:
             editor.put_text(editor.chips.from_json(draft))
 
@@ -61,7 +60,7 @@ class DraftKeeper:
         self._draft_planned = False
         if self._draft is None:
             return
-        editor, draft = self._frame.prompt.editor, self._draft
+        editor, draft = self._app.prompt.editor, self._draft
         text = editor.chips.to_json(editor.text) if editor.text.strip() else ""
         has_folder = draft.path.parent.is_dir()
         try:

@@ -3,42 +3,20 @@
 Invariant: protocols only; a part imports this module and parts below it, never the controller.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.folds.views import ViewName, Views
-from tui_agent.ports.session import AppSession
 from tui_agent.protocol.envelope import Record
-from tui_agent.session.engine_handle import EngineHandle
-from tui_agent.tui.actions import Action
-from tui_agent.tui.cli_client import Ask
-from tui_agent.tui.context import AppContext, ChatPort, ScreenPort, SessionsPort, StartPort
+from tui_agent.tui.context import AppContext, ChatPort, SessionsPort, StartPort
 from tui_agent.tui.controller.drafts import DraftKeeper
 from tui_agent.tui.controller.faults import FaultReporter
 from tui_agent.tui.controller.pump import Pump
 from tui_agent.tui.controller.session_reader import SessionReader
-from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.start import Start
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.type_ahead import TypedAhead
-
-
-class HostApp(ScreenPort, Protocol):
-    """The app as the controller uses it."""
-
-    handle: EngineHandle | None
-    spawn: Callable[[SessionOptions], AppSession] | None
-    first_prompt: str
-    waiting_intents: list[Intent | Prompt.Sent]
-    answer: str
-    outside: Ask | None
-    left: bool
-
-    def show_keys(self) -> None: ...
-    def use_keys(self, actions: tuple[Action, ...]) -> None: ...
-    def leave(self, reason: Literal["quit", "signal"] = "quit") -> None: ...
 
 
 class PanesPort(Protocol):
@@ -90,8 +68,8 @@ class HostChat(ChatPort, Protocol):
     def choose_page(self) -> None: ...
     def end_glimpse(self) -> None: ...
     def looks_changed(self) -> None: ...
-    def take_whole(self, views: Views) -> None: ...
-    async def begin(self, views: Views) -> None: ...
+    def show_whole(self) -> None: ...
+    async def begin(self) -> None: ...
     async def glimpse(self, records: Sequence[Record]) -> None: ...
 
 
@@ -99,7 +77,7 @@ class HostSessions(SessionsPort, Protocol):
     """The sessions as the controller's parts use them."""
 
     async def follow(self, pump: Pump) -> None: ...
-    async def begun_again(self) -> None: ...
+    async def show_branch(self) -> None: ...
 
 
 class SessionHost(AppContext, Protocol):
@@ -110,10 +88,6 @@ class SessionHost(AppContext, Protocol):
     faults: FaultReporter
     drafts: DraftKeeper
 
-    @property
-    def app(self) -> HostApp: ...
-    @property
-    def frame(self) -> Frame: ...
     @property
     def reader(self) -> SessionReader: ...
     @property

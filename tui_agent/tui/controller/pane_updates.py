@@ -6,7 +6,6 @@ Invariant: called at most as often as the pump makes frames; panes paint only wh
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import ALL_VIEWS, ViewName, Views
 from tui_agent.protocol.base import text_preview
 from tui_agent.tui.controller.faults import REPORT
@@ -25,10 +24,10 @@ class PaneUpdater:
 
     def __init__(self, host: SessionHost, after_frame: Sequence[tuple[str, Callable[[], object]]]) -> None:
         self._host = host
-        self._frame = host.frame
+        self._app = host.app
         self._after_frame = after_frame
         self._beats = 0
-        self._told: object = None
+        self._reported_fault: object = None
 
     def show(self, changed: frozenset[ViewName]) -> None:
         """Hand the changed views to their panes."""
@@ -38,15 +37,15 @@ class PaneUpdater:
         if self._host.config is not None:
             views.meter.set_compaction_share(self._host.config.context.compact_at)
         guarded = self._host.faults.guarded
-        self._host.faults.look()
-        with self._frame.batch_update():
+        self._host.faults.report_folds()
+        with self._app.batch_update():
             if "state" in changed:
                 guarded("what is in force", self._host.take_state)
-            self._look_again(changed)
+            self._update_sheets(changed)
             if changed & {"state", "meter"}:
                 guarded("the header", self._show_header)
             if changed & {"todo", "trace", "meter"}:
-                guarded("the side panes", self._show_sidebar)
+                guarded("the side panes", lambda: self._show_sidebar(views))
             if changed & {"todo", "files"}:
                 guarded("the strip of panes", lambda: self.show_strip(views))
             if "transcript" in changed:
@@ -59,28 +58,28 @@ class PaneUpdater:
             guarded(part, look)
 
     def _show_header(self) -> None:
-        self._frame.header.set_views(self._host.state, self._host.views.meter.view())
+        self._app.header.set_views(self._host.state, self._host.views.meter.view())
 
-    def _show_sidebar(self) -> None:
-        app, views = self._host.app, self._host.views
-        self._frame.sidebar.set_views(views.todo.view(), views.trace.view(), views.meter.view(), app.clock())
+    def _show_sidebar(self, views: Views) -> None:
+        self._app.sidebar.set_views(
+            views.todo.view(), views.trace.view(), views.meter.view(), self._app.clock()
+        )
 
-    def _look_again(self, changed: frozenset[ViewName]) -> None:
+    def _update_sheets(self, changed: frozenset[ViewName]) -> None:
         """Let an open sheet show its changed views."""
-        for screen in self._host.app.screen_stack:
+        for screen in self._app.screen_stack:
             if isinstance(screen, Viewer | PolicySheet) and screen.follows & changed:
                 self._host.faults.guarded("the sheet", screen.follow)
 
     def show_figures(self, views: Views) -> None:
         """Show the header and side panes of a session that is not open yet."""
-        app, meter = self._host.app, views.meter.view()
-        self._frame.header.set_views(views.state.view(), meter)
-        self._frame.sidebar.set_views(views.todo.view(), views.trace.view(), meter, app.clock())
+        self._app.header.set_views(views.state.view(), views.meter.view())
+        self._show_sidebar(views)
         self.show_strip(views)
 
     def show_strip(self, views: Views) -> None:
         """Show tasks and files in the strip that stands in for the side panes."""
-        self._frame.pane_strip.set_views(views.todo.view(), views.files.view())
+        self._app.pane_strip.set_views(views.todo.view(), views.files.view())
 
     def show_all(self) -> None:
         """Update every pane."""
@@ -88,44 +87,37 @@ class PaneUpdater:
 
     def show_status(self) -> None:
         """Show the state, what runs, and the keys that apply."""
-        app, state = self._host.app, self._host.state
         stopped = self._stopped_status()
-        if stopped is not None:
-            self._frame.status.set_view(stopped, app.clock())
-            self._frame.header.set_status(stopped)
-            app.show_keys()
-            return
-        view = status_of(state, self._host.views.trace.view(), note=self._note(state))
-        older = self._host.sessions.older
-        if older:
-            view = view._replace(note=older) if view.what else view._replace(what=older)
-        if faulty := self._host.faults.first:
-            text = f"{faulty} is incomplete: {REPORT}"
-            view = view._replace(note=text) if view.what else view._replace(what=text)
-        view = view._replace(below=self._host.chat.new_rows_text)
-        before = self._frame.status.view.mood
-        self._frame.status.set_view(view, app.clock())
-        self._frame.header.set_status(view)
-        app.show_keys()
-        if before != view.mood:
-            self._tell(before, view)
+        view = self._status() if stopped is None else stopped
+        before = self._app.status.view.mood
+        self._app.status.set_view(view, self._app.clock())
+        self._app.header.set_status(view)
+        self._app.show_keys()
+        if stopped is None and before != view.mood:
+            self._notify(before, view)
 
-    def _note(self, state: SessionStateView) -> str:
-        if self._frame.shape.width < 150 or not state.run_id:
-            return ""
-        return f"{state.run_id}  {self._host.views.last_kind}"
+    def _status(self) -> StatusView:
+        state = self._host.state
+        is_wide = self._app.shape.width >= 150 and bool(state.run_id)
+        note = f"{state.run_id}  {self._host.views.last_kind}" if is_wide else ""
+        view = status_of(state, self._host.views.trace.view(), note=note)
+        faulty = self._host.faults.first
+        for text in (self._host.sessions.older, f"{faulty} is incomplete: {REPORT}" if faulty else ""):
+            if text:
+                view = view._replace(note=text) if view.what else view._replace(what=text)
+        return view._replace(below=self._host.chat.new_rows_text)
 
-    def _tell(self, before: str, view: StatusView) -> None:
+    def _notify(self, before: str, view: StatusView) -> None:
         """Set the title, and notify the user if the terminal has no focus."""
         title = clean_line(self._host.state.title) or "tui-agent"
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
-        self._frame.terminal.title(f"{mark}{title}")
-        if self._frame.app_focus or self._host.views.seq <= self._host.seen_seq:
+        self._app.terminal.title(f"{mark}{title}")
+        if self._app.app_focus or self._host.views.seq <= self._host.seen_seq:
             return
         if view.mood == "waiting":
-            self._frame.terminal.notify(f"{title}: waiting for you, {view.what}")
+            self._app.terminal.notify(f"{title}: waiting for you, {view.what}")
         elif before == "running" and view.mood in ("ready", "failed", "stopped"):
-            self._frame.terminal.notify(f"{title}: {view.word}")
+            self._app.terminal.notify(f"{title}: {view.word}")
 
     def _show_prompt(self) -> None:
         meter, state = self._host.views.meter.view(), self._host.state
@@ -133,38 +125,34 @@ class PaneUpdater:
             return
         note = ""
         if meter.next_tokens:
-            cost = (
-                f", {format_cost(meter.next_cost_usd, digits=2)}" if meter.next_cost_usd is not None else ""
-            )
-            note = f"next turn {format_estimate(meter.next_tokens)} tokens{cost}"
+            cost = format_cost(meter.next_cost_usd, digits=2)
+            note = f"next turn {format_estimate(meter.next_tokens)} tokens{', ' if cost else ''}{cost}"
         if state.workspace:
-            self._frame.prompt.set_root(Path(state.workspace))
-        waits_for = (
-            "the summary" if state.is_compacting else "your command" if state.shell is not None else ""
-        )
+            self._app.prompt.set_root(Path(state.workspace))
+        waits_for = "the summary" if state.is_compacting else "your command" if state.shell else ""
         after = waits_for or ("this turn" if state.is_busy else "")
-        self._frame.prompt.set_queue([text_preview(message.text) for message in state.queue], after=after)
+        self._app.prompt.set_queue([text_preview(message.text) for message in state.queue], after=after)
         unconfined = not state.sandbox and bool(state.no_sandbox_reason)
-        self._frame.prompt.set_state(
+        self._app.prompt.set_state(
             state.settings.policy, note, running=state.is_busy, waits_for=waits_for, unconfined=unconfined
         )
         hint = PLACEHOLDER
         if not state.settings.model.model:
             hint = "Pick a model above, or type /model"
         elif state.last_turn_end == "model_error" and not state.is_busy:
-            hint = f"Press {self._host.app.key_map.key_of('send')} to try again, or type a message"
-        if self._frame.prompt.editor.placeholder != hint:
-            self._frame.prompt.editor.placeholder = hint
+            hint = f"Press {self._app.key_map.key_of('send')} to try again, or type a message"
+        if self._app.prompt.editor.placeholder != hint:
+            self._app.prompt.editor.placeholder = hint
 
     def beat(self) -> None:
         """Called twice a second: let running items blink and count."""
         self._beats += 1
-        self._look_for_trouble()
-        if self._frame.status.view.mood == "running":
-            now = self._host.app.clock()
-            self._frame.status.beat(now)
+        self._report_storage_fault()
+        if self._app.status.view.mood == "running":
+            now = self._app.clock()
+            self._app.status.beat(now)
             if self._beats % 2 == 0:
-                self._frame.sidebar.beat(now)
+                self._app.sidebar.beat(now)
         if self._beats % 2 == 0 and self._host.sessions.older:
             self.show_status()
 
@@ -177,16 +165,16 @@ class PaneUpdater:
             return StatusView("failed", "not stored", "free some disk space, then send a message")
         return None
 
-    def _look_for_trouble(self) -> None:
+    def _report_storage_fault(self) -> None:
         """Report an event that the engine could not store, and count its turn as stopped."""
         host = self._host
-        trouble = host.session.storage_fault if host.session is not None else None
-        if trouble is None or trouble is self._told:
+        fault = host.session.storage_fault if host.session is not None else None
+        if fault is None or fault is self._reported_fault:
             return
-        self._told = trouble
+        self._reported_fault = fault
         host.halted_at = host.views.seq
         host.submitter.under_way = False
-        host.app.say(f"{trouble.message} {trouble.hint}".strip(), "error")
+        host.app.say(f"{fault.message} {fault.hint}".strip(), "error")
         self.show_status()
 
     def looks_changed(self) -> None:

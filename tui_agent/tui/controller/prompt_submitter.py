@@ -22,7 +22,7 @@ class PromptSubmitter:
     def send(self, message: Prompt.Sent) -> None:
         """Send a message, a command or a shell line; what is refused goes back into the prompt."""
         if not self._send(message):
-            self._host.frame.prompt.give_back([message])
+            self._host.app.prompt.give_back([message])
 
     def _send(self, message: Prompt.Sent) -> bool:
         text = message.text.strip()
@@ -53,8 +53,8 @@ class PromptSubmitter:
             if isinstance(item, Prompt.Sent) and not item.text.lstrip().startswith(("/", "!"))
         ]
         if messages:
-            self._host.frame.prompt.give_back(messages)
-            self._host.frame.prompt.editor.focus()
+            self._host.app.prompt.give_back(messages)
+            self._host.app.prompt.editor.focus()
             self._host.app.say(
                 "Choose a model first: press a number on the page, or type /model. Your message stays here."
             )
@@ -114,7 +114,7 @@ class PromptSubmitter:
         return True
 
     def _remember(self, text: str) -> None:
-        editor = self._host.frame.prompt.editor
+        editor = self._host.app.prompt.editor
         editor.history_of_messages.add(text)
         if not editor.text:
             editor.chips.clear()

@@ -6,7 +6,8 @@ one frame does not keep the next from coming.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from tui_agent.folds.session.branches import is_on_branch, stretches
 from tui_agent.folds.views import ViewName, Views
@@ -16,18 +17,18 @@ from tui_agent.tui.time_slice import Slices
 
 FRAME_S = 1 / 30
 SCREEN = "the screen"
-"""The name of a part that failed, if it is not known more exactly."""
+"""The name of the failed part in a report."""
 
 
 class Pump:
-    """Runs once, until the session ends. `follow` gives a cursor behind a seq; `show` is called with the changed views, on the loop.
+    """Runs once, until the session ends. `follow` returns a cursor behind a seq; `show` is called with the changed views.
 
-    No frame is shown before the event `quiet_until`: history is folded first and painted once. Where the head was
-    moved, the branch is folded anew; then `begun_again` is awaited before the next frame. `after`: so far the views are
-    folded, and shown, already.
+    No frame is shown before the event `quiet_until`: history is folded first and painted once. After an undo or a redo
+    the branch is folded again, and `branch_changed` is awaited before the next frame. The views contain the events up to
+    `after` already.
     """
 
-    broke: Callable[[str, Exception], None] | None = None
+    report_error: Callable[[str, Exception], None] | None = None
     """Called with a part that could not be shown and its error; if None, the error is raised and ends the pump."""
 
     def __init__(
@@ -38,7 +39,7 @@ class Pump:
         *,
         frame_s: float = FRAME_S,
         quiet_until: int = -1,
-        begun_again: Callable[[], Awaitable[None]] | None = None,
+        branch_changed: Callable[[], Awaitable[None]] | None = None,
         after: int = -1,
     ) -> None:
         self._follow = follow
@@ -47,7 +48,7 @@ class Pump:
         self._show = show
         self._frame_s = frame_s
         self._quiet_until = quiet_until
-        self._begun_again = begun_again
+        self._branch_changed = branch_changed
         self._next_frame = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._shown_seq = after
@@ -77,10 +78,10 @@ class Pump:
             if not reached.done():
                 reached.set_result(None)
 
-    async def _fold(self, batch: Iterable[Record], take: Callable[[Record], None]) -> None:
+    async def _fold(self, batch: Iterable[Record], apply: Callable[[Record], None]) -> None:
         slices = Slices()
         for record in batch:
-            take(record)
+            apply(record)
             await slices.turn()
 
     async def _begin_again(self) -> None:
@@ -100,14 +101,9 @@ class Pump:
                     break
         finally:
             follower.close()
-        if self._begun_again is None:
-            return
-        try:
-            await self._begun_again()
-        except Exception as error:
-            if self.broke is None:
-                raise
-            self.broke(SCREEN, error)
+        if self._branch_changed is not None:
+            with self._errors_reported():
+                await self._branch_changed()
 
     async def reached(self, seq: int) -> None:
         """Return once everything up to `seq` has been handed to the panes, or the session has ended."""
@@ -133,31 +129,30 @@ class Pump:
 
     def _due(self) -> None:
         self._timer = None
-        if (
-            not self._views.head_moved
-        ):  # else the views are not of the branch; the next frame comes when they are
+        if not self._views.head_moved:  # else the next frame comes once the branch is folded again
             self._frame()
 
     def _frame(self) -> None:
         self._next_frame = asyncio.get_running_loop().time() + self._frame_s
         seq = self._views.seq
         changed = self._views.pop_changed()
-        try:
+        with self._errors_reported():
             self._show(changed)
-        except Exception as error:
-            if self.broke is None:
-                raise
-            self.broke(SCREEN, error)
         self._shown_seq = seq
-        still: list[tuple[int, asyncio.Future[None]]] = []
+        self._waiting = [(wanted, reached) for wanted, reached in self._waiting if not reached.done()]
         for wanted, reached in self._waiting:
-            if reached.done():
-                continue
             if wanted <= seq or self.ended:
                 reached.set_result(None)
-            else:
-                still.append((wanted, reached))
-        self._waiting = still
+
+    @contextmanager
+    def _errors_reported(self) -> Iterator[None]:
+        """Report an error instead of raising it, if somebody takes the report."""
+        try:
+            yield
+        except Exception as error:
+            if self.report_error is None:
+                raise
+            self.report_error(SCREEN, error)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -118,7 +118,7 @@ class OpenQuestions:
         modal.asking_agent = _asking_delegate(state, request)
         modal.following_calls = _count_following(state, request)
         modal.on_keys_change = self._app.show_keys
-        modal.paste_elsewhere = self._host.frame.prompt.editor.post_message
+        modal.paste_elsewhere = self._host.app.prompt.editor.post_message
         modal.ahead = self.typed_ahead()
         self._open = modal
 
@@ -150,9 +150,9 @@ class OpenQuestions:
 
     def typed_ahead(self) -> TypedAhead | None:
         """Return where keys go that were meant for the prompt; None if nobody was typing."""
-        if time.monotonic() - self._host.frame.typed_at > RECENT_S:
+        if time.monotonic() - self._host.app.typed_at > RECENT_S:
             return None
-        editor = self._host.frame.prompt.editor
+        editor = self._host.app.prompt.editor
         return TypedAhead(editor.post_message, midway=bool(editor.text.strip()) and not editor.untouched)
 
     def _close(self, modal: Approval | Question, request_id: RequestId, *, answered: bool) -> None:

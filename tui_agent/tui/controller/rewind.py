@@ -101,7 +101,7 @@ class RewindActions:
         return items
 
     async def _add_older(self, picker: Picker) -> None:
-        await self._host.sessions.known()
+        await self._host.sessions.wait_until_whole()
         if picker.is_attached:
             picker.set_items(self._message_items())
 
@@ -162,7 +162,7 @@ class RewindActions:
 
         picker = KeptFilesPicker(lambda: host.app.looks, "Kept your versions", items)
         picker.ahead = host.questions.typed_ahead()
-        picker.spare = host.frame.prompt.editor.post_message
+        picker.spare = host.app.prompt.editor.post_message
         host.app.push_screen(picker, choose)
 
     def _sent_messages(self) -> list[UserEntry]:
@@ -172,7 +172,7 @@ class RewindActions:
 
     def _give_back(self, entries: Sequence[UserEntry]) -> None:
         """Put an undone message into an empty prompt, to be changed and sent again."""
-        editor = self._host.frame.prompt.editor
+        editor = self._host.app.prompt.editor
         if not entries or editor.text:
             return
 

@@ -27,7 +27,6 @@ from tui_agent.tui.controller.default_model import DefaultModel
 from tui_agent.tui.controller.demo import DemoEnd
 from tui_agent.tui.controller.drafts import DraftKeeper
 from tui_agent.tui.controller.faults import FaultReporter
-from tui_agent.tui.controller.host import HostApp
 from tui_agent.tui.controller.pane_updates import PaneUpdater
 from tui_agent.tui.controller.prompt_submitter import PromptSubmitter
 from tui_agent.tui.controller.pump import Pump
@@ -37,7 +36,7 @@ from tui_agent.tui.controller.session_reader import SessionReader
 from tui_agent.tui.controller.session_switcher import SessionSwitcher
 from tui_agent.tui.controller.startup import StartPage, configure, known_keys, watch_themes
 from tui_agent.tui.controller.trust import TrustDialog
-from tui_agent.tui.main_screen import Frame
+from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.model_discovery import Server
 from tui_agent.tui.prompt.symbol_search import search_index
@@ -62,10 +61,9 @@ def _handlers() -> Mapping[str, Callable[[AppContext, str], object]]:
 class SessionController:
     """One session at a time, and the app's reaction to it."""
 
-    def __init__(self, app: HostApp, frame: Frame) -> None:
+    def __init__(self, app: SessionApp) -> None:
         self.app = app
-        self.frame = frame
-        self.prompt = frame.prompt.editor
+        self.prompt = app.prompt.editor
         self.ask: Ask = app.outside or command_line(app.options, app.environ)
         self.config: Config | None = None
         self.views = Views()
@@ -73,12 +71,12 @@ class SessionController:
         self.pump: Pump | None = None
         self.folder: Path | None = None
         self.sessions: SessionSwitcher = SessionSwitcher(self)
-        self.faults = FaultReporter(self, frame)
+        self.faults = FaultReporter(self)
         self.reader = SessionReader(self)
-        self.drafts = DraftKeeper(self, frame)
+        self.drafts = DraftKeeper(self)
         self.default_model = DefaultModel(self)
         self.demo_end = DemoEnd(self)
-        self.chat = Chat(frame, self, lambda: self.panes.show_status())
+        self.chat = Chat(self, lambda: self.panes.show_status())
         self.questions = OpenQuestions(self)
         self.rewind: RewindActions = RewindActions(self)
         self.submitter = PromptSubmitter(self)
@@ -109,10 +107,10 @@ class SessionController:
         """
         self.configure()
         await self.chat.mount()
-        self.frame.prompt.find_symbols = search_index(self.ask, self.app.options.data_dir)
+        self.app.prompt.find_symbols = search_index(self.ask, self.app.options.data_dir)
         self.start_page.early()
         self.worker(self.start_page.look(), "start page")
-        self.frame.set_interval(BEAT_S, self.panes.beat)
+        self.app.set_interval(BEAT_S, self.panes.beat)
         if not await self.trust.ask():
             return
         if choose:
@@ -223,9 +221,9 @@ class SessionController:
                 "warning",
             )
             return
-        below = self.frame.screen
+        below = self.app.screen
         handler(self, argument.strip())
-        shown = self.frame.screen
+        shown = self.app.screen
         if isinstance(shown, Viewer) and shown is not below:
             shown.opened_by = name
 
@@ -233,14 +231,14 @@ class SessionController:
         """Return True if a key of the main screen also works over the sheet, or the page, that is open now."""
         if name not in OVERLAYS or self.sessions.under_way:
             return False
-        top, under = self.frame.screen, self.frame.screen_stack[1:-1]
+        top, under = self.app.screen, self.app.screen_stack[1:-1]
         if isinstance(top, TraceScreen):
             return name != "trace"
         return isinstance(top, Viewer) and bool(top.opened_by) and not under
 
     def lay_over(self, name: str) -> None:
         """Run an action over an open sheet: close the sheet that it opened, else replace the sheet."""
-        top = self.frame.screen
+        top = self.app.screen
         if isinstance(top, Viewer):
             top.close()
             if top.opened_by == name:
@@ -289,4 +287,4 @@ class SessionController:
 
     def worker(self, work: Coroutine[object, object, object], name: str) -> object:
         """Run a coroutine in the background; report its fault instead of raising it."""
-        return self.frame.run_worker(work, name=name, exit_on_error=False)
+        return self.app.run_worker(work, name=name, exit_on_error=False)

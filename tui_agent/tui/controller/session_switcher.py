@@ -76,7 +76,7 @@ class SessionSwitcher:
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
         """Open another session in the background; from now on messages are meant for it."""
         self.under_way = True
-        self._host.frame.status.set_view(
+        self._host.app.status.set_view(
             StatusView("opening", "opening", "another session"), self._host.app.clock()
         )
         self._host.worker(work, name)
@@ -104,7 +104,7 @@ class SessionSwitcher:
             self._host.configure()
         spawn = self._host.app.spawn or _spawn_remote(self._host)
         session = spawn(options)
-        self._host.frame.run_worker(session.serve(), name="serve", group="session", exit_on_error=False)
+        self._host.app.run_worker(session.serve(), name="serve", group="session", exit_on_error=False)
         first, whole = await self._show_end(session)
         try:
             opened = await session.wait_until_open()
@@ -129,13 +129,13 @@ class SessionSwitcher:
         host.faults.begin()
         host.views = first or Views()
         pump = whole.adopt() if first is None and whole is not None else None
-        await host.chat.begin(host.views)
+        await host.chat.begin()
         host.pump = pump or self._pump(session, last_seq, host.views)
         host.panes.show_strip(host.views)  # a new session has no event that changes them
         if first is not None:
             host.panes.show_all()
             self._whole = whole or BackgroundFold(host, session, last_seq)
-            self._whole.look()
+            self._whole.replace_if_ready()
         await host.pump.reached(last_seq)
 
     def _pump(self, session: AppSession, last_seq: int, views: Views) -> Pump:
@@ -145,16 +145,16 @@ class SessionSwitcher:
             views,
             host.panes.show,
             quiet_until=last_seq,
-            begun_again=self.begun_again,
+            branch_changed=self.show_branch,
             after=views.seq,
         )
-        pump.broke = host.faults.tell
-        host.frame.run_worker(self.follow(pump), name="pump", group="session", exit_on_error=False)
+        pump.report_error = host.faults.report
+        host.app.run_worker(self.follow(pump), name="pump", group="session", exit_on_error=False)
         return pump
 
-    async def begun_again(self) -> None:
+    async def show_branch(self) -> None:
         """Show everything anew: an undo or a redo moved the session's head."""
-        await self._host.chat.begin(self._host.views)
+        await self._host.chat.begin()
         self._host.panes.show_all()
 
     async def _show_end(self, session: AppSession) -> tuple[Views | None, BackgroundFold | None]:
@@ -165,7 +165,7 @@ class SessionSwitcher:
         stored = await session.wait_until_readable()
         if stored is None or stored.last_seq < LONG or self._host.session is not None:
             return None, None
-        await self._host.chat.begin(self._host.views)
+        await self._host.chat.begin()
         await self._host.chat.glimpse(await session.read_newest(GLIMPSE))
         first = await self._views_of_end(session, stored)
         if first is not None:
@@ -190,17 +190,17 @@ class SessionSwitcher:
         older = self._whole.older if self._whole is not None else 0
         return f"reading the older {older} %" if older else ""
 
-    async def known(self) -> None:
+    async def wait_until_whole(self) -> None:
         """Return once all of the session is folded."""
         if self._whole is not None:
-            await self._whole.known()
+            await self._whole.wait_until_whole()
 
     async def follow(self, pump: Pump) -> None:
         """Show the session until it ends; report an unexpected end."""
         await pump.run()
         if self._host.pump is pump and not self._host.app.left:
             self._host.panes.show_status()
-            self._host.frame.header.set_views(self._host.state, self._host.views.meter.view())
+            self._host.app.header.set_views(self._host.state, self._host.views.meter.view())
             self._host.app.say(
                 "The engine stopped. Everything recorded is kept. "
                 "Send a message to open the session again, or /new to start another.",
@@ -244,7 +244,7 @@ class SessionSwitcher:
             hint = (
                 "/sessions or /new opens another" if self._host.config else "fix the configuration, then /new"
             )
-            self._host.frame.status.set_view(
+            self._host.app.status.set_view(
                 StatusView("failed", "no session", fault.message, note=hint), self._host.app.clock()
             )
             is_on_page = self._host.start_page.show_fault(str(fault))
@@ -279,7 +279,7 @@ class SessionSwitcher:
         """Put the messages that waited for a session back into the prompt."""
         waiting, self._host.app.waiting_intents = self._host.app.waiting_intents, []
         if messages := [item for item in waiting if isinstance(item, Prompt.Sent)]:
-            self._host.frame.prompt.give_back(messages)
+            self._host.app.prompt.give_back(messages)
 
     async def _close_session(self, reason: Literal["switched", "signal", "quit"]) -> None:
         session, pump, whole = self._host.session, self._host.pump, self._whole

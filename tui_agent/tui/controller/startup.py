@@ -21,7 +21,7 @@ from tui_agent.tui.widgets import key_settings
 
 def configure(host: SessionHost) -> None:
     """Read the typed configuration, and apply the settings of the screen."""
-    app, frame = host.app, host.frame
+    app = host.app
     try:
         host.config = layers.load_config(app.options, app.environ)
     except TuiAgentError as fault:
@@ -31,24 +31,24 @@ def configure(host: SessionHost) -> None:
     if config.theme and app.first.theme.name != config.theme and not app.options.theme:
         names = {path.stem for path in theme_files(app.environ)}
         if config.theme in names:
-            app.wear_theme(config.theme)  # set by a trusted project: the first frame did not know it
+            app.use_theme(config.theme)  # set by a trusted project: the first frame did not know it
         else:
             app.say(f"No theme '{config.theme}'. Choose from {', '.join(sorted(names))}.", "warning")
     keys = key_settings.apply_key_settings(config.keys)
     app.use_keys(keys.actions)
     if keys.faults:
         app.say(f"[keys] in config.toml: {' '.join(keys.faults)}", "warning")
-    host.frame.prompt.editor.use_vim(on=config.vim)
+    app.prompt.editor.use_vim(on=config.vim)
     if not app.options.policy:
-        frame.header.policy_hint = config.policy
-        host.frame.prompt.set_state(config.policy, "", running=False)
-    host.frame.prompt.choices = {
+        app.header.policy_hint = config.policy
+        app.prompt.set_state(config.policy, "", running=False)
+    app.prompt.choices = {
         "/theme": [(name, "") for name in sorted(path.stem for path in theme_files(app.environ))],
         "/policy": [(name, policy_words(name)) for name in POLICIES],
         "/reasoning": [(effort, "") for effort in EFFORTS],
         "/model": [(name, profile.model) for name, profile in config.models.items()],
     }
-    history = host.frame.prompt.editor.history_of_messages
+    history = host.app.prompt.editor.history_of_messages
     history.path = config.data_dir / "prompts.jsonl"
     history.extend(history.load())
 
@@ -60,7 +60,7 @@ async def watch_themes(host: SessionHost) -> None:
 
     def changed(names: set[str]) -> None:
         if app.first.theme.name in names:
-            app.wear_theme(app.first.theme.name)
+            app.use_theme(app.first.theme.name)
 
     await watching.watch(theme_folders(app.environ), changed, asyncio.Event())
 
@@ -83,7 +83,7 @@ class StartPage:
         config = host.config
         if config is None or config.model or config.base_url or options.session or options.continue_latest:
             host.chat.start.display = False
-            host.frame.reshape()
+            host.app.reshape()
             return
         host.chat.start.display = True
         self._show(needs=True, fault="", policy=config.policy)
@@ -93,7 +93,7 @@ class StartPage:
         """Show the page for the session that was just opened."""
         self.refresh(again=True)
         self._host.chat.choose_page()
-        self._host.frame.reshape()
+        self._host.app.reshape()
         self.focus()
 
     def refresh(self, *, again: bool = False) -> None:
@@ -110,7 +110,7 @@ class StartPage:
 
     def show_fault(self, fault: str) -> bool:
         """Show why no session is open; return False if the chat is shown instead, or the same fault was shown already."""
-        chat, header = self._host.chat, self._host.frame.header
+        chat, header = self._host.chat, self._host.app.header
         header.model_hint = "no session"
         header.show()
         if chat.in_sight:
@@ -124,7 +124,7 @@ class StartPage:
                 UNOPENED, needs_model=True, fault=fault, unopened=True, folder=folder, facts=self._facts
             )
         )
-        self._host.frame.reshape()
+        self._host.app.reshape()
         self.focus()
         return not was_shown
 
@@ -172,7 +172,7 @@ class StartPage:
                 policy=policy,
             )
         )
-        host.frame.reshape()
+        host.app.reshape()
 
 
 def folder_facts(root: Path) -> str:

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 from textual.strip import Strip
 
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.context import ScreenPort
 from tui_agent.tui.links import address_of
+from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.sheet import Sheet
@@ -73,7 +73,7 @@ class Confirm(Sheet[bool]):
             self.dismiss(intent == "yes")
 
 
-def open_link(app: ScreenPort, link: str) -> None:
+def open_link(app: SessionApp, link: str) -> None:
     """Ask before a link of the agent is opened in the browser: its real address is shown first."""
     address = address_of(link)
     if not address.opens:

@@ -50,7 +50,7 @@ class AsciiThumb(ThumbOnly):
     GLYPH: ClassVar[str] = "|"
 
 
-def dress(widget: Widget, symbols: Symbols) -> None:
+def style_scrollbar(widget: Widget, symbols: Symbols) -> None:
     """Give a scrolling widget the thumb that its terminal can draw."""
     thumb = ThumbOnly if symbols.name == "unicode" else AsciiThumb
     widget.vertical_scrollbar.renderer = thumb  # type: ignore[misc]  # Textual reads it from the instance

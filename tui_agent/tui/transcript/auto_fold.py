@@ -1,6 +1,6 @@
-"""What folds by itself when its turn is over: good output, and long runs of reads into one row.
+"""Automatic folding when a turn ends: successful output is folded, and long runs of reads become one row.
 
-Invariant: what the user opened or folded, and what is being read, is left alone.
+Invariant: entries that the user opened or folded, and those in view, are left alone.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from tui_agent.folds.transcript.entries import Entry, ToolEntry, UserEntry
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.transcript.draw import Shown, is_open, toggles
+from tui_agent.tui.transcript.draw import DisplayState, can_fold, is_open
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import Row, Run
 from tui_agent.tui.transcript.style import STATE_COLUMN, Look
@@ -25,52 +25,60 @@ _NOUNS: Final = {"read": "read", "search": "search", "grep": "search", "find": "
 
 @dataclass(slots=True)
 class Slot:
-    """One entry's place in the layout. `rows` is None while the entry is not drawn; `group` is the index of the slot whose row stands for it, or -1."""
+    """The place of one entry in the layout."""
 
     id: str
-    revision: int
     count: int = 0
+    """Number of its rows, without the gap."""
     gap: int = 0
-    spacious: bool = False
+    """Empty rows before it."""
+    has_gaps: bool = False
+    """It has an empty row before and after it."""
     exact: bool = False
+    """`count` is not a guess."""
     opened: bool | None = None
+    """Folded or opened by the user; None if neither."""
     past: bool = False
+    """Its turn is over."""
     active: bool = False
+    """It has the cursor or the mouse on it."""
     group: int = -1
+    """The index of the slot whose row stands for it, or -1."""
     rows: list[Row] | None = None
+    """None while it is not drawn."""
     stream: MarkdownStream | None = None
 
 
 class Slots(Protocol):
-    """What ages need of a layout."""
+    """The interface of a layout for `AutoFold`."""
 
     slots: list[Slot]
 
     def entry(self, index: int) -> Entry: ...
-    def shown(self, index: int) -> Shown: ...
+    def display_state(self, index: int) -> DisplayState: ...
     def touch(self, *indexes: int) -> None: ...
     def set_opened(self, index: int, opened: bool | None) -> None: ...
 
 
-class Ages:
-    """Knows which turn is the present one, and folds the one before it."""
+class AutoFold:
+    """Tracks which turn is the present one, and folds the one before it."""
 
     def __init__(self, layout: Slots) -> None:
-        self.held: set[int] = set()
-        """Slots that are being read: they fold later, with `fold_held`."""
+        self.deferred: set[int] = set()
+        """Slots in view: they fold later, with `fold_deferred`."""
         self._layout = layout
         self._turn = 0
         self._turn_start = 0
         self._open_groups: set[str] = set()
 
-    def begin(self) -> None:
-        """Other entries: no turn is known."""
-        self.held.clear()
+    def reset(self) -> None:
+        """Forget the turns: the layout gets other entries."""
+        self.deferred.clear()
         self._turn = self._turn_start = 0
 
-    def go_back(self, count: int) -> None:
-        """Only the first `count` entries are left: the newest turn among them is the present one again."""
-        self.held = {index for index in self.held if index < count}
+    def truncate(self, count: int) -> None:
+        """Make the newest turn among the first `count` entries the present one: only those are left."""
+        self.deferred = {index for index in self.deferred if index < count}
         if self._turn_start < count:
             return
         start = 0
@@ -86,66 +94,63 @@ class Ages:
             slot.past, slot.group = False, -1
         self._layout.touch(*range(start, count))
 
-    def meet(self, index: int) -> None:
-        """An entry came or changed: a message that was sent ends the turn before it."""
+    def note_entry(self, index: int) -> None:
+        """Take note of a new or changed entry: a message that was sent ends the turn before it."""
         entry = self._layout.entry(index)
         if isinstance(entry, UserEntry) and entry.state == "sent" and entry.turn > self._turn:
-            self._age(self._turn_start, index)
+            self._fold_turn(self._turn_start, index)
             self._turn, self._turn_start = entry.turn, index
 
-    def fold_held(self) -> None:
-        """Nobody reads the held slots any more: fold those whose turn is over."""
-        held = [index for index in self.held if index < self._turn_start]
-        self.held.clear()
-        if held:
-            self._age(min(held), self._turn_start)
+    def fold_deferred(self) -> None:
+        """Fold the deferred slots whose turn is over: they are no longer in view."""
+        due = [index for index in self.deferred if index < self._turn_start]
+        self.deferred.clear()
+        if due:
+            self._fold_turn(min(due), self._turn_start)
 
     def toggle(self, index: int) -> bool:
-        """Fold or open a slot, or open the group that it is folded into. False if it cannot be."""
+        """Fold or open a slot, or open the group that it is folded into; return False if it cannot be folded."""
         layout = self._layout
         if layout.slots[index].group >= 0:
             self.open_group(layout.slots[index].group)
             return True
         entry = layout.entry(index)
-        if not toggles(entry):
+        if not can_fold(entry):
             return False
-        layout.set_opened(index, not is_open(entry, layout.shown(index)))
+        layout.set_opened(index, not is_open(entry, layout.display_state(index)))
         return True
 
     def open_group(self, leader: int) -> None:
-        """Show the rows of a group each on its own."""
+        """Show a row for each entry of a group."""
         slots = self._layout.slots
         self._open_groups.add(slots[leader].id)
-        index = leader
-        while index < len(slots) and slots[index].group == leader:
+        for index in self._group_range(leader):
             slots[index].group = -1
             self._layout.touch(index)
-            index += 1
 
-    def members(self, leader: int) -> list[ToolEntry]:
-        """The calls that a group's row stands for."""
-        slots = self._layout.slots
-        found: list[ToolEntry] = []
-        index = leader
-        while index < len(slots) and slots[index].group == leader:
-            entry = self._layout.entry(index)
-            if isinstance(entry, ToolEntry):
-                found.append(entry)
-            index += 1
-        return found
+    def group_members(self, leader: int) -> list[ToolEntry]:
+        """Return the calls that the row of a group stands for."""
+        entries = map(self._layout.entry, self._group_range(leader))
+        return [entry for entry in entries if isinstance(entry, ToolEntry)]
 
-    def _age(self, start: int, end: int) -> None:
-        """The turn of these slots is over."""
+    def _group_range(self, leader: int) -> range:
+        slots, end = self._layout.slots, leader
+        while end < len(slots) and slots[end].group == leader:
+            end += 1
+        return range(leader, end)
+
+    def _fold_turn(self, start: int, end: int) -> None:
+        """Fold and group these slots: their turn is over."""
         run: list[int] = []
         for index in range(start, end + 1):
             entry, slot = self._layout.entry(index), self._layout.slots[index]
             quiet = index < end and isinstance(entry, ToolEntry) and is_quiet(entry)
-            if quiet and slot.opened is None and index not in self.held:
+            if quiet and slot.opened is None and index not in self.deferred:
                 run.append(index)
             else:
                 self._group(run)
                 run = []
-            if index < end and not slot.past and index not in self.held:
+            if index < end and not slot.past and index not in self.deferred:
                 slot.past = True
                 if isinstance(entry, ToolEntry) and not quiet:
                     self._layout.touch(index)
@@ -160,7 +165,7 @@ class Ages:
 
 
 def group_row(members: Sequence[ToolEntry], look: Look) -> Row:
-    """`▸ 7 reads, 2 searches   0.1 s`."""
+    """Return the row of a group: `▸ 7 reads, 2 searches   0.1 s`."""
     counts = Counter(_NOUNS.get(entry.verb, "look") for entry in members)
     words = ", ".join(
         format_count(counts[noun], noun, many)

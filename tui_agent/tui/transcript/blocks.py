@@ -1,7 +1,7 @@
-"""Display blocks as body rows under a tool's or a notice's head row.
+"""Display blocks as body rows below the head row of a tool or a notice.
 
-Invariant: a block of any kind gives rows, and `limit` only hides whole rows, saying how many. Texts that are not there
-yet show their preview until they are.
+Invariant: every kind of block gives rows; `limit` hides only whole rows and shows their number. A text that is not
+loaded shows its preview.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.base import LongText
 from tui_agent.protocol.display import (
     CustomBlock,
     DiffBlock,
@@ -26,7 +26,7 @@ from tui_agent.protocol.display import (
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.code import coloured, lexer_for, tokens
+from tui_agent.tui.transcript.code import colored, lexer_for, tokens
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
@@ -40,14 +40,14 @@ OUTPUT_ROWS: Final = 8
 LIVE_ROWS: Final = 6
 DIFF_ROWS: Final = 12
 ROW_LIMIT: Final = 5_000
-"""The most rows that one opened body gets; the whole is in the file or the session's blob."""
+"""The most rows of an opened body; all of it is in the file or the session's blob."""
 
 Reader = Callable[[LongText], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """How a body is drawn: the rail's role, the most rows to show (None: all), and how long texts are read."""
+    """How to draw a body: the rail's role, the most rows to show (None for all), and how to read long texts."""
 
     look: Look
     read: Reader
@@ -55,26 +55,36 @@ class Body:
     limit: int | None = OUTPUT_ROWS
     dim: bool = False
 
+    @property
+    def max_rows(self) -> int:
+        """The most rows to draw."""
+        return ROW_LIMIT if self.limit is None else self.limit
+
+    def row(self, *runs: Run) -> Row:
+        """Return a row behind the rail."""
+        return self.look.row(*self.prefix(), *runs)
+
     def prefix(self) -> list[Run]:
-        """The gutter with the rail."""
+        """Return the gutter with the rail."""
         return self.look.rail(self.rail)
+
+    def count_hidden(self, rows: list[Row], hidden: int, unit: str = "line") -> list[Row]:
+        """Return the rows, followed by a count of the hidden ones if there are any."""
+        return [*rows, self.row(self.look.hint(format_count(hidden, f"more {unit}")))] if hidden > 0 else rows
 
 
 def body_rows(blocks: Sequence[DisplayBlock], body: Body) -> list[Row]:
-    """The rows of all blocks, one under the other."""
-    rows: list[Row] = []
-    for block in blocks:
-        rows.extend(block_rows(block, body))
-    return rows
+    """Return the rows of all blocks, one below the other."""
+    return [row for block in blocks for row in block_rows(block, body)]
 
 
 def block_rows(block: DisplayBlock, body: Body) -> list[Row]:
-    """The rows of one block."""
+    """Return the rows of one block."""
     match block:
         case TerminalBlock():
             return tail_rows(body.read(block.text), block.omitted, body)
         case TextBlock():
-            return head_rows(_plain(body.read(block.text), body.look), body)
+            return _text_rows(body.read(block.text), body)
         case DiffBlock():
             return _diff(block, body)
         case MarkdownBlock():
@@ -82,20 +92,20 @@ def block_rows(block: DisplayBlock, body: Body) -> list[Row]:
         case TableBlock():
             return _table(block, body)
         case TreeBlock():
-            return head_rows(_plain("\n".join(tree_lines(block.roots)), body.look), body)
+            return _text_rows("\n".join(tree_lines(block.roots)), body)
         case JsonBlock():
             return _json(block, body)
         case ImageBlock():
             name = f"{block.name or 'image'}  {block.media_type}  {format_bytes(block.size)}"
-            return head_rows(_plain(name, body.look), body)
+            return _text_rows(name, body)
         case CustomBlock():
-            return head_rows(_plain(block.text, body.look), body)
+            return _text_rows(block.text, body)
         case _:
             assert_never(block)
 
 
 def line_count(block: DisplayBlock, read: Reader) -> int:
-    """How many lines a folded block would have, without drawing it."""
+    """Count the lines of a folded block without drawing it."""
     match block:
         case TerminalBlock():
             return block.omitted + _lines(block.text, read)
@@ -114,47 +124,39 @@ def line_count(block: DisplayBlock, read: Reader) -> int:
 
 
 def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
-    """The last lines of an output, with the number of those before them."""
+    """Return the last lines of an output, with the number of those before them."""
     lines = text.removesuffix("\n").split("\n") if text else []
-    limit = ROW_LIMIT if body.limit is None else body.limit
-    held = lines[-limit:]
-    before = omitted + len(lines) - len(held)
+    last_lines = lines[-body.max_rows :]
+    visible = len(last_lines)
     prefix = body.prefix()
-    rows = output_rows(output_lines("\n".join(held), body.look), prefix, prefix, body.look) if held else []
+    rows = (
+        output_rows(output_lines("\n".join(last_lines), body.look), prefix, body.look) if last_lines else []
+    )
     if body.limit is not None and len(rows) > body.limit:
-        rows = _whole_lines(rows, body.limit)
-        shown = sum(not row.joined for row in rows)
-        before = omitted + len(lines) - shown
-    if before:
-        rows.insert(0, _note(format_count(before, "earlier line"), body))
+        rows = _last_rows(rows, body.limit)
+        visible = sum(not row.joined for row in rows)
+    if earlier := omitted + len(lines) - visible:
+        rows.insert(0, body.row(body.look.hint(format_count(earlier, "earlier line"))))
     return rows
 
 
 def head_rows(lines: Sequence[Sequence[Run]], body: Body) -> list[Row]:
-    """The first lines of a text, with the number of those behind them."""
-    limit = ROW_LIMIT if body.limit is None else body.limit
-    held = lines[:limit]
-    prefix = body.prefix()
-    rows = output_rows(held, prefix, prefix, body.look)
-    more = len(lines) - len(held)
-    if more:
-        rows.append(_note(format_count(more, "more line"), body))
-    return rows
+    """Return the first lines of a text, with the number of those behind them."""
+    rows = output_rows(lines[: body.max_rows], body.prefix(), body.look)
+    return body.count_hidden(rows, len(lines) - body.max_rows)
 
 
 def prose_rows(text: str, role: Role, body: Body, *, bold: bool = False) -> list[Row]:
-    """Sentences on the rail, wrapped at words."""
-    prefix = body.prefix()
+    """Return sentences behind the rail, wrapped at words."""
     rows: list[Row] = []
-    room = min(body.look.text, body.look.full) - 2
     for line in clean(text).split("\n"):
         runs = [Run(line, body.look.s(role, bold=bold), LITERAL)]
-        rows.extend(frame(wrap(runs, room), body.look.ground, prefix))
+        rows += frame(wrap(runs, body.look.text - 2), body.look.ground, body.prefix())
     return rows
 
 
-def _whole_lines(rows: list[Row], limit: int) -> list[Row]:
-    """At most `limit` rows from the end, not starting inside a line unless most of them would be lost by that."""
+def _last_rows(rows: list[Row], limit: int) -> list[Row]:
+    """Return at most `limit` rows from the end, not starting inside a line unless that would drop most of them."""
     start = len(rows) - limit
     while start < len(rows) - limit // 2 and rows[start].joined:
         start += 1
@@ -166,27 +168,21 @@ def _diff(block: DiffBlock, body: Body) -> list[Row]:
     limit = ROW_LIMIT if body.limit is None else DIFF_ROWS
     rows = diff_rows(lines[:limit], block.path, block.language, body.look, dim=body.dim)
     if len(lines) > limit:
-        more = len(lines) - limit
-        note = Run(format_count(more, "more line"), body.look.s("t3"), act="fold")
-        rows.append(Row([body.look.gutter(), note], body.look.ground))
+        rows.append(body.look.row(body.look.gutter(), body.look.more_lines(len(lines) - limit)))
     return rows
 
 
 def markdown_rows(text: str, body: Body) -> list[Row]:
-    """Markdown on the rail."""
+    """Return Markdown behind the rail."""
     prefix = tuple(body.prefix())
     stream = MarkdownStream(body.look, Place(prefix, prefix, role="t2"))
     stream.update(text, done=True)
-    limit = ROW_LIMIT if body.limit is None else body.limit
-    rows = literal(stream.rows)
-    if len(rows) <= limit:
-        return rows
-    more = len(rows) - limit
-    return [*rows[:limit], _note(format_count(more, "more line"), body)]
+    rows = literal_rows(stream.rows)
+    return body.count_hidden(rows[: body.max_rows], len(rows) - body.max_rows)
 
 
-def literal(rows: Iterable[Row]) -> list[Row]:
-    """Rows of Markdown that is not the entry's own text: what is shown is what is copied."""
+def literal_rows(rows: Iterable[Row]) -> list[Row]:
+    """Return rows of Markdown that is not the entry's own text: what is shown is what is copied."""
     return [
         Row([run._replace(src=LITERAL) if run.src >= 0 else run for run in row.runs], row.ground, row.joined)
         for row in rows
@@ -195,26 +191,24 @@ def literal(rows: Iterable[Row]) -> list[Row]:
 
 def _table(block: TableBlock, body: Body) -> list[Row]:
     look = body.look
-    head: list[Cell] = [[Run(clean_line(cell), look.s("t2"), LITERAL)] for cell in block.columns]
-    limit = ROW_LIMIT if body.limit is None else body.limit
-    cells = [[[Run(clean_line(cell), look.s("t2"), LITERAL)] for cell in row] for row in block.rows[:limit]]
-    table = [header_style(head, look), *cells]
+    table: list[list[Cell]] = [
+        [[Run(clean_line(cell), look.s("t2"), LITERAL)] for cell in row]
+        for row in (block.columns, *block.rows[: body.max_rows])
+    ]
+    table[0] = header_style(table[0], look)
     widths = column_widths(table, len(block.columns), look.full - 2)
     rows = table_rows(table, widths, block.align, body.prefix(), look)
-    more = len(block.rows) - limit
-    if more > 0:
-        rows.append(_note(f"{more} more {'row' if more == 1 else 'rows'}", body))
-    return rows
+    return body.count_hidden(rows, len(block.rows) - body.max_rows, "row")
 
 
 def _json(block: JsonBlock, body: Body) -> list[Row]:
     lines = clean(json.dumps(block.data, indent=2, ensure_ascii=False)).split("\n")
-    found = tokens(lines, lexer_for("json"))
-    return head_rows([coloured(line, body.look.s, LITERAL) for line in found], body)
+    return head_rows([colored(line, body.look.s, LITERAL) for line in tokens(lines, lexer_for("json"))], body)
 
 
-def _plain(text: str, look: Look) -> list[list[Run]]:
-    return [[Run(line, look.s("t2"), LITERAL)] for line in clean(text).removesuffix("\n").split("\n")]
+def _text_rows(text: str, body: Body) -> list[Row]:
+    lines = clean(text).removesuffix("\n").split("\n")
+    return head_rows([[Run(line, body.look.s("t2"), LITERAL)] for line in lines], body)
 
 
 def tree_lines(nodes: Sequence[TreeNode]) -> list[str]:
@@ -228,10 +222,6 @@ def tree_lines(nodes: Sequence[TreeNode]) -> list[str]:
     return lines
 
 
-def _note(text: str, body: Body) -> Row:
-    return Row([*body.prefix(), Run(text, body.look.s("t3"), act="fold")], body.look.ground)
-
-
 def _lines(text: LongText, read: Reader) -> int:
-    shown = read(text) if isinstance(text, BlobText) else text
+    shown = read(text)
     return shown.removesuffix("\n").count("\n") + 1 if shown else 0

@@ -1,11 +1,12 @@
 """The drawn side of the transcript widget: views in, strips out.
 
-Invariant: only rows on the screen become strips, and only rows that differ from what stands there are painted. The
+Invariant: only rows on the screen become strips, and only rows that differ from those shown are painted. The
 widget's size never depends on its content, so content never lays the screen out again.
 """
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 from typing import ClassVar, Final, NamedTuple
 
 from rich.style import Style
@@ -18,9 +19,9 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ReasoningEntry, ToolEntry, TranscriptView
-from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.base import BlobText, LongText, text_preview
 from tui_agent.tui.theme.palette import Palette
-from tui_agent.tui.theme.scrollbar import dress
+from tui_agent.tui.theme.scrollbar import style_scrollbar
 from tui_agent.tui.theme.symbols import UNICODE, Symbols
 from tui_agent.tui.transcript.find import Finder
 from tui_agent.tui.transcript.layout import Layout
@@ -28,38 +29,38 @@ from tui_agent.tui.transcript.messages import BlobWanted
 from tui_agent.tui.transcript.rows import DECOR, Row, Run, restyle, strip_of
 from tui_agent.tui.transcript.selection import Selection
 from tui_agent.tui.transcript.style import Look
-from tui_agent.tui.transcript.tools import QUICK_S, is_quick, unseen
+from tui_agent.tui.transcript.tools import QUICK_S, is_too_young, is_unfinished
 from tui_agent.tui.transcript.viewport import Line, Viewport
 
-_STRIPS: Final = 400
+_MAX_STRIPS: Final = 400
 TAIL_S: Final = 1 / 30
-"""Between frames that change some rows."""
+"""Shortest time to the next frame after one that changed some rows."""
 SCROLL_S: Final = 1 / 12
-"""Behind a frame that moved all rows: such a frame is 10 KB for the terminal."""
+"""The same after a frame that moved all rows: such a frame is 10 KB for the terminal."""
 
 
 class Pace:
-    """Says how long the next frame of a growing text has to wait."""
+    """Limits the frames per second of a growing text."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._next = 0.0
 
-    def painted(self, *, scrolled: bool) -> None:
-        """A frame was painted."""
+    def note_frame(self, *, scrolled: bool) -> None:
+        """Take note that a frame was painted."""
         self._next = self._clock() + (SCROLL_S if scrolled else TAIL_S)
 
-    def wait(self) -> float:
-        """Seconds until the next frame may come, 0 or less for now."""
+    def wait_s(self) -> float:
+        """Return the seconds until the next frame may come; 0 or less if it may come now."""
         return self._next - self._clock()
 
 
-def only_grows(entries: Sequence[Entry], changed: Iterable[int], known: int) -> bool:
-    """Whether all that has changed is text that is still coming in."""
-    return len(entries) == known and all(_growing(entries[index]) for index in changed)
+def is_only_growing(entries: Sequence[Entry], changed: Iterable[int], known: int) -> bool:
+    """Return True if the changed entries are all texts that still come in."""
+    return len(entries) == known and all(_is_growing(entries[index]) for index in changed)
 
 
-def _growing(entry: Entry) -> bool:
+def _is_growing(entry: Entry) -> bool:
     match entry:
         case AnswerEntry() | ReasoningEntry():
             return entry.streaming
@@ -70,12 +71,12 @@ def _growing(entry: Entry) -> bool:
 
 
 class _Painted(NamedTuple):
-    """What stands on one screen row: the row, and what is laid over it."""
+    """The row on one line of the screen, and the highlights over it."""
 
-    row: Row | None
-    cursor: bool
-    selected: tuple[int, int] | None
-    needle: str
+    row: Row | None = None
+    cursor: bool = False
+    selected: tuple[int, int] | None = None
+    needle: str = ""
 
 
 class TranscriptCanvas(ScrollView, can_focus=True):
@@ -103,32 +104,32 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         palette: Palette,
         symbols: Symbols = UNICODE,
         *,
-        resolve: Callable[[BlobText], str | None] | None = None,
+        resolve: Callable[[BlobText], str | None] = lambda blob: None,
         now: Callable[[], float] = time.time,
         actions: frozenset[str] = frozenset(),
         id: str | None = None,
-        classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
+        super().__init__(id=id)
         self.finder = Finder()
         self.selection: Selection | None = None
         self._palette = palette
         self._symbols = symbols
         self._resolve = resolve
-        self._asked: set[str] = set()
+        self._requested: set[str] = set()
+        """Digests of the long texts that were asked for."""
         self._actions = actions
         self.viewport = Viewport(Layout(Look(palette, symbols, 80, actions=actions), self._read, now))
         self._frame: list[Line] = []
         self._painted: list[_Painted] = []
         self._strips: dict[int, tuple[Row, Strip]] = {}
-        self._live: set[int] = set()
-        self._quick: set[int] = set()
-        self._soon: Timer | None = None
+        self._unfinished: set[int] = set()
+        """Indexes of the calls that have not ended."""
         self._entries: Sequence[Entry] = ()
         self._changed: set[int] = set()
-        self._later: Timer | None = None
+        self._delayed: Timer | None = None
         self._pace = Pace()
         self._ticker: Timer | None = None
+        self._quick_timer: Timer | None = None
         self._moving = False
 
     # Views
@@ -137,45 +138,43 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         """Show a newer view; `changed` are the indexes that differ from the one before (new ones may be left out)."""
         self._entries = view.entries
         self._changed.update(changed)
-        wait = self._pace.wait()
-        if wait > 0 and self.is_attached and only_grows(view.entries, changed, len(self.viewport.layout)):
-            self._later = self._later or self.set_timer(wait, self._take_in)
+        wait_s = self._pace.wait_s()
+        if (
+            wait_s > 0
+            and self.is_attached
+            and is_only_growing(view.entries, changed, len(self.viewport.layout))
+        ):
+            self._delayed = self._delayed or self.set_timer(wait_s, self._apply_view)
         else:
-            self._take_in()
+            self._apply_view()
 
     def show_more(self, view: TranscriptView) -> None:
-        """Show the same view with entries before those that were shown; what the reader holds stays."""
+        """Show the same view with more entries at its beginning, without moving the rows on the screen."""
         self.selection = None
         self._entries, self._changed = view.entries, set(range(len(view.entries)))
-        self._take_in()
+        self._apply_view()
         if self.finder.text:
             self.finder.search(self.finder.text, self.viewport.layout, self._known)
 
-    def _take_in(self) -> None:
+    def _apply_view(self) -> None:
         """Show the newest view now."""
-        if self._later is not None:
-            self._later.stop()
-            self._later = None
+        if self._delayed is not None:
+            self._delayed.stop()
+            self._delayed = None
         entries, changed = self._entries, self._changed
         self._changed = set()
         known, y = len(self.viewport.layout), self.viewport.y
         if len(entries) < known:
-            self.selection = None  # it may lie on what is gone
+            self.selection = None  # it may cover entries that are gone
         self.viewport.set_entries(entries, changed)
-        fresh = range(known, len(entries)) if known <= len(entries) else range(len(entries))
-        for index in {*changed, *fresh}:
-            if index < len(entries):
-                entry = entries[index]
-                running = isinstance(entry, ToolEntry) and entry.state == "running"
-                (self._live.add if running else self._live.discard)(index)
-                quick = isinstance(entry, ToolEntry) and is_quick(entry)
-                (self._quick.add if quick else self._quick.discard)(index)
-        self._live = {index for index in self._live if index < len(entries)}
-        self._quick = {index for index in self._quick if index < len(entries)}
-        self._tick_or_rest()
-        self._show_soon()
+        changed = changed.union(range(known if known <= len(entries) else 0, len(entries)))
+        unchanged = self._unfinished - changed
+        self._unfinished = {
+            index for index in unchanged | changed if index < len(entries) and is_unfinished(entries[index])
+        }
+        self._update_timers()
         self.repaint()
-        self._pace.painted(scrolled=self.viewport.y != y)
+        self._pace.note_frame(scrolled=self.viewport.y != y)
 
     def set_look(self, palette: Palette | None = None, symbols: Symbols | None = None) -> None:
         """Draw with another theme or other symbols from now on; entries are drawn again when they are seen."""
@@ -183,15 +182,13 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._symbols = symbols or self._symbols
         self._strips.clear()
         self._painted = []
-        self._fit()
-        self._dress_scrollbar()
+        self._resize_viewport()
+        self._style_scrollbar()
 
     def blob_loaded(self, blob: BlobText) -> None:
-        """A text that `BlobWanted` asked for can be resolved now."""
-        self._asked.discard(blob.blob_sha256)
-        shown = {line.slot for line in self._frame}
-        self.viewport.change(lambda: self.viewport.layout.touch(*shown))
-        self.repaint()
+        """Draw again: a text that `BlobWanted` asked for can be resolved now."""
+        self._requested.discard(blob.blob_sha256)
+        self._redraw({line.slot for line in self._frame})
 
     # Painting
 
@@ -199,64 +196,65 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         """Bring the screen in line with the viewport, painting only rows that differ."""
         self._sync()
         self._frame = self.viewport.lines()
-        painted = [self._overlay(line) for line in self._frame]
-        old = self._painted
-        self._painted = painted
+        before, self._painted = self._painted, [self._overlay(line) for line in self._frame]
         dirty = [
             y
-            for y in range(max(len(painted), len(old)))
-            if y >= len(painted) or y >= len(old) or _differ(painted[y], old[y])
+            for y, (old, new) in enumerate(zip_longest(before, self._painted))
+            if old is None or new is None or _differ(old, new)
         ]
         if len(dirty) > self.size.height // 2:
             self.refresh()
         elif dirty:
             self.refresh(*(Region(0, y, self.size.width, 1) for y in dirty))
 
+    def _redraw(self, slots: Iterable[int]) -> None:
+        """Draw these slots anew and repaint."""
+        self.viewport.change(lambda: self.viewport.layout.touch(*slots))
+        self.repaint()
+
     def render_line(self, y: int) -> Strip:
-        """One row of the screen."""
+        """Return one row of the screen."""
         cells = self.scrollable_content_region.width
         look = self.viewport.layout.look
-        if y >= len(self._painted):
-            return strip_of((), look.ground, cells)
-        painted = self._painted[y]
+        painted = self._painted[y] if y < len(self._painted) else _Painted()
         if painted.row is None:
             return strip_of((), look.ground, cells)
         if not (painted.cursor or painted.selected or painted.needle):
             return self._plain_strip(painted.row, cells)
-        return strip_of(self._laid_over(painted, look), painted.row.ground, cells)
+        return strip_of(self._highlight(painted, painted.row, look), painted.row.ground, cells)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The rows of a part of the screen.
+        """Return the rows of a part of the screen.
 
-        Textual's own way makes new strips of every painted row; here a row that was painted before is the same strip
-        again, with what filters and the compositor made of it.
+        Textual's own method makes new strips of every painted row; here a row that was painted before is the same
+        strip again, with what filters and the compositor cached in it.
         """
-        filters = [one for one in self.get_line_filters() if one.enabled]
+        filters = [line_filter for line_filter in self.get_line_filters() if line_filter.enabled]
         background = self.background_colors[1]
         ground = self.viewport.layout.look.ground
         left, right = crop.column_span
         strips: list[Strip] = []
         for y in crop.line_range:
             strip = self.render_line(y)
-            for one in filters:
-                strip = strip.apply_filter(one, background)
-            whole = left == 0 and right == strip.cell_length
-            strips.append(strip if whole else strip.crop_extend(left, right, ground))
+            for line_filter in filters:
+                strip = strip.apply_filter(line_filter, background)
+            is_whole = left == 0 and right == strip.cell_length
+            strips.append(strip if is_whole else strip.crop_extend(left, right, ground))
         return strips
 
     def _plain_strip(self, row: Row, cells: int) -> Strip:
-        kept = self._strips.get(id(row))
-        if kept is not None and kept[0] is row and kept[1].cell_length == cells:
-            return kept[1]
+        cached = self._strips.get(id(row))
+        if cached is not None and cached[0] is row and cached[1].cell_length == cells:
+            return cached[1]
         strip = strip_of(row.runs, row.ground, cells)
-        if len(self._strips) > _STRIPS:
+        if len(self._strips) > _MAX_STRIPS:
             self._strips.clear()
         self._strips[id(row)] = (row, strip)
         return strip
 
     def _overlay(self, line: Line) -> _Painted:
         if line.row is None:
-            return _Painted(None, False, None, "")
+            return _Painted()
         cursor = (
             line.number == 0 and self.has_focus and self.viewport.layout.slots[line.slot].id == self.cursor
         )
@@ -264,46 +262,43 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         needle = self.finder.text if self.finder.text and self.finder.hits(line.row) else ""
         return _Painted(line.row, cursor, selected or None, needle)
 
-    def _laid_over(self, painted: _Painted, look: Look) -> Sequence[Run]:
-        assert painted.row is not None
-        runs: Sequence[Run] = painted.row.runs
+    def _highlight(self, painted: _Painted, row: Row, look: Look) -> Sequence[Run]:
+        runs: Sequence[Run] = row.runs
         full = look.palette.mode == "full"
         mark = Style(bgcolor=look.palette.theme.colors["selection"]) if full else Style(reverse=True)
         if painted.needle:
-            runs = restyle(runs, self.finder.hits(painted.row), Style(underline=True, bold=True))
+            runs = restyle(runs, self.finder.hits(row), Style(underline=True, bold=True))
         if painted.selected:
             runs = restyle(runs, [painted.selected], mark)
         if painted.cursor:
             length = sum(len(run.text) for run in runs)
-            runs = restyle(runs, [(0, length)], mark)
-            first = runs[0]
+            first, *others = restyle(runs, [(0, length)], mark)
             chosen = Run(look.symbols.chosen, look.s("accent") + mark, DECOR)
-            runs = [chosen, first._replace(text=first.text[1:]), *runs[1:]]
-            spare = max(look.right - sum(len(run.text) for run in runs), 0)
-            runs = [*runs, Run(" " * spare, look.ground + mark)]
+            margin = Run(" " * max(look.right - length, 0), look.ground + mark)
+            runs = [chosen, first._replace(text=first.text[1:]), *others, margin]
         return runs
 
     # Scrolling and size
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Textual moved the view (scrollbar, page keys): follow, and draw what came into view."""
+        """Follow when Textual moved the view (scrollbar, page keys), and draw what came into view."""
         if self.show_vertical_scrollbar:
             self.vertical_scrollbar.position = new_value
-        # While a new size is on its way Textual clamps the position to it; what the reader holds must not follow that.
+        # While a new size is on its way Textual clamps the position to it; the reading position must not follow that.
         resized = self.scrollable_content_region.height != self.viewport.height
         if not self._moving and not resized:
             self.viewport.scroll_to(round(new_value))
             self.repaint()
 
     def on_mount(self) -> None:
-        """Dress the scrollbar."""
-        self._dress_scrollbar()
+        """Style the scrollbar."""
+        self._style_scrollbar()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw under the new width; what the reader holds stays."""
-        self._fit()
+        """Draw for the new size; the reading position stays."""
+        self._resize_viewport()
 
-    def _fit(self) -> None:
+    def _resize_viewport(self) -> None:
         region = self.scrollable_content_region
         if region.width > 0 and region.height > 0:
             # The scrollbar stands in the last column of the right margin.
@@ -329,66 +324,55 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self.anchored = viewport.anchored
         self.new_rows = viewport.new_rows
 
-    def _dress_scrollbar(self) -> None:
-        dress(self, self._symbols)
+    def _style_scrollbar(self) -> None:
+        style_scrollbar(self, self._symbols)
         self.vertical_scrollbar.refresh()
 
-    # Time and texts that come later
+    # Running calls, and texts that are loaded later
 
-    def _tick_or_rest(self) -> None:
-        if self._live and self._ticker is None and self.is_attached:
+    def _update_timers(self) -> None:
+        if self._unfinished and self._ticker is None and self.is_attached:
             self._ticker = self.set_interval(1.0, self._tick)
-        elif not self._live and self._ticker is not None:
+        elif not self._unfinished and self._ticker is not None:
             self._ticker.stop()
             self._ticker = None
+        if self._quick_timer is None and self.is_attached and any(map(self._is_too_young, self._unfinished)):
+            self._quick_timer = self.set_timer(QUICK_S, self._show_quick)
 
-    def _show_soon(self) -> None:
-        """Calls that only look have no row at first; those that are not over soon get one."""
-        if self._quick and self._soon is None and self.is_attached:
-            self._soon = self.set_timer(QUICK_S, self._show_quick)
+    def _is_too_young(self, index: int) -> bool:
+        layout = self.viewport.layout
+        return is_too_young(layout.entry(index), layout.now())
 
     def _show_quick(self) -> None:
-        self._soon = None
-        layout = self.viewport.layout
-        quick = [index for index in self._quick if index < len(layout)]
-        self._quick = {index for index in quick if self._young(index)}
-        self.viewport.change(lambda: layout.touch(*quick))
-        self.repaint()
-        self._show_soon()
-
-    def _young(self, index: int) -> bool:
-        entry, now = self.viewport.layout.entry(index), self.viewport.layout.shown(index).now
-        return isinstance(entry, ToolEntry) and unseen(entry, now)
+        """Show the calls that had no row at first because most of their kind end before anyone could read it."""
+        self._quick_timer = None
+        self._redraw(self._unfinished)
+        self._update_timers()
 
     def _tick(self) -> None:
-        """Once a second: the elapsed times of running calls on the screen."""
-        shown = {line.slot for line in self._frame} & self._live
-        if shown:
-            self.viewport.change(lambda: self.viewport.layout.touch(*shown))
-            self.repaint()
+        """Update the elapsed times of running calls on the screen, once a second."""
+        self._redraw({line.slot for line in self._frame} & self._unfinished)
 
     def _known(self, text: LongText) -> str:
-        """What is here of a text, without asking for the rest."""
-        if isinstance(text, str):
-            return text
-        found = self._resolve(text) if self._resolve is not None else None
-        return text.preview if found is None else found
+        """Return a text, or its preview while the rest is not loaded."""
+        whole = text if isinstance(text, str) else self._resolve(text)
+        return text_preview(text) if whole is None else whole
 
     def _read(self, text: LongText) -> str:
-        if isinstance(text, str):
-            return text
-        found = self._resolve(text) if self._resolve is not None else None
-        if found is not None:
-            return found
-        if text.blob_sha256 not in self._asked:
-            self._asked.add(text.blob_sha256)
+        """Do as `_known`, and ask for the rest if it is not loaded."""
+        if (
+            not isinstance(text, str)
+            and text.blob_sha256 not in self._requested
+            and self._resolve(text) is None
+        ):
+            self._requested.add(text.blob_sha256)
             self.post_message(BlobWanted(text))
-        return text.preview
+        return self._known(text)
 
 
-def _differ(one: _Painted, other: _Painted) -> bool:
-    if one[1:] != other[1:]:
+def _differ(old: _Painted, new: _Painted) -> bool:
+    if old[1:] != new[1:]:
         return True
-    if one.row is other.row:
+    if old.row is new.row:
         return False
-    return one.row is None or other.row is None or one.row.runs != other.row.runs
+    return old.row is None or new.row is None or old.row.runs != new.row.runs

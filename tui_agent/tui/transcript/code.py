@@ -1,7 +1,7 @@
 """Source code as styled runs, with the theme's five code roles.
 
 Invariant: the same lines give the same runs however they arrived: lines are coloured in groups whose bounds depend on
-the lines alone. Pygments is loaded at the first use, because importing it before the first paint would delay that.
+the lines alone. Pygments is loaded on first use, because it would delay the first paint.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from rich.style import Style
 
 from tui_agent.tui.text import width
-from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.rows import Run
 
@@ -44,7 +43,7 @@ _PREFIXES: Final[tuple[tuple[str, Role], ...]] = (
 
 @lru_cache(maxsize=64)
 def lexer_for(language: str, path: str = "") -> "Lexer | None":
-    """The lexer of a language's name or of a file's name; None where nothing fits (the code stays plain)."""
+    """Return the lexer for a language's name or a file's name; None if there is none (the code stays plain)."""
     from pygments.lexers import (  # type: ignore[import-untyped]  # noqa: PLC0415 - slow, after first paint
         get_lexer_by_name,
         get_lexer_for_filename,
@@ -62,10 +61,10 @@ def lexer_for(language: str, path: str = "") -> "Lexer | None":
 
 
 def tokens(lines: Sequence[str], lexer: "Lexer | None") -> list[list[Token]]:
-    """The tokens of each line, coloured as one piece of code."""
+    """Return the tokens of each line, coloured as one piece of code."""
     if lexer is None or any(len(line) > _LONG_LINE for line in lines):
         return [[(line, "t1")] if line else [] for line in lines]
-    out: list[list[Token]] = [[]]
+    token_lines: list[list[Token]] = [[]]
     pieces = _lexed("\n".join(lines), lexer)
     for index, (kind, value) in enumerate(pieces):
         role = _role(kind)
@@ -73,25 +72,25 @@ def tokens(lines: Sequence[str], lexer: "Lexer | None") -> list[list[Token]]:
             role = "function" if _is_name(kind) else role
         for number, part in enumerate(value.split("\n")):
             if number:
-                out.append([])
-            line = out[-1]
+                token_lines.append([])
+            line = token_lines[-1]
             if part and line and line[-1][1] == role:
                 line[-1] = (line[-1][0] + part, role)
             elif part:
                 line.append((part, role))
-    del out[len(lines) :]
-    out.extend([] for _ in range(len(lines) - len(out)))
-    return out
+    del token_lines[len(lines) :]
+    token_lines.extend([] for _ in range(len(lines) - len(token_lines)))
+    return token_lines
 
 
-def coloured(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> list[Run]:
-    """The runs of one line of tokens; tabs become spaces up to the next stop of 4."""
+def colored(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> list[Run]:
+    """Return the runs of one line of tokens; tabs become spaces up to the next stop of 4."""
     runs: list[Run] = []
-    at = 0
+    column = 0
     for text, role in line:
-        for piece in tab_pieces(text):
-            shown = " " * (4 - at % 4) if piece == "\t" else piece
-            at += width(shown)
+        for piece in split_tabs(text):
+            shown = " " * (4 - column % 4) if piece == "\t" else piece
+            column += width(shown)
             runs.append(Run(shown, style(role), src))
             if src >= 0:
                 src += len(piece)
@@ -99,9 +98,9 @@ def coloured(line: Sequence[Token], style: Callable[[Role], Style], src: int) ->
 
 
 def group_ends(lines: Sequence[str], language: str) -> bool:
-    """Whether a group that holds these lines is complete, so that its colours are final.
+    """Return True if a group of these lines is complete, so that its colours are final.
 
-    It ends at an empty line that stands outside of strings and comments, at the latest after `GROUP_MAX` lines.
+    It ends at an empty line outside of strings and comments, or after `GROUP_MAX` lines.
     """
     if len(lines) >= GROUP_MAX:
         return True
@@ -109,13 +108,12 @@ def group_ends(lines: Sequence[str], language: str) -> bool:
         return False
     lexer = lexer_for(language) if language else None
     pieces = _lexed("\n".join(lines), lexer) if lexer is not None else ()
-    return not pieces or not str(pieces[-1][0]).startswith(
-        ("Token.Literal.String", "Token.Comment.Multiline")
-    )
+    unfinished = ("Token.Literal.String", "Token.Comment.Multiline")
+    return not pieces or not str(pieces[-1][0]).startswith(unfinished)
 
 
 def groups(lines: Sequence[str], language: str) -> Iterator[tuple[int, int]]:
-    """The bounds of the colouring groups of complete lines."""
+    """Yield the bounds of the colouring groups of complete lines."""
     start = 0
     for end in range(1, len(lines) + 1):
         if group_ends(lines[start:end], language):
@@ -125,12 +123,7 @@ def groups(lines: Sequence[str], language: str) -> Iterator[tuple[int, int]]:
         yield start, len(lines)
 
 
-def code_style(palette: Palette, ground: Role) -> Callable[[Role], Style]:
-    """Role to style on one ground."""
-    return lambda role: palette.rich(role, ground)
-
-
-def tab_pieces(text: str) -> Iterator[str]:
+def split_tabs(text: str) -> Iterator[str]:
     """Yield the parts of a text, each tab alone."""
     for number, piece in enumerate(text.split("\t")):
         if number:
@@ -141,7 +134,7 @@ def tab_pieces(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4)
 def _lexed(text: str, lexer: "Lexer") -> tuple[tuple[object, str], ...]:
-    """Pygments' tokens. The last few are kept: where a group ends is asked right before it is drawn."""
+    """Return Pygments' tokens. The last few are cached: `group_ends` is called right before a group is drawn."""
     return tuple(lexer.get_tokens(text))
 
 

@@ -1,17 +1,18 @@
 """A unified diff as rows: line numbers, a sign column, code colours, changed words strong.
 
-Invariant: every line of the diff is one logical row; sign and number say what the colour says, so it reads without colour.
+Invariant: every line of the diff is one logical row; sign and number repeat what the colour says.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import groupby, pairwise
 from typing import Final, Literal
 
 from tui_agent.tui.text import clean, take, width
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.code import Token, coloured, lexer_for, tokens
+from tui_agent.tui.transcript.code import Token, colored, lexer_for, tokens
 from tui_agent.tui.transcript.rows import DECOR, LITERAL, Row, Run, restyle, width_of, wrap
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 
@@ -32,9 +33,9 @@ class DiffLine:
 
 
 def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
-    """The lines of a unified diff (hunks only), numbered; changed words are marked.
+    """Return the lines of a unified diff (hunks only), numbered, with changed words marked.
 
-    What cannot be seen stands as its code point (`<U+202E>`); without `reveal` it is taken to stand so already.
+    Invisible characters become code points (`<U+202E>`); pass `reveal` False if that was done already.
     """
     lines: list[DiffLine] = []
     old = new = 1
@@ -60,7 +61,7 @@ def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
 def diff_rows(
     lines: Sequence[DiffLine], path: str, language: str, look: Look, *, dim: bool = False
 ) -> list[Row]:
-    """Rows of a parsed diff. `dim` draws all of it in the tone of hints: a change that was denied."""
+    """Return the rows of a parsed diff. `dim` draws all of it in the tone of hints: for a change that was denied."""
     lexer = lexer_for(language, path)
     after = iter(tokens([line.text for line in lines if line.sign in " +"], lexer))
     before = iter(tokens([line.text for line in lines if line.sign == "-"], lexer))
@@ -76,7 +77,7 @@ def _code_rows(line: DiffLine, line_tokens: Sequence[Token], digits: int, look: 
     ground = _ground(line, dim)
     if dim:
         line_tokens = [(line.text, "t3")] if line.text else []
-    runs = coloured(line_tokens, lambda role: look.s(role, ground), LITERAL)
+    runs = colored(line_tokens, lambda role: look.s(role, ground), LITERAL)
     if line.changed and not dim:
         kind = "add" if line.sign == "+" else "del"
         runs = restyle(runs, line.changed, look.s(f"diff-{kind}-text", f"diff-{kind}-strong"))  # type: ignore[arg-type]
@@ -112,34 +113,25 @@ def _ground(line: DiffLine, dim: bool) -> Role:
 
 
 def _shortened(runs: Sequence[Run], look: Look) -> list[Run]:
-    kept: list[Run] = []
+    short: list[Run] = []
     room = _LINE_LIMIT
     for run in runs:
         if len(run.text) > room:
-            kept.append(run._replace(text=take(run.text, room)[0]))
-            kept.append(Run(f"  {len(run.text) - room} more characters", look.s("t3")))
+            short.append(run._replace(text=take(run.text, room)[0]))
+            short.append(Run(f"  {len(run.text) - room} more characters", look.s("t3")))
             break
-        kept.append(run)
+        short.append(run)
         room -= len(run.text)
-    return kept
+    return short
 
 
 def _mark_changes(lines: Sequence[DiffLine]) -> None:
     """Pair each removed line with the added one that took its place, and mark the words that differ."""
-    index = 0
-    while index < len(lines):
-        if lines[index].sign != "-":
-            index += 1
-            continue
-        middle = index
-        while middle < len(lines) and lines[middle].sign == "-":
-            middle += 1
-        end = middle
-        while end < len(lines) and lines[end].sign == "+":
-            end += 1
-        for old, new in zip(lines[index:middle], lines[middle:end], strict=False):
-            _compare(old, new)
-        index = max(end, index + 1)
+    runs = [(sign, list(run)) for sign, run in groupby(lines, key=lambda line: line.sign)]
+    for (sign, removed), (next_sign, added) in pairwise(runs):
+        if sign == "-" and next_sign == "+":
+            for old, new in zip(removed, added, strict=False):
+                _compare(old, new)
 
 
 def _compare(old: DiffLine, new: DiffLine) -> None:

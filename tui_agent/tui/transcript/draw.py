@@ -1,8 +1,9 @@
 """An entry of any type as rows, and a cheap guess of how many there will be.
 
-Invariant: rows depend on the entry, the look and what is in `Shown`, and on nothing else; so they can be cached by those.
+Invariant: rows depend on the entry, the look and the `DisplayState` alone, so they can be cached by those.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -16,7 +17,7 @@ from tui_agent.folds.transcript.entries import (
     TurnEntry,
     UserEntry,
 )
-from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.base import BlobText, LongText, text_preview
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.tui.text import clean
 from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Reader, line_count
@@ -35,15 +36,19 @@ from tui_agent.tui.transcript.messages_view import (
 from tui_agent.tui.transcript.notices import notice_rows
 from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
-from tui_agent.tui.transcript.tools import opens_by_itself, tool_rows, unseen
+from tui_agent.tui.transcript.tools import is_hidden, is_open_by_default, tool_rows
 
 BODY_ROWS: Final = 3
 """A block with more body rows than this has an empty row before and after."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What a drawing depends on beside entry and look: the user's fold, the turn's age, the focus, the time."""
+class DisplayState:
+    """The state that a drawing depends on beside entry and look.
+
+    `opened`: folded or opened by the user. `past`: the turn is over. `active`: under the cursor or the mouse. `now`: the
+    time in seconds.
+    """
 
     opened: bool | None = None
     past: bool = False
@@ -52,24 +57,24 @@ class Shown:
 
 
 def draw(
-    entry: Entry, shown: Shown, look: Look, read: Reader, stream: MarkdownStream | None = None
+    entry: Entry, state: DisplayState, look: Look, read: Reader, stream: MarkdownStream | None = None
 ) -> list[Row]:
-    """The rows of an entry. For an answer that streams, `stream` keeps what is already drawn."""
+    """Return the rows of an entry. For an answer that streams, `stream` caches the part that is drawn already."""
     match entry:
         case UserEntry():
-            return user_rows(entry, look, read, opened=shown.opened, active=shown.active)
+            return user_rows(entry, look, read, opened=state.opened, active=state.active)
         case AnswerEntry():
-            return _answer(entry, shown, look, read, stream)
+            return _answer(entry, state, look, read, stream)
         case ReasoningEntry():
-            return reasoning_rows(entry, look, read, opened=shown.opened)
+            return reasoning_rows(entry, look, read, opened=state.opened)
         case ToolEntry():
-            if unseen(entry, shown.now):
+            if is_hidden(entry, state.now):
                 return []
-            return tool_rows(entry, look, read, opened=shown.opened, past=shown.past, now=shown.now)
+            return tool_rows(entry, look, read, opened=state.opened, past=state.past, now=state.now)
         case NoticeEntry():
-            return notice_rows(entry, look, read, opened=shown.opened)
+            return notice_rows(entry, look, read, opened=state.opened)
         case QuestionEntry():
-            return question_rows(entry, look, read, opened=shown.opened)
+            return question_rows(entry, look, read, opened=state.opened)
         case TurnEntry():
             return turn_rows(entry, look)
         case _:
@@ -77,13 +82,12 @@ def draw(
 
 
 def new_stream(look: Look) -> MarkdownStream:
-    """An empty stream for an answer."""
-    place = Place((look.gutter(),), (look.gutter(),))
-    return MarkdownStream(look, place)
+    """Return an empty stream for an answer."""
+    return MarkdownStream(look, Place((look.gutter(),), (look.gutter(),)))
 
 
-def spacious(entry: Entry, rows: int) -> bool:
-    """Whether the entry has an empty row before and after it."""
+def has_gaps(entry: Entry, rows: int) -> bool:
+    """Return True if the entry has an empty row before and after it."""
     match entry:
         case UserEntry() | AnswerEntry() | TurnEntry() | QuestionEntry():
             return rows > 0
@@ -91,35 +95,32 @@ def spacious(entry: Entry, rows: int) -> bool:
             return rows > BODY_ROWS + 1
 
 
-def guess(entry: Entry, shown: Shown, look: Look) -> int:
-    """About how many rows the entry will have, in work that does not grow with its drawing."""
+def guess_rows(entry: Entry, state: DisplayState, look: Look) -> int:
+    """Estimate the number of rows of an entry without drawing it."""
     match entry:
+        case UserEntry(state="removed" | "queued"):
+            return 0
         case UserEntry():
-            rows = (
-                0
-                if entry.state in ("removed", "queued")
-                else _lines(entry.text, max(look.right - TEXT_COLUMN - 8, 8))
-            )
-            return min(rows, GLIMPSE_ROWS + 1) if shown.opened is None and is_long(entry) else rows
+            rows = _guess_lines(entry.text, max(look.right - TEXT_COLUMN - 8, 8))
+            return min(rows, GLIMPSE_ROWS + 1) if state.opened is None and is_long(entry) else rows
         case AnswerEntry():
-            return 1 if shown.opened is False else _lines(entry.text, look.text) + entry.stopped
+            return 1 if state.opened is False else _guess_lines(entry.text, look.text) + entry.stopped
         case ToolEntry():
-            return 0 if unseen(entry, shown.now) else _tool(entry, shown)
+            return 0 if is_hidden(entry, state.now) else _guess_tool(entry, state)
         case NoticeEntry():
-            return max(len(entry.lines), 1) + sum(_block(block) for block in entry.blocks)
+            return max(len(entry.lines), 1) + _count_lines(entry.blocks)
         case QuestionEntry():
-            rows = _lines(entry.text, look.text) + (1 if entry.answer is not None else len(entry.options))
-            return min(rows, OUTPUT_ROWS + 2) if entry.form == "plan" and not shown.opened else rows
+            rows = _guess_lines(entry.text, look.text)
+            rows += 1 if entry.answer is not None else len(entry.options)
+            return min(rows, OUTPUT_ROWS + 2) if entry.form == "plan" and not state.opened else rows
         case _:
             return 1
 
 
-def toggles(entry: Entry) -> bool:
-    """Whether the entry can be folded and opened."""
+def can_fold(entry: Entry) -> bool:
+    """Return True if the entry can be folded and opened."""
     match entry:
-        case AnswerEntry() | UserEntry():
-            return True
-        case ReasoningEntry():
+        case AnswerEntry() | UserEntry() | ReasoningEntry():
             return True
         case ToolEntry():
             body = entry.blocks or entry.output or entry.denial or "\n" in entry.target
@@ -132,13 +133,13 @@ def toggles(entry: Entry) -> bool:
             return False
 
 
-def is_open(entry: Entry, shown: Shown) -> bool:
-    """Whether the entry is open now."""
-    if shown.opened is not None:
-        return shown.opened
+def is_open(entry: Entry, state: DisplayState) -> bool:
+    """Return True if the entry is open now."""
+    if state.opened is not None:
+        return state.opened
     match entry:
         case ToolEntry():
-            return opens_by_itself(entry, shown.past)
+            return is_open_by_default(entry, state.past)
         case ReasoningEntry():
             return entry.streaming
         case NoticeEntry():
@@ -151,97 +152,83 @@ def is_open(entry: Entry, shown: Shown) -> bool:
             return True
 
 
-def search_text(entry: Entry, read: Reader) -> str:
-    """What `find` looks through: everything that the entry shows when it is open."""
+def _texts(entry: Entry) -> list[LongText]:
+    """Return all texts that the entry shows when it is open."""
     match entry:
         case UserEntry() | AnswerEntry() | ReasoningEntry():
-            return clean(read(entry.text))
+            return [entry.text]
         case ToolEntry(is_question=True):
-            return ""
+            return []
         case ToolEntry():
-            parts = [
-                entry.verb,
-                entry.target,
-                entry.outcome,
-                entry.denial,
-                entry.output if not entry.blocks else "",
-            ]
-            whole = [] if entry.full_output is None else [read(entry.full_output)]
-            return clean("\n".join([*parts, *(_block_text(block, read) for block in entry.blocks), *whole]))
+            texts: list[LongText] = [entry.verb, entry.target, entry.outcome, entry.denial]
+            texts += _block_texts(entry.blocks) if entry.blocks else [entry.output]
+            return texts if entry.full_output is None else [*texts, entry.full_output]
         case NoticeEntry():
-            return clean(
-                "\n".join(
-                    [*entry.lines, entry.command, *(_block_text(block, read) for block in entry.blocks)]
-                )
-            )
+            return [*entry.lines, entry.command, *_block_texts(entry.blocks)]
         case QuestionEntry():
-            return clean(
-                "\n".join([read(entry.text), *entry.options, read(entry.answer) if entry.answer else ""])
-            )
+            return [entry.text, *entry.options, entry.answer or ""]
         case TurnEntry():
-            return f"turn {entry.turn}"
+            return [f"turn {entry.turn}"]
         case _:
             assert_never(entry)
 
 
+def search_text(entry: Entry, read: Reader) -> str:
+    """Return the text that `find` searches: everything that the entry shows when it is open."""
+    return clean("\n".join(map(read, _texts(entry))))
+
+
 def long_texts(entry: Entry) -> list[BlobText]:
-    """The texts of an entry that are kept outside of the log; `find` looks through them too."""
-    found: list[BlobText] = []
-
-    def note(text: LongText) -> str:
-        if isinstance(text, BlobText):
-            found.append(text)
-        return ""
-
-    search_text(entry, note)
-    return found
+    """Return the texts of an entry that are stored outside of the log; `find` searches them too."""
+    return [text for text in _texts(entry) if isinstance(text, BlobText)]
 
 
 def _answer(
-    entry: AnswerEntry, shown: Shown, look: Look, read: Reader, stream: MarkdownStream | None
+    entry: AnswerEntry, state: DisplayState, look: Look, read: Reader, stream: MarkdownStream | None
 ) -> list[Row]:
     text = read(entry.text)
     if not text.strip():
         return answer_tail(entry, look)
     stream = stream or new_stream(look)
     stream.update(text, done=not entry.streaming)
-    if shown.opened is False:
-        return fold_answer(list(stream.rows), look)
+    if state.opened is False:
+        return fold_answer(stream.rows, look)
     tail = answer_tail(entry, look)
     return [*stream.rows, *tail] if tail else stream.rows
 
 
-def _tool(entry: ToolEntry, shown: Shown) -> int:
-    opened = shown.opened if shown.opened is not None else opens_by_itself(entry, shown.past)
-    if not opened:
+def _guess_tool(entry: ToolEntry, state: DisplayState) -> int:
+    if not is_open(entry, state):
         return 1
     if entry.state == "running":
         return 1 + min(entry.output.count("\n") + 1 if entry.output else 0, LIVE_ROWS + 1)
-    body = sum(_block(block) for block in entry.blocks)
-    body = body if shown.opened else min(body, OUTPUT_ROWS + 4)
-    return 1 + body + bool(entry.denial)
+    body = _count_lines(entry.blocks)
+    return 1 + (body if state.opened else min(body, OUTPUT_ROWS + 4)) + bool(entry.denial)
 
 
-def _block(block: DisplayBlock) -> int:
-    return line_count(block, lambda text: text if isinstance(text, str) else text.preview)
+def _count_lines(blocks: Sequence[DisplayBlock]) -> int:
+    return sum(line_count(block, text_preview) for block in blocks)
 
 
-def _lines(text: LongText, room: int) -> int:
+def _guess_lines(text: LongText, room: int) -> int:
     if not isinstance(text, str):
         # Only the length is known: prose has a line break about every other full row.
         return max(text.size // max(room // 2, 1), 1)
     return text.count("\n") + 1 + len(text) // max(room, 1)
 
 
-def _block_text(block: DisplayBlock, read: Reader) -> str:
-    match block.kind:
-        case "text" | "markdown" | "terminal":
-            return read(block.text)
-        case "diff":
-            return f"{block.path}\n{read(block.diff)}"
-        case "custom":
-            return block.text
-        case "table":
-            return "\n".join("  ".join(row) for row in (block.columns, *block.rows))
-        case _:
-            return ""
+def _block_texts(blocks: Sequence[DisplayBlock]) -> list[LongText]:
+    texts: list[LongText] = []
+    for block in blocks:
+        match block.kind:
+            case "text" | "markdown" | "terminal":
+                texts.append(block.text)
+            case "diff":
+                texts += [block.path, block.diff]
+            case "custom":
+                texts.append(block.text)
+            case "table":
+                texts += ["  ".join(row) for row in (block.columns, *block.rows)]
+            case _:
+                pass
+    return texts

@@ -1,6 +1,6 @@
-"""Finding text in the transcript, and stepping from hit to hit.
+"""Finding text in the transcript, and moving from hit to hit.
 
-Invariant: a hit is a row of an entry; entries are looked through whole, also where they are folded.
+Invariant: a hit is a row of an entry; the whole of an entry is searched, also if it is folded.
 """
 
 import re
@@ -19,60 +19,59 @@ class Finder:
         self.text = ""
         self.entries: list[int] = []
         self._pattern: re.Pattern[str] | None = None
-        self._at = (-1, -1)
+        self._current = (-1, -1)
 
-    def search(self, text: str, layout: Layout, read: Reader) -> int:
-        """Look for a text; the number of entries that hold it. Of long texts what `read` gives is looked through."""
-        for _ in self.searching(text, layout, read):
+    def search(self, text: str, layout: Layout, read: Reader) -> None:
+        """Search for a text. Of a long text only the part that `read` returns is searched."""
+        for _ in self.search_entries(text, layout, read):
             pass
-        return len(self.entries)
 
-    def searching(self, text: str, layout: Layout, read: Reader) -> Iterator[None]:
-        """The same, entry by entry."""
+    def search_entries(self, text: str, layout: Layout, read: Reader) -> Iterator[None]:
+        """Search as `search` does, and yield after each entry."""
         self.text = text
-        self._at = (-1, -1)
+        self._current = (-1, -1)
         self._pattern = pattern_of(text) if text else None
         self.entries = []
-        found, pattern, index = self.entries, self._pattern, 0
+        entries, pattern, index = self.entries, self._pattern, 0
         while pattern is not None and index < len(layout):
             if pattern.search(search_text(layout.entry(index), read)):
-                found.append(index)
+                entries.append(index)
             index += 1
             yield
 
     def hits(self, row: Row) -> list[tuple[int, int]]:
-        """The bounds of the hits on a row."""
+        """Return the bounds of the hits on a row."""
         if self._pattern is None:
             return []
         return [match.span() for match in self._pattern.finditer(row.text())]
 
-    def following(self, layout: Layout, forward: bool, start: int) -> tuple[int, int] | None:
-        """The next hit as (slot, row), going round at the ends; `start` is the slot to begin near."""
+    def next_hit(self, layout: Layout, forward: bool, start: int) -> tuple[int, int] | None:
+        """Return the next hit as (slot, row), wrapping around at the ends; `start` is the slot to begin near."""
         if not self.entries:
             return None
-        index, row = self._at if self._at[0] >= 0 else (start, -1 if forward else 10**9)
+        index, row = self._current if self._current[0] >= 0 else (start, -1 if forward else 10**9)
         order = self._order(index, forward)
         for number, candidate in enumerate(order):
             rows = self._open(layout, candidate)
-            hits = [at for at, shown in enumerate(rows) if self.hits(shown)] or [0]
+            hits = [hit for hit, hit_row in enumerate(rows) if self.hits(hit_row)] or [0]
             if number == 0 and candidate == index:
-                hits = [at for at in hits if (at > row if forward else at < row)]
+                hits = [hit for hit in hits if (hit > row if forward else hit < row)]
             if hits:
-                self._at = (candidate, hits[0] if forward else hits[-1])
-                return self._at
+                self._current = (candidate, hits[0] if forward else hits[-1])
+                return self._current
         return None
 
     def _order(self, index: int, forward: bool) -> Sequence[int]:
-        after = [entry for entry in self.entries if (entry >= index if forward else entry <= index)]
-        before = [entry for entry in self.entries if entry not in set(after)]
-        order = [*after, *before] if forward else [*reversed(after), *reversed(before)]
+        entries = sorted(self.entries, reverse=not forward)
+        start = sum((entry < index if forward else entry > index) for entry in entries)
+        order = [*entries[start:], *entries[:start]]
         return [*order, order[0]]
 
     def _open(self, layout: Layout, index: int) -> list[Row]:
-        """The rows of an entry, opened where its hit is folded away."""
+        """Return the rows of an entry, and open it if its hit is folded."""
         slot = layout.slots[index]
         if slot.group >= 0:
-            layout.ages.open_group(slot.group)
+            layout.auto_fold.open_group(slot.group)
         rows = layout.rows(index)
         if not any(self.hits(row) for row in rows) and slot.opened is not True:
             layout.set_opened(index, True)
@@ -81,5 +80,5 @@ class Finder:
 
 
 def pattern_of(text: str) -> re.Pattern[str]:
-    """What a search for a text matches. Upper case in it makes the search mind the case."""
+    """Return the pattern for a text. It ignores case unless the text has upper case."""
     return re.compile(re.escape(text), re.IGNORECASE if text == text.lower() else 0)

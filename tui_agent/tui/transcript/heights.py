@@ -1,4 +1,4 @@
-"""The heights of all entries, with sums and searches in logarithmic work (a Fenwick tree).
+"""The heights of all entries in a Fenwick tree: sums and searches cost O(log n).
 
 Invariant: `top(i)` is the sum of the heights before `i`, whatever was set or appended in whatever order.
 """
@@ -12,10 +12,10 @@ class Heights:
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
         self._tree = [0, *self._heights]
-        for at in range(1, len(self._tree)):
-            up = at + (at & -at)
-            if up < len(self._tree):
-                self._tree[up] += self._tree[at]
+        for node in range(1, len(self._tree)):
+            parent = node + (node & -node)
+            if parent < len(self._tree):
+                self._tree[parent] += self._tree[node]
         self.total = sum(self._heights)
 
     def __len__(self) -> int:
@@ -25,16 +25,12 @@ class Heights:
         return self._heights[index]
 
     def append(self, height: int) -> None:
-        """Add one at the end."""
+        """Add a height at the end."""
         self._heights.append(height)
-        at = len(self._heights)
-        # A new node covers the `at & -at` heights up to its own: sum the nodes below it.
-        node, below, floor = height, at - 1, at - (at & -at)
-        while below > floor:
-            node += self._tree[below]
-            below -= below & -below
-        self._tree.append(node)
+        node = len(self._heights)
+        # A new node covers the `node & -node` heights up to its own: the rows up to it without those before that.
         self.total += height
+        self._tree.append(self.total - self.top(node - (node & -node)))
 
     def drop(self, count: int) -> None:
         """Forget all but the first `count`."""
@@ -43,27 +39,27 @@ class Heights:
         self.total = self.top(len(self._heights))
 
     def set(self, index: int, height: int) -> int:
-        """Change one; the difference to before."""
+        """Change a height; return the difference to the old one."""
         change = height - self._heights[index]
         if change:
             self._heights[index] = height
             self.total += change
-            at = index + 1
-            while at < len(self._tree):
-                self._tree[at] += change
-                at += at & -at
+            node = index + 1
+            while node < len(self._tree):
+                self._tree[node] += change
+                node += node & -node
         return change
 
     def top(self, index: int) -> int:
-        """Rows before this one."""
+        """Return the number of rows before this entry."""
         rows = 0
         while index > 0:
             rows += self._tree[index]
             index -= index & -index
         return rows
 
-    def at(self, y: int) -> int:
-        """The index of the entry that holds row `y`: the last one that begins at or above it and is not empty."""
+    def index_at(self, y: int) -> int:
+        """Return the index of the entry that holds row `y`: the last one that begins at or above it and is not empty."""
         index, rest = 0, y
         bit = 1 << (len(self._heights).bit_length())
         while bit:

@@ -1,7 +1,7 @@
-"""The inline part of Markdown as styled runs that know where in the source they stand.
+"""The inline part of Markdown as styled runs with their offsets in the source.
 
-Invariant: no HTML, image or foreign address is ever acted on; where a link leads is shown whole beside its label, and
-only an address of the web can be clicked. What entities stand for is cleaned like all that is foreign.
+Invariant: no HTML, image or foreign address is ever acted on; the whole address of a link is shown beside its label, and
+only a web address can be clicked. The text of entities is cleaned like all foreign text.
 """
 
 from collections.abc import Callable
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1)
 def parser() -> "MarkdownIt":
-    """The parser: CommonMark with tables and strikethrough, without HTML, references and entities of other blocks.
+    """Return the parser: CommonMark with tables and strikethrough, without HTML and references.
 
     Reference definitions are left out because one at the end would change links far above it.
     """
     from markdown_it import MarkdownIt  # noqa: PLC0415 - slow, after first paint
 
-    made = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    made.disable(["reference", "html_block", "html_inline"])
+    markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    markdown.disable(["reference", "html_block", "html_inline"])
     # A refused address (javascript:) must stay visible as a link without a click, not vanish.
-    made.validateLink = lambda url: True  # type: ignore[method-assign]
-    made.normalizeLink = lambda url: url  # type: ignore[method-assign]
-    return made
+    markdown.validateLink = lambda url: True  # type: ignore[method-assign]
+    markdown.normalizeLink = lambda url: url  # type: ignore[method-assign]
+    return markdown
 
 
 class Inline:
@@ -46,21 +46,23 @@ class Inline:
         self._bold = bold
 
     def lines(self, token: "Token", locate: Callable[[int], int]) -> list[list[Run]]:
-        """The runs of one inline token; `locate` maps an offset in its content to the source."""
+        """Return the lines of one inline token; `locate` maps an offset in its content to the source."""
         content = token.content
         lines: list[list[Run]] = [[]]
         children = token.children or []
         if len(children) == 1 and children[0].type == "text" and children[0].content == content:
             return [[Run(content, self._style(), locate(0))]]
-        at, strong, struck = 0, 0, 0
+        offset, strong, struck = 0, 0, 0
         link: Address | None = None
         label: list[str] = []
         for child in children:
             match child.type:
                 case "text" | "text_special" | "code_inline":
-                    found = content.find(child.content, at) if child.content else at
-                    start = found if found >= 0 else at
-                    at = start + len(child.content) if found >= 0 else at
+                    start = content.find(child.content, offset)
+                    if start < 0:  # an entity or an escape: its text is not in the source
+                        start = offset
+                    else:
+                        offset = start + len(child.content)
                     style = self._style(strong=strong > 0, struck=struck > 0, linked=link is not None)
                     shown = clean_line(child.content)
                     if child.type == "code_inline":
@@ -73,21 +75,21 @@ class Inline:
                 case "s_open" | "s_close":
                     struck += child.nesting
                 case "softbreak":
-                    at = content.find("\n", at) + 1 or at
-                    lines[-1].append(Run(" ", self._style(), locate(max(at - 1, 0)), _act(link)))
+                    offset = content.find("\n", offset) + 1 or offset
+                    lines[-1].append(Run(" ", self._style(), locate(max(offset - 1, 0)), _act(link)))
                 case "hardbreak":
-                    at = content.find("\n", at) + 1 or at
+                    offset = content.find("\n", offset) + 1 or offset
                     lines.append([])
                 case "link_open":
                     link, label = address_of(str(child.attrGet("href") or "")), []
                 case "link_close":
                     if link is not None:
-                        lines[-1].extend(self._address(link, "".join(label), locate(at)))
+                        lines[-1].extend(self._address(link, "".join(label), locate(offset)))
                     link = None
                 case "image":
                     source = address_of(str(child.attrGet("src") or ""))
-                    lines[-1].append(Run(clean_line(child.content) or "image", self._style(), locate(at)))
-                    lines[-1].extend(self._address(source, "", locate(at)))
+                    lines[-1].append(Run(clean_line(child.content) or "image", self._style(), locate(offset)))
+                    lines[-1].extend(self._address(source, "", locate(offset)))
                 case _:
                     pass
         return lines
@@ -99,7 +101,7 @@ class Inline:
     def _code(self, text: str, src: int, link: Address | None) -> list[Run]:
         palette = self._look.palette
         if palette.mode != "full" or palette.theme.colors["sunk"] == palette.theme.colors["s0"]:
-            # Without surfaces the marks of the source keep code apart from prose.
+            # Without surfaces the marks of the source distinguish code from prose.
             text, src = f"`{text}`", max(src - 1, 0) if src >= 0 else src
         style = palette.rich(self._role, "sunk", bold=self._bold, underline=link is not None)
         return [Run(text, style, src, _act(link))]

@@ -1,7 +1,7 @@
-"""Where one piece of Markdown ends and the next begins, line by line.
+"""Splits Markdown into pieces, line by line.
 
-Invariant: the cut between two pieces depends on the lines up to it alone, never on how the text arrived; so rendering
-while it streams and rendering at once are the same.
+Invariant: the cut between two pieces depends only on the lines before it, not on how the text arrived; so a text gives
+the same rows streamed or at once.
 """
 
 import re
@@ -13,18 +13,25 @@ Kind: TypeAlias = Literal["para", "item", "fence", "table", "heading", "rule", "
 PARAGRAPH_LIMIT: Final = 4_096
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)$")
+_INDENTED = re.compile(r"    |\t")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 _RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _ITEM = re.compile(r"( {0,3})([-+*]|\d{1,9}[.)])(?:([ \t]+)(\S)|[ \t]*$)")
 _QUOTE = re.compile(r" {0,3}>")
+_STARTS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
+    ("indented", _INDENTED),
+    ("heading", _HEADING),
+    ("rule", _RULE),
+    ("quote", _QUOTE),
+)
 _DELIMITER = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _PIPE = re.compile(r"(?<!\\)\|")
 
 
 @dataclass(slots=True)
 class OpenPiece:
-    """The piece that may still grow. `blank_before` says that an empty line stood in front of it."""
+    """The piece that may still grow. `blank_before` is True if an empty line precedes it."""
 
     kind: Kind
     blank_before: bool
@@ -39,8 +46,13 @@ class OpenPiece:
     """Empty lines at the end that belong to the piece only if it goes on."""
     size: int = 0
 
+    @property
+    def family(self) -> str:
+        """The kind of a list item, empty for another piece: items of one family have no empty row between them."""
+        return self.marker if self.kind == "item" else ""
+
     def add(self, line: str, start: int) -> None:
-        """Take one line in."""
+        """Add a line."""
         self.lines.append(line)
         self.starts.append(start)
         self.size += len(line) + 1
@@ -48,28 +60,21 @@ class OpenPiece:
 
 
 def open_piece(line: str, blank_before: bool) -> OpenPiece:
-    """The piece that a line (not empty) starts where no piece is open."""
-    if (fence := _FENCE.match(line)) and not (fence[1][0] == "`" and "`" in fence[2]):
+    """Return the piece that this line (not empty) starts."""
+    if fence := _FENCE.match(line):
         indent = len(line) - len(line.lstrip(" "))
-        words = fence[2].split()
-        return OpenPiece(
-            "fence", blank_before, marker=fence[1], language=words[0] if words else "", indent=indent
-        )
-    if line.startswith(("    ", "\t")):
-        return OpenPiece("indented", blank_before)
-    if _HEADING.match(line):
-        return OpenPiece("heading", blank_before)
-    if _RULE.match(line):
-        return OpenPiece("rule", blank_before)
+        language = next(iter(fence[2].split()), "")
+        return OpenPiece("fence", blank_before, marker=fence[1], language=language, indent=indent)
+    for kind, pattern in _STARTS:
+        if pattern.match(line):
+            return OpenPiece(kind, blank_before)
     if item := _ITEM.match(line):
         return OpenPiece("item", blank_before, marker=_family(item[2]), indent=_content_column(item))
-    if _QUOTE.match(line):
-        return OpenPiece("quote", blank_before)
     return OpenPiece("para", blank_before)
 
 
-def goes_on(piece: OpenPiece, line: str) -> bool:
-    """Whether a line belongs to the open piece. An empty line may (then it is counted in `blanks`)."""
+def continues(piece: OpenPiece, line: str) -> bool:
+    """Return True if a line belongs to the open piece. An empty line may (then it is counted in `blanks`)."""
     blank = not line.strip()
     match piece.kind:
         case "fence":
@@ -77,9 +82,9 @@ def goes_on(piece: OpenPiece, line: str) -> bool:
         case "heading" | "rule":
             return False
         case "indented":
-            return blank or line.startswith(("    ", "\t"))
+            return blank or bool(_INDENTED.match(line))
         case "item":
-            return _item_goes_on(piece, line, blank)
+            return _continues_item(piece, line, blank)
         case "table":
             return not blank and not interrupts(line)
         case "quote":
@@ -89,7 +94,7 @@ def goes_on(piece: OpenPiece, line: str) -> bool:
 
 
 def ends_with(piece: OpenPiece, line: str) -> bool:
-    """Whether the line that was just taken in ends its piece."""
+    """Return True if the line that was just added ends its piece."""
     if piece.kind == "fence":
         return len(piece.lines) > 1 and closes_fence(piece, line)
     if piece.kind == "para":
@@ -98,27 +103,27 @@ def ends_with(piece: OpenPiece, line: str) -> bool:
 
 
 def closes_fence(piece: OpenPiece, line: str) -> bool:
-    """Whether the line is the closing fence."""
+    """Return True if the line is the closing fence."""
     bare = line.strip()
     near = len(line) - len(line.lstrip(" ")) <= 3
     return near and len(bare) >= len(piece.marker) and not bare.strip(piece.marker[0])
 
 
 def may_close_fence(piece: OpenPiece, line: str) -> bool:
-    """Whether an unfinished line may become the closing fence."""
+    """Return True if an unfinished line may become the closing fence."""
     bare = line.strip()
     return bool(bare) and not bare.strip(piece.marker[0])
 
 
 def starts_table(piece: OpenPiece, line: str) -> bool:
-    """Whether the line is the delimiter row under the paragraph's last line."""
+    """Return True if the line is the delimiter row of a table whose head is the paragraph's last line."""
     if piece.kind != "para" or "|" not in line + piece.lines[-1] or not _DELIMITER.match(line):
         return False
     return len(split_cells(line)) == len(split_cells(piece.lines[-1]))
 
 
 def split_cells(line: str) -> list[tuple[str, int]]:
-    """The cells of a table's line, stripped, with their offsets in it."""
+    """Return the cells of a table's line, stripped, with their offsets in it."""
     cells: list[tuple[str, int]] = []
     start = len(line) - len(line.lstrip())
     end = len(line.rstrip())
@@ -127,14 +132,14 @@ def split_cells(line: str) -> list[tuple[str, int]]:
     if end > start and line[end - 1] == "|" and line[end - 2 : end - 1] != "\\":
         end -= 1
     bounds = [match.start() for match in _PIPE.finditer(line, start, end)]
-    for low, high in zip([start, *(at + 1 for at in bounds)], [*bounds, end], strict=True):
+    for low, high in zip([start, *(bound + 1 for bound in bounds)], [*bounds, end], strict=True):
         raw = line[low:high]
         cells.append((raw.strip(), low + len(raw) - len(raw.lstrip())))
     return cells
 
 
 def alignments(line: str) -> str:
-    """One of `l`, `r`, `c` a column of a delimiter row."""
+    """Return `l`, `r` or `c` for each column of a delimiter row."""
     return "".join(
         "c" if cell.startswith(":") and cell.endswith(":") else "r" if cell.endswith(":") else "l"
         for cell, _ in split_cells(line)
@@ -142,16 +147,14 @@ def alignments(line: str) -> str:
 
 
 def interrupts(line: str) -> bool:
-    """Whether a line starts a block of its own even right behind a paragraph's line."""
-    if (fence := _FENCE.match(line)) and not (fence[1][0] == "`" and "`" in fence[2]):
-        return True
-    if _HEADING.match(line) or _RULE.match(line) or _QUOTE.match(line):
+    """Return True if a line starts another block even directly after a line of a paragraph."""
+    if _FENCE.match(line) or _HEADING.match(line) or _RULE.match(line) or _QUOTE.match(line):
         return True
     item = _ITEM.match(line)
     return item is not None and item[4] is not None and (not item[2][0].isdigit() or item[2][:-1] == "1")
 
 
-def _item_goes_on(piece: OpenPiece, line: str, blank: bool) -> bool:
+def _continues_item(piece: OpenPiece, line: str, blank: bool) -> bool:
     if blank:
         # A marker alone may not be followed by an empty line and go on.
         return not (len(piece.lines) == 1 and _ITEM.fullmatch(piece.lines[0].rstrip()) is not None)

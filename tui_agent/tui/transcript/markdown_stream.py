@@ -1,11 +1,13 @@
-"""Markdown that grows: finished pieces are rendered once and stay; only the open piece is drawn again.
+"""Markdown that grows: finished pieces are rendered once; only the open piece is rendered again.
 
-Invariant: after `update(text, done=True)` the rows are the same whatever updates came before. The work of an update
-follows what was added and the size of the open paragraph or item; fences and tables freeze line by line.
+Invariant: after `update(text, done=True)` the rows are the same whatever updates came before. The cost of an update
+depends on the added text and the size of the open paragraph or item; fences and tables become final line by line.
 """
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from textual.strip import Strip
 
@@ -20,8 +22,8 @@ from tui_agent.tui.transcript.markdown_blocks import (
     OpenPiece,
     alignments,
     closes_fence,
+    continues,
     ends_with,
-    goes_on,
     may_close_fence,
     open_piece,
     split_cells,
@@ -41,47 +43,40 @@ class MarkdownStream:
         self._look = look
         self._place = place
         self._text = ""
-        self._taken = 0
-        self._lines: list[str] = []
+        self._read_up_to = 0
+        """Characters of the text whose lines were read."""
         self._size = 0
+        """The same in the cleaned text, into which the offsets of runs point."""
         self._open: OpenPiece | None = None
         self._fence: _Fence | None = None
         self._table: _Table | None = None
         self._blank = False
         self._family = ""
 
-    def update(self, text: str, *, done: bool) -> int:
-        """Show this text. Returns the first row that may differ from before."""
-        if not text.startswith(self._text) or (self._taken > len(text)):
+    def update(self, text: str, *, done: bool) -> None:
+        """Show this text; `done`: it is complete."""
+        if not text.startswith(self._text):
             self.__init__(self._look, self._place)  # type: ignore[misc]
-        first = self.frozen
         self._text = text
         del self.rows[self.frozen :]
-        end = len(text) if done else text.rfind("\n", self._taken) + 1
-        if end > self._taken:
-            for line in clean(text[self._taken : end], tab=0).removesuffix("\n").split("\n"):
-                self._take(line)
-            self._taken = end
+        end = len(text) if done else text.rfind("\n", self._read_up_to) + 1
+        if end > self._read_up_to:
+            for line in clean(text[self._read_up_to : end], tab=0).removesuffix("\n").split("\n"):
+                self._read_line(line)
+            self._read_up_to = end
         if done:
             self._close()
         else:
-            self._draw_tail(clean(text[self._taken :], tab=0))
-        return first
+            self._draw_tail(clean(text[self._read_up_to :], tab=0))
 
-    def source(self) -> str:
-        """The cleaned text that the rows' offsets point into."""
-        rest = clean(self._text[self._taken :], tab=0)
-        return "\n".join([*self._lines, rest]) if rest or not self._lines else "\n".join(self._lines)
-
-    def _take(self, line: str) -> None:
+    def _read_line(self, line: str) -> None:
         start = self._size
-        self._lines.append(line)
         self._size += len(line) + 1
         piece = self._open
         if piece is not None and self._table is None and starts_table(piece, line):
             self._begin_table(piece, line, start)
             return
-        if piece is not None and not goes_on(piece, line):
+        if piece is not None and not continues(piece, line):
             self._close()
             piece = None
         if piece is None:
@@ -116,7 +111,7 @@ class MarkdownStream:
         self._open.add(line, start)
 
     def _close(self) -> None:
-        """Render the open piece for good."""
+        """Render the open piece for the last time."""
         piece = self._open
         if piece is None:
             return
@@ -124,12 +119,10 @@ class MarkdownStream:
         if self._fence is not None:
             self._freeze_code(self._fence, self._fence.close())
         else:
-            self._add_gap(piece, self._family)
-            self.rows.extend(self._rows_of(piece, final=True))
+            self._add_piece(piece, self._family, final=True)
             self.frozen = len(self.rows)
         self._fence = self._table = None
-        self._family = piece.marker if piece.kind == "item" else ""
-        self._blank = piece.blanks > 0
+        self._family, self._blank = piece.family, piece.blanks > 0
 
     def _freeze_code(self, fence: "_Fence", rows: Sequence[Row]) -> None:
         if rows and not fence.begun:
@@ -142,17 +135,22 @@ class MarkdownStream:
         if not self.rows or (piece.kind == "item" and piece.marker == family):
             return
         if piece.blank_before or piece.kind == "heading":
-            self.rows.append(Row(list(self._place.rest), self._look.ground))
+            self.rows.append(self._look.row(*self._place.rest))
 
-    def _rows_of(self, piece: OpenPiece, *, final: bool) -> list[Row]:
-        if self._table is not None:
-            return self._table.final() if final else self._table.provisional()
-        lines, starts = piece.lines, piece.starts
-        kept = len(lines) - piece.blanks
-        return render_piece(Piece(lines[:kept], starts[:kept]), self._later(), self._look)
+    def _add_piece(self, piece: OpenPiece, family: str, *, final: bool = False) -> None:
+        """Add the rows of a piece that follows a list item of this family (empty for anything else)."""
+        self._add_gap(piece, family)
+        if piece.kind == "table" and self._table is not None:
+            self.rows.extend(self._table.final() if final else self._table.provisional())
+        else:
+            place = self._place.later() if self.rows else self._place
+            count = len(piece.lines) - piece.blanks
+            self.rows.extend(
+                render_piece(Piece(piece.lines[:count], piece.starts[:count]), place, self._look)
+            )
 
     def _draw_tail(self, rest: str) -> None:
-        """The open piece with the unfinished line, drawn behind the frozen rows."""
+        """Draw the open piece with the unfinished line behind the frozen rows."""
         piece, start, family = self._open, self._size, self._family
         if self._fence is not None:
             shown = None if not rest or may_close_fence(self._fence.piece, rest) else rest
@@ -162,34 +160,24 @@ class MarkdownStream:
             self.rows.extend(tail)
             return
         blank_before = self._blank
-        if piece is not None and rest.strip() and not goes_on(piece, rest):
-            self._add_tail(piece, family)
-            family = piece.marker if piece.kind == "item" else ""
-            blank_before = piece.blanks > 0
+        has_rest = bool(rest.strip())
+        if piece is not None and has_rest and not continues(piece, rest):
+            self._add_piece(piece, family)
+            family, blank_before = piece.family, piece.blanks > 0
             piece = None
         if piece is None:
-            fresh = open_piece(rest, blank_before) if rest.strip() else None
-            if fresh is not None and fresh.kind != "fence":
-                fresh.add(rest, start)
-                self._add_gap(fresh, family)
-                self.rows.extend(render_piece(Piece(fresh.lines, fresh.starts), self._later(), self._look))
-            return
-        if self._table is not None:
-            self._add_tail(piece, family)
-            self.rows.extend(self._table.line(rest, start) if rest.strip() else [])
-            return
-        if rest.strip():
+            new_piece = open_piece(rest, blank_before) if has_rest else None
+            if new_piece is not None and new_piece.kind != "fence":
+                new_piece.add(rest, start)
+                self._add_piece(new_piece, family)
+        elif self._table is not None:
+            self._add_piece(piece, family)
+            self.rows.extend(self._table.line(rest, start) if has_rest else [])
+        elif has_rest:
             grown = replace(piece, lines=[*piece.lines, rest], starts=[*piece.starts, start], blanks=0)
-            self._add_tail(grown, family)
+            self._add_piece(grown, family)
         else:
-            self._add_tail(piece, family)
-
-    def _add_tail(self, piece: OpenPiece, family: str) -> None:
-        self._add_gap(piece, family)
-        self.rows.extend(self._rows_of(piece, final=False))
-
-    def _later(self) -> Place:
-        return self._place.later() if self.rows else self._place
+            self._add_piece(piece, family)
 
 
 def markdown_strips(text: str, looks: Looks, width: int, base: Role) -> list[Strip]:
@@ -212,12 +200,12 @@ class _Fence:
         self._starts: list[int] = []
 
     def add(self, line: str, start: int) -> list[Row]:
-        """Take a complete line in; the rows that became final."""
+        """Add a complete line; return the rows that became final."""
         self._push(line, start)
         return self._flush() if group_ends(self._lines, self.piece.language) else []
 
     def tail(self, unfinished: str | None, start: int) -> list[Row]:
-        """The rows of the open group, with the unfinished line."""
+        """Return the rows of the open group, with the unfinished line."""
         if unfinished is not None:
             self._push(unfinished, start)
         rows = self._render()
@@ -226,7 +214,7 @@ class _Fence:
         return rows
 
     def close(self) -> list[Row]:
-        """The last rows; an empty fence has one empty row."""
+        """Return the last rows; an empty fence has one empty row."""
         if not self._lines and not self.begun:
             self._push("", 0)
         return self._flush()
@@ -242,15 +230,11 @@ class _Fence:
         return rows
 
     def _render(self) -> list[Row]:
-        return (
-            code_rows(self._lines, self._starts, self.piece.language, self._place, self._look)
-            if self._lines
-            else []
-        )
+        return code_rows(self._lines, self._starts, self.piece.language, self._place, self._look)
 
 
 class _Table:
-    """An open table: rows appear under provisional widths; the last layout comes once, when it closes."""
+    """An open table: rows have provisional widths until it is closed."""
 
     def __init__(self, align: str, place: Place, look: Look) -> None:
         self._align = align
@@ -259,46 +243,43 @@ class _Table:
         self._cells: list[list[Cell]] = []
         self._rows: list[Row] = []
         self._widths: list[int] = []
-        self._laid = self._laid_rows = 0
+        self._measured = self._drawn = 0
+        """Lines when the widths were computed, and lines that have rows."""
 
     def add(self, line: str, start: int) -> None:
-        """Take a complete line in (the first is the header)."""
+        """Add a complete line (the first is the header)."""
         cells = self._parse(line, start)
         self._cells.append(header_style(cells, self._look) if not self._cells else cells)
 
     def provisional(self) -> list[Row]:
-        """The rows so far; widths are taken anew only when the number of rows has doubled."""
-        count = len(self._cells)
-        if not self._widths or count >= 2 * max(self._laid, 1):
-            self._lay(count)
-        else:
-            fresh = self._cells[self._laid_rows :]
-            self._rows.extend(table_rows(fresh, self._widths, self._align, self._prefix, self._look))
-        self._laid_rows = count
+        """Return the rows so far; the widths are computed again only when the number of lines has doubled."""
+        if len(self._cells) >= 2 * self._measured:
+            return self.final()
+        self._rows.extend(self._draw(self._cells[self._drawn :]))
+        self._drawn = len(self._cells)
         return self._rows
 
     def line(self, line: str, start: int) -> list[Row]:
-        """An unfinished line as a row under the present widths."""
-        return table_rows([self._parse(line, start)], self._widths, self._align, self._prefix, self._look)
+        """Return an unfinished line as a row with the present widths."""
+        return self._draw([self._parse(line, start)])
 
     def final(self) -> list[Row]:
-        """All rows, laid out once with the widths of all cells."""
-        self._lay(len(self._cells))
-        return self._rows
-
-    def _lay(self, count: int) -> None:
+        """Return all rows, with the widths of all cells."""
         room = self._look.right - width_of(self._prefix)
         self._widths = column_widths(self._cells, len(self._align), room)
-        self._rows = table_rows(self._cells, self._widths, self._align, self._prefix, self._look)
-        self._laid = self._laid_rows = count
+        self._rows = self._draw(self._cells)
+        self._measured = self._drawn = len(self._cells)
+        return self._rows
+
+    def _draw(self, lines: Sequence[Sequence[Cell]]) -> list[Row]:
+        return table_rows(lines, self._widths, self._align, self._prefix, self._look)
 
     def _parse(self, line: str, start: int) -> list[Cell]:
         cells: list[Cell] = []
         inline = Inline(self._look)
         for text, offset in split_cells(line):
             bare = text.replace("\\|", "|")
-            found = parser().parseInline(bare)
-            origin = start + offset
-            parts = inline.lines(found[0], lambda at, origin=origin: origin + at) if bare else [[]]  # type: ignore[misc]
+            token = parser().parseInline(bare)[0]
+            parts = inline.lines(token, partial(operator.add, start + offset)) if bare else [[]]
             cells.append([run for part in parts for run in part])
         return cells[: len(self._align)]

@@ -1,6 +1,6 @@
-"""What the transcript tells the app: intents only, never what to do about them.
+"""Messages of the transcript to the app.
 
-Invariant: an address in `LinkClicked` is the real one, as shown on the screen.
+Invariant: they say what the user did, never what to do about it. An address in `LinkClicked` is the real one, as shown on the screen.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class LinkClicked(Message):
 
 @dataclass
 class BlobWanted(Message):
-    """A long text is on the screen and only its preview is known. Call `blob_loaded` when it can be read."""
+    """A long text is on the screen but only its preview is loaded. Call `blob_loaded` when the rest can be read."""
 
     blob: BlobText
 
@@ -37,10 +37,3 @@ class TextSelected(Message):
     """The mouse was released on a selection; `text` is its source."""
 
     text: str
-
-
-@dataclass
-class CursorMoved(Message):
-    """The cursor stands on another entry."""
-
-    entry_id: str

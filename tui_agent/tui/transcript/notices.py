@@ -1,6 +1,6 @@
-"""What happened beside the talk, as rows: retries, errors that help, compaction, the user's own shell commands.
+"""Rows of notices: retries, errors, compaction, the user's own shell commands.
 
-Invariant: first what happened, then to what, then what is kept, then what to do; an error is never one line of jargon.
+Invariant: a notice says what happened, to what, what is kept, and what to do, in this order.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ _ACTIONS: Final = " · "
 
 
 def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """All rows of a notice."""
+    """Return all rows of a notice."""
     if entry.kind == "shell":
         return _shell(entry, look, read, opened=opened)
     if entry.level == "error":
@@ -26,14 +26,14 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
     role = _LEVELS[entry.level]
     symbol = look.symbols.compaction if entry.is_summary else _symbol(entry.level, look)
     lines = [clean(line) for line in entry.lines] or [""]
-    ahead = look.head(symbol, role, "")[:2]
+    head = look.head(symbol, role, "")[:2]
     tone: Role = "t3" if entry.level == "info" else "t2"
     rows: list[Row] = []
     for line in lines[0].split("\n"):
-        parts = wrap([Run(line, look.s(tone), LITERAL)], min(look.text, look.full))
-        rows += frame(parts, look.ground, ahead if not rows else [look.gutter()], [look.gutter()])
+        parts = wrap([Run(line, look.s(tone), LITERAL)], look.text)
+        rows += frame(parts, look.ground, [look.gutter()] if rows else head, [look.gutter()])
     if entry.is_summary and not opened and (len(lines) > 1 or bool(entry.blocks)):
-        rows[-1] = Row([*rows[-1].runs, Run("  open", look.s("t2"), act="fold")], look.ground)
+        rows[-1] = look.row(*rows[-1].runs, Run("  open", look.s("t2"), act="fold"))
         return rows
     body = Body(look, read, limit=None if opened else OUTPUT_ROWS)
     for line in lines[1:]:
@@ -42,28 +42,28 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
 
 
 def _error(entry: NoticeEntry, look: Look, read: Reader) -> list[Row]:
-    """The head row names what failed; the rail says what, to what, what is kept, and what to press."""
+    """Return a head row that names the failed part, and its explanation and the keys to press behind the rail."""
     verb = _VERBS.get(entry.kind, "error")
-    first = look.head(look.symbols.failed, "error", verb)
+    head = look.head(look.symbols.failed, "error", verb)
     lines = [clean(line) for line in entry.lines] or ["Something failed."]
     if len(lines) == 1 and not entry.blocks:
-        parts = wrap([Run(lines[0], look.s("t1"), LITERAL)], min(look.text, look.full))
-        return frame(parts, look.ground, first[:2], [look.gutter()])
+        parts = wrap([Run(lines[0], look.s("t1"), LITERAL)], look.text)
+        return frame(parts, look.ground, head[:2], [look.gutter()])
     if entry.command:
-        first.append(Run(named(entry.command), look.s("t1"), LITERAL))
-    rows = [Row(first, look.ground)]
+        head.append(Run(named(entry.command), look.s("t1"), LITERAL))
+    rows = [look.row(*head)]
     body = Body(look, read, rail="error", limit=OUTPUT_ROWS)
     rows += prose_rows(lines[0], "t1", body, bold=True)
     for line in lines[1:]:
         if _ACTIONS in line:
-            rows += [Row(body.prefix(), look.ground), *_actions(line, body)]
+            rows += [body.row(), *_actions(line, body)]
         else:
             rows += prose_rows(line, "t2", body)
     return rows + body_rows(entry.blocks, body)
 
 
 def _actions(line: str, body: Body) -> list[Row]:
-    """`Enter try again · /model use another model` as a small table of keys."""
+    """Return `Enter try again · /model use another model` as a small table of keys."""
     look = body.look
     pairs = [part.strip().partition(" ") for part in line.split(_ACTIONS)]
     cells = max(width(key) for key, _, _ in pairs) + 3
@@ -71,26 +71,23 @@ def _actions(line: str, body: Body) -> list[Row]:
     for key, _, words in pairs:
         runs = [Run(pad(key, cells), look.s("accent", bold=True), LITERAL)]
         parts = wrap([Run(words, look.s("t2"), LITERAL)], max(look.right - TEXT_COLUMN - 2 - cells, 8))
-        rows += frame(
-            parts, look.ground, [*body.prefix(), *runs], [*body.prefix(), Run(" " * cells, look.ground)]
-        )
+        blank = [*body.prefix(), Run(" " * cells, look.ground)]
+        rows += frame(parts, look.ground, [*body.prefix(), *runs], blank)
     return rows
 
 
 def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """A command that the user ran: like a tool's row."""
+    """Return a command that the user ran, in the form of a tool call."""
     symbol = look.symbols.done if entry.level == "info" else _symbol(entry.level, look)
     role: Role = "success" if entry.level == "info" else _LEVELS[entry.level]
     right = [Run(f"{clean_line(line)}   ", look.s("t3")) for line in entry.lines[1:]]
     if entry.lines:
         right.append(Run(clean_line(entry.lines[0]), look.s("t3" if role == "success" else role)))
-    ahead = look.head(symbol, role, "you ran")
-    room = max(look.right - TARGET_COLUMN - width_of(right) - 2, 8)
+    room = look.right - TARGET_COLUMN - 2
     command = [Run(named(entry.command), look.s("t1"), LITERAL)]
+    parts = wrap(command, max(room - width_of(right), 8), rest_room=max(room, 8))
     blank = [Run(" " * (TARGET_COLUMN + 2), look.ground)]
-    rows = frame(
-        wrap(command, room, rest_room=max(look.right - TARGET_COLUMN - 2, 8)), look.ground, ahead, blank
-    )
+    rows = frame(parts, look.ground, look.head(symbol, role, "you ran"), blank)
     if right:
         rows[0] = look.both_sides(rows[0].runs, right)
     if opened is False:
@@ -101,12 +98,6 @@ def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
 
 
 def _symbol(level: str, look: Look) -> str:
-    match level:
-        case "running":
-            return look.symbols.running
-        case "warning":
-            return look.symbols.warning
-        case "error":
-            return look.symbols.failed
-        case _:
-            return look.symbols.queued
+    symbols = look.symbols
+    by_level = {"running": symbols.running, "warning": symbols.warning, "error": symbols.failed}
+    return by_level.get(level, symbols.queued)

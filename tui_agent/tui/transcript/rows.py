@@ -1,7 +1,8 @@
 """Rows of the transcript: styled runs that know their source, wrapping, and strips.
 
-Invariant: a row's runs hold only cleaned text without line feeds or tabs, and a strip nothing else. A run with `src` of 0 or more stands for the
-source text from that offset on; LITERAL text is its own source; DECOR (gutter, rail, numbers) is never copied.
+Invariant: a row's runs hold only cleaned text without line feeds or tabs, and a strip nothing else. A run with `src` of
+0 or more stands for the source text from that offset on; LITERAL text is its own source; DECOR (gutter, rail, numbers)
+is never copied.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +20,7 @@ from tui_agent.tui.text import cell_text, take, width
 DECOR: Final = -1
 LITERAL: Final = -2
 _Break: TypeAlias = Callable[[str, int, int], tuple[int, int]]
-"""From a text, a line's start, and the end that it may reach: where it ends, and where the next one starts."""
+"""Takes a text, a line's start and its farthest end; returns the end of the line and the start of the next one."""
 
 
 class Run(NamedTuple):
@@ -40,45 +41,40 @@ class Row:
     joined: bool = False
 
     def text(self) -> str:
-        """What stands on the row, gutter and all."""
+        """Return the characters of the row, with its gutter."""
         return "".join(run.text for run in self.runs)
 
     def act_at(self, x: int) -> str:
-        """What a click on column `x` means."""
-        at = 0
+        """Return the action of a click on column `x`, or an empty string."""
+        column = 0
         for run in self.runs:
-            at += width(run.text)
-            if x < at:
+            column += width(run.text)
+            if x < column:
                 return run.act
         return ""
 
 
 def strip_of(runs: Iterable[Run], ground: Style, cells: int) -> Strip:
-    """The row as a strip of exactly `cells` cells. Neighbours that look alike become one segment: fewer bytes."""
-    pieces: list[tuple[str, Style]] = []
-    used = 0
-    for text, style, _, _ in runs:
-        text = cell_text(text)
-        if not text:
-            continue
-        used += len(text) if text.isascii() else cell_len(text)
-        if pieces and _joins(pieces[-1][1], text, style):
-            pieces[-1] = (pieces[-1][0] + text, pieces[-1][1])
-        else:
-            pieces.append((text, style))
+    """Return the runs as a strip of exactly `cells` cells.
+
+    Neighbours that look alike become one segment, so that fewer bytes go to the terminal.
+    """
+    texts = [(cell_text(text), style) for text, style, _, _ in runs]
+    used = sum([width(text) for text, _ in texts])
     if used < cells:
-        fill = " " * (cells - used)
-        if pieces and _joins(pieces[-1][1], fill, ground):
-            pieces[-1] = (pieces[-1][0] + fill, pieces[-1][1])
-        else:
-            pieces.append((fill, ground))
-        used = cells
-    made = Strip([Segment(text, style) for text, style in pieces], used)
-    return made if used == cells else made.crop(0, cells)
+        texts.append((" " * (cells - used), ground))
+    pieces: list[tuple[str, Style]] = []
+    for text, style in texts:
+        if pieces and _looks_alike(pieces[-1][1], text, style):
+            pieces[-1] = (pieces[-1][0] + text, pieces[-1][1])
+        elif text:
+            pieces.append((text, style))
+    strip = Strip([Segment(text, style) for text, style in pieces], max(used, cells))
+    return strip if used <= cells else strip.crop(0, cells)
 
 
-def _joins(before: Style, text: str, style: Style) -> bool:
-    """Whether a text looks the same in the style of what stands before it."""
+def _looks_alike(before: Style, text: str, style: Style) -> bool:
+    """Return True if the text looks the same in the style of the text before it."""
     if before is style:
         return True
     if not text.isspace() or before.underline or style.underline or before.reverse or style.reverse:
@@ -87,7 +83,7 @@ def _joins(before: Style, text: str, style: Style) -> bool:
 
 
 def width_of(runs: Iterable[Run]) -> int:
-    """Cells that the runs take."""
+    """Return the cells that the runs take."""
     return sum(width(run.text) for run in runs)
 
 
@@ -96,8 +92,9 @@ def wrap(
 ) -> list[list[Run]]:
     """Break runs into lines of at most `room` cells (`rest_room` from the second on): at spaces, else anywhere.
 
-    A line that ends at a space keeps one behind its edge, so that joining the lines gives the text back. With `fold` lines are cut at the edge and every space stays: for
-    commands and output. With `words` too every space stays, but no word is cut that fits on half a line: for code.
+    A line that ends at a space keeps one behind its edge, so that joining the lines gives the text back. With `fold`
+    lines are cut at the edge and keep every space: for commands and output. `words` (for code) keeps every space too,
+    but cuts no word that fits on half a line.
     """
     room = max(room, 1)
     text = runs[0].text if len(runs) == 1 else "".join([run.text for run in runs])
@@ -110,29 +107,27 @@ def wrap(
 def frame(
     lines: Iterable[Sequence[Run]], ground: Style, first: Sequence[Run], rest: Sequence[Run] | None = None
 ) -> list[Row]:
-    """Rows from wrapped lines: `first` in front of the first one, `rest` in front of the others."""
-    rows: list[Row] = []
-    ahead = first
-    for line in lines:
-        rows.append(Row([*ahead, *line], ground, joined=bool(rows)))
-        ahead = first if rest is None else rest
-    return rows
+    """Return rows of wrapped lines: `first` in front of the first one, `rest` in front of the others."""
+    rest = first if rest is None else rest
+    return [
+        Row([*(rest if number else first), *line], ground, joined=number > 0)
+        for number, line in enumerate(lines)
+    ]
 
 
 def restyle(runs: Sequence[Run], bounds: Sequence[tuple[int, int]], extra: Style) -> list[Run]:
-    """The runs with a style laid over some of their characters."""
-    out: list[Run] = []
-    at = 0
+    """Return the runs with a style laid over the characters within `bounds`."""
+    restyled: list[Run] = []
+    start = 0
     for run in runs:
-        edges = sorted(
-            {at, at + len(run.text)} | {e for b in bounds for e in b if at < e < at + len(run.text)}
-        )
+        end = start + len(run.text)
+        edges = sorted({start, end} | {edge for bound in bounds for edge in bound if start < edge < end})
         for low, high in pairwise(edges):
+            part = _part(run, low - start, high - start)
             inside = any(first <= low and high <= last for first, last in bounds)
-            text = run.text[low - at : high - at]
-            out.append(Run(text, run.style + extra if inside else run.style, run.src, run.act))
-        at += len(run.text)
-    return out
+            restyled.append(part._replace(style=run.style + extra) if inside else part)
+        start = end
+    return restyled
 
 
 def _cuts(text: str, room: int, rest_room: int, breaks: _Break) -> list[tuple[int, int]]:
@@ -159,17 +154,16 @@ def _at_edge(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _at_word(text: str, start: int, end: int) -> tuple[int, int]:
-    """Behind the last space of the line's second half, else between a word and a sign there, else at the edge."""
+    """Cut behind the last space of the line's second half, else between a word and a sign there, else at the edge."""
     least = start + (end - start) // 2
     if text[end] == " " and text[end - 1] != " ":
         return end, end
-    at = text.rfind(" ", least, end) + 1
-    if at:
-        return at, at
-    at = next(
-        (one for one in range(end, least, -1) if not (_in_word(text[one - 1]) and _in_word(text[one]))), end
+    cut = text.rfind(" ", least, end) + 1
+    ends = (
+        index for index in range(end, least, -1) if not (_in_word(text[index - 1]) and _in_word(text[index]))
     )
-    return at, at
+    cut = cut or next(ends, end)
+    return cut, cut
 
 
 def _in_word(character: str) -> bool:
@@ -177,7 +171,7 @@ def _in_word(character: str) -> bool:
 
 
 def _break_at(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where the line that may reach `end` ends, and where the next one starts."""
+    """Cut at the last space, and start the next line behind all spaces there; else cut at the edge."""
     if text[end] != " " and (_wide(text[end]) or _wide(text[end - 1])):
         return end, end
     space = text.rfind(" ", start + 1, end + 1)

@@ -1,14 +1,14 @@
-"""A selection over rows of entries, and the source text that stands for it.
+"""A selection over rows of entries, and its source text.
 
-Invariant: ends are kept as (slot, row, character), so nothing that happens above moves them; what is copied is source,
-never gutter, rail or line numbers.
+Invariant: the ends are (slot, row, character), so new rows above do not move them; only source is copied, never gutter,
+rail or line numbers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tui_agent.tui.text import take
-from tui_agent.tui.transcript.rows import DECOR, Row
+from tui_agent.tui.transcript.rows import DECOR, Row, Run
 
 
 class Point(NamedTuple):
@@ -26,27 +26,27 @@ class Selection(NamedTuple):
     end: Point
 
     @classmethod
-    def between(cls, one: Point, other: Point) -> "Selection":
-        """The selection between two points in either order."""
-        return cls(one, other) if one <= other else cls(other, one)
+    def between(cls, first: Point, second: Point) -> "Selection":
+        """Return the selection between two points in either order."""
+        return cls(min(first, second), max(first, second))
 
     def on_row(self, slot: int, row: int, length: int) -> tuple[int, int] | None:
-        """The selected characters of a row, None where there are none."""
-        at = (slot, row)
-        if not (self.start[:2] <= at <= self.end[:2]):
+        """Return the bounds of the selected characters of a row, or None."""
+        position = (slot, row)
+        if not (self.start[:2] <= position <= self.end[:2]):
             return None
-        low = self.start.char if at == self.start[:2] else 0
-        high = self.end.char if at == self.end[:2] else length
+        low = self.start.char if position == self.start[:2] else 0
+        high = self.end.char if position == self.end[:2] else length
         return (low, min(high, length)) if low < high else None
 
 
 def char_at(row: Row, x: int) -> int:
-    """The character of the row that column `x` stands in."""
+    """Return the index of the character in column `x`."""
     return len(take(row.text(), max(x, 0))[0])
 
 
 def word_at(row: Row, char: int) -> tuple[int, int]:
-    """The bounds of the word at a character."""
+    """Return the bounds of the word at a character."""
     text = row.text()
     if char >= len(text) or text[char].isspace():
         return char, char
@@ -59,9 +59,9 @@ def word_at(row: Row, char: int) -> tuple[int, int]:
 
 
 def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None], source: str | None) -> str:
-    """What the selected characters of one entry's rows stand for.
+    """Return the source text of the selected characters of one entry's rows.
 
-    `source` is the text that the runs' offsets point into, None where shown text is its own source.
+    `source` is the text that the runs' offsets point into, None if the shown text is its own source.
     """
     if source is not None:
         low, high = _span(rows, bounds)
@@ -79,31 +79,34 @@ def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None
     return "\n".join(line.rstrip() for line in lines)
 
 
+def _selected_parts(row: Row, bound: tuple[int, int]) -> Iterator[tuple[Run, int, int]]:
+    """Yield the runs that are selected, each with the bounds of its selected characters."""
+    start = 0
+    for run in row.runs:
+        first, last = max(bound[0] - start, 0), min(bound[1] - start, len(run.text))
+        if first < last:
+            yield run, first, last
+        start += len(run.text)
+
+
 def _span(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None]) -> tuple[int, int]:
-    """The lowest and highest source offset under the selected characters, -1 where there is none."""
-    low, high = -1, -1
-    for row, bound in zip(rows, bounds, strict=True):
-        if bound is None:
-            continue
-        at = 0
-        for run in row.runs:
-            first, last = max(bound[0] - at, 0), min(bound[1] - at, len(run.text))
-            if run.src >= 0 and first < last:
-                low = run.src + first if low < 0 else min(low, run.src + first)
-                high = max(high, run.src + last)
-            at += len(run.text)
-    return low, high
+    """Return the lowest and highest source offset under the selected characters, -1 if there is none."""
+    parts = [
+        (run.src + first, run.src + last)
+        for row, bound in zip(rows, bounds, strict=True)
+        if bound is not None
+        for run, first, last in _selected_parts(row, bound)
+        if run.src >= 0
+    ]
+    return min((low for low, _ in parts), default=-1), max((high for _, high in parts), default=-1)
 
 
 def _literal(row: Row, bound: tuple[int, int]) -> str:
-    out = ""
-    at = 0
-    for run in row.runs:
-        first, last = max(bound[0] - at, 0), min(bound[1] - at, len(run.text))
-        if first < last and run.src != DECOR:
-            out += run.text[first:last]
-        elif first < last and out and not out.endswith(" "):
-            # Columns of one row are told apart by a space.
-            out += " "
-        at += len(run.text)
-    return out
+    text = ""
+    for run, first, last in _selected_parts(row, bound):
+        if run.src != DECOR:
+            text += run.text[first:last]
+        elif text and not text.endswith(" "):
+            # A space separates the columns of a row.
+            text += " "
+    return text

@@ -1,4 +1,4 @@
-"""What a renderer needs to know of the screen: palette, symbols, widths and the gutter's columns.
+"""The look of the transcript: palette, symbols, widths and the columns of the gutter.
 
 Invariant: plain and frozen; two equal looks draw equal rows, so a look is part of every cache key.
 """
@@ -9,6 +9,7 @@ from typing import Final
 
 from rich.style import Style
 
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
@@ -24,9 +25,9 @@ NARROW: Final = 70
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The widget's width in cells (gutter and right margin included) and how things are drawn in it.
+    """The widget's width in cells (gutter and right margin included), and how everything is drawn in it.
 
-    `base` is the surface that all stands on. `actions` are those that the app can carry out: no other is offered.
+    `base` is the surface below all text. `actions` are those that the app can run; no other is shown.
     """
 
     palette: Palette
@@ -38,21 +39,21 @@ class Look:
     def s(
         self, role: Role, ground: Role | None = None, *, bold: bool = False, underline: bool = False
     ) -> Style:
-        """The style of a role on a surface, on its own where none is named."""
+        """Return the style of a role on a surface, by default on `base`."""
         return self.palette.rich(role, ground or self.base, bold=bold, underline=underline)
 
-    def offered(self, *names: str) -> tuple[str, ...]:
-        """Those of these actions that can be carried out."""
+    def available(self, *names: str) -> tuple[str, ...]:
+        """Return those of these actions that the app can run."""
         return tuple(name for name in names if name in self.actions)
 
     @property
     def ground(self) -> Style:
-        """The own surface."""
+        """The style of empty cells on `base`."""
         return self.palette.rich("t1", self.base)
 
     @property
     def right(self) -> int:
-        """The column behind the last one that text may take."""
+        """The first column that text may not take."""
         return max(self.width - MARGIN, TEXT_COLUMN + 1)
 
     @property
@@ -66,11 +67,11 @@ class Look:
         return min(self.full, TEXT_LIMIT)
 
     def gutter(self) -> Run:
-        """The empty columns in front of the text."""
+        """Return the empty columns in front of the text."""
         return Run(" " * TEXT_COLUMN, self.ground)
 
     def rail(self, role: Role = "border-strong") -> list[Run]:
-        """The gutter with the rail in it, up to the text behind the rail."""
+        """Return the gutter and the rail, up to the text behind the rail."""
         return [self.gutter(), Run(self.symbols.rail, self.s(role)), Run(" ", self.ground)]
 
     def head(self, symbol: str, role: Role, words: str, words_role: Role = "t2") -> list[Run]:
@@ -81,7 +82,19 @@ class Look:
             Run(words.ljust(TARGET_COLUMN - TEXT_COLUMN), self.s(words_role)),
         ]
 
+    def row(self, *runs: Run) -> Row:
+        """Return a row of these runs."""
+        return Row(runs, self.ground)
+
+    def hint(self, text: str, ground: Role | None = None) -> Run:
+        """Return a text in the tone of hints that folds or opens the entry when it is clicked."""
+        return Run(text, self.s("t3", ground), act="fold")
+
+    def more_lines(self, count: int, ground: Role | None = None) -> Run:
+        """Return the hint `12 more lines`."""
+        return self.hint(format_count(count, "more line"), ground)
+
     def both_sides(self, left: Sequence[Run], right: Sequence[Run]) -> Row:
         """Return a row with one part from the left edge and another one up to the right edge."""
         gap = Run(" " * max(self.right - width_of(left) - width_of(right), 1), self.ground)
-        return Row([*left, gap, *right] if right else left, self.ground)
+        return self.row(*left, gap, *right) if right else self.row(*left)

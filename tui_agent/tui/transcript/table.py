@@ -4,6 +4,7 @@ Invariant: every cell's text is shown whole; a table that cannot fit gets narrow
 """
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Final, TypeAlias
 
 from tui_agent.tui.transcript.rows import Row, Run, width_of, wrap
@@ -15,7 +16,7 @@ _NARROWEST: Final = 4
 
 
 def column_widths(rows: Sequence[Sequence[Cell]], columns: int, room: int) -> list[int]:
-    """A width for each column: as wide as its widest cell where that fits, else the widest ones give way."""
+    """Return a width for each column: that of its widest cell; if they do not fit, the widest columns shrink."""
     natural = [1] * columns
     for row in rows:
         for index, cell in enumerate(row[:columns]):
@@ -43,26 +44,24 @@ def column_widths(rows: Sequence[Sequence[Cell]], columns: int, room: int) -> li
 def table_rows(
     rows: Sequence[Sequence[Cell]], widths: Sequence[int], align: str, prefix: Sequence[Run], look: Look
 ) -> list[Row]:
-    """The rows of cells as screen rows; `align` has one of `l`, `r`, `c` a column."""
-    made: list[Row] = []
+    """Return the screen rows of a table; `align` has one of `l`, `r`, `c` for each column."""
+    screen_rows: list[Row] = []
     for row in rows:
         cells = [
             wrap(row[i] if i < len(row) else [], size, fold=size < _NARROWEST) or [[]]
             for i, size in enumerate(widths)
         ]
-        for line in range(max((len(cell) for cell in cells), default=0)):
+        for line, pieces in enumerate(zip_longest(*cells, fillvalue=[])):
             runs = list(prefix)
-            for index, size in enumerate(widths):
-                piece = cells[index][line] if line < len(cells[index]) else []
-                runs.extend(
-                    _aligned(piece, size, align[index : index + 1], look, last=index == len(widths) - 1)
-                )
-            made.append(Row(runs, look.ground, joined=line > 0))
-    return made
+            for index, (piece, size) in enumerate(zip(pieces, widths, strict=True)):
+                is_last = index == len(widths) - 1
+                runs.extend(_aligned(piece, size, align[index : index + 1], look, last=is_last))
+            screen_rows.append(Row(runs, look.ground, joined=line > 0))
+    return screen_rows
 
 
 def header_style(cells: Sequence[Cell], look: Look) -> list[Cell]:
-    """Column heads: bold, in the tone of labels."""
+    """Return column heads, bold and in the tone of labels."""
     return [[run._replace(style=look.s("t2", bold=True)) for run in cell] for cell in cells]
 
 
@@ -72,9 +71,6 @@ def _aligned(piece: Sequence[Run], size: int, align: str, look: Look, *, last: b
         piece = [*piece[:-1], piece[-1]._replace(text=piece[-1].text.removesuffix(" "))]
     spare = max(size - width_of(piece), 0)
     left = spare if align == "r" else spare // 2 if align == "c" else 0
-    right = spare - left + (0 if last else GAP)
     runs = [Run(" " * left, look.ground)] if left else []
     runs.extend(piece)
-    if right and not last:
-        runs.append(Run(" " * right, look.ground))
-    return runs
+    return runs if last else [*runs, Run(" " * (spare - left + GAP), look.ground)]

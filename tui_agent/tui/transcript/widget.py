@@ -1,6 +1,6 @@
-"""The transcript as a person uses it: keys, mouse, selection, folding, finding.
+"""The transcript with its keys and mouse: cursor, scrolling, selection, clicks.
 
-Invariant: intents only; what an action, a link or a copied text leads to is the app's business.
+Invariant: it only posts messages about actions, links and selected texts; the app acts on them.
 """
 
 from typing import ClassVar, Final
@@ -20,7 +20,7 @@ DRAG_S: Final = 0.05
 
 
 class TranscriptWidget(TranscriptCommands):
-    """The chat. Posts EntryAction, LinkClicked, BlobWanted, TextSelected and CursorMoved."""
+    """The chat. Posts EntryAction, LinkClicked, BlobWanted and TextSelected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "cursor(-1)", "Up", show=False),
@@ -39,25 +39,28 @@ class TranscriptWidget(TranscriptCommands):
 
     # Keys
 
-    def action_cursor(self, by: int) -> None:
-        """Move the cursor to the next entry that has rows."""
+    def action_cursor(self, direction: int) -> None:
+        """Move the cursor to the next entry that has rows (`direction` 1) or to the previous one (-1)."""
         layout = self.viewport.layout
         index = layout.index_of(self.cursor) if self.cursor else None
         if index is None:
-            shown = [line.slot for line in self._frame if line.row is not None]
-            if shown:
-                self.move_cursor(shown[-1] if by < 0 else shown[0])
+            slots = [line.slot for line in self._frame if line.row is not None]
+            if slots:
+                self.move_cursor(slots[-1] if direction < 0 else slots[0])
             return
-        index += by
+        index += direction
         while 0 <= index < len(layout) and not layout.slots[index].count:
-            index += by
+            index += direction
         if 0 <= index < len(layout):
             self.viewport.show(index)
             self.move_cursor(index)
 
-    def action_page(self, by: int) -> None:
-        """Scroll by a page, with two rows of overlap."""
-        self.viewport.scroll_to(self.viewport.y + by * max(self.viewport.height - 2, 1))
+    def action_page(self, pages: int) -> None:
+        """Scroll by pages, with two rows of overlap."""
+        self._scroll(pages * max(self.viewport.height - 2, 1))
+
+    def _scroll(self, rows: int) -> None:
+        self.viewport.scroll_to(self.viewport.y + rows)
         self.repaint()
 
     def action_first(self) -> None:
@@ -124,8 +127,7 @@ class TranscriptWidget(TranscriptCommands):
         if self._press is None:
             return
         if y < 0 or y >= self.viewport.height:
-            self.viewport.scroll_to(self.viewport.y + (-1 if y < 0 else 1))
-            self.repaint()
+            self._scroll(-1 if y < 0 else 1)
         point = self._point(x, min(max(y, 0), len(self._frame) - 1))
         if point is not None and point != self._press:
             self._dragged = True
@@ -138,38 +140,36 @@ class TranscriptWidget(TranscriptCommands):
             self._scroller = None
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """End a selection: its text is the app's to copy."""
+        """End a selection, and post its text to be copied."""
         pressed, self._press = self._press, None
         if pressed is None:
             return
         self._stop_scroller()
         self.release_mouse()
-        if self._dragged and (text := self.selected_text()):
+        if self._dragged:
+            self._post_selection()
+
+    def _post_selection(self) -> None:
+        if text := self.selected_text():
             self.post_message(TextSelected(text))
 
     def on_click(self, event: events.Click) -> None:
-        """Press what stands under the mouse; twice selects the word."""
+        """Run the action under the mouse; a double click selects the word."""
         line = self._line(event.y)
-        if (
-            self._dragged
-            or line is None
-            or line.row is None
-            or event.x >= self.scrollable_content_region.width
-        ):
+        is_outside = event.x >= self.scrollable_content_region.width
+        if self._dragged or is_outside or line is None or line.row is None:
             return
         if event.chain == 2:
             low, high = word_at(line.row, char_at(line.row, event.x))
-            self.selection = Selection(
-                Point(line.slot, line.number, low), Point(line.slot, line.number, high)
-            )
+            start = Point(line.slot, line.number, low)
+            self.selection = Selection(start, start._replace(char=high))
             self.repaint()
-            if text := self.selected_text():
-                self.post_message(TextSelected(text))
-            return
-        self._click(line, line.row.act_at(event.x))
+            self._post_selection()
+        else:
+            self._click(line, line.row.act_at(event.x))
 
     def on_leave(self, event: events.Leave) -> None:
-        """The mouse went elsewhere."""
+        """Forget the entry under the mouse."""
         self._hover_on("")
 
     def _click(self, line: Line, act: str) -> None:
@@ -185,8 +185,7 @@ class TranscriptWidget(TranscriptCommands):
     def _wheel(self, event: events.MouseEvent, rows: int) -> None:
         event.stop()
         event.prevent_default()
-        self.viewport.scroll_to(self.viewport.y + rows)
-        self.repaint()
+        self._scroll(rows)
 
     def _line(self, y: int) -> Line | None:
         return self._frame[y] if 0 <= y < len(self._frame) else None
@@ -195,9 +194,7 @@ class TranscriptWidget(TranscriptCommands):
         line = self._line(y)
         if line is None:
             return None
-        if line.row is None:
-            return Point(line.slot, line.number, 0)
-        return Point(line.slot, line.number, char_at(line.row, x))
+        return Point(line.slot, line.number, 0 if line.row is None else char_at(line.row, x))
 
     def _hover_on(self, entry_id: str) -> None:
         if entry_id != self._hover:

@@ -1,4 +1,4 @@
-"""The newest part of a very long transcript, which is what is laid out at first.
+"""The newest part of a very long transcript: only that is laid out at first.
 
 Invariant: a window begins where a turn begins, so that it looks as the whole does there; it ends where the whole ends.
 """
@@ -10,9 +10,9 @@ from typing import Final, overload
 from tui_agent.folds.transcript.entries import Entry, UserEntry
 
 LONG: Final = 20_000
-"""Entries from which on not all are laid out at once."""
+"""Most entries that are laid out at once."""
 REACH: Final = 5_000
-"""Entries by which a window grows when its beginning comes into sight."""
+"""Entries by which a window grows when the reader comes near its beginning."""
 
 
 class Window(Sequence[Entry]):
@@ -31,34 +31,29 @@ class Window(Sequence[Entry]):
     def __getitem__(self, index: slice) -> Sequence[Entry]: ...
     def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
         if isinstance(index, slice):
-            return [self[one] for one in range(*index.indices(len(self)))]
-        if index < 0:
-            return self._entries[index]
-        return self._entries[self.first + index]
+            return [self[position] for position in range(*index.indices(len(self)))]
+        return self._entries[index if index < 0 else self.first + index]
 
     def __iter__(self) -> Iterator[Entry]:
         for index in range(self.first, len(self._entries)):
             yield self._entries[index]
 
 
-def beginning(entries: Sequence[Entry], at: int | None = None) -> int:
-    """Where a window begins that holds the entry `at` and `REACH` before it; of a whole that is not long all is held.
+def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
+    """Return the first index of a window that holds entry `index` and `REACH` entries before it.
 
-    Without `at` it holds the newest entries.
+    Without `index` it holds the newest entries: all of them if they are not more than `LONG`.
     """
-    if at is None:
-        if len(entries) <= LONG:
-            return 0
-        at = len(entries)
-    index = at - REACH
-    while index > 0:
-        entry = entries[index]
+    if index is None and len(entries) <= LONG:
+        return 0
+    start = (len(entries) if index is None else index) - REACH
+    for first in range(start, 0, -1):
+        entry = entries[first]
         if isinstance(entry, UserEntry) and entry.state == "sent":
-            return index
-        index -= 1
+            return first
     return 0
 
 
-def index_at(entries: Sequence[Entry], seq: int) -> int:
-    """Which entry this event opened, or the one before it; -1 before the first."""
+def index_of_event(entries: Sequence[Entry], seq: int) -> int:
+    """Return the index of the entry that this event opened, or of the one before it; -1 before the first."""
     return bisect_right(entries, seq, key=lambda entry: entry.seq) - 1

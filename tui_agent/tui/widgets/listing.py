@@ -14,7 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.scrollbar import dress
+from tui_agent.tui.theme.scrollbar import style_scrollbar
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, blank, row
 
@@ -67,7 +67,7 @@ class Lines(ScrollView):
         """Called when other rows are in sight."""
 
     def on_mount(self) -> None:
-        dress(self, self._looks().symbols)
+        style_scrollbar(self, self._looks().symbols)
 
     def set_rows(self, rows: Sequence[Strip], fill: Style, *, keep: bool = True) -> None:
         """Show these rows; the position stays where it was if `keep` is set."""

@@ -1,0 +1,95 @@
+"""The commands /doctor, /export and /bug.
+
+Invariant: a file is written only on the command, and is always a new one. The checks of /doctor run in a program that has no
+terminal, so its report on the terminal is replaced by the app's own.
+"""
+
+from typing import Final
+
+from tui_agent.tui.cli_client import json_rows, place, run_export, text_of, words_of
+from tui_agent.tui.commands.sheets import show_answer
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.main_screen import SessionApp
+from tui_agent.tui.text import clean_line
+
+MARKS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
+COLOURS = {"full": "true colour", "16": "16 colours", "none": "no colours"}
+
+
+def show_doctor(context: AppContext, argument: str) -> None:
+    """Show what works here, what does not, and what to do about it."""
+
+    async def ask() -> str:
+        _, answer = await context.ask("doctor", "--json", *place(context.app.options), *model_words(context))
+        lines: list[str] = []
+        for row in json_rows(answer):
+            name, finding = text_of(row, "check"), f"{text_of(row, 'message')} {text_of(row, 'advice')}"
+            check = check_terminal(context.app) if name == "terminal" else (text_of(row, "state"), finding)
+            state, finding = check
+            lines.append(f"{MARKS.get(state, state)}  {name:<14} {finding}".rstrip())
+        return "\n".join(lines) or answer
+
+    show_answer(context, "Doctor", ask)
+
+
+def model_words(context: AppContext) -> list[str]:
+    """Return command-line options that name the model of this session."""
+    settings = context.state.settings
+    if settings is None:
+        return []
+    model = settings.model
+    return words_of([("--model", model.profile or model.model), ("--base-url", model.base_url)])
+
+
+def check_terminal(app: SessionApp) -> tuple[str, str]:
+    """Return `ok` or `bad` for the terminal of the app, and a description of it."""
+    columns, lines = app.size
+    mouse = "mouse" if app.first.mouse else "no mouse"
+    name = app.environ.get("TERM") or "unknown"
+    finding = f"{columns}×{lines}, {COLOURS[app.first.mode]}, TERM {name}, {mouse}"
+    if columns < 40 or lines < 8:
+        return "bad", f"{finding}. Too small: make it at least 40×8."
+    return "ok", finding
+
+
+FORMATS: Final = ("html", "markdown", "jsonl", "bundle", "archive")
+"""The formats, the default first."""
+
+
+def export(context: AppContext, argument: str) -> None:
+    """Write the open session to a new file in the work folder, and say where it is."""
+    export_format = argument.strip().lower() or FORMATS[0]
+    if export_format not in FORMATS:
+        context.app.say(f"The format can be {', '.join(FORMATS)}.", "warning")
+        return
+    if not context.views.seq:
+        context.app.say("Nothing to export yet: send a message first.", "warning")
+        return
+
+    folder, session = context.work_folder, context.app.session_id
+    words = "sessions", "export", session, "--format", export_format, "--json", "--cwd", folder
+
+    async def write() -> None:
+        notice, level = await run_export(context.ask, *words)
+        context.app.say(notice, level, stays=True)
+
+    context.app.say(f"Writing the session as {export_format} to {clean_line(folder)} …")
+    context.worker(write(), "export")
+
+
+def report_bug(context: AppContext, argument: str) -> None:
+    """Write a report of what went wrong to a new file, and say where it is."""
+
+    async def write() -> None:
+        terminal = "--terminal", ": terminal: ".join(check_terminal(context.app))
+        options = *place(context.app.options), *model_words(context), *terminal
+        status, output = await context.ask("bug", *filter(None, [context.app.session_id]), "--json", *options)
+        path = text_of(next(iter(json_rows(output)), {}), "path")
+        if status == 0 and path:
+            notice = f"Report saved to {clean_line(path)}. Nothing was sent. Read it before you share it."
+            context.app.say(notice, "done", stays=True)
+        else:
+            notice = clean_line(" ".join(output.split())) or "The report could not be written."
+            context.app.say(notice, "error")
+
+    context.worker(write(), "bug")
