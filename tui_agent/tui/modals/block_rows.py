@@ -48,7 +48,7 @@ ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
 Line: TypeAlias = list[tuple[str, Role]]
 """Pieces of a line with their roles."""
 _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+|[\s{}\[\],:]+')
-"""A string, a number or word, or what stands between them."""
+"""A string, a number or word, or the characters between them."""
 
 
 class PreviewTexts:

@@ -29,7 +29,7 @@ CHARACTERS_PER_CELL: Final = 6
 """Limit for one cell: a letter and its combining marks."""
 
 _CUT: Final = " … [cut: "
-"""In the log, stands between the beginning of a text that is too long for an event and its length."""
+"""Separates, in the log, the beginning of a text that is too long for an event from its length."""
 _SIGN = re.compile(r"(<(?:U\+[0-9A-F]{4,6}|tab|(?:\d+ )?blanks?|\d+ line breaks)>)")
 _END = re.compile(r"(?<! ) ++$")
 _EDIT_END = re.compile(r"(?m)(?<=[^ \n]) ++$")

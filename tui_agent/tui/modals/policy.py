@@ -118,7 +118,8 @@ class PolicySheet(ChoiceSheet[None]):
             if room // len(shown) < 5:
                 shown.remove(column)
         cell_width = max(5, room // len(shown))
-        names = [_SHORT.get(COLUMNS[at], COLUMNS[at]) if width < 80 else COLUMNS[at] for at in shown]
+        names = [COLUMNS[column] for column in shown]
+        names = [_SHORT.get(name, name) for name in names] if width < 80 else names
         names = [name if len(name) < cell_width else "rm" for name in names]
         header = " " * (name_width + 4) + "".join(name.ljust(cell_width) for name in names)
         rows = [self.line(width, [self.part(header, "t2")])]

@@ -37,8 +37,8 @@ BOXES: Final = (
     ("Keep the key", "in the key ring, or in a file that only you can read"),
     ("Keep the model", "tui-agent starts with it from now on: config.toml"),
 )
-KEYS: Final = "provider_go", "provider_line", "provider_tick", "provider_close"
-"""The actions named below the form."""
+KEYS: Final = "provider_line", "provider_tick", "provider_close"
+"""The actions named below the form, after the one of Enter."""
 MODEL, ADDRESS, KEY = range(3)
 """Numbers of the fields."""
 _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
@@ -78,7 +78,7 @@ class ProviderForm(ChoiceSheet[Provider | None]):
         return len(self.fields) + len(BOXES)
 
     def head(self, width: int) -> list[Strip]:
-        return self.title_rows(width, "Another provider")
+        return self.title_rows(width, "Other provider")
 
     def body(self, width: int) -> list[Strip]:
         labels = (
@@ -119,7 +119,9 @@ class ProviderForm(ChoiceSheet[Provider | None]):
         return OWN_SERVER if address else "openai"
 
     def foot(self, width: int) -> list[Strip]:
-        return [*self.spacer(width), self.keys_row(width, *KEYS)]
+        first = self.key_map.hint("provider_go", "next field" if self.chosen < KEY else "use it")
+        others = [self.key_map.hint(action) for action in KEYS]
+        return [*self.spacer(width), self.keys_line(width, [first, *others])]
 
     @property
     def open_field(self) -> Field | None:

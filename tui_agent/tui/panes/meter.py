@@ -49,16 +49,18 @@ def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int
     """Draw the filled part, then the rest, both with the ticks of the limits."""
     filled = min(cells, max(1 if view.used else 0, round(view.fraction * cells)))
     marks = ticks(view, cells)
-    full = "".join(symbols.meter_passed if at in marks else symbols.meter_full for at in range(filled))
-    rest = "".join(symbols.meter_limit if at in marks else symbols.meter_rest for at in range(filled, cells))
+    full = "".join(symbols.meter_passed if cell in marks else symbols.meter_full for cell in range(filled))
+    rest = "".join(
+        symbols.meter_limit if cell in marks else symbols.meter_rest for cell in range(filled, cells)
+    )
     return [(full, meter_style(palette, view, ground)), (rest, palette.rich("border-strong", ground))]
 
 
 def tick_labels(view: "ContextMeterView", cells: int) -> str:
     """Return the numbers below the ticks; of two that would overlap, the later one."""
     line = [" "] * cells
-    for at, label in sorted(ticks(view, cells).items()):
-        start = max(0, min(cells - len(label), at - (label == "32")))
+    for cell, label in sorted(ticks(view, cells).items()):
+        start = max(0, min(cells - len(label), cell - (label == "32")))
         if start and line[start - 1] != " ":
             line[max(0, start - 3) : start] = " " * min(3, start)
         line[start : start + len(label)] = label

@@ -33,9 +33,9 @@ class PaneStrip(LinePane):
         left = [pen.part("  "), todo.part("Todo", bold=True)]
         items = self.todo.items if self.todo else ()
         if self.todo is not None and items:
-            at = self.todo.done if self.todo.current is None else self.todo.current + 1
+            number = self.todo.done if self.todo.current is None else self.todo.current + 1
             done = " done" if is_wide and self.todo.current is None else ""
-            left.append(todo.part(f" {at}/{len(items)}{done}", "t2"))
+            left.append(todo.part(f" {number}/{len(items)}{done}", "t2"))
         else:
             left.append(pen.part(" none", "t3"))
         files = self.files

@@ -346,11 +346,11 @@ async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
     return symbols
 
 
-def _drop_second_blank(editor: Editor, at: tuple[int, int] | None) -> tuple[int, int] | None:
+def _drop_second_blank(editor: Editor, place: tuple[int, int] | None) -> tuple[int, int] | None:
     """Delete a space typed right after a completion, which ends with one. Return the place while it still counts."""
-    if at is None or at == editor.cursor_location:
-        return at
-    row_at, column = at
+    if place is None or place == editor.cursor_location:
+        return place
+    row_at, column = place
     typed = (
         editor.document.get_line(row_at)[column - 1 : column + 1]
         if row_at < editor.document.line_count

@@ -60,10 +60,10 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
     wanted, folded = query.casefold(), text.casefold()
     if len(folded) != len(text):
         folded = text
-    at = folded.find(wanted)
-    if at >= 0:
-        border = 0 if at == 0 or not folded[at - 1].isalnum() else 20
-        return border + at + len(folded) // 8, tuple(range(at, at + len(wanted)))
+    start = folded.find(wanted)
+    if start >= 0:
+        border = 0 if start == 0 or not folded[start - 1].isalnum() else 20
+        return border + start + len(folded) // 8, tuple(range(start, start + len(wanted)))
     hits: list[int] = []
     start = 0
     for char in wanted:
@@ -126,7 +126,7 @@ def file_candidates(
         name_at = len(path) - len(name)
         in_name = match(query, name)
         if in_name is not None:
-            scored.append((in_name[0], len(path), path, tuple(at + name_at for at in in_name[1])))
+            scored.append((in_name[0], len(path), path, tuple(hit + name_at for hit in in_name[1])))
         elif (in_path := match(query, path)) is not None:
             scored.append((in_path[0] + 60, len(path), path, in_path[1]))
     scored.sort()
