@@ -3,7 +3,8 @@
 import argparse
 from pathlib import Path
 
-from tui_agent.cli.options import Parser, add_verb, session_options
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import Parser, Verbs
 from tui_agent.cli.output import say_json, table, warn
 from tui_agent.config.agent_files import FOLDER
 from tui_agent.engine.middleware.subagents import BUNDLED_AGENTS, Subagents
@@ -11,7 +12,6 @@ from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.ports.delegate import Role
 from tui_agent.wiring.models import build_model_factory
 from tui_agent.wiring.plugins import build_tool_registry, plugin_places
-from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -24,20 +24,15 @@ BUILT_IN = ("default", "asks a model and runs the tools that it calls")
 
 def configure(parser: Parser) -> None:
     """Add the verb below `agents`."""
-    verbs = parser.add_subparsers(required=True, metavar="list")
-    add_verb(
-        verbs,
-        "list",
-        list_agents,
-        help="list agents and where they come from",
-        examples=EXAMPLES,
-        groups=("place", "extensions", "project"),
+    verbs = Verbs(parser, EXAMPLES)
+    verbs.add(
+        "list", list_agents, "list agents and where they come from", groups=("place", "extensions", "project")
     )
 
 
 def list_agents(arguments: argparse.Namespace) -> int:
     """Print the built-in agent, plugin agents and delegates; report invalid files and missing references."""
-    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
+    base = load_context(arguments)
     loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
     subagents = Subagents(base.config)
     remarks = (

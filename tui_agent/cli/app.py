@@ -13,7 +13,7 @@ import sys
 from dataclasses import replace
 from importlib import import_module
 
-from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
+from tui_agent.cli.options import EVERYTHING, add_groups, session_options
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import UsageError
 
@@ -44,8 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the session as plain lines (also used if TERM=dumb)",
     )
-    for group in EVERYTHING:
-        GROUPS[group](parser)
+    add_groups(parser, EVERYTHING)
 
 
 def run(arguments: argparse.Namespace) -> int:

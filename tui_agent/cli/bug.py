@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tui_agent.cli.config import flatten_settings
 from tui_agent.cli.doctor.command import run_checks
-from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import escape_control, say, say_json
+from tui_agent.cli.options import add_groups, session_options
+from tui_agent.cli.output import escape_control, say_result
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import screen_error_log
 from tui_agent.config.small_files import read_regular, write_private
@@ -52,8 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--terminal", metavar="WORDS", default="", help="the terminal description of the app that runs this"
     )
-    for group in ("place", "model", "extensions"):
-        GROUPS[group](parser)
+    add_groups(parser, ("place", "model", "extensions"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -66,10 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
     )
     path = unused_path(base.config.data_dir / "reports", f"bug-{_file_date(base)}", "md")
     write_private(path, text.replace(str(Path.home()), "~"))
-    if arguments.json:
-        say_json({"path": str(path), "session": None if folder is None else folder.name})
-    else:
-        say(f"{path}\nRead it before you share it. Nothing was sent.")
+    say_result(
+        {"path": str(path), "session": None if folder is None else folder.name},
+        f"{path}\nRead it before you share it. Nothing was sent.",
+        as_json=arguments.json,
+    )
     return 0
 
 

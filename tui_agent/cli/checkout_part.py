@@ -5,12 +5,11 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import say, say_json
-from tui_agent.cli.trace import WHICH
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import GROUPS, RECORDING_HELP
+from tui_agent.cli.output import say_result
 from tui_agent.errors import UsageError
 from tui_agent.export.bundle import checkout_part
-from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -23,7 +22,7 @@ Parts count from 0; -1 is the state before the first part. To list parts: tui-ag
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the session, the part and the destination."""
-    parser.add_argument("id", metavar="ID", help=WHICH)
+    parser.add_argument("id", metavar="ID", help=RECORDING_HELP)
     parser.add_argument("part", metavar="PART", type=int, help="the number of a part")
     parser.add_argument("dest", metavar="DEST", type=Path, help="an empty or new folder")
     parser.add_argument("--json", action="store_true", help="one JSON object")
@@ -32,14 +31,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the files; the session and its workspace do not change."""
-    store = load_startup_context(session_options(arguments, client="headless", interactive=False)).store
+    store = load_context(arguments).store
     folder = store.find(arguments.id)
     dest = arguments.dest.expanduser().absolute()
     if dest.exists() and not dest.is_dir():
         raise UsageError(f"{dest} is a file.", hint="Name an empty or new folder.")
     commit = anyio.run(checkout_part, folder, arguments.part, dest)
-    if arguments.json:
-        say_json({"session": folder.name, "part": arguments.part, "commit": commit, "path": str(dest)})
-    else:
-        say(f"{dest}: files after part {arguments.part}, checkpoint {commit[:12]}")
+    say_result(
+        {"session": folder.name, "part": arguments.part, "commit": commit, "path": str(dest)},
+        f"{dest}: files after part {arguments.part}, checkpoint {commit[:12]}",
+        as_json=arguments.json,
+    )
     return 0

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import escape_control, say, say_json, say_text, terminal_width, warn
-from tui_agent.cli.trace import WHICH
+from tui_agent.cli.options import GROUPS, RECORDING_HELP, session_options
+from tui_agent.cli.output import escape_control, say, say_json, say_result, say_text, terminal_width, warn
 from tui_agent.errors import UsageError
 from tui_agent.export.export_content import strip_controls
 from tui_agent.export.markdown import escape_inline, fence, inline_code, quote
@@ -43,7 +42,9 @@ ID@SEQ is the branch of a session that ends at event SEQ; ID alone is its curren
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add both branches and the output form."""
-    parser.add_argument("left", metavar="A", help=f"{WHICH}; with @SEQ the branch that ends at that event")
+    parser.add_argument(
+        "left", metavar="A", help=f"{RECORDING_HELP}; with @SEQ the branch that ends at that event"
+    )
     parser.add_argument("right", metavar="B", nargs="?", help="the other session, in the same form")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument(
@@ -75,10 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     stem = f"compare-{comparison.left.session}-{comparison.right.session}"
     dest = Path(arguments.output).expanduser() if arguments.output else unused_path(options.cwd, stem, "md")
     write_new(dest, text.encode())
-    if arguments.json:
-        say_json({"path": str(dest.absolute())})
-    else:
-        say(str(dest))
+    say_result({"path": str(dest.absolute())}, str(dest), as_json=arguments.json)
     return 0
 
 

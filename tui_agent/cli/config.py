@@ -6,7 +6,8 @@ import os
 import shlex
 import subprocess
 
-from tui_agent.cli.options import EVERYTHING, Parser, add_verb, session_options
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import EVERYTHING, Parser, Verbs, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.config.programs import find_system_program
 from tui_agent.config.settings import Config
@@ -37,18 +38,11 @@ FIRST_LINES = """\
 
 def configure(parser: Parser) -> None:
     """Add the verbs below `config`."""
-    verbs = parser.add_subparsers(required=True, metavar="show | path | edit")
-    show = add_verb(
-        verbs,
-        "show",
-        show_config,
-        help="list settings and where they come from",
-        examples=EXAMPLES,
-        groups=EVERYTHING,
-    )
+    verbs = Verbs(parser, EXAMPLES)
+    show = verbs.add("show", show_config, "list settings and where they come from", groups=EVERYTHING)
     show.add_argument("--all", action="store_true", help="also settings with their default value")
-    add_verb(verbs, "path", show_paths, help="show where files are stored", examples=EXAMPLES)
-    add_verb(verbs, "edit", edit_config, help="open your configuration in $EDITOR", examples=EXAMPLES)
+    verbs.add("path", show_paths, "show where files are stored")
+    verbs.add("edit", edit_config, "open your configuration in $EDITOR")
 
 
 def flatten_settings(value: object, key: str = "") -> list[tuple[str, object]]:
@@ -66,7 +60,7 @@ def flatten_settings(value: object, key: str = "") -> list[tuple[str, object]]:
 
 def show_config(arguments: argparse.Namespace) -> int:
     """Print the effective settings."""
-    config = load_startup_context(session_options(arguments, client="headless", interactive=True)).config
+    config = load_context(arguments, interactive=True).config
     settings = [
         (key, value, config.origin(key)) for key, value in flatten_settings(config.model_dump(mode="json"))
     ]
@@ -87,7 +81,7 @@ def show_config(arguments: argparse.Namespace) -> int:
 
 def show_paths(arguments: argparse.Namespace) -> int:
     """Print the locations of all files and folders."""
-    config = load_startup_context(session_options(arguments, client="headless", interactive=True)).config
+    config = load_context(arguments, interactive=True).config
     locations = file_locations(config)
     if arguments.json:
         say_json(locations)

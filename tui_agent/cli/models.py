@@ -5,7 +5,8 @@ import time
 
 import anyio
 
-from tui_agent.cli.options import Parser, add_verb, session_options
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import Parser, Verbs, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.errors import ModelError
 from tui_agent.ports.model import FinishChunk, ModelClient, ModelFault, ModelRequest, TextChunk, UsageChunk
@@ -30,16 +31,9 @@ PATIENCE_S = 60.0
 
 def configure(parser: Parser) -> None:
     """Add the verbs below `models`."""
-    verbs = parser.add_subparsers(required=True, metavar="list | check")
-    add_verb(verbs, "list", list_models, help="list the models that can be used now", examples=EXAMPLES)
-    check = add_verb(
-        verbs,
-        "check",
-        check_model,
-        help="send a model one short question",
-        examples=EXAMPLES,
-        groups=("place", "model"),
-    )
+    verbs = Verbs(parser, EXAMPLES)
+    verbs.add("list", list_models, "list the models that can be used now")
+    check = verbs.add("check", check_model, "send a model one short question", groups=("place", "model"))
     check.add_argument(
         "name", nargs="?", metavar="NAME", help="a profile or a model name (default: the configured model)"
     )
@@ -47,7 +41,7 @@ def configure(parser: Parser) -> None:
 
 def list_models(arguments: argparse.Namespace) -> int:
     """Print the usable models, and the reason for each profile that cannot be used."""
-    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
+    base = load_context(arguments)
     factory = build_model_factory(base)
     models, unready = factory.usable_models(), factory.unusable_profiles()
     if arguments.json:

@@ -5,7 +5,8 @@ Invariant: this imports only argparse and dataclasses, so that --help is fast; i
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
@@ -108,6 +109,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--investigator-model-profile",
+        dest="investigator_profile",
         metavar="NAME",
         help="the model profile for investigator agents",
     )
@@ -131,7 +133,11 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         help=f"stop a turn after N seconds ({HEADLESS_SECONDS:.0f} headless)",
     )
     group.add_argument(
-        "--max-cost", metavar="USD", type=amount, help="stop when the session has cost this much"
+        "--max-cost",
+        dest="max_cost_usd",
+        metavar="USD",
+        type=amount,
+        help="stop when the session has cost this much",
     )
 
 
@@ -140,6 +146,7 @@ def add_extensions(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("extensions")
     group.add_argument(
         "--plugin-dir",
+        dest="plugin_dirs",
         metavar="DIR",
         type=Path,
         action="append",
@@ -174,32 +181,51 @@ GROUPS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "project": add_project,
 }
 EVERYTHING = tuple(GROUPS)
+SESSION_HELP = "a session id, its beginning, or latest"
+RECORDING_HELP = (
+    "a session id, its beginning, latest (the newest of all folders; --continue opens this folder's), "
+    "a run's id, or the path of a log"
+)
+"""Help of an argument that also accepts logs outside the session folder."""
 
 
-def add_verb(
-    verbs: "argparse._SubParsersAction[Parser]",
-    name: str,
-    call: Callable[[argparse.Namespace], int],
-    *,
-    help: str,
-    examples: str,
-    groups: tuple[str, ...] = ("place",),
-) -> argparse.ArgumentParser:
-    """Add a verb below a command, with `--json` and its common options."""
-    parser = verbs.add_parser(
-        name,
-        help=help,
-        description=help,
-        epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--json", action="store_true", help="JSON lines")
-    parser.add_argument("--debug", action="store_true", help="show a traceback for errors")
+def add_groups(parser: argparse.ArgumentParser, groups: Iterable[str]) -> None:
+    """Add the common options of these groups."""
     for group in groups:
         GROUPS[group](parser)
-    parser.set_defaults(call=call)
-    return parser
+
+
+class Verbs:
+    """The verbs below a command. Each has `--json`, `--debug` and the common options of its groups."""
+
+    def __init__(self, parser: Parser, examples: str) -> None:
+        self._parsers = parser.add_subparsers(required=True)
+        self._examples = examples
+
+    def add(
+        self,
+        name: str,
+        call: Callable[[argparse.Namespace], int],
+        summary: str,
+        *,
+        examples: str = "",
+        groups: tuple[str, ...] = ("place",),
+    ) -> Parser:
+        """Add a verb that runs `call`, and return its parser; `examples` replaces those of the command."""
+        parser = self._parsers.add_parser(
+            name,
+            help=summary,
+            description=summary,
+            epilog=examples or self._examples,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        parser.add_argument("--json", action="store_true", help="JSON lines")
+        parser.add_argument("--debug", action="store_true", help="show a traceback for errors")
+        add_groups(parser, groups)
+        parser.set_defaults(call=call)
+        self._parsers.metavar = " | ".join(self._parsers.choices)
+        return parser
 
 
 def session_options(arguments: argparse.Namespace, *, client: Client, interactive: bool) -> SessionOptions:
@@ -221,41 +247,28 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
     data_dir: Path | None = values.get("data_dir")
     if values.get("theme"):
         import_module("tui_agent.cli.theme_names").require_theme(values["theme"], cwd, data_dir)
-    timeout = values.get("timeout_seconds")
-    trusted_keys = (
-        import_module("tui_agent.cli.trust").current_trust_keys(cwd.resolve())
-        if values.get("trust_project")
-        else ()
-    )
+    # An option with the name of a field has the field's meaning; the other fields need a conversion.
+    given = {
+        field.name: values[field.name]
+        for field in fields(SessionOptions)
+        if values.get(field.name) is not None
+    }
+    if not interactive:
+        given.setdefault("timeout_seconds", HEADLESS_SECONDS)
+    if data_dir:
+        given["data_dir"] = data_dir.expanduser().resolve()
+    if values.get("trust_project"):
+        given["trusted_once"] = import_module("tui_agent.config.trust").current_trust_keys(cwd.resolve())
     return SessionOptions(
-        cwd=cwd.resolve(),
-        cwd_given=values.get("cwd") is not None,
-        client=client,
-        interactive=interactive,
-        model=values.get("model"),
-        base_url=values.get("base_url"),
-        effort=values.get("effort"),
-        policy=values.get("policy"),
-        agent=values.get("agent"),
-        session=values.get("session"),
-        prompt=values.get("prompt"),
-        continue_latest=bool(values.get("continue_latest")),
-        carry_from=values.get("carry_from"),
-        context_mode=values.get("context_mode"),
-        repo_map=values.get("repo_map"),
-        max_parts=values.get("max_parts"),
-        max_iterations=values.get("max_iterations"),
-        max_turns=values.get("max_turns"),
-        timeout_seconds=timeout if timeout or interactive else HEADLESS_SECONDS,
-        max_cost_usd=values.get("max_cost"),
-        investigator_profile=values.get("investigator_model_profile"),
-        data_dir=data_dir.expanduser().resolve() if data_dir else None,
-        plugin_dirs=tuple(_resolve_plugin_dir(path) for path in values.get("plugin_dir") or ()),
-        no_plugins=bool(values.get("no_plugins")),
-        readable=tuple(values.get("readable") or ()),
-        theme=values.get("theme"),
-        trusted_once=trusted_keys,
-        ignore_project=bool(values.get("ignore_project")),
+        **given
+        | {
+            "cwd": cwd.resolve(),
+            "cwd_given": values.get("cwd") is not None,
+            "client": client,
+            "interactive": interactive,
+            "plugin_dirs": tuple(map(_resolve_plugin_dir, values.get("plugin_dirs") or ())),
+            "readable": tuple(values.get("readable") or ()),
+        }
     )
 
 

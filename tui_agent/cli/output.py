@@ -72,6 +72,19 @@ def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
         print(dim(line) if number == 0 else line)
 
 
+def say_result(value: object, text: str, *, as_json: bool) -> None:
+    """Print the result of a command: as one JSON line for a program, or as text for a person."""
+    if as_json:
+        say_json(value)
+    else:
+        say(text)
+
+
+def shorten(text: str, room: int) -> str:
+    """Cut a line to `room` characters; the last one is then an ellipsis."""
+    return text if len(text) <= room else f"{text[: room - 1]}…"
+
+
 def wants_colour(file: TextIO | None = None) -> bool:
     """Return True if the stream is a terminal that wants colour."""
     return (

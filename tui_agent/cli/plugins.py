@@ -4,8 +4,9 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import say, say_json, table
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import Parser, Verbs
+from tui_agent.cli.output import say, say_json, say_result, table
 from tui_agent.config.layers import read_toml
 from tui_agent.config.user_file import save_disabled_plugins
 from tui_agent.errors import UsageError
@@ -13,7 +14,6 @@ from tui_agent.plugin_host.check import check_plugin
 from tui_agent.plugin_host.discover import FoundPlugin, discover, is_valid_name
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.wiring.plugins import plugin_places
-from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -89,35 +89,22 @@ def register(api: PluginApi) -> None:
 
 def configure(parser: Parser) -> None:
     """Add the verbs below `plugins`."""
-    verbs = parser.add_subparsers(required=True, metavar="list | new | check | enable | disable")
+    verbs = Verbs(parser, EXAMPLES)
     groups = ("place", "extensions")
-    add_verb(
-        verbs,
-        "list",
-        list_plugins,
-        help="list the plugins without importing them",
-        examples=EXAMPLES,
-        groups=groups,
-    )
-    new = add_verb(verbs, "new", new_plugin, help="create a plugin in ./NAME", examples=EXAMPLES)
+    verbs.add("list", list_plugins, "list the plugins without importing them", groups=groups)
+    new = verbs.add("new", new_plugin, "create a plugin in ./NAME")
     new.add_argument("name", metavar="NAME", help="lower-case letters, digits and _")
     for on, verb, summary in ((True, "enable", "load a plugin"), (False, "disable", "stop loading a plugin")):
-        toggle = add_verb(verbs, verb, set_enabled, help=summary, examples=EXAMPLES, groups=groups)
+        toggle = verbs.add(verb, set_enabled, summary, groups=groups)
         toggle.add_argument("name", metavar="NAME", help="a name from plugins list")
         toggle.set_defaults(on=on)
-    checker = add_verb(
-        verbs,
-        "check",
-        check_command,
-        help="load a plugin alone and report faults; runs its code",
-        examples=EXAMPLES,
-    )
+    checker = verbs.add("check", check_command, "load a plugin alone and report faults; runs its code")
     checker.add_argument("path", metavar="PATH", type=Path, help="a plugin's folder or file")
 
 
 def set_enabled(arguments: argparse.Namespace) -> int:
     """Enable or disable a plugin in the user's configuration."""
-    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
+    base = load_context(arguments)
     name: str = arguments.name
     known = sorted({plugin.name for plugin in discover(plugin_places(base))})
     path = base.config.paths.user_config
@@ -127,16 +114,17 @@ def set_enabled(arguments: argparse.Namespace) -> int:
     others = tuple(entry for entry in disabled if entry != name)
     save_disabled_plugins(path, others if arguments.on else (*others, name))
     state = "on" if arguments.on else "off"
-    if arguments.json:
-        say_json({"name": name, "state": state, "path": str(path)})
-    else:
-        say(f"{name} will be {state} from the next start ({path}).")
+    say_result(
+        {"name": name, "state": state, "path": str(path)},
+        f"{name} will be {state} from the next start ({path}).",
+        as_json=arguments.json,
+    )
     return 0
 
 
 def list_plugins(arguments: argparse.Namespace) -> int:
     """Print a line for each plugin, also disabled ones, without importing any."""
-    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
+    base = load_context(arguments)
     host = PluginHost(plugin_places(base), base.config.plugins_disabled)
     rows = []
     names: set[str] = set()
@@ -182,11 +170,12 @@ def new_plugin(arguments: argparse.Namespace) -> int:
     folder.mkdir(parents=True)
     (folder / "plugin.toml").write_text(MANIFEST.format(name=name), encoding="utf-8")
     (folder / "__init__.py").write_text(ENTRY.format(name=name), encoding="utf-8")
-    if arguments.json:
-        say_json({"name": name, "path": str(folder)})
-    else:
-        say(f"Created {folder}, a plugin with one tool. Check it: tui-agent plugins check {folder}")
-        say(f"Try it: tui-agent --plugin-dir {folder}")
+    say_result(
+        {"name": name, "path": str(folder)},
+        f"Created {folder}, a plugin with one tool. Check it: tui-agent plugins check {folder}\n"
+        f"Try it: tui-agent --plugin-dir {folder}",
+        as_json=arguments.json,
+    )
     return 0
 
 
@@ -197,10 +186,7 @@ def check_command(arguments: argparse.Namespace) -> int:
         say_json({"ok": report.ok, **dataclasses.asdict(report)})
         return 0 if report.ok else 1
     say(f"{report.name} {report.version}: {'ok' if report.ok else 'has faults'}")
-    for offer in report.offers:
-        say(f"  offers {offer}")
-    for fault in report.faults:
-        say(f"  fault: {fault}")
-    for note in report.notes:
-        say(f"  note: {note}")
+    for label, lines in (("offers", report.offers), ("fault:", report.faults), ("note:", report.notes)):
+        for line in lines:
+            say(f"  {label} {line}")
     return 0 if report.ok else 1

@@ -10,10 +10,10 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from tui_agent.cli.options import GROUPS, session_options
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import GROUPS
 from tui_agent.cli.output import say
 from tui_agent.store.redaction.redactor import Hit, Redactor, clipped, merged, spliced
-from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Redact or explain standard input."""
-    redactor = load_startup_context(session_options(arguments, client="headless", interactive=False)).redactor
+    redactor = load_context(arguments).redactor
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     if arguments.explain:

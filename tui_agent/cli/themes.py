@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from tui_agent.cli.options import Parser, add_verb, session_options
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import Parser, Verbs
 from tui_agent.cli.output import say, say_json, table, wants_colour
 from tui_agent.errors import UsageError
 from tui_agent.tui.theme.theme import ROLES, ThemeFile, bundled_folder, contrast_pairs, discover
-from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -19,17 +19,15 @@ examples:
 
 def configure(parser: Parser) -> None:
     """Add the verbs below `themes`."""
-    verbs = parser.add_subparsers(required=True, metavar="list | preview")
-    add_verb(verbs, "list", list_themes, help="list the themes", examples=EXAMPLES)
-    preview = add_verb(
-        verbs, "preview", preview_theme, help="show a theme's colours and contrasts", examples=EXAMPLES
-    )
+    verbs = Verbs(parser, EXAMPLES)
+    verbs.add("list", list_themes, "list the themes")
+    preview = verbs.add("preview", preview_theme, "show a theme's colours and contrasts")
     preview.add_argument("name", metavar="NAME", help="the theme")
 
 
 def themes(arguments: argparse.Namespace) -> tuple[dict[str, ThemeFile], list[str], str]:
     """Return the bundled and the user's themes, faults in theme files, and the configured theme's name."""
-    config = load_startup_context(session_options(arguments, client="headless", interactive=False)).config
+    config = load_context(arguments).config
     available, faults = discover([bundled_folder(), config.paths.config_dir / "themes"])
     return available, [str(fault) for fault in faults], config.theme
 

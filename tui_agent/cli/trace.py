@@ -4,8 +4,9 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import say, say_json, terminal_width, warn
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import GROUPS, RECORDING_HELP
+from tui_agent.cli.output import say, say_json, shorten, terminal_width, warn
 from tui_agent.cli.run.parts import print_part
 from tui_agent.folds.base import fold
 from tui_agent.folds.text.labels import FAILURE_LABELS, SPAN_STATE_LABELS, TURN_END_LABELS
@@ -18,7 +19,6 @@ from tui_agent.store.damage_report import describe_damage
 from tui_agent.store.log_reader import read_records
 from tui_agent.store.verification import verify_session
 from tui_agent.units import format_cost, format_duration, format_time
-from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -29,15 +29,11 @@ examples:
   tui-agent trace ~/copied/events.jsonl
   tui-agent trace latest --json | jq .cost_usd
 """
-WHICH = (
-    "a session id, its beginning, latest (the newest of all folders; --continue opens this folder's), "
-    "a run's id, or the path of a log"
-)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the session and the output form."""
-    parser.add_argument("id", metavar="ID", help=WHICH)
+    parser.add_argument("id", metavar="ID", help=RECORDING_HELP)
     parser.add_argument(
         "--spans", action="store_true", help="also print the tree of turns, requests and tools"
     )
@@ -50,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the summary of one session."""
-    store = load_startup_context(session_options(arguments, client="headless", interactive=False)).store
+    store = load_context(arguments).store
     folder = store.find(arguments.id)
     records = read_records(folder)
     for flaw in describe_damage(folder, records):
@@ -162,5 +158,4 @@ def span_line(span: Span) -> str:
     line = (
         f"{'  ' * span.depth}{span.name}  {duration}{tokens}{state}  {' '.join(span.detail.split())}".rstrip()
     )
-    room = max(40, terminal_width())
-    return line if len(line) <= room else line[: room - 1] + "…"
+    return shorten(line, max(40, terminal_width()))

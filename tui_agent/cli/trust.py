@@ -12,7 +12,6 @@ from pathlib import Path
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.config import trust
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project_effects import describe_effect
 from tui_agent.config.trust import Project, load_projects
@@ -115,18 +114,3 @@ def show_decisions(paths: Paths, *, as_json: bool) -> int:
     elif not as_json:
         say("No decisions yet.")
     return 0
-
-
-def current_trust_keys(cwd: Path) -> tuple[str, ...]:
-    """Return keys that trust the current contents of files that could steer a start in `cwd`.
-
-    Raises `UsageError` if a file cannot be bound to its content.
-    """
-    found = load_projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
-    for project in found:
-        if project.files.fault:
-            raise UsageError(
-                f"{project.files.folder} cannot be trusted: {project.files.fault}.",
-                hint="Only regular files can be trusted; replace it by one, or remove it.",
-            )
-    return tuple(project.files.key for project in found if project.files.files)

@@ -6,6 +6,7 @@ Only the real environment decides which trust list is used, never a project's fi
 """
 
 import json
+import os
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from tui_agent.config.paths import PROJECT_FOLDER, Paths, find_paths
 from tui_agent.config.project_effects import refusal_of_files
 from tui_agent.config.project_files import ProjectFiles, content_key, read_project_files
 from tui_agent.config.small_files import write_private
-from tui_agent.errors import ConfigError
+from tui_agent.errors import ConfigError, UsageError
 
 Decision: TypeAlias = Literal["trusted", "without"]
 TrustState: TypeAlias = Literal["nothing", "trusted", "without", "open"]
@@ -165,3 +166,18 @@ def find_main_project(
     """Return the project whose `.tui_agent/` counts."""
     folder = find_paths(options.cwd, environ).project
     return next(project for project in projects if project.folder == folder)
+
+
+def current_trust_keys(cwd: Path) -> tuple[str, ...]:
+    """Return keys that trust the current contents of files that could steer a start in `cwd`.
+
+    Raises `UsageError` if a file cannot be bound to its content.
+    """
+    found = load_projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
+    for project in found:
+        if project.files.fault:
+            raise UsageError(
+                f"{project.files.folder} cannot be trusted: {project.files.fault}.",
+                hint="Only regular files can be trusted; replace it by one, or remove it.",
+            )
+    return tuple(project.files.key for project in found if project.files.files)

@@ -16,7 +16,7 @@ import anyio
 
 from tui_agent import __version__
 from tui_agent.cli.doctor import startup as doctor_startup
-from tui_agent.cli.options import GROUPS, session_options
+from tui_agent.cli.options import add_groups, session_options
 from tui_agent.cli.output import say, say_json
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
@@ -52,8 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `doctor`."""
     parser.add_argument("--json", action="store_true", help="JSON lines")
     parser.add_argument("--only", choices=sorted(CHECKS), metavar="WHAT", help=f"only: {', '.join(CHECKS)}")
-    for group in ("place", "model", "extensions"):
-        GROUPS[group](parser)
+    add_groups(parser, ("place", "model", "extensions"))
 
 
 def run(arguments: argparse.Namespace) -> int:

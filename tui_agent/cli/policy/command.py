@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
+from tui_agent.cli.options import POLICIES, Parser, Verbs
 from tui_agent.cli.output import escape_control, say, say_json, warn
 from tui_agent.cli.policy import rules as policy_rules
 from tui_agent.cli.policy import what_if as policy_try
@@ -23,7 +24,7 @@ from tui_agent.protocol.effects import RunEffect
 from tui_agent.wiring import policy as judging
 from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.plugins import load_external_plugins
-from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.local.secret_files import find_public_certificates
 
@@ -43,14 +44,9 @@ TOOL = "run_command"
 
 def configure(parser: Parser) -> None:
     """Add the verbs below `build_policy`."""
-    verbs = parser.add_subparsers(required=True, metavar="check|check-table|try|rules")
-    check = add_verb(
-        verbs,
-        "check",
-        check_command,
-        help="show what a command line does and how it is judged",
-        examples=EXAMPLES,
-        groups=OPTION_GROUPS,
+    verbs = Verbs(parser, EXAMPLES)
+    check = verbs.add(
+        "check", check_command, "show what a command line does and how it is judged", groups=OPTION_GROUPS
     )
     check.add_argument(
         "--policy", choices=POLICIES, default="ask", help="the policy profile to judge with (default: ask)"
@@ -62,11 +58,10 @@ def configure(parser: Parser) -> None:
     )
     check.add_argument("--explain", action="store_true", help="also print the chain of reasons, one per line")
     check.add_argument("command", nargs="*", metavar="COMMAND", help="the command line, after --")
-    table = add_verb(
-        verbs,
+    table = verbs.add(
         "check-table",
         check_table_file,
-        help="validate a table of programs and its examples",
+        "validate a table of programs and its examples",
         examples=TABLE_EXAMPLES,
     )
     table.add_argument("file", metavar="FILE", type=Path, help="a table as in programs.toml")
@@ -76,7 +71,7 @@ def configure(parser: Parser) -> None:
 
 def check_command(arguments: argparse.Namespace) -> int:
     """Judge one command line, or each line of standard input."""
-    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
+    base = load_context(arguments)
     policy, refused = judging.build_policy(base, load_external_plugins(base).policy_tables)
     for fault in refused:
         warn(f"The plugin {fault.plugin} is not used: {fault.message}")

@@ -2,12 +2,12 @@
 
 import argparse
 
-from tui_agent.cli.options import Parser, add_verb, session_options
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import Verbs
 from tui_agent.cli.output import dim, escape_control, say, say_json_lines, warn
 from tui_agent.policy.rules.grammar import Rule
 from tui_agent.wiring import policy as judging
 from tui_agent.wiring.plugins import load_external_plugins
-from tui_agent.wiring.startup_context import load_startup_context
 
 OPTION_GROUPS = ("place", "extensions", "project")
 EXAMPLES = """\
@@ -17,13 +17,12 @@ examples:
 """
 
 
-def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_verbs(verbs: Verbs) -> None:
     """Add the verb `load_rules`."""
-    add_verb(
-        verbs,
+    verbs.add(
         "rules",
         list_rules,
-        help="list the rules in force and their sources",
+        "list the rules in force and their sources",
         examples=EXAMPLES,
         groups=OPTION_GROUPS,
     )
@@ -31,7 +30,7 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 def list_rules(arguments: argparse.Namespace) -> int:
     """Print a line for each rule of the user and of trusted project files."""
-    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
+    base = load_context(arguments)
     rules = judging.load_rules(base)
     for fault in judging.load_catalog(base, load_external_plugins(base).policy_tables)[1]:
         warn(f"The plugin {fault.plugin} is not used: {fault.message}")

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
-from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
-from tui_agent.cli.output import dim, escape_control, say, say_json, terminal_width, warn
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import POLICIES, Verbs
+from tui_agent.cli.output import dim, escape_control, say, say_json, shorten, terminal_width, warn
 from tui_agent.cli.policy.rules import OPTION_GROUPS
 from tui_agent.errors import UsageError
 from tui_agent.policy.decision.rule_file import load_rules
@@ -32,7 +33,7 @@ from tui_agent.protocol.settings import PolicyName
 from tui_agent.store.decision_scan import find_decisions
 from tui_agent.wiring import policy as judging
 from tui_agent.wiring.plugins import load_external_plugins
-from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+from tui_agent.wiring.startup_context import StartupContext
 
 Change: TypeAlias = Literal["saved", "passes", "opened", "stopped", "asked", "same"]
 CHANGES: tuple[Change, ...] = get_args(Change)
@@ -180,13 +181,12 @@ UNANSWERED_HEADING = "would run, though nobody was there to say yes"
 """The heading for saved questions that nobody ever answered."""
 
 
-def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_verbs(verbs: Verbs) -> None:
     """Add the verb `try`."""
-    parser = add_verb(
-        verbs,
+    parser = verbs.add(
         "try",
         try_rules,
-        help="judge the decisions of past sessions by other rules",
+        "judge the decisions of past sessions by other rules",
         examples=EXAMPLES,
         groups=OPTION_GROUPS,
     )
@@ -214,7 +214,7 @@ class _Case:
 
 def try_rules(arguments: argparse.Namespace) -> int:
     """Judge recorded decisions by other rules and print the differences."""
-    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
+    base = load_context(arguments)
     if not arguments.file.is_file():
         raise UsageError(f"File not found: {arguments.file}.", hint="It has the form of policy.toml.")
     new = load_rules(arguments.file)
@@ -320,8 +320,8 @@ def _print_examples(head: str, cases: Sequence[_Case]) -> None:
     say(f"\n{head[0].upper()}{head[1:]}:")
     for case in cases[:MAX_EXAMPLES]:
         prefix = f"  {case.session} {case.seq:>6}  "
-        what, room = escape_control(case.tried.description), max(20, terminal_width() - len(prefix))
-        say(f"{dim(prefix)}{what if len(what) <= room else what[: room - 1] + '…'}")
+        room = max(20, terminal_width() - len(prefix))
+        say(f"{dim(prefix)}{shorten(escape_control(case.tried.description), room)}")
     if len(cases) > MAX_EXAMPLES:
         say(f"  {len(cases) - MAX_EXAMPLES} more; to list all, add --json")
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from pydantic_core import to_jsonable_python
 
 from tui_agent.cli.app import require_terminal
-from tui_agent.cli.options import GROUPS, amount, session_options
+from tui_agent.cli.options import GROUPS, RECORDING_HELP, amount, session_options
 from tui_agent.cli.output import say_json
-from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.folds.replay_cursor import views_at
 from tui_agent.folds.session.state_json import state_to_json
@@ -47,7 +46,7 @@ the object that --headless prints:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the session, the event and the output form."""
-    parser.add_argument("id", metavar="ID", help=WHICH)
+    parser.add_argument("id", metavar="ID", help=RECORDING_HELP)
     parser.add_argument("--to", metavar="SEQ", type=int, help="the event to show (default: the last one)")
     parser.add_argument(
         "--speed", metavar="X", type=amount, default=1.0, help="playback speed (default: 1, as recorded)"

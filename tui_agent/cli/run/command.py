@@ -14,8 +14,8 @@ from typing import TextIO
 
 import anyio
 
-from tui_agent.cli.options import EVERYTHING, GROUPS, count, session_options
-from tui_agent.cli.output import plain_json, say
+from tui_agent.cli.options import EVERYTHING, add_groups, count, session_options
+from tui_agent.cli.output import plain_json, say, warn
 from tui_agent.cli.run.headless import (
     AfterTurn,
     Outcome,
@@ -91,8 +91,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=count,
         help="if the process is killed, restart it and continue, at most N times",
     )
-    for group in EVERYTHING:
-        GROUPS[group](parser)
+    add_groups(parser, EVERYTHING)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -156,7 +155,7 @@ def continue_session(options: SessionOptions) -> int:
     with redirect_stdout(sys.stderr):
         outcome = anyio.run(run_one_turn, options, ContinueTurn(), ignore_record)
     if outcome.exit:
-        say(f"tui-agent: {failure_line(outcome)}", file=sys.stderr)
+        warn(failure_line(outcome))
     return outcome.exit
 
 
@@ -206,17 +205,16 @@ def warn_of_cost(settings: SessionSettings | None) -> None:
         settings.model.model, settings.model.input_price, settings.budgets.max_cost_usd
     )
     if words:
-        say(
-            f"tui-agent: {words} To set the price, add input_price and output_price to its profile.",
-            file=sys.stderr,
-        )
+        warn(f"{words} To set the price, add input_price and output_price to its profile.")
 
 
 def warn_unconfined(settings: SessionSettings | None, sandbox: Sandbox) -> None:
     """Warn on standard error if the policy relies on a sandbox that is not available."""
     if settings is not None and settings.policy == "accept-edits" and not sandbox.kind:
-        words = f"accept-edits asks about commands here, because there is no sandbox. {sandbox.unavailable_reason}"
-        say(f"tui-agent: {words}", file=sys.stderr)
+        warn(
+            "accept-edits asks about commands here, because there is no sandbox. "
+            f"{sandbox.unavailable_reason}"
+        )
 
 
 def ignore_record(record: Record) -> None:
@@ -230,7 +228,7 @@ def finish(outcome: Outcome, *, as_json: bool) -> int:
             say(outcome.answer)
         say(result_lines(outcome))
     if outcome.exit:
-        say(f"tui-agent: {failure_line(outcome)}", file=sys.stderr)
+        warn(failure_line(outcome))
     return outcome.exit
 
 
@@ -276,4 +274,4 @@ class WarningPrinter:
         names = {cut.label for cut in cuts} or {line}
         if not names <= self._printed:
             self._printed |= names
-            say(f"tui-agent: {line}", file=sys.stderr)
+            warn(line)

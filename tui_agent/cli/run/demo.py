@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tui_agent.cli.app import open_app, require_terminal
-from tui_agent.cli.options import GROUPS, session_options
+from tui_agent.cli.options import add_groups, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, UsageError
@@ -47,8 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--headless", action="store_true", help="without the app, for scripts")
     parser.add_argument("--json", action="store_true", help="with --headless: every event as a JSON line")
     parser.add_argument("--list", action="store_true", dest="listing", help="list the scenarios")
-    for group in ("place", "extensions"):
-        GROUPS[group](parser)
+    add_groups(parser, ("place", "extensions"))
 
 
 def run(arguments: argparse.Namespace) -> int:

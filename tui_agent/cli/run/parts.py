@@ -3,7 +3,7 @@
 import dataclasses
 from typing import TextIO
 
-from tui_agent.cli.output import escape_control, say_json, terminal_width
+from tui_agent.cli.output import escape_control, say_json, shorten, terminal_width
 from tui_agent.folds.trace.parts import PartRow, Parts
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.units import format_time
@@ -32,9 +32,8 @@ def print_part(row: PartRow, out: TextIO | None = None, *, as_json: bool) -> Non
     agent = "" if row.agent == "main" else f"{row.agent} "
     status = f"{row.status} " if row.status not in ("", "ok") else ""
     checkpoint = f"  [{row.commit[:12]}]" if row.changed_files else ""
-    text = escape_control(f"{agent}{status}{row.summary}")
     room = max(20, terminal_width() - 30 - len(checkpoint))
-    text = text if len(text) <= room else f"{text[: room - 1]}…"
+    text = shorten(escape_control(f"{agent}{status}{row.summary}"), room)
     print(
         f"{row.part:>5}  {format_time(row.time)[11:]}  {row.type:<11}  {text}{checkpoint}",
         file=out,

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from tui_agent.cli.output import say
+from tui_agent.cli.output import warn
 from tui_agent.cli.run.headless import Outcome, TurnStart
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.transcript.entries import AnswerEntry
@@ -131,7 +131,7 @@ def run_with_restarts(
 def _report_crash(killed_by: str, session: str, retries: int) -> None:
     tries = "1 try" if retries == 1 else f"{retries} tries"
     outlook = f"Continuing, {tries} left" if retries else "No tries left"
-    say(f"tui-agent: The run was killed ({killed_by}). {outlook}: {session}.", file=sys.stderr)
+    warn(f"The run was killed ({killed_by}). {outlook}: {session}.")
 
 
 class _Child(SystemExit):

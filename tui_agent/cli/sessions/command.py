@@ -1,10 +1,10 @@
-"""List the recorded sessions, or show a session's events."""
+"""List, show and manage recorded sessions."""
 
 import argparse
 from collections.abc import Sequence
 
-from tui_agent.cli import export
-from tui_agent.cli.options import Parser, add_verb, session_options
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import RECORDING_HELP, SESSION_HELP, Parser, Verbs, session_options
 from tui_agent.cli.output import (
     dim,
     escape_control,
@@ -12,25 +12,20 @@ from tui_agent.cli.output import (
     say,
     say_json,
     say_json_lines,
+    say_result,
+    shorten,
     table,
     terminal_width,
     warn,
 )
-from tui_agent.cli.sessions import checkpoints as session_checkpoints
-from tui_agent.cli.sessions import fork as session_fork
-from tui_agent.cli.sessions import maintenance as session_care
-from tui_agent.cli.sessions import name as session_name
-from tui_agent.cli.sessions import preview as session_preview
-from tui_agent.cli.sessions import revert as session_revert
-from tui_agent.cli.sessions import search as session_search
-from tui_agent.cli.sessions import tree as session_tree
-from tui_agent.cli.sessions import what_if as session_what_if
-from tui_agent.cli.trace import WHICH
+from tui_agent.cli.sessions import export, fork, maintenance, preview, revert, search, tree, what_if
+from tui_agent.errors import UsageError
 from tui_agent.folds.actions import HistoryEntry, list_history
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state_json import state_to_json
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.session import SessionTitled
 from tui_agent.store.damage_report import describe_damage
 from tui_agent.store.log_reader import read_records, read_stored_lines
 from tui_agent.store.session_summary import SessionSummary
@@ -46,39 +41,27 @@ examples:
   tui-agent sessions show latest --state --to 60
   tui-agent sessions show ses_01 --json | jq 'select(.payload.kind == "file.changed")'
 """
+RENAME_EXAMPLES = """\
+examples:
+  tui-agent sessions rename latest night shift
+  tui-agent sessions rename ses_01 "the slow test" --json
+"""
+MAX_NAME_CHARS = 200
+"""Maximum characters of a session's name."""
 
 
 def configure(parser: Parser) -> None:
     """Add the verbs below `sessions`."""
-    verbs = parser.add_subparsers(
-        required=True,
-        metavar="list | show | preview | tree | checkpoints | search | reindex | fork | what-if | revert | rename | rm | verify | prune | export | import",
-    )
-    listing = add_verb(
-        verbs, "list", list_sessions, help="list this workspace's sessions, newest first", examples=EXAMPLES
-    )
+    verbs = Verbs(parser, EXAMPLES)
+    listing = verbs.add("list", list_sessions, "list this workspace's sessions, newest first")
     listing.add_argument("--all", action="store_true", help="sessions of every workspace")
     listing.add_argument(
         "--id",
         metavar="BEGINNING",
         help="only the session with this id, or ids that begin so; latest: the one used last",
     )
-    session_preview.add_verbs(verbs)
-    session_name.add_verbs(verbs)
-    export.add_verbs(verbs)
-    session_search.add_verbs(verbs)
-    session_tree.add_verbs(verbs)
-    session_checkpoints.add_verbs(verbs)
-    session_fork.add_verbs(verbs)
-    session_what_if.add_verbs(verbs)
-    session_revert.add_verbs(verbs)
-    session_care.add_verbs(verbs)
-    show = add_verb(verbs, "show", show_session, help="show a session's events", examples=EXAMPLES)
-    show.add_argument(
-        "id",
-        metavar="ID",
-        help=WHICH,
-    )
+    show = verbs.add("show", show_session, "show a session's events")
+    show.add_argument("id", metavar="ID", help=RECORDING_HELP)
     show.add_argument("--branch", action="store_true", help="only events of the current branch")
     show.add_argument("--from", metavar="SEQ", type=int, default=0, dest="first", help="start at this event")
     show.add_argument("--to", metavar="SEQ", type=int, default=None, dest="last", help="end at this event")
@@ -91,6 +74,13 @@ def configure(parser: Parser) -> None:
         action="store_true",
         help="print the state after the last of these events, as one JSON object",
     )
+    for module in (preview, tree, search, fork, what_if, revert):
+        module.add_verbs(verbs)
+    rename = verbs.add("rename", rename_session, "give a session a name", examples=RENAME_EXAMPLES)
+    rename.add_argument("id", metavar="ID", help=SESSION_HELP)
+    rename.add_argument("title", metavar="NAME", nargs="+", help="the name")
+    for module in (maintenance, export):
+        module.add_verbs(verbs)
 
 
 def list_sessions(arguments: argparse.Namespace) -> int:
@@ -168,7 +158,7 @@ def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
 
 def show_session(arguments: argparse.Namespace) -> int:
     """Print a session's events."""
-    store = load_startup_context(session_options(arguments, client="headless", interactive=False)).store
+    store = load_context(arguments).store
     folder = store.find(arguments.id)
     records: Sequence[Record] = read_records(folder)
     for flaw in describe_damage(folder, records):
@@ -209,7 +199,7 @@ def show_entry(entry: HistoryEntry, *, as_object: bool) -> None:
     message = f"{plain['message']} {error.get('preview', '') if isinstance(error, dict) else error}"
     words = escape_control(" ".join(message.split()))
     room = max(20, terminal_width() - 32)
-    say(f"{entry.seq:>6}  {answers:<9} {kind:<12} {words if len(words) <= room else words[: room - 1] + '…'}")
+    say(f"{entry.seq:>6}  {answers:<9} {kind:<12} {shorten(words, room)}")
 
 
 def line(record: Record) -> str:
@@ -220,6 +210,21 @@ def line(record: Record) -> str:
     else:
         content = "(unknown to this version)"
     room = max(20, terminal_width() - 60)
-    text = escape_control(content if len(content) <= room else content[: room - 1] + "…")
+    text = escape_control(shorten(content, room))
     agent = "" if record.agent == "main" else f"{record.agent} "
     return f"{record.seq:>6}  {format_time(record.time)}  {escape_control(agent)}{kind:<24} {dim(text)}"
+
+
+def rename_session(arguments: argparse.Namespace) -> int:
+    """Rename a session that no process has open."""
+    store = load_context(arguments).store
+    name, title = store.resolve(arguments.id), " ".join(" ".join(arguments.title).split())[:MAX_NAME_CHARS]
+    if not title:
+        raise UsageError("The name cannot be empty.", hint=f"Example: tui-agent sessions rename {name} NAME")
+    log = store.open(name, wait_s=0.5)
+    try:
+        log.append(SessionTitled(title=title, titled_by="user"))
+    finally:
+        log.close()
+    say_result({"id": name, "title": title}, f"Renamed {name} to {title}.", as_json=arguments.json)
+    return 0

@@ -11,19 +11,20 @@ from pathlib import Path
 
 import anyio
 
+from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import CONTEXT_MODES, EFFORTS, Parser, add_verb, session_options
+from tui_agent.cli.options import CONTEXT_MODES, EFFORTS, SESSION_HELP, Verbs
 from tui_agent.cli.output import say, say_json
-from tui_agent.cli.sessions.maintenance import WHICH
+from tui_agent.errors import UsageError
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.policy.places.paths import OWN_WORKSPACE
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.ids import SessionId
 from tui_agent.session.fork_files import find_files_at, read_records_until, write_files
-from tui_agent.session.fork_request import find_fork_start
+from tui_agent.session.fork_request import ForkStart, find_fork_start
 from tui_agent.session.fork_workspace import add_worktree, fork_checkpoints, load_state
 from tui_agent.store.forks import find_fork_point
-from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+from tui_agent.wiring.startup_context import StartupContext
 
 EXAMPLES = """\
 examples:
@@ -50,21 +51,17 @@ class CreatedFork:
     note: str = ""
 
 
-def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_verbs(verbs: Verbs) -> None:
     """Add the verb `fork`."""
-    fork = add_verb(
-        verbs,
-        "fork",
-        fork_session,
-        help="continue from an event of a session in a new session",
-        examples=EXAMPLES,
+    fork = verbs.add(
+        "fork", fork_session, "continue from an event of a session in a new session", examples=EXAMPLES
     )
     add_arguments(fork)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the event, the folder and the changes."""
-    parser.add_argument("id", metavar="ID", help=WHICH)
+    parser.add_argument("id", metavar="ID", help=SESSION_HELP)
     parser.add_argument("--at", metavar="SEQ", type=int, required=True, help="the last event to include")
     location = parser.add_mutually_exclusive_group()
     location.add_argument(
@@ -97,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def fork_session(arguments: argparse.Namespace) -> int:
     """Create a fork and print how to open it."""
-    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
+    base = load_context(arguments)
     fork = make_fork(base, arguments, arguments.worktree, arguments.folder)
     if arguments.json:
         say_json(as_json(fork))
@@ -113,15 +110,15 @@ def fork_session(arguments: argparse.Namespace) -> int:
     return Exit.DONE
 
 
-def as_json(made: CreatedFork) -> dict[str, object]:
+def as_json(fork: CreatedFork) -> dict[str, object]:
     """Return a fork as a JSON object; `changed` contains only actual changes."""
     return {
-        "id": made.id,
-        "path": str(made.path),
-        "parent": made.parent,
-        "at": made.at,
-        "workspace": made.workspace,
-        "changed": made.changed.model_dump(mode="json", exclude_defaults=True),
+        "id": fork.id,
+        "path": str(fork.path),
+        "parent": fork.parent,
+        "at": fork.at,
+        "workspace": fork.workspace,
+        "changed": fork.changed.model_dump(mode="json", exclude_defaults=True),
     }
 
 
@@ -156,7 +153,7 @@ def make_fork(
         read_records_until(home, arguments.at), arguments.at, requested_change(arguments)
     )
     if request.change.model or request.change.reasoning_effort:
-        import_module("tui_agent.cli.sessions.fork_model").check(base, home, request)
+        _check_model(base, home, request)
     own_folder = store.folder(child) / OWN_WORKSPACE if own and not (worktree or folder) else None
     try:
         workdir, note = anyio.run(
@@ -172,6 +169,18 @@ def make_fork(
     fork_checkpoints(store.folder(owner), store.folder(child))
     workspace = load_state(store.folder(child)).workspace
     return CreatedFork(child, store.folder(child), parent, request.at_seq, workspace, changed, note)
+
+
+def _check_model(base: StartupContext, parent: Path, request: ForkStart) -> None:
+    """Raise `ConfigError` if the model is not found or does not support the effort."""
+    settings, change = load_state(parent, request.at_seq).settings, request.change
+    if settings is None:
+        raise UsageError(f"The log of {parent.name} does not contain its model at that event.")
+    base_url = "" if change.model else settings.model.base_url
+    effort = change.reasoning_effort or settings.model.effort
+    # Imported by name: it loads plugins, and only a change of the model needs it.
+    factory = import_module("tui_agent.wiring.models").build_model_factory(base)
+    factory.resolve(change.model or settings.model.profile, base_url, effort)
 
 
 def _absolute(path: Path | None) -> Path | None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import anyio
 
+from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import Parser, add_verb, amount, session_options
-from tui_agent.cli.output import say, say_json, table, warn
+from tui_agent.cli.options import SESSION_HELP, Verbs, amount
+from tui_agent.cli.output import say, say_json, say_result, table, warn
 from tui_agent.errors import CheckpointError, TuiAgentError, UsageError
 from tui_agent.session.fork_workspace import (
     checkpoint_notes,
@@ -21,7 +22,7 @@ from tui_agent.store.session_store import SessionStore
 from tui_agent.store.store_cleanup import Waste, find_waste, measure_session, remove_waste
 from tui_agent.store.verification import verify_session
 from tui_agent.units import format_bytes
-from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
 
 AskUser = Callable[[str], str]
@@ -32,7 +33,6 @@ examples:
   tui-agent sessions rm ses_01
   tui-agent sessions prune --older-than 90
 """
-WHICH = "a session id, its beginning, or latest"
 WASTE = {
     "empty": "nothing was said in it",
     "old": "not used for that long",
@@ -42,39 +42,27 @@ WASTE = {
 }
 
 
-def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_verbs(verbs: Verbs) -> None:
     """Add the verbs `rm`, `verify_session` and `prune`."""
-    remove = add_verb(verbs, "rm", remove_sessions, help="delete a session permanently", examples=EXAMPLES)
-    remove.add_argument("id", metavar="ID", nargs="+", help=WHICH)
+    remove = verbs.add("rm", remove_sessions, "delete a session permanently", examples=EXAMPLES)
+    remove.add_argument("id", metavar="ID", nargs="+", help=SESSION_HELP)
     remove.add_argument("--yes", action="store_true", help="without asking")
-    check = add_verb(
-        verbs,
-        "verify",
-        verify_sessions,
-        help="check that stored data is complete and undamaged",
-        examples=EXAMPLES,
+    check = verbs.add(
+        "verify", verify_sessions, "check that stored data is complete and undamaged", examples=EXAMPLES
     )
     scope = check.add_mutually_exclusive_group(required=True)
-    scope.add_argument("id", metavar="ID", nargs="?", help=f"{WHICH}, or the path of a log")
+    scope.add_argument("id", metavar="ID", nargs="?", help=f"{SESSION_HELP}, or the path of a log")
     scope.add_argument("--all", action="store_true", help="every session")
-    prune = add_verb(
-        verbs,
-        "prune",
-        prune_sessions,
-        help="list data that can be removed; --yes removes it",
-        examples=EXAMPLES,
+    prune = verbs.add(
+        "prune", prune_sessions, "list data that can be removed; --yes removes it", examples=EXAMPLES
     )
     prune.add_argument("--older-than", metavar="DAYS", type=amount, help="also sessions unused for that long")
     prune.add_argument("--yes", action="store_true", help="remove it")
 
 
-def _open_ground(arguments: argparse.Namespace) -> StartupContext:
-    return load_startup_context(session_options(arguments, client="headless", interactive=False))
-
-
 def remove_sessions(arguments: argparse.Namespace, ask: AskUser = input) -> int:
     """Delete sessions, asking before each."""
-    store = _open_ground(arguments).store
+    store = load_context(arguments).store
     for name in dict.fromkeys(store.resolve(name) for name in arguments.id):
         folder = store.folder(name)
         total = sum(measure_session(folder).values())
@@ -90,10 +78,11 @@ def remove_sessions(arguments: argparse.Namespace, ask: AskUser = input) -> int:
                 say(f"Kept {name}.")
                 continue
         store.remove(name, detach_checkpoints)
-        if arguments.json:
-            say_json({"id": name, "removed": True, "bytes": total})
-        else:
-            say(f"Deleted {name} ({format_bytes(total)}).")
+        say_result(
+            {"id": name, "removed": True, "bytes": total},
+            f"Deleted {name} ({format_bytes(total)}).",
+            as_json=arguments.json,
+        )
     return Exit.DONE
 
 
@@ -104,7 +93,7 @@ def _require_terminal() -> None:
 
 def verify_sessions(arguments: argparse.Namespace) -> int:
     """Print what is damaged or missing; return 1 if anything is."""
-    base = _open_ground(arguments)
+    base = load_context(arguments)
     store = base.store
     folders = sorted(store.folders()) if arguments.all else [store.find(arguments.id)]
     worst = Exit.DONE
@@ -142,7 +131,7 @@ def _notes(base: StartupContext, folder: Path) -> list[str]:
 
 def prune_sessions(arguments: argparse.Namespace) -> int:
     """List data that can be removed, or remove it."""
-    base = _open_ground(arguments)
+    base = load_context(arguments)
     days = arguments.older_than
     since = None if days is None else base.clock.now() - days * DAY_S
     entries = list(find_waste(base.store, unused_since=since))

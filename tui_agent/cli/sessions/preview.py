@@ -4,7 +4,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from tui_agent.cli.options import Parser, add_verb, session_options
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import SESSION_HELP, Verbs
 from tui_agent.cli.output import say, say_json
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.meter import ContextMeter
@@ -24,7 +25,7 @@ from tui_agent.store.preview import SessionPreview, read_preview
 from tui_agent.store.session_store import SessionStore
 from tui_agent.store.session_summary import SessionSummary
 from tui_agent.units import format_time
-from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+from tui_agent.wiring.startup_context import StartupContext
 
 EXAMPLES = """\
 examples:
@@ -36,23 +37,17 @@ MAX_TEXT_CHARS = 2_000
 MAX_FORKS = 8
 
 
-def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_verbs(verbs: Verbs) -> None:
     """Add the verb `preview`."""
-    preview = add_verb(
-        verbs,
-        "preview",
-        preview_session,
-        help="show what a session is about and its state",
-        examples=EXAMPLES,
+    preview = verbs.add(
+        "preview", preview_session, "show what a session is about and its state", examples=EXAMPLES
     )
-    preview.add_argument("id", metavar="ID", help="a session id, its beginning, or latest")
+    preview.add_argument("id", metavar="ID", help=SESSION_HELP)
 
 
 def preview_session(arguments: argparse.Namespace) -> int:
     """Print the preview."""
-    base: StartupContext = load_startup_context(
-        session_options(arguments, client="headless", interactive=False)
-    )
+    base: StartupContext = load_context(arguments)
     data = preview(base.store, base.store.resolve(arguments.id))
     if arguments.json:
         say_json(data)

@@ -1,29 +1,32 @@
-"""The verb `sessions revert`: restore conversation and files, or one of them, to the state after an event.
+"""The verbs `sessions revert` and `sessions checkpoints`: go back to an event, and list the restorable file states.
 
-Invariant: it uses a command of the session's engine, so that `/undo` and `/redo` know of it. Files that someone else
+Invariant: a revert uses a command of the session's engine, so that `/undo` and `/redo` know of it. Files that someone else
 also changed are kept unless they are named.
 """
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 
+from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import say, say_json, table
-from tui_agent.cli.sessions.maintenance import WHICH
+from tui_agent.cli.options import SESSION_HELP, Verbs, session_options
+from tui_agent.cli.output import say, say_json, table, warn
 from tui_agent.errors import UsageError
+from tui_agent.folds.base import fold
+from tui_agent.folds.session.checkpoints import Checkpoint, Checkpoints
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.session.fork_workspace import load_state
 from tui_agent.store.lineage import has_event
+from tui_agent.store.log_reader import iterate_records
+from tui_agent.units import format_time
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
 
@@ -41,15 +44,19 @@ Nothing is lost: /redo in the app, or reverting to the event you came from, rest
 else also changed are kept unless --overwrite names them. Exit status 4: every file was changed by someone else, so
 nothing was done. Exit status 1: a file could not be restored; the reason is printed on standard error.
 """
+CHECKPOINT_EXAMPLES = """\
+examples:
+  tui-agent sessions checkpoints latest
+  tui-agent sessions checkpoints ses_01 --json | jq 'select(.author == "human") | .files[].path'
+"""
+CHECKPOINT_HEADS = ("event", "time", "part", "author", "lines", "files")
 _ACTS = {"write": "restored", "create": "recreated", "remove": "deleted", "mode": "mode restored"}
 
 
-def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the verb `revert`."""
-    parser = add_verb(
-        verbs, "revert", revert_session, help="go back to an event of a session", examples=EXAMPLES
-    )
-    parser.add_argument("id", metavar="ID", help=WHICH)
+def add_verbs(verbs: Verbs) -> None:
+    """Add the verbs `revert` and `checkpoints`."""
+    parser = verbs.add("revert", revert_session, "go back to an event of a session", examples=EXAMPLES)
+    parser.add_argument("id", metavar="ID", help=SESSION_HELP)
     parser.add_argument("--to", metavar="SEQ", type=int, required=True, help="the event to go back to")
     parser.add_argument("--preview", action="store_true", help="only list what would happen to each file")
     scope = parser.add_mutually_exclusive_group()
@@ -62,6 +69,10 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
         default=[],
         help="restore this file even if someone else also changed it (may be repeated)",
     )
+    states = verbs.add(
+        "checkpoints", show_checkpoints, "list file states you can restore", examples=CHECKPOINT_EXAMPLES
+    )
+    states.add_argument("id", metavar="ID", help=SESSION_HELP)
 
 
 def revert_session(arguments: argparse.Namespace) -> int:
@@ -94,14 +105,13 @@ def revert_session(arguments: argparse.Namespace) -> int:
     elif not result.needs_answer:
         _print_result(result, request)
     for reason in result.blocked:
-        say(f"tui-agent: {reason}", file=sys.stderr)
+        warn(reason)
     if not result.needs_answer:
         return Exit.FAILED if result.blocked else Exit.DONE
     paths = ", ".join(act.path for act in result.plan.changes)
-    say(
-        f"tui-agent: Nothing was restored, because someone else also changed these files: {paths}. "
-        "To restore one anyway, add --overwrite PATH.",
-        file=sys.stderr,
+    warn(
+        f"Nothing was restored, because someone else also changed these files: {paths}. "
+        "To restore one anyway, add --overwrite PATH."
     )
     return Exit.DENIED
 
@@ -158,17 +168,13 @@ def _print_plan(plan: CheckpointPlanned) -> None:
     if not plan.changes:
         say("No file would change.")
         return
-    table(
-        [_row(plan, index) for index in range(len(plan.changes))],
-        ["path", "action", "+", "-", "also changed by someone else since"],
-    )
+    rows = [
+        [act.path, _ACTS[act.operation], f"+{act.added}", f"-{act.removed}", act.conflict]
+        for act in plan.changes
+    ]
+    table(rows, ["path", "action", "+", "-", "also changed by someone else since"])
     if plan.unlisted_count:
         say(f"and {plan.unlisted_count} more files")
-
-
-def _row(plan: CheckpointPlanned, index: int) -> Sequence[str]:
-    act = plan.changes[index]
-    return [act.path, _ACTS[act.operation], f"+{act.added}", f"-{act.removed}", act.conflict]
 
 
 def _print_result(result: "RevertResult", request: "RevertRequest") -> None:
@@ -178,7 +184,7 @@ def _print_result(result: "RevertResult", request: "RevertRequest") -> None:
     known = {act.path for act in result.plan.changes} | set(restored.paths if restored is not None else ())
     unknown = [path for path in request.overwrite if path not in known]
     if unknown and request.files and not result.plan.unlisted_count:
-        say(f"tui-agent: No change to restore in {', '.join(unknown)}.", file=sys.stderr)
+        warn(f"No change to restore in {', '.join(unknown)}.")
     if request.files and result.plan.unavailable:
         say(f"The files were not changed: {result.plan.unavailable}")
     elif request.files and restored is None:
@@ -193,3 +199,38 @@ def _print_result(result: "RevertResult", request: "RevertRequest") -> None:
         say("Kept, because someone else also changed them (to restore one: --files --overwrite PATH):")
         for path in restored.skipped_paths:
             say(f"  {path}")
+
+
+def show_checkpoints(arguments: argparse.Namespace) -> int:
+    """Print a line per checkpoint, the oldest first."""
+    store = load_context(arguments).store
+    taken = fold(Checkpoints(), iterate_records(store.find(arguments.id)))
+    if arguments.json:
+        for checkpoint in taken:
+            say_json(asdict(checkpoint))
+    elif taken:
+        table([_row(checkpoint) for checkpoint in taken], CHECKPOINT_HEADS)
+    else:
+        say("No checkpoints: no file was changed.")
+    return Exit.DONE
+
+
+def _row(checkpoint: Checkpoint) -> list[str]:
+    added = sum(file.added for file in checkpoint.files)
+    removed = sum(file.removed for file in checkpoint.files)
+    paths = [file.path for file in checkpoint.files]
+    if checkpoint.unlisted_count:
+        paths.append(f"and {checkpoint.unlisted_count} more")
+    notes = {"restored": checkpoint.restored, "on another branch": not checkpoint.on_branch}
+    files = ", ".join(paths) or ("the files before the session" if checkpoint.part < 0 else "no files")
+    part = str(checkpoint.part) if checkpoint.part >= 0 else "-"
+    description = files + "".join(f" ({note})" for note, applies in notes.items() if applies)
+    has_counts = added or removed or not checkpoint.restored  # the log has no line counts of a restore
+    return [
+        str(checkpoint.seq),
+        format_time(checkpoint.time),
+        part,
+        checkpoint.author,
+        f"+{added} -{removed}" if has_counts else "",
+        description,
+    ]

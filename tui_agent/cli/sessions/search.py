@@ -6,13 +6,22 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import Parser, add_verb, count, session_options
-from tui_agent.cli.output import dim, escape_control, say, say_json, say_json_lines, terminal_width, warn
+from tui_agent.cli.options import Verbs, count
+from tui_agent.cli.output import (
+    dim,
+    escape_control,
+    say,
+    say_json_lines,
+    say_result,
+    shorten,
+    terminal_width,
+    warn,
+)
 from tui_agent.errors import StoreError
 from tui_agent.store.session_search import SearchHit
 from tui_agent.units import format_bytes, format_time
-from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -33,14 +42,10 @@ STALE_INDEX_NOTE = (
 )
 
 
-def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_verbs(verbs: Verbs) -> None:
     """Add the verbs `search` and `reindex`."""
-    search = add_verb(
-        verbs,
-        "search",
-        search_sessions,
-        help="search messages, answers, tool calls and results",
-        examples=EXAMPLES,
+    search = verbs.add(
+        "search", search_sessions, "search messages, answers, tool calls and results", examples=EXAMPLES
     )
     search.add_argument("text", metavar="TEXT", nargs="+", help="words or their beginnings; all must occur")
     scope = search.add_mutually_exclusive_group()
@@ -56,16 +61,12 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
     search.add_argument(
         "--limit", metavar="N", type=count, default=MAX_MATCHES, help=f"at most N matches ({MAX_MATCHES})"
     )
-    add_verb(verbs, "reindex", reindex, help="rebuild the index of all sessions", examples=EXAMPLES)
-
-
-def _open_ground(arguments: argparse.Namespace) -> StartupContext:
-    return load_startup_context(session_options(arguments, client="headless", interactive=False))
+    verbs.add("reindex", reindex, "rebuild the index of all sessions", examples=EXAMPLES)
 
 
 def search_sessions(arguments: argparse.Namespace) -> int:
     """Print a line for each match."""
-    base = _open_ground(arguments)
+    base = load_context(arguments)
     workspace = None if arguments.all else str(base.options.cwd)
     text, index, session_files = " ".join(arguments.text), base.store.index, base.store.log_states()
     warnings: list[str] = []
@@ -105,13 +106,12 @@ def line(found: SearchHit, *, everywhere: bool) -> str:
     place = f"  {Path(found.workspace).name}" if everywhere else ""
     head = f"{found.session} {found.seq:>6}  {format_time(found.time)}{place}  {KINDS.get(found.kind, found.kind)}"
     room = max(30, terminal_width() - len(head) - 2)
-    words = escape_control(" ".join(found.snippet.split()))
-    return f"{dim(head)}  {words if len(words) <= room else words[: room - 1] + '…'}"
+    return f"{dim(head)}  {shorten(escape_control(' '.join(found.snippet.split())), room)}"
 
 
 def reindex(arguments: argparse.Namespace) -> int:
     """Rebuild the index and print its size."""
-    store = _open_ground(arguments).store
+    store = load_context(arguments).store
     session_files = store.log_states()
     if not session_files:
         say("No sessions yet.")
@@ -124,8 +124,9 @@ def reindex(arguments: argparse.Namespace) -> int:
             hint="Sessions can be listed and searched without it, but slower.",
         ) from fault
     size_bytes = store.index.path.stat().st_size
-    if arguments.json:
-        say_json({"path": str(store.index.path), "sessions": len(session_files), "bytes": size_bytes})
-    else:
-        say(f"Indexed {len(session_files)} sessions in {store.index.path} ({format_bytes(size_bytes)}).")
+    say_result(
+        {"path": str(store.index.path), "sessions": len(session_files), "bytes": size_bytes},
+        f"Indexed {len(session_files)} sessions in {store.index.path} ({format_bytes(size_bytes)}).",
+        as_json=arguments.json,
+    )
     return Exit.DONE

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import dim, escape_control, say, say_json, terminal_width
+from tui_agent.cli.options import SESSION_HELP, Verbs
+from tui_agent.cli.output import dim, escape_control, say, say_json, shorten, terminal_width
 from tui_agent.folds.session.branch_tree import Branch, Outcome, TreeView, TurnResult, branch_tree
 from tui_agent.folds.session.branches import is_on_branch
 from tui_agent.folds.text.labels import fork_changes
@@ -19,34 +20,26 @@ from tui_agent.store.log_line import decode_line
 from tui_agent.store.log_reader import iterate_records
 from tui_agent.store.session_summary import SessionSummary, summarise_session
 from tui_agent.units import format_time
-from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
   tui-agent sessions tree latest
   tui-agent sessions tree ses_01 --json | jq 'select(.current)'
 """
-WHICH = "a session id, its beginning, or latest"
 MAX_TEXT_CHARS, MAX_ANSWER_CHARS = 2000, 1200
 """Maximum characters of a message and of an answer in the output."""
 MARK, ELBOW = ">", "└ "
 
 
-def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the verb `branch_tree`."""
-    parser = add_verb(
-        verbs,
-        "tree",
-        show_tree,
-        help="show a session's branches, forks and parents",
-        examples=EXAMPLES,
-    )
-    parser.add_argument("id", metavar="ID", help=WHICH)
+def add_verbs(verbs: Verbs) -> None:
+    """Add the verb `tree`."""
+    parser = verbs.add("tree", show_tree, "show a session's branches, forks and parents", examples=EXAMPLES)
+    parser.add_argument("id", metavar="ID", help=SESSION_HELP)
 
 
 def show_tree(arguments: argparse.Namespace) -> int:
     """Print all related sessions, a branch per line, each with its messages below."""
-    store = load_startup_context(session_options(arguments, client="headless", interactive=False)).store
+    store = load_context(arguments).store
     folder = store.find(arguments.id)
     for node in nodes(folder, store.folders()):
         if arguments.json:
@@ -235,7 +228,7 @@ def _print_node(node: Node) -> None:
     room = max(20, terminal_width() - len(inner) - 10)
     for message in branch.turns:
         text = escape_control(" ".join(message.text.split())) or "(continued without a message)"
-        say(f"{inner}{message.seq:>6}  {text if len(text) <= room else text[: room - 1] + '…'}")
+        say(f"{inner}{message.seq:>6}  {shorten(text, room)}")
 
 
 def _turns(count: int) -> str:

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tui_agent.cli.compare import compare_sessions
-from tui_agent.cli.options import Parser, add_verb, session_options
+from tui_agent.cli.options import Verbs, session_options
 from tui_agent.cli.output import say
 from tui_agent.cli.sessions.fork import CreatedFork, add_arguments, make_fork, requested_change
 from tui_agent.engine.command_checks import check_can_continue
@@ -39,13 +39,12 @@ of the run. To print the comparison again: tui-agent compare
 """
 
 
-def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_verbs(verbs: Verbs) -> None:
     """Add the verb `what-if`."""
-    parser = add_verb(
-        verbs,
+    parser = verbs.add(
         "what-if",
         what_if,
-        help="run on from an event with one change, and compare",
+        "run on from an event with one change, and compare",
         examples=EXAMPLES,
         groups=("place", "limits", "project"),
     )

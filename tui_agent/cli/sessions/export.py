@@ -1,14 +1,13 @@
 """Write a session to a file (`sessions export`), or read such a file back (`sessions import`)."""
 
 import argparse
-import sys
 from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import say, say_json, say_text
-from tui_agent.cli.trace import WHICH
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import RECORDING_HELP, Verbs, session_options
+from tui_agent.cli.output import say, say_json, say_result, say_text, warn
 from tui_agent.errors import UsageError
 from tui_agent.export.archive_import import import_archive
 from tui_agent.export.files import FORMATS, TEXT_FORMATS, default_name, export, export_text
@@ -28,10 +27,10 @@ were; to leave them out of an archive, add --no-files.
 """
 
 
-def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
+def add_verbs(verbs: Verbs) -> None:
     """Add `export` and `import` below `sessions`."""
-    out = add_verb(verbs, "export", export_session, help="write a session to a file", examples=EXAMPLES)
-    out.add_argument("id", metavar="ID", help=WHICH)
+    out = verbs.add("export", export_session, "write a session to a file", examples=EXAMPLES)
+    out.add_argument("id", metavar="ID", help=RECORDING_HELP)
     out.add_argument("--format", choices=tuple(FORMATS), default="html", help="file format (default: html)")
     out.add_argument(
         "-o",
@@ -41,9 +40,7 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
     )
     out.add_argument("--all", action="store_true", help="jsonl: also events of abandoned branches")
     out.add_argument("--no-files", action="store_true", help="archive: without file checkpoints")
-    importer = add_verb(
-        verbs, "import", import_session, help="restore a session from an archive", examples=EXAMPLES
-    )
+    importer = verbs.add("import", import_session, "restore a session from an archive", examples=EXAMPLES)
     importer.add_argument("file", metavar="FILE", type=Path, help="an archive written by sessions export")
 
 
@@ -62,43 +59,41 @@ def export_session(arguments: argparse.Namespace) -> int:
         Path(arguments.output).expanduser() if arguments.output else default_name(options.cwd, folder, form)
     )
     anyio.run(export, folder, base.redactor, form, dest, arguments.all, not arguments.no_files)
-    if arguments.json:
-        say_json({"session": folder.name, "format": form, "path": str(dest.absolute())})
-    else:
-        say(f"{dest}  {format_bytes(dest.stat().st_size)}")
+    say_result(
+        {"session": folder.name, "format": form, "path": str(dest.absolute())},
+        f"{dest}  {format_bytes(dest.stat().st_size)}",
+        as_json=arguments.json,
+    )
     return 0
 
 
 def import_session(arguments: argparse.Namespace) -> int:
     """Create a session from an archive."""
-    base = load_startup_context(session_options(arguments, client="headless", interactive=False))
+    base = load_context(arguments)
     archive = arguments.file.expanduser()
     if not archive.is_file():
         raise UsageError(f"File not found: {archive}.")
     imported = anyio.run(import_archive, archive, base.store.root, base.ids.session())
+    manifest, workspace = imported.manifest, imported.manifest.workspace
+    has_workspace = Path(workspace).is_dir()
     if arguments.json:
         say_json(
             {
                 "session": imported.session,
-                "exported_as": imported.manifest.session,
-                "events": imported.manifest.events,
-                "workspace": imported.manifest.workspace,
-                "workspace_there": Path(imported.manifest.workspace).is_dir(),
+                "exported_as": manifest.session,
+                "events": manifest.events,
+                "workspace": workspace,
+                "workspace_there": has_workspace,
             }
         )
         return 0
-    other = (
-        "" if imported.session == imported.manifest.session else f" (exported as {imported.manifest.session})"
-    )
-    say(
-        f"{imported.session}{other}: {imported.manifest.events} events, {imported.manifest.title or 'untitled'}"
-    )
-    workspace = imported.manifest.workspace
-    if Path(workspace).is_dir():
+    other = "" if imported.session == manifest.session else f" (exported as {manifest.session})"
+    say(f"{imported.session}{other}: {manifest.events} events, {manifest.title or 'untitled'}")
+    if has_workspace:
         say(f"Its workspace is {workspace}. To open it: tui-agent --session {imported.session}")
     else:
         say(f"Its workspace {workspace} was not found. To open it in another folder:")
         say(f"  tui-agent --session {imported.session} -C DIR")
     if imported.trouble:
-        say(f"tui-agent: Its checkpoints were not imported: {imported.trouble}", file=sys.stderr)
+        warn(f"Its checkpoints were not imported: {imported.trouble}")
     return 0
