@@ -1,7 +1,7 @@
 """Write a bug report to a file that you can read and pass on yourself; nothing is sent.
 
 Invariant: a report is written only by this command, readable by its user only, and never into the workspace. It
-contains the doctor's findings, settings, kinds of events and the newest faults, with secrets removed; no prompts,
+contains the doctor's results, settings, kinds of events and the newest faults, with secrets removed; no prompts,
 answers or files.
 """
 
@@ -90,14 +90,14 @@ def _find_session(base: StartupContext, name: str | None) -> Path | None:
 def report_lines(
     base: StartupContext, options: SessionOptions, folder: Path | None, terminal: str = ""
 ) -> Iterator[str]:
-    """Yield the report's lines before redaction. `terminal` replaces the doctor's own terminal finding."""
+    """Yield the report's lines before redaction. `terminal` replaces the doctor's own result for the terminal."""
     yield "# Problem\n\nWrite here what you did, what you expected, and what happened instead.\n"
     yield "## Environment\n"
-    for finding in run_checks(options):
-        if finding.check == "terminal" and terminal:
+    for name, result in run_checks(options):
+        if name == "terminal" and terminal:
             yield f"- {terminal}"
             continue
-        yield f"- {finding.state}: {finding.check}: {finding.message} {finding.advice}".rstrip()
+        yield f"- {result.state}: {name}: {result.message} {result.advice}".rstrip()
     yield "\n## Changed settings\n"
     for key, value in flatten_settings(base.config.model_dump(mode="json")):
         origin = base.config.origin(key)

@@ -27,7 +27,7 @@ from tui_agent.store.session_summary import SessionSummary, summarise_session
 
 OnStale: TypeAlias = Callable[[], None]
 INDEX_FILE = "index.sqlite"
-VERSION = 6
+VERSION = 7
 BUSY_MS = 2_000
 MIN_SESSIONS = 50
 """Number of sessions from which a list creates an index."""
@@ -88,26 +88,26 @@ class SessionIndex:
     def summaries(self, states: Sequence[LogState]) -> list[SessionSummary]:
         """Return the list rows of these sessions: from the index if current, else from their logs."""
         if len(states) < MIN_SESSIONS and not self.path.exists():
-            return [summary for stand in states if (summary := summarise_session(stand.folder))]
+            return [summary for state in states if (summary := summarise_session(state.folder))]
         try:
             with self._open(wait_ms=50) as db:
                 current, stale = known_rows(db, states)
         except (sqlite3.Error, OSError) as fault:
             self._delete_if_damaged(fault)
-            current, stale = [], [(stand, None) for stand in states]
+            current, stale = [], [(state, None) for state in states]
         fresh = [
-            (stand, summary) for stand, known in stale if (summary := summarise_session(stand.folder, known))
+            (state, summary) for state, known in stale if (summary := summarise_session(state.folder, known))
         ]
         if fresh:
             with suppress(sqlite3.Error, OSError), self._open(wait_ms=50) as db, _transaction(db):
-                for stand, summary in fresh:  # if this fails, the next list reads the logs again
-                    save_summary(db, stand, summary)
+                for state, summary in fresh:  # if this fails, the next list reads the logs again
+                    save_summary(db, state, summary)
         return [*current, *(summary for _, summary in fresh)]
 
     def summary(self, folder: Path) -> SessionSummary:
         """Return the list row of one session. Raises `SessionNotFound`."""
-        stand = LogState.read(str(folder))
-        summaries = self.summaries([stand]) if stand is not None else []
+        state = LogState.read(str(folder))
+        summaries = self.summaries([state]) if state is not None else []
         if not summaries:
             raise SessionNotFound(
                 f"The session {folder.name} cannot be read.",
@@ -129,21 +129,21 @@ class SessionIndex:
                 name: (stamp, read_to)
                 for name, stamp, read_to in db.execute("SELECT name, stamp, read_to FROM sessions")
             }
-            removed = known.keys() - {stand.folder.name for stand in states}
+            removed = known.keys() - {state.folder.name for state in states}
             if removed:
                 with _transaction(db):
                     for name in removed:
                         delete_session(db, name)
             pending = [
-                stand
-                for stand in sorted(states, key=lambda stand: stand.folder.name)
-                if known.get(stand.folder.name) != (stand.stamp, stand.size)
+                state
+                for state in sorted(states, key=lambda state: state.folder.name)
+                if known.get(state.folder.name) != (state.stamp, state.size)
             ]
             for start in range(0, len(pending), _BATCH):
                 batch = pending[start : start + _BATCH]
                 while batch:
                     with _transaction(db):
-                        batch = [stand for stand in batch if index_log(db, stand)]
+                        batch = [state for state in batch if index_log(db, state)]
                 progress(min(start + _BATCH, len(pending)))
 
     def rebuild(
@@ -191,14 +191,14 @@ class SessionIndex:
 
     def _query(
         self,
-        stands: Sequence[LogState],
+        states: Sequence[LogState],
         query: Callable[[sqlite3.Connection], list[SearchHit]],
         on_stale: OnStale,
     ) -> list[SearchHit] | None:
         """Query the updated index, or the current one if another process holds it; None if there is none."""
         for _ in range(2):
             try:
-                is_current = self._refresh_if_free(stands)
+                is_current = self._refresh_if_free(states)
                 with self._open() as db:
                     hits = query(db)
                 if not is_current:
@@ -210,10 +210,10 @@ class SessionIndex:
                     break
         return None
 
-    def _refresh_if_free(self, stands: Sequence[LogState]) -> bool:
+    def _refresh_if_free(self, states: Sequence[LogState]) -> bool:
         """Update the index; return False if another process is already doing it."""
         try:
-            self.refresh(stands)
+            self.refresh(states)
         except sqlite3.OperationalError:
             if not self.path.exists():
                 raise

@@ -104,12 +104,12 @@ def split_words(text: str) -> list[str]:
 def scan_logs(states: Sequence[LogState], words: Sequence[str], workspace: str | None) -> Iterator[SearchHit]:
     """Run the same search without an index, by reading all logs."""
     folded_words = [word.casefold() for word in words]
-    for stand in sorted(states, key=lambda stand: stand.folder.name, reverse=True) if folded_words else ():
-        summary = summarise_session(stand.folder)
+    for state in sorted(states, key=lambda state: state.folder.name, reverse=True) if folded_words else ():
+        summary = summarise_session(state.folder)
         if summary is None or workspace not in (None, summary.workspace):
             continue
-        for piece in read_chunk_range(stand.folder, 0, stand.size):
-            for entry in extract_texts(piece, stand.folder):
+        for piece in read_chunk_range(state.folder, 0, state.size):
+            for entry in extract_texts(piece, state.folder):
                 text = entry.text.casefold()
                 if all(word in text for word in folded_words):
                     snippet = _cut_snippet(entry.text, text.find(folded_words[0]))

@@ -253,7 +253,7 @@ class SessionStore:
             return []  # nothing was recorded yet
         except OSError as fault:
             raise storage_error(fault, f"The sessions in {self.root} cannot be read", _MOVE_HINT) from fault
-        return [stand for stand in states if stand is not None]
+        return [state for state in states if state is not None]
 
     def latest(self, workspace: str | None) -> SessionId | None:
         """Return the last used session of a workspace; one without messages only if all are empty."""

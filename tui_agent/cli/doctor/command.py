@@ -39,13 +39,27 @@ examples:
 """
 
 
-class Finding(NamedTuple):
+class CheckResult(NamedTuple):
     """The result of one check. `advice` suggests a fix."""
 
-    check: str
     state: Literal["ok", "note", "bad"]
     message: str
     advice: str = ""
+
+
+def ok(message: str, advice: str = "") -> CheckResult:
+    """Return the result of a check that found no problem."""
+    return CheckResult("ok", message, advice)
+
+
+def note(message: str, advice: str = "") -> CheckResult:
+    """Return the result of a check that found a limitation."""
+    return CheckResult("note", message, advice)
+
+
+def bad(message: str, advice: str = "") -> CheckResult:
+    """Return the result of a check that found something broken."""
+    return CheckResult("bad", message, advice)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,120 +70,101 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the findings; return 1 if any of them is bad."""
+    """Print the results; return 1 if any of them is bad."""
     options, only = session_options(arguments, client="headless", interactive=True), arguments.only
-    findings = (
-        [run_check(only, CHECKS[only], load_startup_context(options))] if only else list(run_checks(options))
-    )
-    for finding in findings:
+    results = [run_check(only, load_startup_context(options))] if only else list(run_checks(options))
+    for name, result in results:
         if arguments.json:
-            say_json(finding._asdict())
+            say_json({"check": name, **result._asdict()})
         else:
-            mark = {"ok": "ok  ", "note": "note", "bad": "BAD "}[finding.state]
-            say(
-                f"{mark}  {finding.check:<14} {finding.message}{f' {finding.advice}' if finding.advice else ''}"
-            )
-    return 1 if any(finding.state == "bad" for finding in findings) else 0
+            mark = {"ok": "ok  ", "note": "note", "bad": "BAD "}[result.state]
+            say(f"{mark}  {name:<14} {result.message} {result.advice}".rstrip())
+    return 1 if any(result.state == "bad" for _, result in results) else 0
 
 
-def run_checks(options: SessionOptions) -> Iterator[Finding]:
-    """Run all checks; a check that fails becomes a finding and does not stop the others."""
-    yield from (version(), terminal(), check_locale(), check_programs("git"), check_programs("rg"))
-    yield check_installation()
-    yield startup(doctor_startup.package_folders())
+def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:
+    """Run all checks; a check that fails becomes a result and does not stop the others."""
+    yield "version", version()
+    yield "terminal", terminal()
+    yield "locale", check_locale()
+    yield "git", check_program("git", "Checkpoints and git tools need it.")
+    yield "rg", check_program("rg", "Searching is slower without ripgrep.")
+    yield "installation", check_installation()
+    yield "startup", startup(doctor_startup.package_folders())
     try:
         base = load_startup_context(options)
     except TuiAgentError as error:
-        yield Finding("configuration", "bad", error.message, error.hint)
+        yield "configuration", bad(error.message, error.hint)
         return
     path = base.config.paths.user_config
-    yield Finding("configuration", "ok", str(path) if path.exists() else f"no file (defaults): {path}")
+    yield "configuration", ok(str(path) if path.exists() else f"no file (defaults): {path}")
     for path in base.config.ignored_files:
-        yield Finding("trust", "note", f"{path} is not used.", "Decide with: tui-agent trust")
-    for what, look in CHECKS.items():
-        yield run_check(what, look, base)
+        yield "trust", note(f"{path} is not used.", "Decide with: tui-agent trust")
+    for name in CHECKS:
+        yield run_check(name, base)
 
 
-def run_check(what: str, look: Callable[[StartupContext], Finding], base: StartupContext) -> Finding:
-    """Run one check; turn a `TuiAgentError` into a finding."""
+def run_check(name: str, base: StartupContext) -> tuple[str, CheckResult]:
+    """Run one check; turn a `TuiAgentError` into a result."""
     try:
-        return look(base)
+        return name, CHECKS[name](base)
     except TuiAgentError as error:
-        return Finding(what, "bad", error.message, error.hint)
+        return name, bad(error.message, error.hint)
 
 
-def version() -> Finding:
+def version() -> CheckResult:
     """Report the versions of tui-agent, Python and the system."""
     python = ".".join(str(part) for part in sys.version_info[:3])
-    return Finding(
-        "version", "ok", f"tui-agent {__version__}, Python {python}, {platform.system()} {platform.machine()}"
-    )
+    return ok(f"tui-agent {__version__}, Python {python}, {platform.system()} {platform.machine()}")
 
 
-def terminal() -> Finding:
+def terminal() -> CheckResult:
     """Check that the app can be drawn here."""
     if not sys.stdout.isatty():
-        return Finding(
-            "terminal",
-            "note",
-            "This is not a terminal.",
-            "The app needs one; run and demo --headless do not.",
-        )
+        return note("This is not a terminal.", "The app needs one; run and demo --headless do not.")
     columns, lines = shutil.get_terminal_size()
     colours = os.environ.get("COLORTERM") or os.environ.get("TERM", "unknown")
     if columns < 40 or lines < 8:
-        return Finding("terminal", "bad", f"{columns}×{lines} is too small.", "Enlarge it to at least 40×8.")
-    return Finding("terminal", "ok", f"{columns}×{lines}, {colours}")
+        return bad(f"{columns}×{lines} is too small.", "Enlarge it to at least 40×8.")
+    return ok(f"{columns}×{lines}, {colours}")
 
 
-def check_locale() -> Finding:
+def check_locale() -> CheckResult:
     """Check that the locale can show the app's characters."""
     encoding = locale.getpreferredencoding(False)
     if encoding.lower().replace("-", "") != "utf8":
-        return Finding(
-            "locale", "note", f"{encoding}", "The app draws with ASCII only. To change that: LANG=C.UTF-8"
-        )
-    return Finding("locale", "ok", encoding)
+        return note(f"{encoding}", "The app draws with ASCII only. To change that: LANG=C.UTF-8")
+    return ok(encoding)
 
 
-def check_programs(name: str) -> Finding:
+def check_program(name: str, purpose: str) -> CheckResult:
     """Check for a program that is optional but useful."""
-    reason = {"git": "Checkpoints and git tools need it.", "rg": "Searching is slower without ripgrep."}[name]
     path = shutil.which(name)
-    return Finding(name, "ok", path) if path else Finding(name, "note", "not found.", reason)
+    return ok(path) if path else note("not found.", purpose)
 
 
-def check_installation() -> Finding:
+def check_installation() -> CheckResult:
     """Check that the installation is complete."""
     missing = [kind for kind in ("plugins", "themes", "demos") if bundled_folder(kind) is None]
     if missing:
-        return Finding(
-            "installation", "bad", f"{', '.join(missing)} are missing.", "Install tui-agent again."
-        )
-    litellm = next(iter(_versions("litellm")), "absent")
-    return Finding("installation", "ok", f"complete; litellm {litellm}")
+        return bad(f"{', '.join(missing)} are missing.", "Install tui-agent again.")
+    try:
+        litellm = metadata.version("litellm")
+    except metadata.PackageNotFoundError:
+        litellm = "absent"
+    return ok(f"complete; litellm {litellm}")
 
 
-def startup(folders: Iterable[Path]) -> Finding:
+def startup(folders: Iterable[Path]) -> CheckResult:
     """Check for start-up code in these folders that no installed package brought."""
     files = doctor_startup.find_foreign_files(folders)
     if not files:
-        return Finding("startup", "ok", "only installed packages run code at the interpreter's start.")
-    return Finding(
-        "startup",
-        "bad" if any(file.runs for file in files) else "note",
-        *doctor_startup.describe_foreign_files(files),
-    )
+        return ok("only installed packages run code at the interpreter's start.")
+    report = bad if any(file.runs for file in files) else note
+    return report(*doctor_startup.describe_foreign_files(files))
 
 
-def _versions(name: str) -> Iterator[str]:
-    try:
-        yield metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return
-
-
-def sessions(base: StartupContext) -> Finding:
+def sessions(base: StartupContext) -> CheckResult:
     """Check that sessions can be written, and by whom they can be read."""
     folder = base.config.data_dir
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
@@ -177,139 +172,107 @@ def sessions(base: StartupContext) -> Finding:
         with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
-        return Finding(
-            "sessions",
-            "bad",
-            f"{folder} cannot be written: {error.strerror}.",
-            "Choose another with --data-dir.",
-        )
+        return bad(f"{folder} cannot be written: {error.strerror}.", "Choose another with --data-dir.")
     session_folder = folder / "sessions"
     if session_folder.exists() and session_folder.stat().st_mode & 0o077:
-        return Finding(
-            "sessions",
-            "note",
-            f"Other users can read {session_folder}.",
-            f"Restrict it with: chmod 700 {session_folder}",
+        return note(
+            f"Other users can read {session_folder}.", f"Restrict it with: chmod 700 {session_folder}"
         )
     known = base.store.list()
     used = format_bytes(sum(summary.size_bytes for summary in known))
-    return Finding(
-        "sessions",
-        "ok",
+    return ok(
         f"{folder}: {len(known)}, {used}; {format_bytes(shutil.disk_usage(existing).free)} free",
     )
 
 
-def model(base: StartupContext) -> Finding:
+def model(base: StartupContext) -> CheckResult:
     """Check that the chosen model can be used, or list usable ones."""
     config = base.config
     if config.model or config.base_url:
         info = build_model_factory(base).resolve(config.model, config.base_url, config.reasoning_effort)
-        return Finding(
-            "model", "ok", f"{info.profile} ({info.provider})", "To test it: tui-agent models check"
-        )
+        return ok(f"{info.profile} ({info.provider})", "To test it: tui-agent models check")
     usable = [
         info.profile for info in build_model_factory(base).usable_models() if info.provider != "scripted"
     ]
     if usable:
-        return Finding(
-            "model",
-            "note",
-            f"No model is set. Available: {', '.join(usable[:6])}.",
-            "Choose one with --model NAME.",
-        )
-    return Finding(
-        "model", "note", "No model is set and no key was found.", "Set a key, or try: tui-agent demo"
-    )
+        return note(f"No model is set. Available: {', '.join(usable[:6])}.", "Choose one with --model NAME.")
+    return note("No model is set and no key was found.", "Set a key, or try: tui-agent demo")
 
 
-def plugins(base: StartupContext) -> Finding:
+def plugins(base: StartupContext) -> CheckResult:
     """Check that every plugin loads."""
     loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
     if loaded.failed:
         broken = "; ".join(f"{event.plugin}: {event.message}" for event in loaded.failed)
-        return Finding("plugins", "bad", broken, "See: tui-agent plugins check PATH")
-    return Finding("plugins", "ok", ", ".join(loaded.loaded))
+        return bad(broken, "See: tui-agent plugins check PATH")
+    return ok(", ".join(loaded.loaded))
 
 
-def hooks(base: StartupContext) -> Finding:
+def hooks(base: StartupContext) -> CheckResult:
     """List the configured hooks and their origin."""
     descriptions = [
         f"{hook.event} {hook.command}{' (from the project)' * (origin == 'project')}"
         for hook, origin in base.config.hooks
     ]
-    return Finding("hooks", "ok", "; ".join(descriptions) or "none")
+    return ok("; ".join(descriptions) or "none")
 
 
-def workspace(base: StartupContext) -> Finding:
+def workspace(base: StartupContext) -> CheckResult:
     """Check the agent's access to the workspace."""
     folder: Path = base.options.cwd
     if not os.access(folder, os.R_OK | os.X_OK):
-        return Finding("workspace", "bad", f"{folder} cannot be read.", "Check its permissions.")
+        return bad(f"{folder} cannot be read.", "Check its permissions.")
     if not os.access(folder, os.W_OK):
-        return Finding("workspace", "note", f"{folder} cannot be written.", "The agent can only read here.")
-    return Finding("workspace", "ok", str(folder))
+        return note(f"{folder} cannot be written.", "The agent can only read here.")
+    return ok(str(folder))
 
 
-def checkpoints(base: StartupContext) -> Finding:
+def checkpoints(base: StartupContext) -> CheckResult:
     """Check that files can be restored here, and show the space limits."""
     workspace = base.options.cwd.resolve()
     reason = unavailable_reason(workspace, find_git(workspace), base.store.root)
     if reason:
-        return Finding("checkpoints", "note", reason)
+        return note(reason)
     limits = base.config.checkpoints
-    return Finding(
-        "checkpoints",
-        "ok",
-        f"up to {limits.total_mb:g} MB per session, {limits.borrowed_mb:g} MB of it copied from a repository",
+    return ok(
+        f"up to {limits.total_mb:g} MB per session, {limits.borrowed_mb:g} MB of it copied from a repository"
     )
 
 
-def processes(base: StartupContext) -> Finding:
+def processes(base: StartupContext) -> CheckResult:
     """Check how leftover processes are stopped and how their number is limited."""
     limits = probe_limits()
     if limits is None:
-        return Finding(
-            "processes",
-            "bad",
-            "Commands cannot be started.",
-            "Check the temporary folder and the Python that runs tui-agent.",
+        return bad(
+            "Commands cannot be started.", "Check the temporary folder and the Python that runs tui-agent."
         )
     bound = describe_process_limit(limits)
     if not bound:
         message = f"Leftover processes are stopped {describe_cleanup(limits)}. Their number is not limited."
-        return Finding("processes", "note", message, process_limit_advice())
-    return Finding(
-        "processes",
-        "ok" if limits.reaper else "note",
-        f"leftover processes are stopped {describe_cleanup(limits)}; {bound}",
-    )
+        return note(message, process_limit_advice())
+    report = ok if limits.reaper else note
+    return report(f"leftover processes are stopped {describe_cleanup(limits)}; {bound}")
 
 
-def sandbox(base: StartupContext) -> Finding:
+def sandbox(base: StartupContext) -> CheckResult:
     """Describe the sandbox for commands, or why there is none."""
     status = confining.build_confinement(base, base.options.cwd).sandbox
     if status.kind:
-        return Finding("sandbox", "ok", f"{status.kind}. {' '.join(status.lines)}")
-    return Finding(
-        "sandbox",
-        "note",
+        return ok(f"{status.kind}. {' '.join(status.lines)}")
+    return note(
         status.unavailable_reason,
         "Commands run without a sandbox; accept-edits asks before each command that does more than read.",
     )
 
 
-def secrets(base: StartupContext) -> Finding:
+def secrets(base: StartupContext) -> CheckResult:
     """List secret files that are hidden from commands, and limits of the search for them."""
     confined = confining.build_confinement(base, base.options.cwd)
     files = confined.secret_files()
     if not confined.sandbox.kind:
         consequence = "Commands that would read them need your approval." if files else ""
-        message = (
-            f"{_describe_files(files)}; no sandbox hides them. {consequence}".strip()
-            + _describe_variables(base)
-        )
-        return Finding("secrets", "note" if files else "ok", message)
+        message = f"{_describe_files(files)}; no sandbox hides them. {consequence}".strip()
+        return (note if files else ok)(message + _describe_variables(base))
     in_git = sum(file.in_git for file in files)
     message = f"Hidden from commands: {_describe_files(files)}"
     message += f", {in_git} of them also stored in git." if in_git else "."
@@ -317,10 +280,8 @@ def secrets(base: StartupContext) -> Finding:
     message += f" Commands may read {', '.join(readable)} ([sandbox] readable)." if readable else ""
     message += _describe_variables(base)
     if confined.secrets_incomplete:
-        return Finding(
-            "secrets", "note", message, f"{confined.secrets_incomplete} Files further down are not hidden."
-        )
-    return Finding("secrets", "ok", message)
+        return note(message, f"{confined.secrets_incomplete} Files further down are not hidden.")
+    return ok(message)
 
 
 def _describe_variables(base: StartupContext) -> str:
@@ -337,7 +298,7 @@ def _describe_files(files: Sequence[SecretFile]) -> str:
     return f"{len(files)} {'file' if len(files) == 1 else 'files'} that may contain secrets ({names}{more})"
 
 
-CHECKS: dict[str, Callable[[StartupContext], Finding]] = {
+CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
     "workspace": workspace,
     "sessions": sessions,
     "checkpoints": checkpoints,

@@ -1,4 +1,4 @@
-"""`policy check` and `policy check-table`: judge a command line, or validate a table of programs."""
+"""Judge a command line, list the rules in force, or validate a table of programs."""
 
 import argparse
 import json
@@ -11,14 +11,14 @@ from pathlib import Path
 from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import POLICIES, Parser, Verbs
-from tui_agent.cli.output import escape_control, say, say_json, warn
-from tui_agent.cli.policy import rules as policy_rules
-from tui_agent.cli.policy import what_if as policy_try
-from tui_agent.cli.policy.rules import OPTION_GROUPS
+from tui_agent.cli.output import dim, escape_control, say, say_json, say_json_lines, warn
+from tui_agent.cli.policy import what_if
+from tui_agent.cli.policy.what_if import OPTION_GROUPS
 from tui_agent.errors import EnvironmentFault, UsageError
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.table_check import check_table_path
+from tui_agent.policy.rules.grammar import Rule
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.wiring import policy as judging
@@ -39,11 +39,16 @@ TABLE_EXAMPLES = """\
 examples:
   tui-agent policy check-table ~/.config/tui-agent/programs.toml
 """
+RULES_EXAMPLES = """\
+examples:
+  tui-agent policy rules
+  tui-agent policy rules --json | jq -r .rule
+"""
 TOOL = "run_command"
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs below `build_policy`."""
+    """Add the verbs below `policy`."""
     verbs = Verbs(parser, EXAMPLES)
     check = verbs.add(
         "check", check_command, "show what a command line does and how it is judged", groups=OPTION_GROUPS
@@ -65,8 +70,14 @@ def configure(parser: Parser) -> None:
         examples=TABLE_EXAMPLES,
     )
     table.add_argument("file", metavar="FILE", type=Path, help="a table as in programs.toml")
-    policy_try.add_verbs(verbs)
-    policy_rules.add_verbs(verbs)
+    what_if.add_verbs(verbs)
+    verbs.add(
+        "rules",
+        list_rules,
+        "list the rules in force and their sources",
+        examples=RULES_EXAMPLES,
+        groups=OPTION_GROUPS,
+    )
 
 
 def check_command(arguments: argparse.Namespace) -> int:
@@ -214,4 +225,32 @@ def as_json(
         "rule": decision.rule_id,
         "reason": decision.reason,
         **({"explanation": list(reasons)} if explain else {}),
+    }
+
+
+def list_rules(arguments: argparse.Namespace) -> int:
+    """Print a line for each rule of the user and of trusted project files."""
+    base = load_context(arguments)
+    rules = judging.load_rules(base)
+    for fault in judging.load_catalog(base, load_external_plugins(base).policy_tables)[1]:
+        warn(f"The plugin {fault.plugin} is not used: {fault.message}")
+    if arguments.json:
+        say_json_lines(rule_to_json(rule) for rule in rules)
+        return 0
+    for rule in rules:
+        say(f"{escape_control(rule.text)}  {dim(escape_control(rule.source))}")
+    if not rules:
+        say(f"No rules. Add some in {base.config.paths.config_dir / judging.RULES_FILE}.")
+    return 0
+
+
+def rule_to_json(rule: Rule) -> dict[str, object]:
+    """Return a rule as a JSON object. `bounded`: a project's rule, which allows only work on its folder."""
+    return {
+        "rule": rule.text,
+        "verdict": rule.verdict,
+        "what": rule.what,
+        "about": rule.rest,
+        "source": rule.source,
+        "bounded": rule.bounded,
     }

@@ -15,7 +15,6 @@ from typing import Final, Literal, TypeAlias, get_args
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import POLICIES, Verbs
 from tui_agent.cli.output import dim, escape_control, say, say_json, shorten, terminal_width, warn
-from tui_agent.cli.policy.rules import OPTION_GROUPS
 from tui_agent.errors import UsageError
 from tui_agent.policy.decision.rule_file import load_rules
 from tui_agent.policy.rules.grammar import Rule
@@ -168,6 +167,7 @@ examples:
   tui-agent policy try new-rules.toml --all --instead
   tui-agent policy try new-rules.toml --session latest --json
 """
+OPTION_GROUPS = ("place", "extensions", "project")
 MAX_EXAMPLES = 5
 HEADINGS: dict[Change, str] = {
     "saved": "questions saved",

@@ -4,7 +4,7 @@ Invariant: a recorded tool never runs the real tool; it only calls its pure meth
 returned by their order in the turn, so a turn with a shortened history gets its own answers.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any, ClassVar, NoReturn, TypeAlias
 
@@ -25,7 +25,6 @@ from tui_agent.ports.environment import (
     ExecResult,
     ExecSpec,
     FileContent,
-    FileInfo,
     OutputSink,
     Sandbox,
 )
@@ -42,6 +41,7 @@ from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.ids import CallId
+from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 _ENGINES = (
     "tool.",
@@ -203,20 +203,12 @@ def recorded_tools(offered: Sequence[OfferedTool], results: RecordedResults) -> 
     return registry
 
 
-class ReadOnlyEnvironment:
+class ReadOnlyEnvironment(EnvironmentWrapper):
     """Environment that only reads; it reports `sandbox`, the sandbox of the recorded commands."""
 
     def __init__(self, inner: Environment, sandbox: Sandbox) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._sandbox = sandbox
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    @property
-    def root(self) -> str:
-        return self._inner.root
 
     @property
     def sandbox(self) -> Sandbox:
@@ -226,10 +218,6 @@ class ReadOnlyEnvironment:
         """Raise an `EnvironmentFault`."""
         _refuse()
 
-    async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
-        """Read from the inner environment."""
-        return await self._inner.read(path, max_bytes)
-
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
         """Raise an `EnvironmentFault`."""
         _refuse()
@@ -237,30 +225,6 @@ class ReadOnlyEnvironment:
     async def remove(self, path: str, expected_digest: str) -> None:
         """Raise an `EnvironmentFault`."""
         _refuse()
-
-    async def stat(self, path: str) -> FileInfo | None:
-        """Read from the inner environment."""
-        return await self._inner.stat(path)
-
-    async def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """Read from the inner environment."""
-        return await self._inner.listdir(path)
-
-    def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """Read from the inner environment."""
-        return self._inner.walk(path, include_ignored=include_ignored)
-
-    def resolve(self, path: str) -> str:
-        """Resolve with the inner environment."""
-        return self._inner.resolve(path)
-
-    def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        """Resolve with the inner environment."""
-        return self._inner.resolve_all(paths)
-
-    async def aclose(self) -> int:
-        """Close the inner environment."""
-        return await self._inner.aclose()
 
 
 def _refuse() -> NoReturn:
@@ -298,7 +262,7 @@ class RecordedTurn:
         for chunk in chunks_of(self._answers[self._requests - 1]):
             yield chunk
 
-    async def render(self, wish: MapRequest) -> RenderedMap:
+    async def render(self, request: MapRequest) -> RenderedMap:
         """Return the map that the turn began with, or an empty one. Raises the recorded `EnvironmentFault`."""
         built = used = None
         for event in self._events:
@@ -316,11 +280,11 @@ class RecordedTurn:
         text = self._blobs.read_text(used.text)
         return RenderedMap(text, used.tokens, used.files, built.files, built.skipped, built.partial, 0.0)
 
-    async def render_within(self, wish: MapRequest, seconds: float) -> RenderedMap | None:
+    async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
         """Return the map that the turn began with; None if its first request was sent before the map was ready."""
         maps = (event.payload for event in self._events if isinstance(event.payload, RepomapBuilt))
         first = next(maps, None)
-        return None if first is not None and first.delay_reason else await self.render(wish)
+        return None if first is not None and first.delay_reason else await self.render(request)
 
     def take_late_map(self) -> RenderedMap | None:
         """Return None: the time of a late map is not recorded."""

@@ -7,10 +7,11 @@ what the run has to work without is printed once.
 import argparse
 import json
 import sys
+from collections.abc import Awaitable, Callable
 from contextlib import redirect_stdout
 from functools import partial
 from importlib import import_module
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 import anyio
 
@@ -51,9 +52,11 @@ from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
+from tui_agent.session.local import LocalSession
 from tui_agent.wiring.session import open_session as opened
-from tui_agent.wiring.startup_context import load_startup_context, require_trust_decision
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
 
+ResultT = TypeVar("ResultT")
 EXAMPLES = """\
 examples:
   tui-agent run "add a --json flag to the list command" --policy accept-edits
@@ -175,6 +178,19 @@ async def run_one_turn(
             "No model is set.",
             hint="Choose one with --model NAME (tui-agent models list). Without an account: tui-agent demo --headless",
         )
+
+    async def run_in(session: LocalSession) -> Outcome:
+        warn_of_cost(session.settings)
+        warn_unconfined(session.settings, session.sandbox)
+        return await run_supervised(session, begin, WarningPrinter(show), session.log.previous_last_seq, coda)
+
+    return await use_session(options, base, run_in)
+
+
+async def use_session(
+    options: SessionOptions, base: StartupContext, act: Callable[[LocalSession], Awaitable[ResultT]]
+) -> ResultT:
+    """Open the session, return the result of `act`, and close it. Raises the engine's error if it fails."""
     errors: list[TuiAgentError] = []
     scope = anyio.CancelScope()
 
@@ -183,12 +199,8 @@ async def run_one_turn(
         scope.cancel()
 
     async with opened(options, base, give_up) as session:
-        warn_of_cost(session.settings)
-        warn_unconfined(session.settings, session.sandbox)
         with scope:
-            return await run_supervised(
-                session, begin, WarningPrinter(show), session.log.previous_last_seq, coda
-            )
+            return await act(session)
     raise errors[0]
 
 

@@ -12,16 +12,19 @@ import anyio
 
 from tui_agent.cli.exit_codes import Exit, of_turn_end
 from tui_agent.errors import BudgetExceeded, TuiAgentError, UsageError
+from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session
 from tui_agent.protocol.base import LongText
-from tui_agent.protocol.commands import ContinueTurn, Interrupt, SubmitPrompt
+from tui_agent.protocol.commands import Command, ContinueTurn, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected, RunStarted
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.ids import MAIN_AGENT, CommandId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
+from tui_agent.protocol.settings import AgentState
 
 Show = Callable[[Record], None]
 TurnStart: TypeAlias = str | ContinueTurn
@@ -141,6 +144,28 @@ class _Turn:
                 self.ended = finished
             case CommandRejected(reason=reason, hint=hint, limit=limit) if record.cause == self._command:
                 raise BudgetExceeded(reason, hint=hint) if limit else UsageError(reason, hint=hint)
+
+
+async def submit_and_wait(session: Session, follower: Follower, command: Command) -> list[Envelope]:
+    """Submit a command, wait until it has been carried out, and return its events.
+
+    Raises `TuiAgentError` if the engine rejects the command or the session ends.
+    """
+    command_id = session.submit(command)
+    events: list[Envelope] = []
+    while batch := await follower.next_batch():
+        for record in batch:
+            if not isinstance(record, Envelope) or record.cause != command_id:
+                continue
+            events.append(record)
+            match record.payload:
+                case CommandRejected(reason=reason, hint=hint):
+                    raise TuiAgentError(reason, hint=hint)
+                case AgentStateChanged(state=AgentState.IDLE):
+                    return events
+                case _:
+                    pass
+    raise TuiAgentError("The session ended before the command was done.")
 
 
 async def join_texts(session: Session, texts: Sequence[LongText]) -> str:
