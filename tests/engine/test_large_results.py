@@ -23,8 +23,8 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import TextContent
+from tui_agent.store.damage_report import verify_session
 from tui_agent.store.file_ops import SystemFiles
-from tui_agent.store.verification import verify_session
 
 LINES = "".join(f"{number:06d} a line of output\n" for number in range(40_000))
 SECRET = "ghp_" + "a1B2" * 9

@@ -50,12 +50,12 @@ from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import PolicyName
 from tui_agent.session.fork_workspace import detach_checkpoints, fork_checkpoints
+from tui_agent.store.damage_report import verify_session
 from tui_agent.store.lineage import open_blobs, read_origin
 from tui_agent.store.log_reader import iterate_history, read_records
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_store import SessionStore
 from tui_agent.store.session_summary import summarise_session
-from tui_agent.store.verification import verify_session
 
 PATHS = st.sampled_from(["a.txt", "b.txt", "deep/er/c.txt"])
 TEXTS = st.sampled_from([None, "one\n", "two\n", "three\nlines\nhere\n", "LINES"])

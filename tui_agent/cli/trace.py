@@ -15,9 +15,8 @@ from tui_agent.folds.trace.measure_labels import measure_rows
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import Parts
 from tui_agent.folds.trace.spans import Span, TraceView
-from tui_agent.store.damage_report import describe_damage
+from tui_agent.store.damage_report import describe_damage, verify_session
 from tui_agent.store.log_reader import read_records
-from tui_agent.store.verification import verify_session
 from tui_agent.units import format_cost, format_duration, format_time
 
 EXAMPLES = """\

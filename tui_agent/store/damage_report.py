@@ -1,20 +1,128 @@
-"""Damage report of a session for a reader, in plain sentences.
+"""Damage of a stored session, in plain sentences: a quick report for its readers, and a complete verification.
 
-Invariant: only reads; an intact log yields nothing.
+Invariant: only reads; an intact session yields nothing; `verify_session` returns every problem and raises nothing.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tui_agent.folds.text.labels import skipped_lines_notice, unknown_events_notice
-from tui_agent.protocol.envelope import SCHEMA_VERSION, Record, UnknownEvent
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record, UnknownEvent
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.session import SessionForked
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.store.lineage import HistoryPart, load_lineage
+from tui_agent.store.lineage import HistoryPart, load_lineage, open_blobs
 from tui_agent.store.log_chunks import read_chunks
-from tui_agent.store.log_line import line_version, pick_foreign_version
+from tui_agent.store.log_line import decode_line, is_intact, line_version, pick_foreign_version
+from tui_agent.store.log_reader import iterate_history
+from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import intact_seq, split_lines
 
+_BLOB_FIELDS = re.compile(rb'"(?:blob_sha256|blob_json|payload_blob)":"([0-9a-f]{64})"')
+
 _MAX_LISTED = 10
+"""Most line numbers named in one sentence."""
+Check = Callable[[Path], list[str]]
+"""Checks something else in a session's folder and returns its problems."""
+
+
+def verify_session(folder: Path, *others: Check) -> list[str]:
+    """Return the problems of a session; empty if there are none. `others` check what lies beside the log."""
+    try:
+        fault = load_lineage(folder).fault
+        problems = [] if fault is None else [fault.message]
+        problems += [
+            *_check_versions(folder),
+            *_check_lines(folder),
+            *_check_numbers(folder, is_complete=fault is None),
+            *_check_blobs(folder),
+        ]
+    except OSError as problem:
+        return [f"The log cannot be read: {problem.strerror or problem}."]
+    for check in others:
+        problems += check(folder)
+    return problems
+
+
+def _check_versions(folder: Path) -> Iterator[str]:
+    """Report events, the session's own or inherited, of another version."""
+    versions = [line_version(line) for line, _ in iterate_history(folder)]
+    foreign = [version for version in versions if version != SCHEMA_VERSION]
+    if foreign:
+        events = "1 event was" if len(foreign) == 1 else f"{len(foreign)} events were"
+        yield (
+            f"{events} written by another version of tui-agent (log version {max(foreign)}, this one reads "
+            f"{SCHEMA_VERSION}); their new parts were not checked."
+        )
+
+
+def _check_lines(folder: Path) -> Iterator[str]:
+    """Report bytes of the session's own log that are not events; lines appended meanwhile are ignored.
+
+    An incomplete last line is no problem if the log has grown since: it was just being written.
+    """
+    number = length = 0
+    log = folder / EVENTS_FILE
+    size = log.stat().st_size
+    for piece in read_chunks(folder, size=size):
+        for _, line in split_lines(piece):
+            number, length = number + 1, length + len(line) + 1
+            if not is_intact(line) or decode_line(line) is None:
+                yield f"Line {number} of the log is damaged."
+    remaining = size - length
+    if remaining > 0 and log.stat().st_size == size:
+        yield f"The log ends in an incomplete line of {remaining} bytes."
+    if not number:
+        yield "The log contains no events."
+
+
+def _check_numbers(folder: Path, *, is_complete: bool) -> Iterator[str]:
+    """Report missing numbers. The part a fork inherited may have gaps where the head was moved."""
+    known: set[int] = set()
+    last, head_gaps = -1, list[str]()
+    for _, record in iterate_history(folder):
+        if not known and not is_complete:
+            known, last = {record.parent if record.parent is not None else -1}, record.seq - 1
+        gap = _describe_gap(last, record)
+        if gap and record.parent != record.seq - 1 and record.parent in known:
+            head_gaps.append(gap)
+        elif gap:
+            yield gap
+        if isinstance(record, Envelope) and isinstance(record.payload, SessionForked):
+            head_gaps.clear()
+        if record.parent is not None and record.parent not in known and not gap:
+            yield f"Event {record.seq} continues from event {record.parent}, which is missing."
+        known.add(record.seq)
+        last = record.seq
+    yield from head_gaps
+
+
+def _describe_gap(last: int, record: Record) -> str:
+    if record.seq == last + 1:
+        return ""
+    if record.seq == last + 2:
+        return f"Event {last + 1} is missing."
+    return f"Events {last + 1} to {record.seq - 1} are missing."
+
+
+def _check_blobs(folder: Path) -> Iterator[str]:
+    """Report blobs that events refer to and that are missing or damaged."""
+    blobs = open_blobs(folder)
+    checked: set[str] = set()
+    for line, record in iterate_history(folder):
+        for digest in referenced_blobs(line, record):
+            if digest not in checked and blobs.find(digest) is None:
+                yield f"A text of event {record.seq} is missing or damaged ({digest[:12]})."
+            checked.add(digest)
+
+
+def referenced_blobs(line: bytes, record: Record) -> set[str]:
+    """Return the blobs that an event needs."""
+    digests = {digest.decode() for digest in _BLOB_FIELDS.findall(line)}
+    if isinstance(record, Envelope) and isinstance(record.payload, FileChanged):
+        digests |= {digest for digest in (record.payload.before, record.payload.after) if digest}
+    return digests
 
 
 def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
@@ -22,11 +130,11 @@ def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
     history = load_lineage(folder)
     problems: list[str] = []
     version = SCHEMA_VERSION
-    for strand in history.parts:
-        bad, strand_version = _scan_strand(strand)
-        version = pick_foreign_version((version, strand_version))
+    for part in history.parts:
+        bad, part_version = _scan_part(part)
+        version = pick_foreign_version((version, part_version))
         if bad:
-            log = "the log" if strand is history.own else f"the log of {strand.folder.name}"
+            log = "the log" if part is history.own else f"the log of {part.folder.name}"
             problems.append(f"{skipped_lines_notice(len(bad))} in {log}: {_format_numbers(bad)}.")
     unknown = [record for record in records if isinstance(record, UnknownEvent)]
     foreign = sum(record.is_other_version for record in unknown)
@@ -40,17 +148,17 @@ def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
     return problems
 
 
-def _scan_strand(strand: HistoryPart) -> tuple[list[int], int]:
+def _scan_part(part: HistoryPart) -> tuple[list[int], int]:
     """Return the damaged line numbers up to the last inherited event of a log, and its version."""
     damaged: list[int] = []
     version, number = SCHEMA_VERSION, 0
-    for piece in read_chunks(strand.folder):
+    for piece in read_chunks(part.folder):
         for _, line in split_lines(piece):
             number += 1
             seq = intact_seq(line)
             if seq is None:
                 damaged.append(number)
-            elif seq > strand.last:
+            elif seq > part.last:
                 return damaged, version
             else:
                 version = pick_foreign_version((version, line_version(line)))

@@ -137,9 +137,11 @@ def read_records_after(folder: Path, place: LinePosition, size: int) -> Iterator
     return _read_after(folder, place, size, RecordFilter(frozenset(ended)))
 
 
-def _read_after(folder: Path, place: LinePosition, size: int, sieve: RecordFilter) -> Iterator[Record]:
+def _read_after(
+    folder: Path, place: LinePosition, size: int, record_filter: RecordFilter
+) -> Iterator[Record]:
     blobs, last = open_blobs(folder), place.seq
     for piece in read_chunk_range(folder, place.offset, size):
-        for record in filter_records(piece, blobs, sieve, last):
+        for record in filter_records(piece, blobs, record_filter, last):
             last = record.seq
             yield record

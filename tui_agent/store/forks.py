@@ -35,11 +35,11 @@ def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
     history = load_lineage(folder)
     if history.fault is not None:
         raise history.fault
-    for strand in history.parts:
-        event_line = find_line(strand.folder, at_seq) if at_seq >= 0 and at_seq <= strand.last else None
-        if event_line is not None and (strand.stretches is None or is_on_branch(at_seq, strand.stretches)):
+    for part in history.parts:
+        event_line = find_line(part.folder, at_seq) if at_seq >= 0 and at_seq <= part.last else None
+        if event_line is not None and (part.stretches is None or is_on_branch(at_seq, part.stretches)):
             return SessionForked(
-                parent_session=SessionId(strand.folder.name),
+                parent_session=SessionId(part.folder.name),
                 at_seq=at_seq,
                 parent_crc=event_line[CRC_SLICE].decode("ascii"),
             )
@@ -57,11 +57,6 @@ def write_fork(folder: Path, forked: SessionForked, at: float, shrinker: Shrinke
     line = seal_line(encode_body(forked.at_seq + 1, at, name, agent, forked.at_seq, b"null", raw))
     write_file(ops, folder / EVENTS_FILE, line, sync=True)
     sync_path(ops, folder.parent)
-
-
-def find_forks(folder: Path, others: Iterable[Path]) -> list[Path]:
-    """Return the sessions that refer to this session's log."""
-    return group_by_parent(others).get(folder.name, [])
 
 
 def group_by_parent(folders: Iterable[Path]) -> dict[str, list[Path]]:
@@ -84,7 +79,7 @@ def copy_inherited(folder: Path, ops: FileOps) -> None:
     if history.fault is not None:
         raise history.fault
     for digest in find_digests(chain(_inherited_lines(folder), read_chunks(folder)), folder):
-        _copy_blob(digest, [strand.folder / "blobs" for strand in history.ancestors], folder / "blobs", ops)
+        _copy_blob(digest, [part.folder / "blobs" for part in history.ancestors], folder / "blobs", ops)
     if (folder / "blobs").is_dir():
         sync_path(ops, folder / "blobs")
     path = folder / EVENTS_FILE
@@ -107,20 +102,20 @@ def copy_inherited(folder: Path, ops: FileOps) -> None:
 def _inherited_lines(folder: Path) -> Iterator[bytes]:
     """Yield the lines that a fork inherits from its parents, unchanged."""
     last = -1
-    for strand in load_lineage(folder).ancestors:
-        for piece in read_chunks(strand.folder, after=last):
+    for part in load_lineage(folder).ancestors:
+        for piece in read_chunks(part.folder, after=last):
             inherited = []
             for raw, record in filter_lines(
-                piece, open_blobs(strand.folder), RecordFilter(stretches=strand.stretches), last
+                piece, open_blobs(part.folder), RecordFilter(stretches=part.stretches), last
             ):
                 last = record.seq
                 inherited.append(raw + b"\n")
             yield b"".join(inherited)
 
 
-def _copy_blob(digest: str, elders: list[Path], own: Path, ops: FileOps) -> None:
+def _copy_blob(digest: str, ancestors: list[Path], own: Path, ops: FileOps) -> None:
     target = own / digest
-    source = next((elder / digest for elder in elders if (elder / digest).is_file()), None)
+    source = next((ancestor / digest for ancestor in ancestors if (ancestor / digest).is_file()), None)
     if source is None or target.exists():
         return
     own.mkdir(mode=FOLDER_MODE, exist_ok=True)

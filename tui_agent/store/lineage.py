@@ -136,20 +136,20 @@ def load_lineage(folder: Path) -> Lineage:
         head_moves += find_head_moves(origin.folder)
         inherited = stretches_of_branch(head_moves, origin.at_seq) or (Stretch(0, origin.at_seq),)
         head_moves = [move for move in head_moves if is_on_branch(move.seq, inherited)]
-    elders = (
+    ancestors = (
         HistoryPart(origin.folder, cut_stretches(inherited, origin.at_seq)) for origin in reversed(chain)
     )
-    return Lineage((*elders, HistoryPart(folder)), tuple(head_moves), fault)
+    return Lineage((*ancestors, HistoryPart(folder)), tuple(head_moves), fault)
 
 
 def has_event(folder: Path, seq: int) -> bool:
     """Return True if a session's history holds this event intact. Reads only the part of the log near it."""
-    strands = (
+    parts = (
         part
         for part in load_lineage(folder).parts
         if part.stretches is None or is_on_branch(seq, part.stretches)
     )
-    return any(find_line(strand.folder, seq) is not None for strand in strands)
+    return any(find_line(part.folder, seq) is not None for part in parts)
 
 
 def cut_stretches(stretches: Sequence[Stretch], last: int) -> tuple[Stretch, ...]:

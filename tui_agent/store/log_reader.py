@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tui_agent.errors import SessionNotFound
 from tui_agent.folds.session.branches import Stretch
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentStateChanged
@@ -20,7 +19,7 @@ from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.store.gc_pause import pause_gc
 from tui_agent.store.lineage import HistoryPart, Lineage, cut_stretches, load_lineage, open_blobs
 from tui_agent.store.log_chunks import find_lines, find_offset_before, read_chunks
-from tui_agent.store.log_repair import EVENTS_FILE
+from tui_agent.store.log_repair import EVENTS_FILE, session_not_found
 from tui_agent.store.log_scan import (
     RecordFilter,
     filter_lines,
@@ -106,14 +105,14 @@ def read_marks(folder: Path) -> list[Record]:
     """
     size, history, blobs = _log_size(folder), load_lineage(folder), open_blobs(folder)
     marks: list[Record] = []
-    for strand in history.parts:
-        end = size if strand is history.own else None
-        raw_lines = [raw_line for mark in _MARKS for raw_line in find_lines(strand.folder, mark, size=end)]
-        sieve = RecordFilter(stretches=strand.stretches)
+    for part in history.parts:
+        end = size if part is history.own else None
+        raw_lines = [raw_line for mark in _MARKS for raw_line in find_lines(part.folder, mark, size=end)]
+        record_filter = RecordFilter(stretches=part.stretches)
         marks += (
             record
             for raw_line in raw_lines
-            for record in filter_records(raw_line + b"\n", blobs, sieve)
+            for record in filter_records(raw_line + b"\n", blobs, record_filter)
             if _is_mark(record)
         )
     return sorted(marks, key=lambda record: record.seq)
@@ -141,9 +140,9 @@ def iterate_history(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Reco
     """Yield every record of a session's history with its line, in order. Raises `SessionNotFound`."""
     size, history, blobs = _log_size(folder), load_lineage(folder), open_blobs(folder)
     last = after
-    for strand in history.parts:
-        for piece in _strand_pieces(strand, history, last, size):
-            for raw, record in filter_lines(piece, blobs, RecordFilter(stretches=strand.stretches), last):
+    for part in history.parts:
+        for piece in _part_chunks(part, history, last, size):
+            for raw, record in filter_lines(piece, blobs, RecordFilter(stretches=part.stretches), last):
                 last = record.seq
                 yield raw, record
 
@@ -152,10 +151,7 @@ def _log_size(folder: Path, size: int | None = None) -> int:
     try:
         actual = (folder / EVENTS_FILE).stat().st_size
     except FileNotFoundError as fault:
-        raise SessionNotFound(
-            f"There is no session {folder.name} in {folder.parent}.",
-            hint="Run `tui-agent sessions list` to list all sessions.",
-        ) from fault
+        raise session_not_found(folder) from fault
     return actual if size is None else min(size, actual)
 
 
@@ -171,14 +167,14 @@ def _iterate(
     history = load_lineage(folder)
     if branch:
         on = history.current_branch(size)
-    selected = [_intersect(strand.stretches, on) for strand in history.parts]
+    selected = [_intersect(part.stretches, on) for part in history.parts]
     ended = _ended_requests(history, selected, size, after) if skip_deltas else frozenset()
     blobs = open_blobs(folder)
     last = after
-    for strand, stretches in zip(history.parts, selected, strict=True):
-        sieve = RecordFilter(ended, stretches)
-        for piece in _strand_pieces(strand, history, last, size):
-            for record in filter_records(piece, blobs, sieve, last):
+    for part, stretches in zip(history.parts, selected, strict=True):
+        record_filter = RecordFilter(ended, stretches)
+        for piece in _part_chunks(part, history, last, size):
+            for record in filter_records(piece, blobs, record_filter, last):
                 last = record.seq
                 yield record
 
@@ -197,23 +193,23 @@ def _ended_requests(
 ) -> frozenset[bytes]:
     """Return the requests that have ended in the part that is read."""
     request_ids: set[bytes] = set()
-    for strand, stretches in zip(history.parts, selected, strict=True):
-        for piece in _strand_pieces(strand, history, after, size):
+    for part, stretches in zip(history.parts, selected, strict=True):
+        for piece in _part_chunks(part, history, after, size):
             request_ids |= find_ended_requests(piece, RecordFilter(stretches=stretches))
     return frozenset(request_ids)
 
 
-def _strand_pieces(strand: HistoryPart, history: Lineage, after: int, size: int) -> Iterator[bytes]:
-    """Yield a strand's bytes from about `after`; a parent's part ends shortly after the fork."""
-    if strand is history.own:
-        yield from read_chunks(strand.folder, after=after, size=size)
+def _part_chunks(part: HistoryPart, history: Lineage, after: int, size: int) -> Iterator[bytes]:
+    """Yield a part's bytes from about `after`; a parent's part ends shortly after the fork."""
+    if part is history.own:
+        yield from read_chunks(part.folder, after=after, size=size)
         return
-    last = strand.last
+    last = part.last
     if after >= last:
         return
-    with (strand.folder / EVENTS_FILE).open("rb") as log:
+    with (part.folder / EVENTS_FILE).open("rb") as log:
         end = find_offset_before(log, os.fstat(log.fileno()).st_size, last)
-    yield from read_chunks(strand.folder, after=after, size=end + _LOOKAHEAD_BYTES)
+    yield from read_chunks(part.folder, after=after, size=end + _LOOKAHEAD_BYTES)
 
 
 def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) -> list[Record]:
@@ -226,11 +222,9 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
     data = read_tail_bytes(folder / EVENTS_FILE, max_bytes)
     tail = list(read_records_from(data, blobs))[-count:]
     if len(tail) < count and len(data) == (folder / EVENTS_FILE).stat().st_size:
-        for strand in reversed(load_lineage(folder).ancestors):
+        for part in reversed(load_lineage(folder).ancestors):
             inherited = list(
-                filter_records(
-                    _strand_end(strand, max_bytes), blobs, RecordFilter(stretches=strand.stretches)
-                )
+                filter_records(_part_end(part, max_bytes), blobs, RecordFilter(stretches=part.stretches))
             )
             tail = [*inherited, *tail][-count:]
     return tail
@@ -250,10 +244,10 @@ def read_end(folder: Path, count: int) -> list[Record]:
     return tail[positions[-count] :] if 0 < count <= len(positions) else tail
 
 
-def _strand_end(strand: HistoryPart, size: int) -> bytes:
+def _part_end(part: HistoryPart, size: int) -> bytes:
     """Return the last bytes of the inherited part of a parent's log, and a little more."""
-    with (strand.folder / EVENTS_FILE).open("rb") as log:
-        end = find_offset_before(log, os.fstat(log.fileno()).st_size, strand.last)
+    with (part.folder / EVENTS_FILE).open("rb") as log:
+        end = find_offset_before(log, os.fstat(log.fileno()).st_size, part.last)
         start = max(0, end - size)
         log.seek(start)
         data = log.read(end + _LOOKAHEAD_BYTES - start)
@@ -293,10 +287,10 @@ class LogTail:
     def _read_parents(self) -> list[Record]:
         """Return the inherited part of the history."""
         inherited: list[Record] = []
-        for strand in load_lineage(self._folder).ancestors:
-            data = b"".join(read_chunks(strand.folder, after=self._after))
+        for part in load_lineage(self._folder).ancestors:
+            data = b"".join(read_chunks(part.folder, after=self._after))
             inherited += filter_records(
-                data, self._blobs, RecordFilter(stretches=strand.stretches), self._after
+                data, self._blobs, RecordFilter(stretches=part.stretches), self._after
             )
             self._after = inherited[-1].seq if inherited else self._after
         return inherited

@@ -46,10 +46,7 @@ def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> Opened
     try:
         scanned = survey_lines(_file_lines(path, known.good_end), known)
     except FileNotFoundError as fault:
-        raise SessionNotFound(
-            f"There is no session {folder.name} in {folder.parent}.",
-            hint="Run `tui-agent sessions list` to list all sessions.",
-        ) from fault
+        raise session_not_found(folder) from fault
     except OSError as fault:
         raise storage_error(fault, f"The log of session {folder.name} cannot be read", f": {path}") from fault
     require_known_version(folder, scanned.version)
@@ -80,6 +77,14 @@ def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> Opened
         else None
     )
     return OpenedLog(fd, scanned.good_end, scanned.last_seq, repaired, scanned.lines)
+
+
+def session_not_found(folder: Path) -> SessionNotFound:
+    """Return the error for a folder without a log."""
+    return SessionNotFound(
+        f"There is no session {folder.name} in {folder.parent}.",
+        hint="Run `tui-agent sessions list` to list all sessions.",
+    )
 
 
 def require_known_version(folder: Path, version: int) -> None:

@@ -158,8 +158,8 @@ def read_records_from(
 
     `skip_deltas` leaves out the deltas of finished requests: their text is in the answer.
     """
-    sieve = RecordFilter(find_ended_requests(data)) if skip_deltas else NO_FILTER
-    return filter_records(data, blobs, sieve, after)
+    record_filter = RecordFilter(find_ended_requests(data)) if skip_deltas else NO_FILTER
+    return filter_records(data, blobs, record_filter, after)
 
 
 def filter_records(

@@ -21,7 +21,7 @@ from tui_agent.protocol.ids import SessionId, is_session_id
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.file_ops import FOLDER_MODE, FileOps, SystemFiles, storage_error, sync_path
 from tui_agent.store.fold_cache import load_survey
-from tui_agent.store.forks import copy_inherited, find_fork_point, find_forks, write_fork
+from tui_agent.store.forks import copy_inherited, find_fork_point, group_by_parent, write_fork
 from tui_agent.store.lineage import load_lineage
 from tui_agent.store.log_reader import read_records
 from tui_agent.store.log_repair import (
@@ -31,6 +31,7 @@ from tui_agent.store.log_repair import (
     open_log,
     read_log_version,
     require_known_version,
+    session_not_found,
 )
 from tui_agent.store.payload_shrinker import Shrinker
 from tui_agent.store.redaction.redactor import Redactor
@@ -79,7 +80,7 @@ class SessionStore:
         folder = self.folder(session_id)
         if lazy:
             self._require_writable_root()
-        return self._build_log(folder, partial(self._create_locked, folder), lazily=lazy)
+        return self._build_log(folder, partial(self._create_locked, folder), lazy=lazy)
 
     def _require_writable_root(self) -> None:
         """Raise early, before the first message, if no session can be created."""
@@ -125,9 +126,9 @@ class SessionStore:
         except OSError as fault:
             raise storage_error(fault, f"The session in {folder} cannot be locked", _MOVE_HINT) from fault
 
-    def _build_log(self, folder: Path, hold: OpenLog, *, lazily: bool = False) -> SessionLog:
+    def _build_log(self, folder: Path, open_log: OpenLog, *, lazy: bool = False) -> SessionLog:
         return SessionLog(
-            folder, clock=self._clock, redactor=self._redactor, open_log=hold, ops=self._ops, lazy=lazily
+            folder, clock=self._clock, redactor=self._redactor, open_log=open_log, ops=self._ops, lazy=lazy
         )
 
     def _hold(
@@ -174,7 +175,8 @@ class SessionStore:
 
     def forks(self, session_id: str) -> list[SessionId]:
         """Return the sessions whose history begins in this session's log."""
-        return [SessionId(fork.name) for fork in find_forks(self.folder(session_id), self.folders())]
+        name = self.folder(session_id).name
+        return [SessionId(fork.name) for fork in group_by_parent(self.folders()).get(name, ())]
 
     @contextmanager
     def lock_session(self, session_id: str) -> Iterator[Path]:
@@ -325,10 +327,7 @@ class SessionStore:
             raise storage_error(fault, f"The session in {folder} cannot be read", _MOVE_HINT) from fault
         if not exists:
             self.folders()
-            raise SessionNotFound(
-                f"There is no session {folder.name} in {folder.parent}.",
-                hint="Run `tui-agent sessions list` to list all sessions.",
-            )
+            raise session_not_found(folder)
 
 
 def _open_known(folder: Path, ops: FileOps) -> OpenedLog:

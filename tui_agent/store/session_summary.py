@@ -171,11 +171,11 @@ def _initial_values(folder: Path, start: Envelope | None) -> tuple[str, str]:
 
 
 def _inherited_workspace(parents: Sequence[HistoryPart]) -> str:
-    for strand in reversed(parents):
-        workspace = _moved_workspace(strand.folder / EVENTS_FILE, strand.stretches)
+    for part in reversed(parents):
+        workspace = _moved_workspace(part.folder / EVENTS_FILE, part.stretches)
         if workspace:
             return workspace
-        start = _first_event(strand.folder)
+        start = _first_event(part.folder)
         if start is not None and isinstance(start.payload, SessionStarted):
             return start.payload.workspace
         payload = start.payload if start is not None else None
@@ -191,8 +191,8 @@ def _moved_workspace(path: Path, stretches: Sequence[Stretch] | None) -> str:
 
 
 def _inherited_title(parents: Sequence[HistoryPart]) -> str:
-    for strand in reversed(parents):
-        title = _newest_title(strand.folder / EVENTS_FILE, strand.stretches)
+    for part in reversed(parents):
+        title = _newest_title(part.folder / EVENTS_FILE, part.stretches)
         if title:
             return title
     start = _first_event(parents[0].folder) if parents else None

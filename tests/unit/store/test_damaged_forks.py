@@ -7,9 +7,9 @@ import pytest
 from tests.stubs.store import said, store
 from tui_agent.errors import StoreError
 from tui_agent.protocol.envelope import Record
+from tui_agent.store.damage_report import verify_session
 from tui_agent.store.log_reader import iterate_records, read_marks, read_records, read_tail
 from tui_agent.store.session_store import SessionStore
-from tui_agent.store.verification import verify_session
 
 AT = 2
 STRIDE = 3

@@ -9,6 +9,7 @@ import pytest
 
 from tests.stubs.golden import GOLDEN
 from tests.stubs.store import said, store
+from tui_agent.cli.sessions.preview import read_log_part
 from tui_agent.folds.base import fold
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.protocol.events.base import Payload
@@ -21,7 +22,6 @@ from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.log_reader import read_records
-from tui_agent.store.preview import read_preview
 from tui_agent.store.session_index_rows import SCHEMA, index_log
 from tui_agent.store.session_search import SearchHit
 from tui_agent.store.session_stats import MAX_BYTES
@@ -219,11 +219,12 @@ def test_a_long_log_is_listed_without_being_counted_and_counted_when_the_index_r
 def test_a_glimpse_of_a_long_log_is_its_end_and_its_first_message(tmp_path: Path) -> None:
     sessions = long_log(tmp_path)
     folder = sessions.folder("ses_1")
-    seen = read_preview(folder, (folder / "events.jsonl").stat().st_size, max_bytes=4096)
-    assert not seen.is_complete and seen.first_message == "go"
+    seen = read_log_part(folder, (folder / "events.jsonl").stat().st_size, max_bytes=4096)
+    assert not seen.is_complete and seen.first_message is not None
+    assert seen.first_message.payload.text == "go"
     assert seen.records[-1].seq == shown(sessions, "ses_1").events - 1
     short = made(tmp_path / "b", *ended("finished"))
-    assert read_preview(short.folder("ses_1"), 2_000).is_complete
+    assert read_log_part(short.folder("ses_1"), 2_000).is_complete
 
 
 def test_a_search_for_sessions_gives_each_once_with_its_newest_place(tmp_path: Path) -> None:

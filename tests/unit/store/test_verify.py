@@ -9,8 +9,8 @@ from tests.stubs.processes import processes, write_many
 from tests.stubs.store import store, write_log
 from tui_agent.errors import SessionVersionError
 from tui_agent.protocol.envelope import SCHEMA_VERSION
+from tui_agent.store.damage_report import verify_session
 from tui_agent.store.log_line import seal_line
-from tui_agent.store.verification import verify_session
 
 
 def of_a_newer_version(path: Path, line: int) -> None:

@@ -17,10 +17,10 @@ from tui_agent.session.fork_workspace import (
     detach_checkpoints,
     verify_checkpoints,
 )
+from tui_agent.store.damage_report import verify_session
 from tui_agent.store.log_reader import read_records
 from tui_agent.store.session_store import SessionStore
 from tui_agent.store.store_cleanup import Waste, find_waste, measure_session, remove_waste
-from tui_agent.store.verification import verify_session
 from tui_agent.units import format_bytes
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.cli.context import load_context
@@ -19,9 +20,11 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.store.damage_report import describe_damage
-from tui_agent.store.preview import SessionPreview, read_preview
+from tui_agent.store.lineage import open_blobs, read_origin
+from tui_agent.store.log_reader import read_records, read_tail_bytes
+from tui_agent.store.log_repair import EVENTS_FILE
+from tui_agent.store.log_scan import read_records_from
 from tui_agent.store.session_store import SessionStore
 from tui_agent.store.session_summary import SessionSummary
 from tui_agent.units import format_time
@@ -35,6 +38,18 @@ examples:
 MAX_TEXT_CHARS = 2_000
 """Maximum characters of a message or answer."""
 MAX_FORKS = 8
+MAX_BYTES = 1024 * 1024
+"""Default limit of bytes read for a preview."""
+_HEAD_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """The records that a preview is made of, and the first message if it is not among them."""
+
+    records: Sequence[Record]
+    is_complete: bool
+    first_message: Envelope | None = None
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -62,7 +77,7 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
     `is_complete`: the log was read completely; if not, the data comes from its end. Raises `SessionNotFound`.
     """
     summary = store.index.summary(store.folder(name))
-    log_part = read_preview(summary.path, summary.size_bytes)
+    log_part = read_log_part(summary.path, summary.size_bytes)
     records = current_branch(log_part.records)
     state = fold(SessionState(), records)
     return {
@@ -91,30 +106,29 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
     }
 
 
-def _conversation(records: list[Record], log_part: SessionPreview) -> dict[str, object]:
+def _conversation(records: list[Record], log_part: LogPart) -> dict[str, object]:
     """Return the first and last message, the last answer and the test counts."""
-    messages = [
-        (record.seq, record.time, text_preview(record.payload.text))
-        for record in records
-        if isinstance(record, Envelope)
-        and record.agent == MAIN_AGENT
-        and isinstance(record.payload, UserMessageReceived)
-    ]
+    messages = [entry for record in records if (entry := _message_entry(record)) is not None]
     first = messages[0] if log_part.is_complete and messages else None
-    if log_part.first is not None:
-        first = (log_part.first.seq, log_part.first.time, text_preview(log_part.first_message))
-    last = messages[-1] if messages and (first is None or messages[-1][0] != first[0]) else None
+    if log_part.first_message is not None:
+        first = _message_entry(log_part.first_message)
+    last = messages[-1] if messages and (first is None or messages[-1]["seq"] != first["seq"]) else None
     metrics = fold(Metrics(), records)
     return {
-        "first": _message(first),
-        "last": _message(last),
+        "first": first,
+        "last": last,
         "answer": metrics.final_answer[:MAX_TEXT_CHARS] or None,
         "tests": _newest_tests(records),
     }
 
 
-def _message(entry: tuple[int, float, str] | None) -> dict[str, object] | None:
-    return None if entry is None else {"seq": entry[0], "at": entry[1], "text": entry[2][:MAX_TEXT_CHARS]}
+def _message_entry(record: Record) -> dict[str, object] | None:
+    """Return a user message to the main agent as a JSON object; None for other records."""
+    match record:
+        case Envelope(agent="main", payload=UserMessageReceived(text=text)):
+            return {"seq": record.seq, "at": record.time, "text": text_preview(text)[:MAX_TEXT_CHARS]}
+        case _:
+            return None
 
 
 def _newest_tests(records: list[Record]) -> dict[str, int] | None:
@@ -153,7 +167,7 @@ def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
     }
 
 
-def _abandoned_branches(log_part: SessionPreview, here: Sequence[Record]) -> list[dict[str, object]]:
+def _abandoned_branches(log_part: LogPart, here: Sequence[Record]) -> list[dict[str, object]]:
     """Return branches of the session itself that were left and not returned to."""
     on_branch = {record.seq for record in here}
     moves = [
@@ -186,7 +200,9 @@ def _forks(store: SessionStore, summary: SessionSummary) -> list[dict[str, objec
                 "started": fork.started,
                 "outcome": fork.state,
                 "tests": _newest_tests(
-                    list(read_preview(fork.path, fork.size_bytes, max_bytes=64 * 1024, own_only=True).records)
+                    list(
+                        read_log_part(fork.path, fork.size_bytes, max_bytes=64 * 1024, own_only=True).records
+                    )
                 ),
             }
         )
@@ -247,3 +263,42 @@ def _branch_rows(branches: object) -> list[str]:
         + (f"  {entry['session']}  {entry['title']}" if entry["kind"] == "fork" else "")
         for entry in branches
     ]
+
+
+def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_only: bool = False) -> LogPart:
+    """Read all of a short session, else the end of its log of `size` bytes and its first message.
+
+    No more than `max_bytes` bytes are read. `own_only` leaves out its parents' events. Raises OSError.
+    """
+    blobs = open_blobs(folder)
+    if size <= max_bytes and not own_only and _parents_size(folder, max_bytes) + size <= max_bytes:
+        return LogPart(read_records(folder, skip_deltas=True), is_complete=True)
+    tail = list(read_records_from(read_tail_bytes(folder / EVENTS_FILE, max_bytes), blobs, skip_deltas=True))
+    return LogPart(
+        tail,
+        is_complete=own_only and size <= max_bytes,
+        first_message=_first_message(folder) if size > max_bytes else None,
+    )
+
+
+def _parents_size(folder: Path, max_bytes: int) -> int:
+    """Return the total bytes of the logs that a fork inherits from, counted up to about `max_bytes`."""
+    total, visited = 0, {folder}
+    while total <= max_bytes and (origin := read_origin(folder)) is not None and origin.folder not in visited:
+        folder = origin.folder
+        visited.add(folder)
+        try:
+            total += (folder / EVENTS_FILE).stat().st_size
+        except OSError:
+            break
+    return total
+
+
+def _first_message(folder: Path) -> Envelope | None:
+    """Return the first message if it is at the beginning of the log."""
+    with (folder / EVENTS_FILE).open("rb") as log:
+        head = log.read(_HEAD_BYTES)
+    for record in read_records_from(head, open_blobs(folder)):
+        if isinstance(record, Envelope) and isinstance(record.payload, UserMessageReceived):
+            return record
+    return None
