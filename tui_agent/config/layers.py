@@ -91,10 +91,8 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
         name: f"{file} ({name})" for file, values in files.items() for name in values if name not in environ
     }
     # A project's file must not move the user's configuration, and with it the trust list.
-    default, relocated = (
-        find_paths(options.cwd, environ),
-        find_paths(options.cwd, variables, options.data_dir),
-    )
+    default = find_paths(options.cwd, environ)
+    relocated = find_paths(options.cwd, variables, options.data_dir)
     paths = Paths(default.config_dir, relocated.data_dir, relocated.cache_dir, default.project)
     layers = _Layers()
     _add_variables(layers, FALLBACKS, variables, variable_origins)
@@ -111,12 +109,7 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
     _add_folders(layers, options, variables, paths)
     config = _validate(layers.tree, layers.origins)
     final_paths = Paths(paths.config_dir, config.data_dir, config.cache_dir, paths.project)
-    return config.with_origins(
-        origins=layers.origins,
-        paths=final_paths,
-        projects=folders,
-        project=project,
-    )
+    return config.with_origins(layers.origins, final_paths, folders, project)
 
 
 def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:

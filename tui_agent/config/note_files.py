@@ -61,14 +61,8 @@ def list_notes(folder: Path) -> list[NoteFile]:
     for place in list_note_locations(folder)[:MAX_LISTED]:
         text = read_note(place.path)
         if text is not None:
-            listed.append(
-                NoteFile(
-                    place.path,
-                    place.modified,
-                    place.size,
-                    extract_title(text.splitlines()) or place.path.stem,
-                )
-            )
+            title = extract_title(text.splitlines()) or place.path.stem
+            listed.append(NoteFile(place.path, place.modified, place.size, title))
     return listed
 
 

@@ -5,7 +5,7 @@ Invariant: plain data of the standard library; None means "not given", so config
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Client: TypeAlias = Literal["app", "headless", "demo", "eval", "web", "editor"]
 
@@ -65,23 +65,19 @@ class SessionOptions:
         for key in ("cwd", "data_dir"):
             plain[key] = None if plain[key] is None else str(plain[key])
         plain["plugin_dirs"] = [str(path) for path in self.plugin_dirs]
-        plain["readable"] = list(self.readable)
         return plain
 
     @classmethod
-    def from_json(cls, plain: dict[str, object]) -> "SessionOptions":
+    def from_json(cls, plain: dict[str, Any]) -> "SessionOptions":
         """Restore options from `to_json`."""
-        values = dict(plain)
-        values["cwd"] = Path(str(values["cwd"]))
-        values["data_dir"] = None if values["data_dir"] is None else Path(str(values["data_dir"]))
-        listed = values["plugin_dirs"]
-        values["plugin_dirs"] = tuple(Path(str(path)) for path in listed) if isinstance(listed, list) else ()
-        readable = values.get("readable")
-        values["readable"] = tuple(map(str, readable)) if isinstance(readable, list) else ()
-        trusted = values.get("trusted_once")
-        values["trusted_once"] = tuple(map(str, trusted)) if isinstance(trusted, list) else ()
-        keys = values.get("typed_keys")
-        values["typed_keys"] = (
-            tuple((str(name), str(key)) for name, key in keys) if isinstance(keys, list) else ()
+        return cls(
+            **plain
+            | {
+                "cwd": Path(plain["cwd"]),
+                "data_dir": None if plain["data_dir"] is None else Path(plain["data_dir"]),
+                "plugin_dirs": tuple(map(Path, plain["plugin_dirs"])),
+                "readable": tuple(plain["readable"]),
+                "trusted_once": tuple(plain["trusted_once"]),
+                "typed_keys": tuple((name, key) for name, key in plain["typed_keys"]),
+            }
         )
-        return cls(**values)  # type: ignore[arg-type]

@@ -350,12 +350,7 @@ class Config(Table):
         return ", ".join(layers) or self._origins.get(key.rpartition(".")[0], "default")
 
     def with_origins(
-        self,
-        *,
-        origins: dict[str, str],
-        paths: Paths,
-        projects: Sequence[Project],
-        project: Project,
+        self, origins: dict[str, str], paths: Paths, projects: Sequence[Project], project: Project
     ) -> "Config":
         """Return a copy that also knows where its values came from (for `layers`)."""
         copy = self.model_copy()

@@ -20,29 +20,43 @@ _TABLE = re.compile(r"\s*\[")
 
 def format_model_lines(model: str, base_url: str) -> list[str]:
     """Return the TOML lines that make this the start model."""
-    return [f"{key} = {_toml_string(value)}" for key, value in _model_keys(model, base_url) if value]
+    return [_toml_line(key, value) for key, value in (("model", model), ("base_url", base_url)) if value]
 
 
 def save_model(path: Path, model: str, base_url: str) -> None:
     """Make this the start model. Raises `ConfigError` and leaves the file unchanged."""
-    target = path.resolve()
-    before = read_small(target) or ""
-    after = before
-    for key, value in _model_keys(model, base_url):
-        after = _set_top_value(after, key, value)
-    lines = ", ".join(format_model_lines(model, base_url))
-    fault = ConfigError(f"{path} could not be changed safely.", hint=f"Write it yourself: {lines}")
-    _replace_checked(target, before, after, dict(_model_keys(model, base_url)), fault)
+    _save_top_values(path, {"model": model, "base_url": base_url})
 
 
 def save_disabled_plugins(path: Path, names: tuple[str, ...]) -> None:
     """Set the plugins that are not loaded. Raises `ConfigError` and leaves the file unchanged."""
+    _save_top_values(path, {"plugins_disabled": list(names)})
+
+
+def _save_top_values(path: Path, values: Mapping[str, str | list[str]]) -> None:
+    """Set these top-level keys, and remove those with an empty value; nothing else may change."""
     target = path.resolve()
-    before = read_small(target) or ""
-    line = f"plugins_disabled = {json.dumps(names)}"
-    after = _set_top_line(before, "plugins_disabled", f"{line}\n" if names else "")
-    fault = ConfigError(f"{path} could not be changed safely.", hint=f"Write it yourself: {line}")
-    _replace_checked(target, before, after, {"plugins_disabled": list(names)}, fault)
+    before = after = read_small(target) or ""
+    for key, value in values.items():
+        after = _set_top_line(after, key, f"{_toml_line(key, value)}\n" if value else "")
+    lines = ", ".join(_toml_line(key, value) for key, value in values.items() if value != "")
+    fault = ConfigError(f"{path} could not be changed safely.", hint=f"Write it yourself: {lines}")
+    try:
+        edited, expected = tomllib.loads(after), tomllib.loads(before)
+    except tomllib.TOMLDecodeError as error:
+        raise fault from error
+    for key, value in values.items():
+        expected.pop(key, None)
+        if value:
+            expected[key] = value
+    if edited != expected:
+        raise fault
+    _replace(target, after)
+
+
+def _toml_line(key: str, value: str | list[str]) -> str:
+    """Return the line that sets a key; JSON's strings and lists are valid TOML."""
+    return f"{key} = {json.dumps(value, ensure_ascii=False)}"
 
 
 def save_readable_files(path: Path, files: Sequence[str]) -> None:
@@ -87,32 +101,6 @@ def _set_table_line(text: str, table: str, key: str, line: str) -> str:
     return "".join(lines)
 
 
-def _model_keys(model: str, base_url: str) -> tuple[tuple[str, str], ...]:
-    return ("model", model), ("base_url", base_url)
-
-
-def _replace_checked(
-    path: Path, before: str, after: str, changes: Mapping[str, object], fault: ConfigError
-) -> None:
-    """Write the new text if it differs from the old one in these keys only (an empty value: removed), else raise."""
-    try:
-        edited, expected = tomllib.loads(after), tomllib.loads(before)
-    except tomllib.TOMLDecodeError as error:
-        raise fault from error
-    for key, value in changes.items():
-        expected.pop(key, None)
-        if value:
-            expected[key] = value
-    if edited != expected:
-        raise fault
-    _replace(path, after)
-
-
-def _set_top_value(text: str, key: str, value: str) -> str:
-    """Return the text with a top-level key set, or removed if the value is empty."""
-    return _set_top_line(text, key, f"{key} = {_toml_string(value)}\n" if value else "")
-
-
 def _set_top_line(text: str, key: str, line: str) -> str:
     """Return the text with this line for a top-level key, or without the key if the line is empty."""
     lines = text.splitlines(keepends=True)
@@ -128,11 +116,6 @@ def _set_top_line(text: str, key: str, line: str) -> str:
             lines[end - 1] += "\n"
         lines[end:end] = replacement
     return "".join(lines)
-
-
-def _toml_string(value: str) -> str:
-    """Return a TOML string; JSON's syntax is valid TOML."""
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _replace(path: Path, text: str) -> None:

@@ -1,6 +1,7 @@
 """The session protocol, which every client uses: submit commands, follow events."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from tui_agent.folds.session.snapshot import SnapshotOutline
@@ -36,26 +37,36 @@ class Session(Protocol):
         ...
 
 
-class OpenedSession(Protocol):
-    """The engine's note that it has opened the session."""
+@dataclass(frozen=True, slots=True)
+class LockedNote:
+    """The engine has locked the session and starts to fold it; the log file can be read up to `last_seq`."""
 
     session: str
     folder: str
     last_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedNote:
+    """The engine has opened the session, whose last event is `last_seq`.
+
+    The log file has the events up to `stored_seq` (-1 if it does not exist yet); the rest comes through the pipe.
+    """
+
+    session: str
+    folder: str
+    last_seq: int
+    stored_seq: int
+    pid: int
     new: bool
 
 
-class StorageFault(Protocol):
+@dataclass(frozen=True, slots=True)
+class StorageFaultNote:
     """A storage error of the engine, which therefore cannot be in the log."""
 
     message: str
     hint: str
-
-
-class LockedSession(Protocol):
-    """The engine's note that it has locked the session."""
-
-    last_seq: int
 
 
 class AppSession(Session, Protocol):
@@ -67,15 +78,15 @@ class AppSession(Session, Protocol):
         ...
 
     @property
-    def storage_fault(self) -> StorageFault | None:
+    def storage_fault(self) -> StorageFaultNote | None:
         """The newest storage error of the engine."""
         ...
 
-    async def wait_until_open(self) -> OpenedSession:
+    async def wait_until_open(self) -> OpenedNote:
         """Wait until the session is open. Raises the error if it cannot be opened."""
         ...
 
-    async def wait_until_readable(self) -> LockedSession | None:
+    async def wait_until_readable(self) -> LockedNote | None:
         """Wait until the log can be read; None if the session cannot be opened."""
         ...
 

@@ -12,7 +12,6 @@ from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
 
 import anyio
 from anyio import to_thread
@@ -21,6 +20,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.engine.mailbox import Mailbox
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.snapshot import FORMAT, SnapshotOutline, load_outline
+from tui_agent.ports.session import LockedNote, OpenedNote, StorageFaultNote
 from tui_agent.protocol.commands import Close, Command
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.ids import CommandId, SessionId
@@ -29,9 +29,6 @@ from tui_agent.session.engine_handle import EngineHandle
 from tui_agent.session.wire import (
     ClosedNote,
     FailedNote,
-    LockedNote,
-    OpenedNote,
-    StorageFaultNote,
     command_line,
     read_line,
 )
@@ -43,31 +40,13 @@ MAX_BATCH_RECORDS = 1_000
 """Maximum number of records that one `next_batch` returns."""
 
 
-class RecordSource(Protocol):
-    """The source of a follower's records once it has read the log file."""
-
-    @property
-    def is_closed(self) -> bool: ...
-    @property
-    def first_seq_in_memory(self) -> int:
-        """The `seq` of the first record in memory; earlier ones are in the log file."""
-        ...
-
-    async def folder(self) -> Path | None:
-        """Return the log's folder; None if the session could not be opened."""
-        ...
-
-    def records_after(self, seq: int, limit: int) -> Sequence[Record]: ...
-    def remove_follower(self, follower: "RemoteFollower") -> None: ...
-
-
 class RemoteFollower:
     """A cursor that starts after `after`; used by one task at a time.
 
     History lacks the deltas of finished requests; their complete answers are in it.
     """
 
-    def __init__(self, source: RecordSource, after: int) -> None:
+    def __init__(self, source: "RemoteSession", after: int) -> None:
         self._source = source
         self.cursor = after
         self._history: Iterator[Record] | None = None
@@ -226,7 +205,7 @@ class RemoteSession:
 
     @property
     def first_seq_in_memory(self) -> int:
-        """The `seq` of the first record that is in memory (for followers)."""
+        """The `seq` of the first record in memory (for followers); earlier ones are in the log file."""
         return self._kept_from
 
     async def folder(self) -> Path | None:

@@ -20,6 +20,7 @@ from tui_agent.errors import (
     StoreUnusable,
     TuiAgentError,
 )
+from tui_agent.ports.session import LockedNote, OpenedNote, StorageFaultNote
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 
@@ -33,30 +34,6 @@ LINE_LIMIT = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class LockedNote:
-    """The engine has locked the session and starts to fold it; the log file can be read up to `last_seq`."""
-
-    session: str
-    folder: str
-    last_seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedNote:
-    """The engine has opened the session, whose last event is `last_seq`.
-
-    The log file has the events up to `stored_seq` (-1 if it does not exist yet); the rest comes through the pipe.
-    """
-
-    session: str
-    folder: str
-    last_seq: int
-    stored_seq: int
-    pid: int
-    new: bool
-
-
-@dataclass(frozen=True, slots=True)
 class FailedNote:
     """The engine could not open the session."""
 
@@ -67,14 +44,6 @@ class FailedNote:
     def exception(self) -> TuiAgentError:
         """Return the exception that the engine process raised."""
         return _ERRORS.get(self.error, TuiAgentError)(self.message, hint=self.hint)
-
-
-@dataclass(frozen=True, slots=True)
-class StorageFaultNote:
-    """A storage error of the engine, which therefore cannot be in the log."""
-
-    message: str
-    hint: str
 
 
 @dataclass(frozen=True, slots=True)

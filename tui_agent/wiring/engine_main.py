@@ -19,6 +19,7 @@ from anyio import to_thread
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
+from tui_agent.ports.session import LockedNote, OpenedNote, StorageFaultNote
 from tui_agent.protocol.commands import Close
 from tui_agent.session.fault_redaction import build_fault_redactor
 from tui_agent.session.local import LocalSession
@@ -26,9 +27,6 @@ from tui_agent.session.wire import (
     LINE_LIMIT,
     ClosedNote,
     FailedNote,
-    LockedNote,
-    OpenedNote,
-    StorageFaultNote,
     note_line,
     read_command,
     record_line,

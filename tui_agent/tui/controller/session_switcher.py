@@ -15,7 +15,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import SessionLocked, TuiAgentError
 from tui_agent.folds.views import Views
-from tui_agent.ports.session import AppSession, LockedSession
+from tui_agent.ports.session import AppSession
 from tui_agent.protocol.commands import Close
 from tui_agent.tui.actions import BY_NAME, BY_SLASH
 from tui_agent.tui.cli_client import json_rows, text_of
@@ -113,7 +113,7 @@ class SessionSwitcher:
                 whole.close()
             await session.aclose()
             return fault
-        first = first or await self._views_of_end(session, opened)
+        first = first or await self._views_of_end(session, opened.last_seq)
         await self._close_session("switched")
         self._whole = whole
         self._host.session, self._host.submitter.under_way = session, False
@@ -167,15 +167,15 @@ class SessionSwitcher:
             return None, None
         await self._host.chat.begin()
         await self._host.chat.glimpse(await session.read_newest(GLIMPSE))
-        first = await self._views_of_end(session, stored)
+        first = await self._views_of_end(session, stored.last_seq)
         if first is not None:
             self._host.panes.show_figures(first)
         whole = BackgroundFold(self._host, session, stored.last_seq) if stored.last_seq >= VERY_LONG else None
         return first, whole
 
-    async def _views_of_end(self, session: AppSession, stored: LockedSession) -> Views | None:
+    async def _views_of_end(self, session: AppSession, last_seq: int) -> Views | None:
         """Return views of the end of a very long session, to use while all of it is folded."""
-        if stored.last_seq < VERY_LONG:
+        if last_seq < VERY_LONG:
             return None
         cached = await session.load_outline()
         return (
