@@ -23,6 +23,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.ports.environment import ExecSpec, ProcessControl, SecretFile
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes
 from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.models import build_model_factory
@@ -295,7 +296,7 @@ def _describe_files(files: Sequence[SecretFile]) -> str:
         return "no files that may contain secrets"
     names = ", ".join(file.name for file in files[:3])
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-    return f"{len(files)} {'file' if len(files) == 1 else 'files'} that may contain secrets ({names}{more})"
+    return f"{format_count(len(files), 'file')} that may contain secrets ({names}{more})"
 
 
 CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {

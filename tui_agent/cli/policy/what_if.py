@@ -7,7 +7,7 @@ sandbox); links are not followed, because their targets are not recorded.
 import argparse
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
@@ -17,7 +17,6 @@ from tui_agent.cli.options import POLICIES, Verbs
 from tui_agent.cli.output import dim, escape_control, say, say_json, shorten, terminal_width, warn
 from tui_agent.errors import UsageError
 from tui_agent.policy.decision.rule_file import load_rules
-from tui_agent.policy.rules.grammar import Rule
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.protocol.effects import (
     Effect,
@@ -29,7 +28,8 @@ from tui_agent.protocol.effects import (
 )
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.settings import PolicyName
-from tui_agent.store.decision_scan import find_decisions
+from tui_agent.protocol.unicode_text import format_count
+from tui_agent.store.decision_scan import DecisionRecord, find_decisions
 from tui_agent.wiring import policy as judging
 from tui_agent.wiring.plugins import load_external_plugins
 from tui_agent.wiring.startup_context import StartupContext
@@ -52,34 +52,39 @@ SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
 
 @dataclass(frozen=True, slots=True)
 class JudgedDecision:
-    """A recorded decision, and the decision that would be made now."""
+    """A recorded decision of a session, and the decision that would be made now."""
 
+    session: str
+    record: DecisionRecord
     change: Change
-    recorded: PermissionDecided
     now: Decision
 
     @property
     def description(self) -> str:
         """A short description of the judged effects."""
-        return "; ".join(_describe_effect(effect) for effect in self.recorded.effects) or "unknown effects"
+        return "; ".join(map(_describe_effect, self.record.event.effects)) or "unknown effects"
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts over many decisions. `by_rule`: counts of changes by the rule that decides now."""
+    """Counts over many decisions. `changed`: those that differ now; `by_rule`: changes by the rule that decides now."""
 
     decisions: int = 0
     questions: int = 0
+    sessions: set[str] = field(default_factory=set)
+    changed: list[JudgedDecision] = field(default_factory=list)
     changes: Counter[Change] = field(default_factory=Counter)
     by_rule: dict[str, Counter[Change]] = field(default_factory=dict)
 
-    def add(self, tried: JudgedDecision) -> None:
+    def add(self, judged: JudgedDecision) -> None:
         """Count one decision."""
         self.decisions += 1
-        self.questions += was_asked(tried.recorded)
-        self.changes[tried.change] += 1
-        if tried.change != "same":
-            self.by_rule.setdefault(tried.now.rule_id, Counter())[tried.change] += 1
+        self.questions += was_asked(judged.record.event)
+        self.sessions.add(judged.session)
+        self.changes[judged.change] += 1
+        if judged.change != "same":
+            self.changed.append(judged)
+            self.by_rule.setdefault(judged.now.rule_id, Counter())[judged.change] += 1
 
 
 class DecisionJudge:
@@ -90,29 +95,31 @@ class DecisionJudge:
         self._profile = profile
         self._decisions: dict[object, Decision] = {}
 
-    def judge(
-        self, said: PermissionDecided, tool: str, workspace: str, sandboxed: bool, granted: Sequence[str]
-    ) -> JudgedDecision:
+    def judge(self, session: str, record: DecisionRecord) -> JudgedDecision:
         """Return the recorded decision with the one that would be made now."""
-        profile = self._profile or said.policy
-        key = (tool, said.effects, workspace, profile, sandboxed, tuple(granted))
+        recorded, profile = record.event, self._profile or record.event.policy
+        key = (record.tool, recorded.effects, record.workspace, profile, record.sandboxed, record.granted)
         now = self._decisions.get(key)
         if now is None:
             facts = PolicyFacts(
-                workspace=workspace or "/", policy=profile, session_rules=tuple(granted), sandboxed=sandboxed
+                workspace=record.workspace or "/",
+                policy=profile,
+                session_rules=record.granted,
+                sandboxed=record.sandboxed,
             )
-            now = self._decisions[key] = self._policy.decide(tool, said.effects, facts)
-        return JudgedDecision(_classify_change(said, _apply_unruled_decisions(said, now)), said, now)
+            now = self._decisions[key] = self._policy.decide(record.tool, recorded.effects, facts)
+        change = _classify_change(recorded, _apply_unruled_decisions(recorded, now))
+        return JudgedDecision(session, record, change, now)
 
 
-def was_asked(said: PermissionDecided) -> bool:
+def was_asked(recorded: PermissionDecided) -> bool:
     """Return True if a person was asked, or would have been if one had been there."""
-    return said.request_id is not None or was_unanswered(said)
+    return recorded.request_id is not None or was_unanswered(recorded)
 
 
-def was_unanswered(said: PermissionDecided) -> bool:
+def was_unanswered(recorded: PermissionDecided) -> bool:
     """Return True for a denial because nobody could be asked."""
-    return said.decided_by == "engine"
+    return recorded.decided_by == "engine"
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
@@ -205,13 +212,6 @@ def add_verbs(verbs: Verbs) -> None:
     scope.add_argument("--all", action="store_true", help="sessions of every workspace")
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
-    session: str
-    seq: int
-    tried: JudgedDecision
-
-
 def try_rules(arguments: argparse.Namespace) -> int:
     """Judge recorded decisions by other rules and print the differences."""
     base = load_context(arguments)
@@ -222,18 +222,18 @@ def try_rules(arguments: argparse.Namespace) -> int:
     catalog, refused = judging.load_catalog(base, load_external_plugins(base).policy_tables)
     for fault in refused:
         warn(f"The plugin {fault.plugin} is not used: {fault.message}")
-    trial = DecisionJudge(judging.make_policy((*present, *new), base, catalog), arguments.policy)
-    folders = _session_folders(arguments, base)
-    tally, cases, sessions = Tally(), list[_Case](), set[str]()
-    for case in _judge_sessions(folders, trial):
-        tally.add(case.tried)
-        sessions.add(case.session)
-        if case.tried.change != "same":
-            cases.append(case)
+    judge = DecisionJudge(judging.make_policy((*present, *new), base, catalog), arguments.policy)
+    tally = Tally()
+    for folder in _session_folders(arguments, base):
+        try:
+            for record in find_decisions(folder):
+                tally.add(judge.judge(folder.name, record))
+        except OSError as error:
+            warn(f"The session {folder.name} cannot be read: {error.strerror}.")
     if arguments.json:
-        say_json(as_json(tally, cases, len(sessions), instead=arguments.instead))
-        return 0
-    _print_tally(tally, cases, len(sessions), new, instead=arguments.instead)
+        say_json(as_json(tally, instead=arguments.instead))
+    else:
+        _print_tally(tally, len(new), instead=arguments.instead)
     return 0
 
 
@@ -246,23 +246,11 @@ def _session_folders(arguments: argparse.Namespace, base: StartupContext) -> Seq
     return [summary.path for summary in base.store.list(str(workspace.resolve()))]
 
 
-def _judge_sessions(folders: Sequence[Path], trial: DecisionJudge) -> Iterator[_Case]:
-    for folder in folders:
-        try:
-            for decision in find_decisions(folder):
-                tried = trial.judge(
-                    decision.event, decision.tool, decision.workspace, decision.sandboxed, decision.granted
-                )
-                yield _Case(folder.name, decision.seq, tried)
-        except OSError as error:
-            warn(f"The session {folder.name} cannot be read: {error.strerror}.")
-
-
-def as_json(tally: Tally, cases: Sequence[_Case], sessions: int, *, instead: bool) -> dict[str, object]:
+def as_json(tally: Tally, *, instead: bool) -> dict[str, object]:
     """Return the result as one object; `cases` are the decisions that would change."""
     return {
         "decisions": tally.decisions,
-        "sessions": sessions,
+        "sessions": len(tally.sessions),
         "questions": tally.questions,
         "instead": instead,
         **{change: tally.changes[change] for change in CHANGES},
@@ -273,16 +261,16 @@ def as_json(tally: Tally, cases: Sequence[_Case], sessions: int, *, instead: boo
         "cases": [
             {
                 "session": case.session,
-                "seq": case.seq,
-                "change": case.tried.change,
-                "what": case.tried.description,
-                "was": case.tried.recorded.decision,
-                "by": case.tried.recorded.decided_by,
-                "now": case.tried.now.verdict,
-                "rule": case.tried.now.rule_id,
-                "reason": case.tried.now.reason,
+                "seq": case.record.seq,
+                "change": case.change,
+                "what": case.description,
+                "was": case.record.event.decision,
+                "by": case.record.event.decided_by,
+                "now": case.now.verdict,
+                "rule": case.now.rule_id,
+                "reason": case.now.reason,
             }
-            for case in cases
+            for case in tally.changed
         ],
     }
 
@@ -291,14 +279,16 @@ def _sort_rules(tally: Tally) -> "list[tuple[str, dict[Change, int]]]":
     return sorted(tally.by_rule.items(), key=lambda item: (-sum(item[1].values()), item[0]))
 
 
-def _print_tally(
-    tally: Tally, cases: Sequence[_Case], sessions: int, new: Sequence[Rule], *, instead: bool
-) -> None:
-    rules = f"{len(new)} rule{'' if len(new) == 1 else 's'}"
+def _print_tally(tally: Tally, new_rules: int, *, instead: bool) -> None:
+    rules = format_count(new_rules, "rule")
     judged_by = f"{rules} alone" if instead else f"your rules and {rules}"
-    say(f"{_count(tally.decisions, 'decision')} of {_count(sessions, 'session')}, judged by {judged_by}\n")
+    decisions, sessions = (
+        format_count(tally.decisions, "decision"),
+        format_count(len(tally.sessions), "session"),
+    )
+    say(f"{decisions} of {sessions}, judged by {judged_by}\n")
     for change in CHANGES:
-        total = f" of {_count(tally.questions, 'question')}" if change == "saved" else ""
+        total = f" of {format_count(tally.questions, 'question')}" if change == "saved" else ""
         say(f"{tally.changes[change]:>7}  {HEADINGS[change]}{total}")
     if tally.by_rule:
         say("\n  saved  would run  stopped  asked  by")
@@ -306,25 +296,19 @@ def _print_tally(
             passes = counts["passes"] + counts["opened"]
             numbers = f"{counts['saved']:>7}  {passes:>9}  {counts['stopped']:>7}  {counts['asked']:>5}"
             say(f"{numbers}  {escape_control(rule.removeprefix('rule: '))}")
-    unanswered_cases = [
-        case for case in cases if case.tried.change == "saved" and was_unanswered(case.tried.recorded)
-    ]
-    _print_examples(UNANSWERED_HEADING, unanswered_cases)
+    saved = [case for case in tally.changed if case.change == "saved"]
+    _print_examples(UNANSWERED_HEADING, [case for case in saved if was_unanswered(case.record.event)])
     for change in ("passes", "opened", "stopped", "asked"):
-        _print_examples(HEADINGS[change], [case for case in cases if case.tried.change == change])
+        _print_examples(HEADINGS[change], [case for case in tally.changed if case.change == change])
 
 
-def _print_examples(head: str, cases: Sequence[_Case]) -> None:
+def _print_examples(head: str, cases: Sequence[JudgedDecision]) -> None:
     if not cases:
         return
     say(f"\n{head[0].upper()}{head[1:]}:")
     for case in cases[:MAX_EXAMPLES]:
-        prefix = f"  {case.session} {case.seq:>6}  "
+        prefix = f"  {case.session} {case.record.seq:>6}  "
         room = max(20, terminal_width() - len(prefix))
-        say(f"{dim(prefix)}{shorten(escape_control(case.tried.description), room)}")
+        say(f"{dim(prefix)}{shorten(escape_control(case.description), room)}")
     if len(cases) > MAX_EXAMPLES:
         say(f"  {len(cases) - MAX_EXAMPLES} more; to list all, add --json")
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -56,6 +56,7 @@ from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import RunStarted, SessionStarted
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.resume import record_new_session
 from tui_agent.store.lineage import load_lineage, open_blobs
 from tui_agent.store.session_store import SessionStore
@@ -105,8 +106,8 @@ class RerunResult:
         for turn, why in self.skipped:
             say(f"turn {turn} was copied as recorded: {why}")
         if divergence is None:
-            turn_count = "1 turn" if self.turns == 1 else f"{self.turns} turns"
-            say(f"{session}: no differences in {turn_count} with {self.events} events.")
+            turns = format_count(self.turns, "turn")
+            say(f"{session}: no differences in {turns} with {self.events} events.")
             return Exit.DONE
         say(f"{session}: differs in turn {self.turn} at event {divergence.seq}:")
         say(f"  recorded  {divergence.recorded}\n  rerun     {divergence.replayed}")

@@ -27,6 +27,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import iterate_records, read_tail
 from tui_agent.wiring.startup_context import load_startup_context
@@ -129,8 +130,7 @@ def run_with_restarts(
 
 
 def _report_crash(killed_by: str, session: str, retries: int) -> None:
-    tries = "1 try" if retries == 1 else f"{retries} tries"
-    outlook = f"Continuing, {tries} left" if retries else "No tries left"
+    outlook = f"Continuing, {format_count(retries, 'try', 'tries')} left" if retries else "No tries left"
     warn(f"The run was killed ({killed_by}). {outlook}: {session}.")
 
 

@@ -23,6 +23,7 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.session.checkpoints import Checkpoint, Checkpoints
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.fork_workspace import load_state
 from tui_agent.store.lineage import has_event
 from tui_agent.store.log_reader import iterate_records
@@ -192,7 +193,7 @@ def _print_result(result: "RevertResult", request: "RevertRequest") -> None:
     if restored is None:
         return
     count = len(restored.paths) + restored.unlisted_count
-    say("1 file restored." if count == 1 else f"{count} files restored.")
+    say(f"{format_count(count, 'file')} restored.")
     for path in restored.paths:
         say(f"  {path}")
     if restored.skipped_paths:

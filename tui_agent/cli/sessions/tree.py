@@ -14,6 +14,7 @@ from tui_agent.folds.session.branches import is_on_branch
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionForked
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.forks import Relative, find_family
 from tui_agent.store.log_chunks import read_first_line
 from tui_agent.store.log_line import decode_line
@@ -219,7 +220,7 @@ def _print_node(node: Node) -> None:
     title = f"  {summary.title}" if node.index == 0 and summary.title else ""
     facts = [
         node.outcome.label,
-        _turns(len(branch.turns)),
+        format_count(len(branch.turns), "turn"),
         format_time(branch.started if node.index else summary.started),
     ]
     facts += [*node.member.changed] if node.kind == "fork" else []
@@ -229,7 +230,3 @@ def _print_node(node: Node) -> None:
     for message in branch.turns:
         text = escape_control(" ".join(message.text.split())) or "(continued without a message)"
         say(f"{inner}{message.seq:>6}  {shorten(text, room)}")
-
-
-def _turns(count: int) -> str:
-    return "1 turn" if count == 1 else f"{count} turns"
