@@ -8,18 +8,13 @@ import os
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from tui_agent.store.redaction.redactor import Redactor
 
 MIN_REDACTED_CHARS = 8
 """Texts with fewer characters cannot contain a secret and are not redacted."""
-
-
-class TextRedactor(Protocol):
-    """Protocol: removes secrets from a text."""
-
-    def redact_text(self, text: str) -> str:
-        """Return the text without secrets."""
-        ...
 
 
 class ErrorStream(io.TextIOBase):
@@ -28,17 +23,17 @@ class ErrorStream(io.TextIOBase):
     def __init__(self, out: TextIO, words: Sequence[str] = ()) -> None:
         self._out = out
         self._words = words
-        self._redactor: TextRedactor | None = None
+        self._redactor: Redactor | None = None
 
     def write(self, text: str) -> int:
         """Write the text without secrets. Raises OSError, as `out` does."""
         self._out.write(text if len(text) < MIN_REDACTED_CHARS else self._load_redactor().redact_text(text))
         return len(text)
 
-    def _load_redactor(self) -> TextRedactor:
+    def _load_redactor(self) -> "Redactor":
         if self._redactor is None:
             # Imported by name: it is slow to load, and only errors need it.
-            redactor: TextRedactor = import_module("tui_agent.session.fault_redaction").build_fault_redactor(
+            redactor: Redactor = import_module("tui_agent.session.fault_redaction").build_fault_redactor(
                 dict(os.environ), working_folder(self._words)
             )
             self._redactor = redactor

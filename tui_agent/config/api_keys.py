@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol
 
 from tui_agent.config.small_files import read_small, write_private
 from tui_agent.errors import ConfigError
@@ -20,19 +19,7 @@ MIN_SECRET_CHARS = 8
 """Minimum characters of a secret: a value such as `KEY=1` is not one."""
 
 
-class KeyRing(Protocol):
-    """A store for secrets that the system guards."""
-
-    def get(self, name: str) -> str | None:
-        """Return the secret of this name; None if it is missing or locked."""
-        ...
-
-    def store(self, name: str, value: str) -> bool:
-        """Store a secret; return False if that is not possible here."""
-        ...
-
-
-class SystemKeyRing:
+class SystemKeyring:
     """The system's key ring, available if the `keyring` package is installed and finds one."""
 
     def get(self, name: str) -> str | None:
@@ -65,10 +52,12 @@ class Keys(Mapping[str, str]):
     may ask the user for a password, is used only for keys known to be in it.
     """
 
-    def __init__(self, environ: Mapping[str, str], stored: Path, key_ring: KeyRing | None = None) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], stored: Path, key_ring: SystemKeyring | None = None
+    ) -> None:
         self._environ = environ
         self._stored = stored
-        self._ring = SystemKeyRing() if key_ring is None else key_ring
+        self._ring = SystemKeyring() if key_ring is None else key_ring
 
     def __getitem__(self, name: str) -> str:
         if self._environ.get(name):

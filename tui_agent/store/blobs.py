@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 from pydantic_core import from_json
@@ -18,6 +18,9 @@ from tui_agent.errors import BlobNotFound, StoreError, StoreFull
 from tui_agent.ports.log import StoredFile
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
 from tui_agent.store.file_ops import FileOps, SystemFiles, advice_for, make_folder, sync_path, write_file
+
+if TYPE_CHECKING:  # only the writer needs a redactor, and it is slow to load
+    from tui_agent.store.redaction.redactor import Redactor
 
 MAX_INLINE_TEXT_BYTES = 8 * 1024
 """Most bytes of UTF-8 that a text may have to stay inside its event."""
@@ -31,13 +34,6 @@ CONTAINER_MARKER = frozenset(("blob_json", "size", "preview"))
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class RedactionFilter(Protocol):
-    """Removes secrets before anything is stored (`redaction.redactor`). Readers of blobs do not need it."""
-
-    def redact_text(self, text: str) -> str: ...
-    def redact_content(self, data: bytes) -> bytes: ...
-
-
 class BlobStore:
     """The blobs of one session. Its readers and its single writer may use it from several threads.
 
@@ -49,7 +45,7 @@ class BlobStore:
         self,
         folder: Path,
         *,
-        redactor: RedactionFilter | None = None,
+        redactor: "Redactor | None" = None,
         ops: FileOps | None = None,
         parent_folders: Callable[[], Sequence[Path]] = tuple,
     ) -> None:

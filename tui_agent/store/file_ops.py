@@ -5,6 +5,7 @@ Invariant: nothing else in the store writes, syncs, truncates or renames.
 
 import errno
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -123,14 +124,13 @@ def sync_path(ops: FileOps, path: Path) -> None:
         ops.close(fd)
 
 
-def write_file(ops: FileOps, path: Path, data: bytes, *, sync: bool) -> None:
-    """Replace `path` with `data` by a new file and a rename: readers see the old or the new content, never
-    half.
-    """
+def write_file(ops: FileOps, path: Path, data: bytes | Iterable[bytes], *, sync: bool) -> None:
+    """Replace `path` with `data` by a new file and a rename: readers see the old or the new content, never half."""
     draft = path.with_name(f".{path.name}.new")
     fd = ops.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        write_all(ops, fd, data)
+        for piece in (data,) if isinstance(data, bytes) else data:
+            write_all(ops, fd, piece)
         if sync:
             ops.sync(fd)
     except OSError:

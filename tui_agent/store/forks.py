@@ -17,7 +17,7 @@ from tui_agent.errors import StoreError
 from tui_agent.folds.session.branches import is_on_branch
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.protocol.ids import MAIN_AGENT, SessionId
-from tui_agent.store.file_ops import FOLDER_MODE, FileOps, sync_path, write_all, write_file
+from tui_agent.store.file_ops import FOLDER_MODE, FileOps, sync_path, write_file
 from tui_agent.store.lineage import CRC_SLICE, Origin, load_lineage, open_blobs, read_origin
 from tui_agent.store.log_chunks import find_line, read_chunks
 from tui_agent.store.log_line import encode_body, seal_line
@@ -83,20 +83,7 @@ def copy_inherited(folder: Path, ops: FileOps) -> None:
     if (folder / "blobs").is_dir():
         sync_path(ops, folder / "blobs")
     path = folder / EVENTS_FILE
-    draft = path.with_name(f".{EVENTS_FILE}.new")
-    fd = ops.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    try:
-        for piece in _inherited_lines(folder):
-            write_all(ops, fd, piece)
-        write_all(ops, fd, path.read_bytes())
-        ops.sync(fd)
-    except OSError:
-        ops.unlink(draft)
-        raise
-    finally:
-        ops.close(fd)
-    ops.rename(draft, path)
-    sync_path(ops, folder)
+    write_file(ops, path, chain(_inherited_lines(folder), (path.read_bytes(),)), sync=True)
 
 
 def _inherited_lines(folder: Path) -> Iterator[bytes]:

@@ -8,17 +8,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tui_agent.errors import StoreError
 from tui_agent.folds.session.branches import HeadMove, Stretch, is_on_branch, stretches
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
 from tui_agent.protocol.ids import is_session_id
-from tui_agent.store.blobs import BlobStore, RedactionFilter
+from tui_agent.store.blobs import BlobStore
 from tui_agent.store.file_ops import FileOps
 from tui_agent.store.log_chunks import find_line, find_lines, read_first_line
 from tui_agent.store.log_line import decode_line, decode_payload, salvage_lines
+
+if TYPE_CHECKING:
+    from tui_agent.store.redaction.redactor import Redactor
 
 MAX_SEQ: Final = 1 << 62
 """A number greater than that of every event."""
@@ -204,9 +207,7 @@ def ancestor_blob_folders(folder: Path) -> Sequence[Path]:
     return [origin.folder / "blobs" for origin in chain]
 
 
-def open_blobs(
-    folder: Path, *, redactor: RedactionFilter | None = None, ops: FileOps | None = None
-) -> BlobStore:
+def open_blobs(folder: Path, *, redactor: "Redactor | None" = None, ops: FileOps | None = None) -> BlobStore:
     """Return the blobs of a session: its own and, for reading, its parents'."""
     return BlobStore(
         folder / "blobs",

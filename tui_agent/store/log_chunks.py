@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from tui_agent.store.log_line import MAX_LINE_BYTES, is_intact
 from tui_agent.store.log_repair import EVENTS_FILE
-from tui_agent.store.log_scan import read_seq, split_lines
+from tui_agent.store.log_scan import lines_with, read_seq, split_lines
 
 CHUNK_BYTES = 256 * 1024
 """Bytes of one chunk. A chunk that fits into the processor's cache is scanned a third faster."""
@@ -81,11 +81,7 @@ def _find_line_after(log: BinaryIO, offset: int, end: int) -> tuple[int, int] | 
 def find_lines(folder: Path, mark: bytes, *, size: int | None = None) -> Iterator[bytes]:
     """Yield the lines that contain `mark`, without their newlines, by searching the bytes instead of parsing."""
     for piece in read_chunks(folder, size=size):
-        position = piece.find(mark)
-        while position >= 0:
-            start, end = piece.rfind(b"\n", 0, position) + 1, piece.find(b"\n", position)
-            yield piece[start:end]
-            position = piece.find(mark, end)
+        yield from lines_with(piece, mark)
 
 
 def find_line(folder: Path, seq: int) -> bytes | None:

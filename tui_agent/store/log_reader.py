@@ -203,13 +203,8 @@ def _part_chunks(part: HistoryPart, history: Lineage, after: int, size: int) -> 
     """Yield a part's bytes from about `after`; a parent's part ends shortly after the fork."""
     if part is history.own:
         yield from read_chunks(part.folder, after=after, size=size)
-        return
-    last = part.last
-    if after >= last:
-        return
-    with (part.folder / EVENTS_FILE).open("rb") as log:
-        end = find_offset_before(log, os.fstat(log.fileno()).st_size, last)
-    yield from read_chunks(part.folder, after=after, size=end + _LOOKAHEAD_BYTES)
+    elif after < part.last:
+        yield from read_chunks(part.folder, after=after, size=_inherited_end(part))
 
 
 def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) -> list[Record]:
@@ -223,10 +218,10 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
     tail = list(read_records_from(data, blobs))[-count:]
     if len(tail) < count and len(data) == (folder / EVENTS_FILE).stat().st_size:
         for part in reversed(load_lineage(folder).ancestors):
-            inherited = list(
-                filter_records(_part_end(part, max_bytes), blobs, RecordFilter(stretches=part.stretches))
-            )
-            tail = [*inherited, *tail][-count:]
+            end = _inherited_end(part)
+            inherited = read_span(part.folder / EVENTS_FILE, end - _LOOKAHEAD_BYTES - max_bytes, end)
+            records = filter_records(inherited, blobs, RecordFilter(stretches=part.stretches))
+            tail = [*records, *tail][-count:]
     return tail
 
 
@@ -244,14 +239,10 @@ def read_end(folder: Path, count: int) -> list[Record]:
     return tail[positions[-count] :] if 0 < count <= len(positions) else tail
 
 
-def _part_end(part: HistoryPart, size: int) -> bytes:
-    """Return the last bytes of the inherited part of a parent's log, and a little more."""
+def _inherited_end(part: HistoryPart) -> int:
+    """Return an offset in a parent's log shortly after the last inherited line."""
     with (part.folder / EVENTS_FILE).open("rb") as log:
-        end = find_offset_before(log, os.fstat(log.fileno()).st_size, part.last)
-        start = max(0, end - size)
-        log.seek(start)
-        data = log.read(end + _LOOKAHEAD_BYTES - start)
-    return data if start == 0 else data[data.find(b"\n") + 1 :]
+        return find_offset_before(log, os.fstat(log.fileno()).st_size, part.last) + _LOOKAHEAD_BYTES
 
 
 class LogTail:
@@ -298,8 +289,14 @@ class LogTail:
 
 def read_tail_bytes(path: Path, size: int) -> bytes:
     """Return the last `size` bytes of a log, from the start of a line."""
+    end = path.stat().st_size
+    return read_span(path, end - size, end)
+
+
+def read_span(path: Path, start: int, end: int) -> bytes:
+    """Return the bytes of a log between two offsets, from the first line that begins there."""
+    start = max(0, start)
     with path.open("rb") as log:
-        start = max(0, log.seek(0, os.SEEK_END) - size)
         log.seek(start)
-        data = log.read()
+        data = log.read(end - start)
     return data if start == 0 else data[data.find(b"\n") + 1 :]

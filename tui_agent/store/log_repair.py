@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.errors import SessionNotFound, SessionVersionError
-from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
+from tui_agent.protocol.envelope import SCHEMA_VERSION
 from tui_agent.protocol.events.session import LogRepaired
 from tui_agent.store.file_ops import FileOps, storage_error, sync_path, write_all, write_file
-from tui_agent.store.log_line import decode_line
+from tui_agent.store.log_line import decode_payload
 from tui_agent.store.log_scan import EMPTY_SURVEY, Survey, survey_bytes, survey_lines
 
 EVENTS_FILE = "events.jsonl"
@@ -53,8 +53,9 @@ def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> Opened
     try:
         torn = _read_from(path, scanned.good_end)
         earlier = _torn_files(folder)
-        reported = _read_reported(path) if scanned.bad_lines or earlier else NO_REPORT
-        side_files = [side_file for side_file in earlier if side_file.name not in reported.side_files]
+        has_damage = bool(scanned.bad_lines or earlier)
+        known_lines, known_files = _read_reported(path) if has_damage else (set[int](), set[str]())
+        side_files = [side_file for side_file in earlier if side_file.name not in known_files]
         counted_files = [side_file for side_file in side_files if not _is_still_in_log(side_file, torn)]
         if torn:
             side_files.append(_save_torn_end(folder, torn, ops))
@@ -67,9 +68,7 @@ def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> Opened
     except OSError as fault:
         problem = f"The log of session {folder.name} could not be opened for writing"
         raise storage_error(fault, problem, f": {path}. Reading it still works") from fault
-    bad_lines = tuple(number for number in scanned.bad_lines if number not in reported.bad_lines)[
-        :MAX_REPORTED
-    ]
+    bad_lines = tuple(number for number in scanned.bad_lines if number not in known_lines)[:MAX_REPORTED]
     names = ", ".join(side_file.name for side_file in side_files)
     repaired = (
         LogRepaired(moved_bytes=bytes_moved, side_file=names, bad_lines=bad_lines)
@@ -184,26 +183,16 @@ def _read_from(path: Path, end: int) -> bytes:
         return log.read()
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedDamage:
-    """Bad lines and side files listed by the `log.repaired` events of a log."""
-
-    bad_lines: frozenset[int]
-    side_files: frozenset[str]
-
-
-NO_REPORT = ReportedDamage(frozenset(), frozenset())
-
-
-def _read_reported(path: Path) -> ReportedDamage:
-    bad, sides = set[int](), set[str]()
+def _read_reported(path: Path) -> tuple[set[int], set[str]]:
+    """Return the bad lines and the side files that the `log.repaired` events of a log list."""
+    bad_lines, side_files = set[int](), set[str]()
     for line in _file_lines(path):
         if b'"log.repaired"' in line:
-            record = decode_line(line)
-            if isinstance(record, Envelope) and isinstance(record.payload, LogRepaired):
-                bad.update(record.payload.bad_lines)
-                sides.update(record.payload.side_file.split(", "))
-    return ReportedDamage(frozenset(bad), frozenset(sides))
+            repaired = decode_payload(line)
+            if isinstance(repaired, LogRepaired):
+                bad_lines.update(repaired.bad_lines)
+                side_files.update(repaired.side_file.split(", "))
+    return bad_lines, side_files
 
 
 def _torn_files(folder: Path) -> list[Path]:

@@ -27,7 +27,7 @@ _REQUEST_ENDS = (b'{"kind":"model.responded",', b'{"kind":"model.failed",')
 class Survey:
     """Result of checking a log's checksums: `good_end` is the end of the last whole line.
 
-    `split_lines` are before it. `bad_lines` count from 1; bytes after `good_end` are torn and not among them.
+    `lines` is the number of lines before it. `bad_lines` count from 1; bytes after `good_end` are torn and not among them.
     `version` is one that this release does not read, if any whole line has it.
     """
 
@@ -129,7 +129,7 @@ def _decoded_seq(line: bytes) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Filter of a reader: skips deltas of requests in `ended_requests`, and records outside the stretches `stretches`."""
+    """Filter of a reader: skips deltas of requests in `ended_requests`, and records outside `stretches`."""
 
     ended_requests: frozenset[bytes] = frozenset()
     stretches: Sequence[Stretch] | None = None
@@ -200,7 +200,7 @@ def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) ->
     request_ids = {
         request
         for closing in _REQUEST_ENDS
-        for line in _lines_with(data, _PAYLOAD + closing)
+        for line in lines_with(data, _PAYLOAD + closing)
         if (request := _request_id(line, closing)) is not None
         and not record_filter.skips(line, -1)
         and is_intact(line)
@@ -208,7 +208,7 @@ def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) ->
     return frozenset(request_ids)
 
 
-def _lines_with(data: bytes, mark: bytes) -> Iterator[bytes]:
+def lines_with(data: bytes, mark: bytes) -> Iterator[bytes]:
     """Yield the whole lines that contain `mark`."""
     position = data.find(mark)
     while position >= 0 and (end := data.find(b"\n", position)) >= 0:

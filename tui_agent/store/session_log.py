@@ -49,13 +49,13 @@ MAX_BATCH = 2_000
 
 
 class WallClock(Protocol):
-    """Source of `at`, in seconds since the epoch."""
+    """Source of `time`, in seconds since the epoch."""
 
     def now(self) -> float: ...
 
 
 class LogFollower:
-    """Follows one log after `records_after`. One task at a time may use it, on the writer's event loop."""
+    """Follows one log after an event. One task at a time may use it, on the writer's event loop."""
 
     def __init__(self, source: "SessionLog", after: int) -> None:
         self._source = source
@@ -303,13 +303,13 @@ class SessionLog:
         self.ops.close(old_fd)
 
     def read(self, after: int = -1) -> Sequence[Record]:
-        """Return all records with `seq` > `records_after`."""
+        """Return all records with `seq` > `after`."""
         if self._needs_file(after):
             return read_records(self.folder, after, size=self._end)
         return self._recent.records_after(after)
 
     def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
-        """Return the records after `records_after` on the current branch, or on the branch with the stretches `stretches`.
+        """Return the records after `after` on the current branch, or on the branch with these stretches.
 
         Reads the file and leaves out the deltas of finished requests.
         """
@@ -339,14 +339,14 @@ class SessionLog:
         return self._recent.records_after(seq, limit)
 
     def _needs_file(self, after: int) -> bool:
-        """Return True if records after `records_after` are no longer in memory and must be read from the file."""
+        """Return True if records after `after` are no longer in memory and must be read from the file."""
         if after >= self._last_seq or not self._end:
             return False
         first = self._recent.first_seq
         return first is None or first > after + 1
 
     def follow(self, after: int = -1) -> LogFollower:
-        """Return a follower that starts after `records_after`."""
+        """Return a follower that starts after `after`."""
         follower = LogFollower(self, after)
         self._followers.add(follower)
         return follower

@@ -145,7 +145,7 @@ class SessionStore:
         """Create a session that continues from an event of another one, which may be in use; refers to its
         log.
 
-        `changes` holds the fork's differences. Raises `SessionNotFound`, `StoreFull`, and `StoreError` if
+        `changed` holds the fork's differences. Raises `SessionNotFound`, `StoreFull`, and `StoreError` if
         there is no such event, another version wrote the session, or `new_id` exists.
         """
         parent, folder = self.folder(session_id), self.folder(new_id)

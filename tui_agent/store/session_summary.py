@@ -19,7 +19,7 @@ from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import HistoryPart, load_lineage, open_blobs
 from tui_agent.store.log_chunks import read_first_line
 from tui_agent.store.log_line import decode_line
-from tui_agent.store.log_reader import read_tail_bytes
+from tui_agent.store.log_reader import read_span, read_tail_bytes
 from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import find_end_offset, read_records_from, read_seq, split_lines
 from tui_agent.store.session_stats import Outcome, SessionStats, count_lines, count_log, read_outcome
@@ -38,7 +38,7 @@ class SessionSummary:
     """A session in a list. `updated` is the time of its last event (seconds since 1970), `events` their
     number.
 
-    `stats` is None for a log too long to count for a list. `read_outcome` is the state of its newest turn.
+    `stats` is None for a log too long to count for a list. `outcome` is the state of its newest turn.
     `parent` and `forked_at` name the event it was forked from; empty if it is not a fork. `is_damaged`: its
     beginning is unreadable and `workspace` comes from another event, empty if there is none. `is_other_version`: another
     version of the product wrote its beginning or end; it can be listed and read, not opened.
@@ -63,7 +63,7 @@ class SessionSummary:
 
     @property
     def state(self) -> str:
-        """`read_outcome`, with an open turn shown as `running`, or `stopped` after a crash."""
+        """The outcome, with an open turn shown as `running`, or `stopped` after a crash."""
         return self.outcome if self.outcome != "open" else "running" if self.is_locked else "stopped"
 
 
@@ -220,13 +220,8 @@ def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobSt
     while moved_to is not None and moved_to not in visited and len(visited) < _MAX_HEAD_MOVES:
         visited.add(moved_to)
         end = find_end_offset(path, moved_to)
-        begin = max(0, end - _LONG_TAIL_BYTES)
-        with path.open("rb") as log:
-            log.seek(begin)
-            piece = log.read(end - begin)
-        whole_lines = piece if begin == 0 else piece[piece.find(b"\n") + 1 :]
-        data = whole_lines + data
-        state, moved_to = read_outcome(data, blobs, is_complete=begin == 0)
+        data = read_span(path, end - _LONG_TAIL_BYTES, end) + data
+        state, moved_to = read_outcome(data, blobs, is_complete=end <= _LONG_TAIL_BYTES)
         if state:
             return state
     return "open"  # one turn fills all of the lines read

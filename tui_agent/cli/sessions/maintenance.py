@@ -43,7 +43,7 @@ WASTE = {
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verbs `rm`, `verify_session` and `prune`."""
+    """Add the verbs `rm`, `verify` and `prune`."""
     remove = verbs.add("rm", remove_sessions, "delete a session permanently", examples=EXAMPLES)
     remove.add_argument("id", metavar="ID", nargs="+", help=SESSION_HELP)
     remove.add_argument("--yes", action="store_true", help="without asking")
