@@ -16,13 +16,11 @@ from tui_agent.errors import PluginError
 from tui_agent.plugin_host.offers import (
     AnyTool,
     LazyRef,
-    OfferedAgent,
-    OfferedEnvironment,
+    OfferedFactory,
     OfferedHook,
     OfferedHookFunction,
     OfferedLanguage,
     OfferedMiddleware,
-    OfferedModel,
     OfferedPolicyTable,
     OfferedTheme,
     OfferedTool,
@@ -81,7 +79,9 @@ class OwnedApi:
     def agent(self, name: str, make: Callable[[], Agent], *, description: str = "") -> None:
         """Register an agent of the hub."""
         self._reserve("agent", name)
-        self.offers.agents.append(OfferedAgent(self.plugin, name, _require_callable(make, name), description))
+        self.offers.agents.append(
+            OfferedFactory(self.plugin, name, _require_callable(make, name), description)
+        )
 
     def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
         """Register a provider with models `provider/model`. Raises `PluginError` if the name is taken."""
@@ -91,12 +91,12 @@ class OwnedApi:
                 f"The model provider {provider} of {self.plugin} has the name of a built-in one.",
                 hint="Choose another name.",
             )
-        self.offers.models.append(OfferedModel(self.plugin, provider, _require_callable(make, provider)))
+        self.offers.models.append(OfferedFactory(self.plugin, provider, _require_callable(make, provider)))
 
     def environment(self, name: str, make: Callable[[str], Environment]) -> None:
         """Register an environment."""
         self._reserve("environment", name)
-        self.offers.environments.append(OfferedEnvironment(self.plugin, name, _require_callable(make, name)))
+        self.offers.environments.append(OfferedFactory(self.plugin, name, _require_callable(make, name)))
 
     def command(self, name: str, target: str, *, help: str) -> None:
         """Register a slash command; `target` is `"module:name"`."""

@@ -6,7 +6,7 @@ Invariant: a plugin's offers are taken over completely or not at all; a name bel
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
@@ -39,32 +39,17 @@ class OfferedMiddleware:
     middleware: Middleware
 
 
+MakeT = TypeVar("MakeT", bound=Callable[..., object])
+
+
 @dataclass(frozen=True, slots=True)
-class OfferedAgent:
-    """An agent of the hub; `make` creates one for each task."""
+class OfferedFactory(Generic[MakeT]):
+    """Something that `make` creates on demand: an agent for a task, a client for a model, an environment for a path."""
 
     owner: str
     name: str
-    make: Callable[[], Agent]
+    make: MakeT
     description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class OfferedModel:
-    """A provider; `make` creates a client for a profile that names it."""
-
-    owner: str
-    provider: str
-    make: Callable[[ModelInfo], ModelClient]
-
-
-@dataclass(frozen=True, slots=True)
-class OfferedEnvironment:
-    """An environment; `make` takes the workspace's absolute path."""
-
-    owner: str
-    name: str
-    make: Callable[[str], Environment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +114,9 @@ class Offers:
 
     tools: list[OfferedTool] = field(default_factory=list)
     middlewares: list[OfferedMiddleware] = field(default_factory=list)
-    agents: list[OfferedAgent] = field(default_factory=list)
-    models: list[OfferedModel] = field(default_factory=list)
-    environments: list[OfferedEnvironment] = field(default_factory=list)
+    agents: list[OfferedFactory[Callable[[], Agent]]] = field(default_factory=list)
+    models: list[OfferedFactory[Callable[[ModelInfo], ModelClient]]] = field(default_factory=list)
+    environments: list[OfferedFactory[Callable[[str], Environment]]] = field(default_factory=list)
     commands: list[LazyRef] = field(default_factory=list)
     panes: list[LazyRef] = field(default_factory=list)
     projections: list[LazyRef] = field(default_factory=list)

@@ -31,7 +31,7 @@ def build_model_factory(base: StartupContext, loaded: LoadedPlugins | None = Non
         demo_scripts=demos if demos is not None else Path("demos"),
     )
     for offered in loaded.models:
-        models.add(offered.provider, offered.make)
+        models.add(offered.name, offered.make)
     return models
 
 

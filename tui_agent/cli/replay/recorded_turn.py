@@ -43,18 +43,8 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
-_ENGINES = (
-    "tool.",
-    "permission.",
-    "model.",
-    "checkpoint.",
-    "context.",
-    "memory.",
-    "iteration.",
-    "turn.",
-    "user.",
-    "run.",
-    "env.",
+_ENGINE_KINDS = tuple(
+    "tool. permission. model. checkpoint. context. memory. iteration. turn. user. run. env.".split()  # noqa: SIM905 - read as prose
 )
 """Prefixes of kinds that engine and memory log while a call runs; they are not part of a result."""
 
@@ -74,8 +64,8 @@ class RecordedResults:
         self._results: dict[CallId, ToolResult] = {}
         self._before: dict[CallId, set[_Edge]] = {}
         """Starts and ends of other calls between a call's start and its end, by call."""
-        self._heard: set[_Edge] = set()
-        self._news = anyio.Event()
+        self._seen_edges: set[_Edge] = set()
+        self._changed = anyio.Event()
         self._called: list[ToolCalled] = []
         self._effects: dict[CallId, tuple[Effect, ...]] = {}
         running: dict[CallId, set[_Edge]] = {}
@@ -100,16 +90,16 @@ class RecordedResults:
                 own = [event for event in loose if getattr(event, "call_id", None) in (None, payload.call_id)]
                 loose = [event for event in loose if event not in own]
                 self._results[payload.call_id] = _build_result(payload, own)
-            elif running and not payload.kind.startswith(_ENGINES):
+            elif running and not payload.kind.startswith(_ENGINE_KINDS):
                 loose.append(payload)
 
     def note_event(self, event: Envelope) -> None:
         """Note an event of the new log."""
         edge = _edge(event.payload)
         if edge is not None:
-            self._heard.add(edge)
-            self._news.set()
-            self._news = anyio.Event()
+            self._seen_edges.add(edge)
+            self._changed.set()
+            self._changed = anyio.Event()
 
     def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
         """Return the effects judged when the tool was called with these arguments; None if it never was."""
@@ -123,8 +113,8 @@ class RecordedResults:
     async def result_of_call(self, call_id: CallId) -> ToolResult:
         """Return a call's result after the recorded earlier events have happened. Raises `ToolError` if there is none."""
         with anyio.move_on_after(WAIT_S):  # after the logs diverge, the awaited event may never come
-            while not self._before.get(call_id, set()) <= self._heard:
-                await self._news.wait()
+            while not self._before.get(call_id, set()) <= self._seen_edges:
+                await self._changed.wait()
         result = self._results.get(call_id)
         if result is None:
             raise ToolError("This call has no recorded result.", hint="A rerun runs no tool.")

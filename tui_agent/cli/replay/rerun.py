@@ -8,13 +8,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 import anyio
 
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.output import escape_control, say, say_json
+from tui_agent.cli.output import escape_control, say, say_json, shorten
 from tui_agent.cli.replay.recorded_turn import (
     ReadOnlyEnvironment,
     RecordedResults,
@@ -91,15 +92,13 @@ class RerunResult:
         """Print the result and return the exit status."""
         divergence = self.divergence
         if as_json:
-            where = None if divergence is None else {"turn": self.turn, **_fields(divergence)}
-            skipped = [{"turn": turn, "why": why} for turn, why in self.skipped]
             say_json(
                 {
                     "session": session,
                     "turns": self.turns,
                     "events": self.events,
-                    "taken_over": skipped,
-                    "divergence": where,
+                    "taken_over": [{"turn": turn, "why": why} for turn, why in self.skipped],
+                    "divergence": None if divergence is None else {"turn": self.turn, **asdict(divergence)},
                 }
             )
             return Exit.DONE if divergence is None else Exit.FAILED
@@ -112,22 +111,12 @@ class RerunResult:
         say(f"{session}: differs in turn {self.turn} at event {divergence.seq}:")
         say(f"  recorded  {divergence.recorded}\n  rerun     {divergence.replayed}")
         if divergence.field != "kind":
-            say(
-                f"  {divergence.field}\n    was {_shorten(divergence.old_value)}\n    now {_shorten(divergence.new_value)}"
+            old, new = (
+                shorten(escape_control(repr(value)), 300)
+                for value in (divergence.old_value, divergence.new_value)
             )
+            say(f"  {divergence.field}\n    was {old}\n    now {new}")
         return Exit.FAILED
-
-
-def _fields(divergence: Divergence) -> dict[str, object]:
-    return {
-        name: getattr(divergence, name)
-        for name in ("seq", "recorded", "replayed", "field", "old_value", "new_value")
-    }
-
-
-def _shorten(value: object) -> str:
-    text = escape_control(repr(value))
-    return text if len(text) <= 300 else text[:299] + "…"
 
 
 async def _rerun(

@@ -109,25 +109,8 @@ def list_sessions(arguments: argparse.Namespace) -> int:
 
 def as_json(summary: SessionSummary) -> dict[str, object]:
     """Return a session as a JSON object. Times are seconds since the epoch."""
-    return {
-        "id": summary.id,
-        "path": str(summary.path),
-        "workspace": summary.workspace,
-        "started": summary.started,
-        "updated": summary.updated,
-        "title": summary.title,
-        "events": summary.events,
-        "turns": summary.stats.turns if summary.stats else None,
-        "cost_usd": summary.stats.cost_usd if summary.stats else None,
-        "outcome": summary.state,
-        "model": summary.model,
-        "parent": summary.parent or None,
-        "forked_at": summary.forked_at,
-        "size_bytes": summary.size_bytes,
-        "open": summary.is_locked,
-        "damaged": summary.is_damaged,
-        "other_version": summary.is_other_version,
-    }
+    ids = {"id": summary.id, "path": str(summary.path)}
+    return ids | preview.summary_json(summary) | {"damaged": summary.is_damaged}
 
 
 def heads(*, everywhere: bool) -> Sequence[str]:

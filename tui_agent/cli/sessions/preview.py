@@ -82,6 +82,20 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
     state = fold(SessionState(), records)
     return {
         "session": summary.id,
+        **summary_json(summary),
+        "whole": log_part.is_complete,
+        "first_seq": log_part.records[0].seq if log_part.records else None,
+        "flaws": describe_damage(summary.path, log_part.records) if log_part.is_complete else None,
+        **_conversation(records, log_part),
+        **_work(records),
+        "waiting": _pending_input(state, summary.path),
+        "branches": [*_abandoned_branches(log_part, records), *_forks(store, summary)],
+    }
+
+
+def summary_json(summary: SessionSummary) -> dict[str, object]:
+    """Return the fields that lists and previews show of a session."""
+    return {
         "title": summary.title,
         "workspace": summary.workspace,
         "model": summary.model,
@@ -96,13 +110,6 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
         "other_version": summary.is_other_version,
         "parent": summary.parent or None,
         "forked_at": summary.forked_at,
-        "whole": log_part.is_complete,
-        "first_seq": log_part.records[0].seq if log_part.records else None,
-        "flaws": describe_damage(summary.path, log_part.records) if log_part.is_complete else None,
-        **_conversation(records, log_part),
-        **_work(records),
-        "waiting": _pending_input(state, summary.path),
-        "branches": [*_abandoned_branches(log_part, records), *_forks(store, summary)],
     }
 
 
