@@ -104,7 +104,7 @@ def main(argv: Sequence[str]) -> int:
 
 def run_command_line(words: list[str]) -> int:
     """Run one command; print errors on standard error."""
-    debug = "--debug" in words[: words.index("--") if "--" in words else None]
+    debug = "--debug" in options_part(words)
     try:
         status = dispatch(words)
         sys.stdout.flush()  # a failure to write must be reported here, not at interpreter exit
@@ -169,20 +169,25 @@ def dispatch(words: list[str]) -> int:
     top = top_parser()
     position = position_of_command(words, top.options_with_value())
     if position is None:
-        if any(word in ("-h", "--help") for word in words[: words.index("--") if "--" in words else None]):
+        if {"-h", "--help"} & set(options_part(words)):
             top.print_help()
             return exit_codes.Exit.DONE
         return call("tui-agent", APP, words)
     name = words[position]
     if name in VERBS:
         before, after = words[:position], words[position + 1 :]
-        end = after.index("--") if "--" in after else len(after)
+        end = len(options_part(after))
         return call(f"tui-agent {name}", VERBS[name], [*after[:end], *before, *after[end:]])
     reject_mistyped_command(name, words)
-    if any(word in ("-h", "--help") for word in words):
+    if {"-h", "--help"} & set(words):
         top.print_help()
         return exit_codes.Exit.DONE
     return call("tui-agent", APP, words)
+
+
+def options_part(words: list[str]) -> list[str]:
+    """Return the words before `--`, among which options are recognised."""
+    return words[: words.index("--")] if "--" in words else words
 
 
 def position_of_command(words: list[str], options_with_value: set[str]) -> int | None:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tui_agent.config.programs import find_program, safe_path
+from tui_agent.config.programs import find_program, git_environment
 from tui_agent.config.repository import Repository, find_repository, read_small_text
 
 TIMEOUT_S = 10.0
@@ -90,16 +90,11 @@ def _prepare_repository(folder: Path, repository: Repository) -> None:
 
 
 def _environment(folder: Path, repository: Repository, root: Path) -> Mapping[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return {
-        **inherited,
-        "PATH": safe_path(root, os.environ),
+        **git_environment(root, os.environ),
         "GIT_DIR": str(folder),
         "GIT_WORK_TREE": str(repository.top),
         "GIT_INDEX_FILE": str(repository.git_folder / "index"),
         "GIT_OBJECT_DIRECTORY": str(repository.common_folder / "objects"),
-        "GIT_ALLOW_PROTOCOL": "none",
-        "GIT_NO_LAZY_FETCH": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_TERMINAL_PROMPT": "0",
     }

@@ -22,7 +22,7 @@ from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project_effects import refusal_of_settings
 from tui_agent.config.settings import Config, HookSettings, ModelProfile
 from tui_agent.config.small_files import read_small
-from tui_agent.config.trust import Project, find_main_project, load_projects
+from tui_agent.config.trust import Project, load_projects
 from tui_agent.errors import ConfigError
 
 Tree = dict[str, Any]
@@ -83,15 +83,15 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
 
     `here` is the folder the program was started in, if it differs from `options.cwd`; its `.env` counts too.
     """
-    folders = load_projects(options, environ, here=here)
-    project = find_main_project(folders, options, environ)
-    files = _env_files(folders)
+    projects = load_projects(options, environ, here=here)
+    default = find_paths(options.cwd, environ)
+    project = next(known for known in projects if known.folder == default.project)
+    files = _env_files(projects)
     variables = {**_flatten(files), **environ}
     variable_origins = {
         name: f"{file} ({name})" for file, values in files.items() for name in values if name not in environ
     }
     # A project's file must not move the user's configuration, and with it the trust list.
-    default = find_paths(options.cwd, environ)
     relocated = find_paths(options.cwd, variables, options.data_dir)
     paths = Paths(default.config_dir, relocated.data_dir, relocated.cache_dir, default.project)
     layers = _Layers()
@@ -109,7 +109,7 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
     _add_folders(layers, options, variables, paths)
     config = _validate(layers.tree, layers.origins)
     final_paths = Paths(paths.config_dir, config.data_dir, config.cache_dir, paths.project)
-    return config.with_origins(layers.origins, final_paths, folders, project)
+    return config.with_origins(layers.origins, final_paths, projects, project)
 
 
 def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:

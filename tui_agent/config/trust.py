@@ -8,7 +8,7 @@ Only the real environment decides which trust list is used, never a project's fi
 import json
 import os
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -158,14 +158,6 @@ def load_projects(
             state = "without"
         loaded.append(Project(folder, files, state))
     return tuple(loaded)
-
-
-def find_main_project(
-    projects: Sequence[Project], options: SessionOptions, environ: Mapping[str, str]
-) -> Project:
-    """Return the project whose `.tui_agent/` counts."""
-    folder = find_paths(options.cwd, environ).project
-    return next(project for project in projects if project.folder == folder)
 
 
 def current_trust_keys(cwd: Path) -> tuple[str, ...]:

@@ -14,11 +14,9 @@ from pathlib import Path
 from anyio import to_thread
 
 from tui_agent.errors import CheckpointError
-from tui_agent.folds.base import current_branch, fold
-from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointTaken
-from tui_agent.session.fork_workspace import STORE_NAME
+from tui_agent.session.fork_workspace import STORE_NAME, load_state
 from tui_agent.store.forks import find_fork_point
 from tui_agent.store.log_reader import iterate_records
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
@@ -45,7 +43,7 @@ class FilesAtEvent:
 def find_files_at(folder: Path, at_seq: int) -> FilesAtEvent:
     """Return the source of a session's files at an event. Raises `StoreError` if there is no such event."""
     owner = folder.parent / find_fork_point(folder, at_seq).parent_session / STORE_NAME
-    state = fold(SessionState(), current_branch(read_records_until(folder, at_seq)))
+    state = load_state(folder, at_seq)
     workspace = Path(state.workspace)
     if state.commit:
         return FilesAtEvent(workspace, owner, state.commit)

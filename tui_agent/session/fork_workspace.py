@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from tui_agent.config.programs import find_program, safe_path
+from tui_agent.config.programs import find_program, git_environment
 from tui_agent.config.settings import CheckpointSettings
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import current_branch, fold
@@ -125,20 +125,15 @@ async def verify_checkpoints(folder: Path) -> list[str]:
     """Return sentences on defects of a session's checkpoints. Works without the workspace."""
     state, own_commits = load_state(folder), _commits(folder)
     if not (folder / STORE_NAME).is_dir():
-        return (
-            [f"Checkpoints: {folder / STORE_NAME} is missing; no files can be restored."]
-            if own_commits
-            else []
-        )
+        missing = f"Checkpoints: {folder / STORE_NAME} is missing; no files can be restored."
+        return [missing] if own_commits else []
     shadow = GitCheckpoints(folder, folder / STORE_NAME)
     if shadow.unavailable_reason:
         return []
     defects = await shadow.verify()
     # With a lender's objects missing, every commit would look lost: the defects say it already.
-    lender_missing = bool(await to_thread.run_sync(describe_missing_folders, folder / STORE_NAME)) and bool(
-        defects
-    )
-    lost = [] if lender_missing else await shadow.find_lost(own_commits)
+    lender_missing = await to_thread.run_sync(describe_missing_folders, folder / STORE_NAME)
+    lost = [] if lender_missing and defects else await shadow.find_lost(own_commits)
     if lost:
         names = ", ".join(commit[:12] for commit in lost[:MAX_LOST_NAMED])
         more = f" and {len(lost) - MAX_LOST_NAMED} more" if len(lost) > MAX_LOST_NAMED else ""
@@ -185,12 +180,10 @@ async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) ->
     with tempfile.TemporaryDirectory(dir=dest, prefix=".checkpoint-") as temporary:
         shadow = GitCheckpoints(workspace, store)
         await shadow.checkout(commit, Path(temporary))
-        tracked = (
-            (await run_user_git(workspace, "-C", str(target), "ls-files", "-z")).split("\0")
-            if target.is_dir()
-            else []
-        )
-        await to_thread.run_sync(_overlay, Path(temporary), target, [name for name in tracked if name])
+        has_files = target.is_dir()
+        tracked = await run_user_git(workspace, "-C", str(target), "ls-files", "-z") if has_files else ""
+        names = [name for name in tracked.split("\0") if name]
+        await to_thread.run_sync(_overlay, Path(temporary), target, names)
     return target
 
 
@@ -232,7 +225,7 @@ async def run_user_git(folder: Path, *args: str) -> str:
     program = find_program("git", folder, os.environ)
     if program is None:
         raise UsageError("The program `git` was not found.", hint="Install git, or leave out --worktree.")
-    env = _environment(folder, os.environ)
+    env = git_environment(folder, os.environ)
     config_names = await _run(program, folder, env, "config", "--list", "--show-scope", "--name-only", "-z")
     out = await _run(program, folder, {**env, **filter_overrides(config_names)}, *args)
     return out.decode("utf-8", "surrogateescape")
@@ -271,14 +264,3 @@ async def _run(program: str, folder: Path, env: Mapping[str, str], *args: str) -
 
 def _subcommand(args: Sequence[str]) -> str:
     return args[2] if args[0] == "-C" else args[0]
-
-
-def _environment(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    without_git = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
-    return {
-        **without_git,
-        "PATH": safe_path(folder, environ),
-        "GIT_ALLOW_PROTOCOL": "none",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-    }
