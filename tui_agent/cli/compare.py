@@ -33,7 +33,7 @@ examples:
   tui-agent compare ses_01 ses_02
   tui-agent compare latest
   tui-agent compare ses_01@120 ses_01
-  tui-agent compare ses_01 ses_02 --json | jq '.right.outcome.words'
+  tui-agent compare ses_01 ses_02 --json | jq '.right.outcome.label'
   tui-agent compare ses_01 ses_02 --markdown -o two-ways.md
 
 ID@SEQ is the branch of a session that ends at event SEQ; ID alone is its current branch.

@@ -52,7 +52,7 @@ VERBS: dict[str, Verb] = {
     "plugins": Verb("tui_agent.cli.plugins", "list, create, check or disable plugins"),
     "themes": Verb("tui_agent.cli.themes", "list or preview themes"),
     "config": Verb("tui_agent.cli.config", "show settings and where they come from"),
-    "trust": Verb("tui_agent.cli.trust", "decide if a folder's own files may steer the program"),
+    "trust": Verb("tui_agent.cli.trust", "decide if a folder's own files may be used"),
     "bug": Verb("tui_agent.cli.bug", "write a bug report to a file; nothing is sent"),
     "doctor": Verb("tui_agent.cli.doctor.command", "check the installation and suggest fixes"),
 }
@@ -237,7 +237,7 @@ def parser_for(prog: str, verb: Verb, module: ModuleType) -> Parser:
 
 def top_parser() -> Parser:
     """Return the parser whose help lists the commands and that knows every common option."""
-    listed = "\n".join(f"  {name:<12} {verb.summary}" for name, verb in VERBS.items())
+    listed = "\n".join(f"  {name:<14} {verb.summary}" for name, verb in VERBS.items())
     parser = Parser(
         prog="tui-agent",
         usage="tui-agent [options] [PROMPT]\n       tui-agent COMMAND [options] …",

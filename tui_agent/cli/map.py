@@ -39,7 +39,7 @@ def configure(parser: Parser) -> None:
     """Add the options of `map`."""
     parser.add_argument("-q", "--query", metavar="Q", help="a question, a task or names to rank files for")
     parser.add_argument(
-        "--max-tokens", metavar="N", type=count, default=1200, help="maximum length (default 1200)"
+        "--max-tokens", metavar="N", type=count, default=1200, help="maximum length in tokens (default 1200)"
     )
     parser.add_argument("--max-files", metavar="N", type=count, help="maximum number of files")
     parser.add_argument(

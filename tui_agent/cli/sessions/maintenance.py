@@ -46,7 +46,7 @@ def add_verbs(verbs: Verbs) -> None:
     """Add the verbs `rm`, `verify` and `prune`."""
     remove = verbs.add("rm", remove_sessions, "delete a session permanently", examples=EXAMPLES)
     remove.add_argument("id", metavar="ID", nargs="+", help=SESSION_HELP)
-    remove.add_argument("--yes", action="store_true", help="without asking")
+    remove.add_argument("--yes", action="store_true", help="do not ask")
     check = verbs.add(
         "verify", verify_sessions, "check that stored data is complete and undamaged", examples=EXAMPLES
     )

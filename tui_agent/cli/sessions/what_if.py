@@ -44,7 +44,7 @@ def add_verbs(verbs: Verbs) -> None:
     parser = verbs.add(
         "what-if",
         what_if,
-        "run on from an event with one change, and compare",
+        "continue from an event with one change, and compare",
         examples=EXAMPLES,
         groups=("place", "limits", "project"),
     )
