@@ -59,14 +59,9 @@ def is_place_fault(error: OSError) -> bool:
 def of_error(error: BaseException) -> Exit:
     """Return the exit status for an error that ended a command."""
     match error:
-        case (
-            UsageError()
-            | ConfigError()
-            | StoreUnusable()
-            | SessionNotFound()
-            | SessionLocked()
-            | SessionVersionError()
-        ):
+        case UsageError() | ConfigError() | SessionNotFound() | SessionLocked():
+            return Exit.USAGE
+        case SessionVersionError() | StoreUnusable():
             return Exit.USAGE
         case BudgetExceeded():
             return Exit.BUDGET
