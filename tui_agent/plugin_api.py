@@ -249,9 +249,7 @@ def act(state: SessionStateView, *wanted: AnyAction) -> Action:
     rejection.
     """
     calls = build_tool_calls(wanted, state.todo)
-    if calls or not wanted:
-        return CallTools(calls)
-    match wanted[-1]:
+    match wanted[-1] if wanted and not calls else None:
         case actions.AgentReject(reason=reason):
             return Reject(reason)
         case actions.AgentFinish(text=text):

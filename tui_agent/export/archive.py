@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import io
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -108,13 +107,3 @@ def _tar_info(name: str, size: int) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
     info.size, info.mode = size, MEMBER_MODE
     return info
-
-
-def describe_contents(manifest: Manifest) -> Iterator[str]:
-    """Yield the contents of an archive as phrases."""
-    yield f"{manifest.events} events"
-    blobs = sum(member.path.startswith(BLOBS) for member in manifest.files)
-    if blobs:
-        yield f"{blobs} long texts"
-    if any(member.path == BUNDLE for member in manifest.files):
-        yield "the checkpoints"

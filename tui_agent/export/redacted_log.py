@@ -38,9 +38,8 @@ class BlobRenames:
         renamed = {key: self.json(item) for key, item in value.items()}
         if value.keys() in (TEXT_MARKER, CONTAINER_MARKER):
             old = value.get("blob_sha256") or value.get("blob_json")
-            renamed["size"] = (
-                self.sizes.get(str(old), renamed["size"]) if isinstance(old, str) else renamed["size"]
-            )
+            if isinstance(old, str) and old in self.sizes:
+                renamed["size"] = self.sizes[old]
         return renamed
 
 
@@ -110,16 +109,12 @@ class RedactedLog:
             text = data.decode()
         except UnicodeDecodeError:
             return data
-        redacted_text = self._redactor.redact_text(text)
+        redacted = self._redactor.redact_text(text).encode()
         structure = _structure(data)
         if structure is None:
-            return redacted_text.encode()
+            return redacted
         redacted_json = self._redactor.json(structure)
-        return (
-            redacted_text.encode()
-            if _structure(redacted_text.encode()) == redacted_json
-            else to_json(redacted_json)
-        )
+        return redacted if _structure(redacted) == redacted_json else to_json(redacted_json)
 
     def _update_references(self, data: bytes) -> bytes:
         if not any(name.encode() in data for name in self._renamed.names):

@@ -88,16 +88,14 @@ class ReplayCursor:
 
     def _views_after(self, count: int) -> Views:
         """Return new views of the first `count` records."""
-        start, views = self._copy_nearest_keyframe(count)
-        self._fold(views, start, count)
+        position, keyframe = self._nearest_keyframe(count)
+        views = Views() if keyframe is None else keyframe.copy()
+        self._fold(views, position, count)
         return views
 
-    def _copy_nearest_keyframe(self, count: int) -> tuple[int, Views]:
+    def _nearest_keyframe(self, count: int) -> tuple[int, Views | None]:
         index = bisect_right(self._keyframes, count, key=lambda keyframe: keyframe[0]) - 1
-        if index < 0:
-            return 0, Views()
-        position, views = self._keyframes[index]
-        return position, views.copy()
+        return self._keyframes[index] if index >= 0 else (0, None)
 
     def _fold(self, views: Views, start: int, end: int) -> None:
         for record in self.records[start:end]:
@@ -118,10 +116,8 @@ class ReplayCursor:
         count = self.index_of(seq) + 1
         while self._built < count:
             self.build_keyframes(count - self._built)
-        index = bisect_right(self._keyframes, count, key=lambda entry: entry[0]) - 1
-        keyframe_position = self._keyframes[index][0] if index >= 0 else 0
         # Fold on from the present position unless a keyframe is nearer or the move goes backwards.
-        if keyframe_position <= self._position <= count:
+        if self._nearest_keyframe(count)[0] <= self._position <= count:
             self._fold(self._views, self._position, count)
         else:
             self._views = self._views_after(count)

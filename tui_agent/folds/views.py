@@ -256,11 +256,8 @@ class Views:
             case CheckpointRestoring() | SessionHeadMoved():
                 self._restore_target = payload.to_seq
             case CheckpointRestored():
-                self.skipped_paths, self.restore_seq, self.restore_target_seq = (
-                    payload.skipped_paths,
-                    seq,
-                    self._restore_target,
-                )
+                self.skipped_paths, self.restore_seq = payload.skipped_paths, seq
+                self.restore_target_seq = self._restore_target
             case UserMessageReceived():
                 self.prompts.append(text_preview(payload.text))
             case _:
@@ -271,11 +268,6 @@ class Views:
         changed = frozenset(self._changed)
         self._changed.clear()
         return changed
-
-    @property
-    def has_changes(self) -> bool:
-        """True if there are changes that `pop_changed` has not returned."""
-        return bool(self._changed)
 
 
 def describe_error(error: BaseException) -> str:

@@ -171,12 +171,6 @@ def _files(story: ExportContent, page_rows: Sequence[Row]) -> list[Safe]:
     return [element("h2", format_count(len(sums), "file")), element("ul", *items)]
 
 
-def _span(story: ExportContent) -> dict[str, str]:
-    """Return the start and duration of the session, as shown in its head."""
-    duration_label = dict(header_rows(story)).get("lasted", "0 s")
-    return {"data_begun": f"{story.metrics.first_at:.3f}", "data_whole": duration_label}
-
-
 def _scrubber(page_rows: Sequence[Row], story: ExportContent) -> Safe:
     """Return bars with the weight of each row, and a slider that moves from row to row."""
     bars = []
@@ -208,7 +202,7 @@ def _scrubber(page_rows: Sequence[Row], story: ExportContent) -> Safe:
         class_="keys",
         aria_hidden="true",
     )
-    labels = element(
-        "div", element("span", id="then"), keys, element("span", **_span(story), id="lasted"), class_="times"
-    )
+    duration = dict(header_rows(story)).get("lasted", "0 s")
+    lasted = element("span", data_begun=f"{story.metrics.first_at:.3f}", data_whole=duration, id="lasted")
+    labels = element("div", element("span", id="then"), keys, lasted, class_="times")
     return element("footer", join(picture, handle), labels, class_="scrub")

@@ -90,20 +90,19 @@ def _is_piece(record: Record) -> bool:
 def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
     """Return the number of leading records that both have."""
     count = 0
-    for one, other in zip(left, right, strict=False):
-        if not _is_same_record(one, other):
+    for left_record, right_record in zip(left, right, strict=False):
+        if not _is_same_record(left_record, right_record):
             break
         count += 1
     return count
 
 
-def _is_same_record(one: Record, other: Record) -> bool:
+def _is_same_record(left: Record, right: Record) -> bool:
     """Return True if two records are the same: a fork's records keep their parent's session, seq and time."""
-    if isinstance(one, Envelope) and isinstance(other, Envelope):
-        same_position = (one.session, one.seq, one.time) == (other.session, other.seq, other.time)
-        return same_position and one.payload == other.payload
-    are_unknown = isinstance(one, UnknownEvent) and isinstance(other, UnknownEvent)
-    return are_unknown and one == other
+    if isinstance(left, Envelope) and isinstance(right, Envelope):
+        same_position = (left.session, left.seq, left.time) == (right.session, right.seq, right.time)
+        return same_position and left.payload == right.payload
+    return isinstance(left, UnknownEvent) and left == right
 
 
 def _describe_last(records: Sequence[Record]) -> str:

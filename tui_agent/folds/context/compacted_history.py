@@ -91,12 +91,10 @@ class RemovedMessages:
             *(message for message in messages[first:] if id(message) not in staying_ids),
         )
         self.layers.append(Layer(summary.seq, removed))
-        while self._stored_whole() > MAX_FULL_MESSAGES and self._thin_oldest():
-            pass
+        while sum(len(layer.messages) for layer in self.layers if not layer.is_thinned) > MAX_FULL_MESSAGES:
+            if not self._thin_oldest():
+                break
         return [summary, *staying]
-
-    def _stored_whole(self) -> int:
-        return sum(len(layer.messages) for layer in self.layers if not layer.is_thinned)
 
     def is_user_text(self, message: Message) -> bool:
         """Return True if it is the user's own message, not context with the same seq."""
@@ -120,17 +118,12 @@ class RemovedMessages:
         remaining = [
             message for message in messages if self.is_user_text(message) or message.seq in kept_seqs
         ]
-        if len(remaining) > FIRST_USER_MESSAGES + NEWEST_USER_MESSAGES:
-            pinned_between = [
-                message
-                for message in remaining[FIRST_USER_MESSAGES:-NEWEST_USER_MESSAGES]
-                if message.seq in kept_seqs
-            ]
-            remaining = [
-                *remaining[:FIRST_USER_MESSAGES],
-                *pinned_between,
-                *remaining[-NEWEST_USER_MESSAGES:],
-            ]
+        first_newest = len(remaining) - NEWEST_USER_MESSAGES
+        remaining = [
+            message
+            for index, message in enumerate(remaining)
+            if index < FIRST_USER_MESSAGES or index >= first_newest or message.seq in kept_seqs
+        ]
         for message in messages:
             if isinstance(message, ToolMessage) and message.seq not in kept_seqs:
                 self.reduced.pop(message.call_id, None)

@@ -4,7 +4,6 @@ Invariant: every message is counted once, by the request that first held it: an 
 newest request.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -315,10 +314,8 @@ def _answer_subject(answer: ModelResponded) -> str:
 
 
 def _sums(pairs: Iterable[tuple[str, int]]) -> tuple[LedgerSum, ...]:
-    tokens: Counter[str] = Counter()
-    counts: Counter[str] = Counter()
-    for name, size in pairs:
-        tokens[name] += size
-        counts[name] += 1
-    sums = (LedgerSum(name, counts[name], size) for name, size in tokens.items())
-    return tuple(sorted(sums, key=lambda item: (-item.tokens, item.name)))
+    sums: dict[str, LedgerSum] = {}
+    for name, tokens in pairs:
+        known = sums.get(name, LedgerSum(name, 0, 0))
+        sums[name] = LedgerSum(name, known.count + 1, known.tokens + tokens)
+    return tuple(sorted(sums.values(), key=lambda item: (-item.tokens, item.name)))

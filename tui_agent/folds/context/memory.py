@@ -4,7 +4,7 @@ Invariant: pure and bounded. A verified fact is marked if a file that it rests o
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from pydantic import JsonValue
@@ -112,7 +112,7 @@ def block_lines(memory: JsonMap, block: str) -> list[str]:
         case dict() as value if block == "task":
             return [f"{name}: {detail}" for name, detail in value.items() if detail]
         case dict() as value:
-            return [f"{name} +{added} -{removed}" for name, (added, removed) in _pairs(value)]
+            return ["{} +{} -{}".format(name, *_pair(change)) for name, change in value.items()]
         case list() as value:
             return [str(item) for item in value]
         case _:
@@ -143,15 +143,10 @@ def _depends_on(fact: str, path: str) -> bool:
     return any(place.rpartition(":")[0] == path or place == path for place in places[1].split(", "))
 
 
-def _pairs(changes: Mapping[str, JsonValue]) -> Iterator[tuple[str, tuple[int, int]]]:
-    return (
-        (name, _pair(value)) for name, value in changes.items() if isinstance(value, list) and len(value) == 2
-    )
-
-
 def _pair(value: JsonValue) -> tuple[int, int]:
-    return (_number(value[0]), _number(value[1])) if isinstance(value, list) and len(value) == 2 else (0, 0)
-
-
-def _number(value: JsonValue) -> int:
-    return value if isinstance(value, int) else 0
+    """Return the lines added and removed, as stored by `apply_file_change`; zeros for any other value."""
+    match value:
+        case [int() as added, int() as removed]:
+            return added, removed
+        case _:
+            return 0, 0

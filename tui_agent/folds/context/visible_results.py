@@ -95,7 +95,7 @@ class VisibleResults:
 
     def apply(self, ev: Envelope) -> bool:
         """Fold one event; return True if something may have changed. A head move replays all results."""
-        if not isinstance(ev.payload, TAKES):
+        if type(ev.payload) not in TAKES:
             return False
         if isinstance(ev.payload, SessionHeadMoved):
             self._branches.apply(ev)

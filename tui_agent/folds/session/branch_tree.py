@@ -177,17 +177,6 @@ class TreeView:
             or any(self.is_worth_showing(child) for child in self.children(index))
         )
 
-    def drawing_order(self) -> tuple[int, ...]:
-        """Return the branches worth showing in drawing order: each followed by its children."""
-        shown: list[int] = []
-        waiting = [0] if self.branches else []
-        while waiting:
-            index = waiting.pop()
-            if self.is_worth_showing(index):
-                shown.append(index)
-            waiting.extend(reversed(self.children(index)))
-        return tuple(shown)
-
 
 @dataclass(slots=True)
 class _OpenBranch:

@@ -100,11 +100,9 @@ def _add_read_mentions(draft: Draft, mentions: tuple[Mention, ...]) -> None:
     for mention in mentions:
         if mention.kind == "file":
             known = draft.read_files.get(mention.path)
-            whole = mention.is_whole_file or (
-                known is not None and known.complete and known.digest == mention.sha256
-            )
+            was_complete = known is not None and known.complete and known.digest == mention.sha256
             draft.explored_paths[mention.path] = None
-            draft.read_files[mention.path] = ReadFile(mention.sha256, whole)
+            draft.read_files[mention.path] = ReadFile(mention.sha256, mention.is_whole_file or was_complete)
 
 
 @_HANDLERS.on(UserQueued)
@@ -200,7 +198,7 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
     for part in payload.parts:
         if isinstance(part, ToolCallPart):
             draft.arguments[part.call_id] = part.arguments
-            draft.open_calls[part.call_id] = OpenCall(part.call_id, part.name, ev.agent, False, False, False)
+            draft.open_calls[part.call_id] = OpenCall(part.call_id, part.name, ev.agent)
     if payload.author != "agent":
         draft.add_usage(agent, payload.usage, payload.cost_usd)
 
@@ -216,9 +214,7 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
 @_HANDLERS.on(ToolCalled)
 def _on_tool_called(draft: Draft, ev: Envelope, payload: ToolCalled) -> None:
     draft.arguments[payload.call_id] = payload.arguments
-    draft.open_calls[payload.call_id] = OpenCall(
-        payload.call_id, payload.name, ev.agent, called=True, started=False, writes=False
-    )
+    draft.open_calls[payload.call_id] = OpenCall(payload.call_id, payload.name, ev.agent, called=True)
     draft.totals = replace(draft.totals, tool_calls=draft.totals.tool_calls + 1)
     draft.turn_totals = replace(draft.turn_totals, tool_calls=draft.turn_totals.tool_calls + 1)
     delegate = draft.delegates.get(ev.agent)
@@ -297,11 +293,8 @@ def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecide
 
 @_HANDLERS.on(AgentSpawned)
 def _on_agent_spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> None:
-    draft.subtask, draft.agent, draft.delegate_level = (
-        text_preview(payload.task),
-        ev.agent,
-        payload.delegate_level,
-    )
+    draft.subtask, draft.agent = text_preview(payload.task), ev.agent
+    draft.delegate_level = payload.delegate_level
     parent = draft.delegates.get(payload.parent_agent)
     instructions = draft.agent_instructions if parent is None else parent.instructions
     draft.delegates[ev.agent] = new_delegate(ev, payload, instructions.for_delegate())

@@ -62,11 +62,11 @@ class OpenCall:
     call_id: CallId
     name: str
     agent: AgentId
-    called: bool
+    called: bool = False
     """True if tool.called was recorded."""
-    started: bool
+    started: bool = False
     """True if tool.started was recorded: side effects may have happened."""
-    writes: bool
+    writes: bool = False
     waits_for_delegate: bool = False
     """True if it passes its work to a delegate that has not started."""
     awaits_decision: bool = False

@@ -62,20 +62,20 @@ def diff_lines(before: str, after: str, context: int = CONTEXT_LINES) -> LineDif
     """Return hunks with `context` lines around each change, and the numbers of lines added and removed."""
     old, new = split_lines(before), split_lines(after)
     all_changes = find_changes(old, new)
-    added = sum(change.b2 - change.b1 for change in all_changes)
-    removed = sum(change.a2 - change.a1 for change in all_changes)
     lines: list[str] = []
     for group in _group_changes(all_changes, context):
         lines.extend(_format_hunk(old, new, group, context))
-    return LineDiff("\n".join(lines) + "\n" if lines else "", added, removed)
+    return LineDiff("\n".join(lines) + "\n" if lines else "", *_count_lines(all_changes))
 
 
 def count_changes(before: str, after: str) -> tuple[int, int]:
     """Return the (added, removed) lines as counted by `diff_lines`."""
-    all_changes = find_changes(split_lines(before), split_lines(after))
-    return sum(change.b2 - change.b1 for change in all_changes), sum(
-        change.a2 - change.a1 for change in all_changes
-    )
+    return _count_lines(find_changes(split_lines(before), split_lines(after)))
+
+
+def _count_lines(all_changes: Sequence[Change]) -> tuple[int, int]:
+    added = sum(change.b2 - change.b1 for change in all_changes)
+    return added, sum(change.a2 - change.a1 for change in all_changes)
 
 
 def _compare(old: Sequence[str], new: Sequence[str], a1: int, a2: int, b1: int, b2: int) -> Iterator[Change]:

@@ -7,7 +7,6 @@ changes count as edits once it has ended, because only then it is known whether 
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tui_agent.folds.context.visible_results import TAKES as VISIBILITY_EVENTS
 from tui_agent.folds.context.visible_results import VisibleResults
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.changed_files import ModifiedFiles
@@ -27,38 +26,6 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage, add_cost
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """A change of a file by an agent or delegate; `time` is in seconds since 1970."""
-
-    path: str
-    time: float
-    call_id: CallId | None
-
-
-class Edits:
-    """A fold that reports edits as soon as they are certain."""
-
-    def __init__(self) -> None:
-        self._command_edits: dict[CallId, list[Edit]] = {}
-
-    def apply(self, ev: Envelope) -> list[Edit]:
-        """Fold one event; return the edits that it makes certain, in order."""
-        match ev.payload:
-            case FileChanged(author="agent") as change:
-                return [Edit(change.path, ev.time, change.call_id)]
-            case FileChanged(author="command", call_id=str() as call) as change:
-                self._command_edits.setdefault(call, []).append(Edit(change.path, ev.time, call))
-            case TestFinished(call_id=str() as call):
-                self._command_edits.pop(call, None)
-            case ToolFinished(call_id=call):
-                return self._command_edits.pop(call, [])
-            case _:
-                pass
-        return []
-
 
 SEARCHES = frozenset(("search", "find"))
 """Verbs of calls that search."""
@@ -177,7 +144,8 @@ class Metrics:
         self.first_read_parts: dict[str, int] = {}
         self._targets: set[str] = set()
         self._files = ModifiedFiles()
-        self._edits = Edits()
+        self.command_edits: dict[CallId, list[tuple[str, float]]] = {}
+        """Paths and times of files that running commands changed: edits, unless the command was a test run."""
         self._observations = VisibleResults()
         self._view: MetricsView | None = None
 
@@ -190,10 +158,7 @@ class Metrics:
         sums.last_at = ev.time
         sums.kinds[kind] = sums.kinds.get(kind, 0) + 1
         self._files.apply(ev)
-        for edit in self._edits.apply(ev):
-            self._add_edit(edit)
-        if isinstance(ev.payload, VISIBILITY_EVENTS):
-            self._observations.apply(ev)
+        self._observations.apply(ev)
         _HANDLERS.apply(self, ev)
         self._view = None
         return True
@@ -226,15 +191,16 @@ class Metrics:
         newest = self.sums.parts - 1
         return newest if call_id is None else self.call_parts.get(call_id, newest)
 
-    def _add_edit(self, edit: Edit) -> None:
+    def add_edit(self, path: str, at: float, call_id: CallId | None) -> None:
+        """Add an edit as soon as it is certain; `at` is in seconds since 1970."""
         sums = self.sums
-        self._targets.add(edit.path)
+        self._targets.add(path)
         if sums.first_edit_part is None:
-            sums.first_edit_part = self.part_of(edit.call_id)
+            sums.first_edit_part = self.part_of(call_id)
             if self.last_search_part is not None:
                 sums.search_to_edit_parts = sums.first_edit_part - self.last_search_part
         if self.first_turn_at is not None and sums.seconds_to_first_edit is None:
-            sums.seconds_to_first_edit = edit.time - self.first_turn_at
+            sums.seconds_to_first_edit = at - self.first_turn_at
 
     def fail(self, category: str) -> None:
         """Count a failure and make it the newest one."""
@@ -303,6 +269,8 @@ def _on_tool_called(fold: Metrics, ev: Envelope, payload: ToolCalled) -> None:
 @_HANDLERS.on(ToolFinished)
 def _on_tool_finished(fold: Metrics, ev: Envelope, payload: ToolFinished) -> None:
     sums = fold.sums
+    for path, at in fold.command_edits.pop(payload.call_id, ()):
+        fold.add_edit(path, at, payload.call_id)
     sums.tools[payload.name] = sums.tools.get(payload.name, 0) + 1
     fold.call_parts.pop(payload.call_id, None)
     if payload.part is not None:
@@ -344,9 +312,19 @@ def _on_file_read(fold: Metrics, ev: Envelope, payload: FileRead) -> None:
     fold.first_read_parts.setdefault(payload.path, fold.part_of(payload.call_id))
 
 
+@_HANDLERS.on(FileChanged)
+def _on_file_changed(fold: Metrics, ev: Envelope, payload: FileChanged) -> None:
+    if payload.author == "agent":
+        fold.add_edit(payload.path, ev.time, payload.call_id)
+    elif payload.author == "command" and payload.call_id is not None:
+        fold.command_edits.setdefault(payload.call_id, []).append((payload.path, ev.time))
+
+
 @_HANDLERS.on(TestFinished)
 def _on_test_finished(fold: Metrics, ev: Envelope, payload: TestFinished) -> None:
     sums = fold.sums
+    if payload.call_id is not None:
+        fold.command_edits.pop(payload.call_id, None)
     sums.tests_passed = payload.passed if payload.passed >= 0 else None
     sums.tests_failed = payload.failed if payload.failed >= 0 else None
     fold.first_test_at = ev.time if fold.first_test_at is None else fold.first_test_at

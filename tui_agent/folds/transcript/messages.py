@@ -199,15 +199,10 @@ def _on_model_delta(draft: Draft, ev: Envelope, payload: ModelDelta) -> None:
     stream = draft.streams.setdefault(payload.request_id, {})
     index = stream.get(payload.part_index)
     if index is None:
-        index = stream[payload.part_index] = _open_entry(draft, ev, payload)
+        head = draft.entry_fields(ev, f"{payload.part_kind}.{payload.request_id}.{payload.part_index}")
+        entry_class = ReasoningEntry if payload.part_kind == "reasoning" else AnswerEntry
+        index = stream[payload.part_index] = draft.add(entry_class(*head, "", streaming=True))
     draft.append_text(index, payload.text)
-
-
-def _open_entry(draft: Draft, ev: Envelope, payload: ModelDelta) -> int:
-    head = draft.entry_fields(ev, f"{payload.part_kind}.{payload.request_id}.{payload.part_index}")
-    if payload.part_kind == "reasoning":
-        return draft.add(ReasoningEntry(*head, "", streaming=True))
-    return draft.add(AnswerEntry(*head, "", streaming=True))
 
 
 @MESSAGE_HANDLERS.on(ModelResponded)
