@@ -18,9 +18,7 @@ FILE_MODE = 0o600
 def create_file(dest: Path) -> Iterator[Path]:
     """Yield a draft file beside `dest`, which is then given that name. Raises `UsageError` if `dest` exists."""
     if os.path.lexists(dest):
-        raise UsageError(
-            f"The file {dest} already exists.", hint="Choose another name with -o, or remove it."
-        )
+        raise _exists_error(dest)
     try:
         handle, name = mkstemp(prefix=f".{dest.name[:40]}.", dir=dest.parent)
     except OSError as fault:
@@ -41,7 +39,7 @@ def _link_to_name(draft: Path, dest: Path) -> None:
     try:
         os.link(draft, dest)  # unlike a rename, this never replaces another file
     except FileExistsError as fault:
-        raise UsageError(f"The file {dest} already exists.", hint="Choose another name.") from fault
+        raise _exists_error(dest) from fault
     except OSError:  # a file system without links
         draft.replace(dest)
 
@@ -58,6 +56,10 @@ def unused_path(folder: Path, stem: str, ending: str) -> Path:
     while os.path.lexists(path := folder / f"{stem}{'' if number == 1 else f'-{number}'}.{ending}"):
         number += 1
     return path
+
+
+def _exists_error(dest: Path) -> UsageError:
+    return UsageError(f"The file {dest} already exists.", hint="Choose another name with -o, or remove it.")
 
 
 def _write_error(dest: Path, fault: OSError) -> StoreFull:

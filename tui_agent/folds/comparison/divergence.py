@@ -115,20 +115,20 @@ def _starts_turn(payload: Payload) -> bool:
     )
 
 
-def first_difference(recorded: Iterable[Envelope], again: Iterable[Envelope]) -> Divergence | None:
+def first_difference(recorded: Iterable[Envelope], replayed: Iterable[Envelope]) -> Divergence | None:
     """Return the first difference between two recordings of a turn; None if they are equal."""
-    olds = [event for event in recorded if _is_compared(event)]
-    news = [event for event in again if _is_compared(event)]
-    for old, new in zip(olds, news, strict=False):
-        was, now = comparable_json(old), comparable_json(new)
-        if was != now:
-            return Divergence(old.seq, old.payload.kind, new.payload.kind, *_locate_difference(was, now))
-    if len(olds) > len(news):
-        missing = olds[len(news)]
+    old_events, new_events = (list(filter(_is_compared, events)) for events in (recorded, replayed))
+    for old, new in zip(old_events, new_events, strict=False):
+        old_json, new_json = comparable_json(old), comparable_json(new)
+        if old_json != new_json:
+            place = _locate_difference(old_json, new_json)
+            return Divergence(old.seq, old.payload.kind, new.payload.kind, *place)
+    if len(old_events) > len(new_events):
+        missing = old_events[len(new_events)]
         return Divergence(missing.seq, missing.payload.kind, "nothing more", "kind")
-    if len(news) > len(olds):
-        last = olds[-1].seq if olds else -1
-        return Divergence(last, "nothing more", news[len(olds)].payload.kind, "kind")
+    if len(new_events) > len(old_events):
+        last = old_events[-1].seq if old_events else -1
+        return Divergence(last, "nothing more", new_events[len(old_events)].payload.kind, "kind")
     return None
 
 
@@ -170,17 +170,17 @@ def _strip_value(value: JsonValue) -> JsonValue:
     return [_strip_value(item) for item in value] if isinstance(value, list) else value
 
 
-def _locate_difference(was: JsonValue, now: JsonValue, path: str = "") -> tuple[str, JsonValue, JsonValue]:
+def _locate_difference(old: JsonValue, new: JsonValue, path: str = "") -> tuple[str, JsonValue, JsonValue]:
     """Return the path of the first difference between two values, and both values there."""
-    if isinstance(was, dict) and isinstance(now, dict):
-        if was.get("kind") != now.get("kind"):
-            return f"{path}kind", was.get("kind"), now.get("kind")
-        for name in [*was, *(name for name in now if name not in was)]:
-            if was.get(name) != now.get(name):
-                return _locate_difference(was.get(name), now.get(name), f"{path}{name}.")
-    if isinstance(was, list) and isinstance(now, list):
-        for index, (old, new) in enumerate(zip(was, now, strict=False)):
-            if old != new:
-                return _locate_difference(old, new, f"{path}{index}.")
-        return path.rstrip("."), len(was), len(now)
-    return path.rstrip("."), was, now
+    if isinstance(old, dict) and isinstance(new, dict):
+        if old.get("kind") != new.get("kind"):
+            return f"{path}kind", old.get("kind"), new.get("kind")
+        for name in dict.fromkeys((*old, *new)):
+            if old.get(name) != new.get(name):
+                return _locate_difference(old.get(name), new.get(name), f"{path}{name}.")
+    if isinstance(old, list) and isinstance(new, list):
+        for index, (old_item, new_item) in enumerate(zip(old, new, strict=False)):
+            if old_item != new_item:
+                return _locate_difference(old_item, new_item, f"{path}{index}.")
+        return path.rstrip("."), len(old), len(new)
+    return path.rstrip("."), old, new

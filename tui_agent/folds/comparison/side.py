@@ -117,9 +117,9 @@ def _limit_beats(all_beats: list[Beat]) -> tuple[Beat, ...]:
     if len(all_beats) <= MAX_BEATS:
         return tuple(all_beats)
     marked = [beat for beat in all_beats if beat.kind in MARKED_KINDS]
-    kept = {id(beat) for beat in _pick_evenly(marked, MAX_BEATS // 2)}
-    kept |= {id(beat) for beat in _pick_evenly(all_beats, MAX_BEATS - len(kept))}
-    return tuple(beat for beat in all_beats if id(beat) in kept)
+    selected = {id(beat) for beat in _pick_evenly(marked, MAX_BEATS // 2)}
+    selected |= {id(beat) for beat in _pick_evenly(all_beats, MAX_BEATS - len(selected))}
+    return tuple(beat for beat in all_beats if id(beat) in selected)
 
 
 def _pick_evenly(all_beats: Sequence[Beat], most: int) -> Sequence[Beat]:

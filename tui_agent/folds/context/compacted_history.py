@@ -78,11 +78,11 @@ class RemovedMessages:
         Results whose call is removed are removed with it.
         """
         first = len(self.leading_summary(messages))
-        kept = [message for message in messages[first:] if message.seq > through]
-        asked_ids = call_ids(kept)
+        newer = [message for message in messages[first:] if message.seq > through]
+        asked_ids = call_ids(newer)
         staying = [
             message
-            for message in kept
+            for message in newer
             if not isinstance(message, ToolMessage) or message.call_id in asked_ids
         ]
         staying_ids = {id(message) for message in staying}
@@ -130,14 +130,14 @@ class RemovedMessages:
         self.layers[: int(thin_layer.is_thinned) + 1] = [Layer(layer.seq, tuple(remaining), is_thinned=True)]
         return True
 
-    def leading_summary(self, held: Sequence[Message]) -> Sequence[Message]:
+    def leading_summary(self, history: Sequence[Message]) -> Sequence[Message]:
         """Return the newest summary if the history begins with it."""
-        has_summary = bool(self.layers and held) and held[0].seq == self.layers[-1].seq
-        return held[:1] if has_summary else ()
+        has_summary = bool(self.layers and history) and history[0].seq == self.layers[-1].seq
+        return history[:1] if has_summary else ()
 
-    def reduce(self, held: Sequence[Message], artifacts: dict[CallId, Artifact]) -> list[Message]:
+    def reduce(self, history: Sequence[Message], artifacts: dict[CallId, Artifact]) -> list[Message]:
         """Replace each of these results by one line."""
-        return [self._reduce_message(message, artifacts) for message in held]
+        return [self._reduce_message(message, artifacts) for message in history]
 
     def _reduce_message(self, message: Message, artifacts: dict[CallId, Artifact]) -> Message:
         if not isinstance(message, ToolMessage) or message.call_id in self.reduced:
@@ -150,11 +150,11 @@ class RemovedMessages:
         return message.model_copy(update={"content": (TextContent(text=text),)})
 
     def restore(
-        self, held: Sequence[Message], seqs: Collection[int], seq: int
+        self, history: Sequence[Message], seqs: Collection[int], seq: int
     ) -> tuple[list[Message], list[UserMessage]]:
         """Return the history with these results in full, and quotations to append of messages behind summaries."""
-        history = [self._unreduce(message) if message.seq in seqs else message for message in held]
-        present_seqs = {message.seq for message in held}
+        present_seqs = {message.seq for message in history}
+        unreduced = [self._unreduce(message) if message.seq in seqs else message for message in history]
         restored = [
             message
             for message in self.originals(())
@@ -164,29 +164,31 @@ class RemovedMessages:
         ]
         self.restored |= {message.seq: seq for message in restored}
         calls = calls_by_id(self.originals(())) if restored else {}
-        return history, [quote_message(message, seq, calls) for message in restored]
+        return unreduced, [quote_message(message, seq, calls) for message in restored]
 
     def _unreduce(self, message: Message) -> Message:
         if not isinstance(message, ToolMessage):
             return message
         return self.reduced.pop(message.call_id, message)
 
-    def undo(self, held: Sequence[Message], compaction: int, open_calls: Collection[CallId]) -> list[Message]:
+    def undo(
+        self, history: Sequence[Message], compaction: int, open_calls: Collection[CallId]
+    ) -> list[Message]:
         """Put back all messages that the newest compaction removed; an older compaction changes nothing."""
-        front = self.leading_summary(held)
+        front = self.leading_summary(history)
         if not front or self.newest_compaction != compaction:
-            return list(held)
+            return list(history)
         layer = self.layers.pop()
-        return drop_unpaired_calls([*layer.messages, *held[len(front) :]], open_calls)
+        return drop_unpaired_calls([*layer.messages, *history[len(front) :]], open_calls)
 
-    def originals(self, held: Sequence[Message]) -> Iterator[Message]:
-        """Yield every message in order, whatever replaces it now; `messages` is the current history."""
+    def originals(self, history: Sequence[Message]) -> Iterator[Message]:
+        """Yield every message in order, whatever replaces it now; `history` is the current one."""
         previous_summary: int | None = None
         for layer in self.layers:
             has_summary = layer.messages and layer.messages[0].seq == previous_summary
             yield from map(self.original, layer.messages[1 if has_summary else 0 :])
             previous_summary = layer.seq
-        yield from map(self.original, held[len(self.leading_summary(held)) :])
+        yield from map(self.original, history[len(self.leading_summary(history)) :])
 
     def original(self, message: Message) -> Message:
         """Return the message as it was before it was reduced."""
@@ -224,12 +226,12 @@ def call_ids(messages: Iterable[Message]) -> set[CallId]:
 def drop_unpaired_calls(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
     """Return the messages without calls that lack a result (except open ones), and without results that lack a call."""
     answered = {message.call_id for message in messages if isinstance(message, ToolMessage)} | set(open_calls)
-    remaining = [kept for message in messages if (kept := _without_open_calls(message, answered)) is not None]
-    asked = call_ids(remaining)
+    remaining = [rest for message in messages if (rest := _without_open_calls(message, answered)) is not None]
+    asked_ids = call_ids(remaining)
     return [
         message
         for message in remaining
-        if not (isinstance(message, ToolMessage) and message.call_id not in asked)
+        if not (isinstance(message, ToolMessage) and message.call_id not in asked_ids)
     ]
 
 

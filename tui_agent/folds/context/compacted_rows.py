@@ -119,36 +119,36 @@ def compacted_view(
 ) -> CompactedView:
     """Return the rows of a history."""
     calls = calls or CallNames()
-    held, forgotten = fold.view(), fold.removed
-    present_seqs = {message.seq for message in held}
-    reduced = {result.seq for result in forgotten.reduced.values()}
+    history, removed = fold.view(), fold.removed
+    present_seqs = {message.seq for message in history}
+    reduced = {result.seq for result in removed.reduced.values()}
     removed_rows, present_rows, turn = list[MessageRow](), list[MessageRow](), 0
     event_counts, originals = Counter[int](), fold.originals()
-    asked = calls_by_id(originals)
+    answered_calls = calls_by_id(originals)
     for message in originals:
         index = event_counts[message.seq]
         event_counts[message.seq] += 1
-        turn += forgotten.is_user_text(message)
+        turn += removed.is_user_text(message)
         is_original = message.seq in present_seqs and message.seq not in reduced
         # A call alone is in the row of its result; instructions are in the prompt once their message is removed.
         is_instructions = isinstance(message, UserMessage) and message.origin == "instructions"
         if is_instructions or _has_only_calls(message) or (is_original and not _is_pinnable(message)):
             continue
-        sender, text, texts = _describe(message, calls, is_user_text=forgotten.is_user_text(message))
+        sender, text, texts = _describe(message, calls, is_user_text=removed.is_user_text(message))
         text, tokens = " ".join(text.split())[:200], counted.tokens_of(message.seq, index)
         if tokens is None:
             tokens = sum(map(text_size, texts)) // CHARS_PER_TOKEN
-        call = asked.get(message.call_id) if isinstance(message, ToolMessage) else None
+        call = answered_calls.get(message.call_id) if isinstance(message, ToolMessage) else None
         if call is not None:
             text = "  ".join(filter(None, (_first_argument(call), text)))
             texts = (_full_call(call), *texts)
         place: MessagePlace = "here" if is_original else "line" if message.seq in present_seqs else "summary"
-        if place == "summary" and forgotten.restored.get(message.seq) in present_seqs:
+        if place == "summary" and removed.restored.get(message.seq) in present_seqs:
             place = "back"
-        is_pinned = message.seq in forgotten.pinned
+        is_pinned = message.seq in removed.pinned
         row = MessageRow(message.seq, max(1, turn), sender, text, tokens, place, is_pinned, texts)
         (present_rows if is_original else removed_rows).append(row)
-    newest = forgotten.newest_compaction if forgotten.leading_summary(held) else None
+    newest = removed.newest_compaction if removed.leading_summary(history) else None
     return CompactedView(tuple(removed_rows), newest, tuple(present_rows))
 
 

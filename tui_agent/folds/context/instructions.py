@@ -32,10 +32,10 @@ class AgentInstructions:
     def with_event(self, payload: InstructionsLoaded, seq: int) -> "AgentInstructions":
         """Return a copy with an event applied."""
         known = {file.path: file for file in (*self.files, *payload.files)}
-        brought = {file.path for file in payload.files}
-        joined = {path: joined_seq for path, joined_seq in self.joined.items() if path not in brought}
+        loaded_paths = {file.path for file in payload.files}
+        joined = {path: joined_seq for path, joined_seq in self.joined.items() if path not in loaded_paths}
         if payload.trigger == "nested":
-            joined |= dict.fromkeys(sorted(brought), seq)
+            joined |= dict.fromkeys(sorted(loaded_paths), seq)
         return AgentInstructions(
             files=tuple(known[path] for path in payload.order if path in known),
             joined={path: joined_seq for path, joined_seq in joined.items() if path in payload.order},

@@ -111,12 +111,12 @@ class History:
         messages[index] = last.model_copy(update={"content": (TextContent(text=note),)})
         return True
 
-    def restore(self, seqs: Collection[int], compaction: int | None, now: int) -> None:
+    def restore(self, seqs: Collection[int], compaction: int | None, seq: int) -> None:
         """Restore these messages, or all that the newest compaction removed."""
         if compaction is not None:
             self.messages = self.removed.undo(self.messages, compaction, self.open_calls)
             return
-        self.messages, quotations = self.removed.restore(self.messages, seqs, now)
+        self.messages, quotations = self.removed.restore(self.messages, seqs, seq)
         for message in quotations:
             self.add(message)
 

@@ -80,10 +80,10 @@ class InferredWindow:
         refused = max(self.refused, round(tokens / _COUNT_TOLERANCE)) if self.refused else 0
         return replace(self, accepted=tokens, refused=refused)
 
-    def with_refused(self, tokens: int, told: int) -> "InferredWindow":
+    def with_refused(self, tokens: int, stated: int) -> "InferredWindow":
         """Return a copy after a refused request of `tokens`; `stated` is the window that the provider stated."""
-        held = min(self.accepted, round(tokens * _COUNT_TOLERANCE))
-        return InferredWindow(held, min(self.refused or tokens, tokens), told or self.stated)
+        accepted = min(self.accepted, round(tokens * _COUNT_TOLERANCE))
+        return InferredWindow(accepted, min(self.refused or tokens, tokens), stated or self.stated)
 
 
 UNKNOWN_WINDOW: Final = InferredWindow()

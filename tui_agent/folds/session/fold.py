@@ -227,8 +227,10 @@ def _on_tool_started(draft: Draft, ev: Envelope, payload: ToolStarted) -> None:
     draft.phase = "tools"
     call = draft.open_calls.get(payload.call_id)
     if call is not None:
-        begun = replace(call, started=True, writes=payload.writes, waits_for_delegate=payload.delegates)
-        draft.open_calls[payload.call_id] = begun
+        started_call = replace(
+            call, started=True, writes=payload.writes, waits_for_delegate=payload.delegates
+        )
+        draft.open_calls[payload.call_id] = started_call
 
 
 @_HANDLERS.on(ToolFinished)

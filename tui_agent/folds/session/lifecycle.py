@@ -205,8 +205,8 @@ def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
         draft.read_files.pop(payload.path, None)
     elif payload.author == "agent":
         known = draft.read_files.get(payload.path)
-        whole = payload.disk_sha256_before is None or (known is not None and known.complete)
-        draft.read_files[payload.path] = ReadFile(payload.disk_sha256_after, whole)
+        is_complete = payload.disk_sha256_before is None or (known is not None and known.complete)
+        draft.read_files[payload.path] = ReadFile(payload.disk_sha256_after, is_complete)
 
 
 @LIFECYCLE_HANDLERS.on(InstructionsLoaded)
