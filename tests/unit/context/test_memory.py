@@ -6,9 +6,9 @@ from pydantic import JsonValue
 
 from tui_agent.context.memory import render_memory, start_turn, update_from_result
 from tui_agent.folds.context.memory import (
-    BLOCKS,
     MAX_CHANGED_FILES,
     MAX_ITEMS,
+    TITLES,
     apply_file_change,
     apply_update,
     block_lines,
@@ -315,7 +315,7 @@ def test_it_stays_small_whatever_comes(names: list[str], texts: list[str]) -> No
         for result in (read(name, text), a_run(at % 2, *names), ran(at % 3, text)):
             memory = after(memory, "run_command", result, command=name)
         memory = after(memory, "delegate_readonly", found(questions=tuple(names), summary=text), task=name)
-    assert set(memory) <= set(BLOCKS)
+    assert set(memory) <= set(TITLES)
     assert all(
         len(block_lines(memory, block)) <= most
         for block, most in (*MAX_ITEMS.items(), ("patch_summary", MAX_CHANGED_FILES))

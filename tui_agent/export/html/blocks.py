@@ -9,6 +9,7 @@ from tui_agent.export.html.markup import Child, Safe, element, join
 from tui_agent.export.html.prose import markdown_html
 from tui_agent.export.labels import AUTHORS, block_text
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, ImageBlock, MarkdownBlock, TableBlock
+from tui_agent.protocol.parts import image_type
 from tui_agent.protocol.unicode_text import format_count
 
 OUTPUT_ROWS = 8
@@ -18,13 +19,6 @@ DIFF_ROWS = 40
 MAX_OUTPUT_CHARS = 400_000
 """Maximum characters of one output in the file; of a longer one both ends."""
 PICTURE_BYTES = 4_000_000
-PICTURES = {
-    "image/png": b"\x89PNG\r\n\x1a\n",
-    "image/jpeg": b"\xff\xd8\xff",
-    "image/gif": b"GIF8",
-    "image/webp": b"RIFF",
-}
-"""The image types that are shown, with their magic bytes."""
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
@@ -135,8 +129,8 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], texts: Texts) 
 
 def picture_html(kind: str, digest: str, name: str, texts: Texts) -> Safe:
     """Return an embedded picture; only its name if it is of another type, missing or too large."""
-    data = texts.image(digest) if kind in PICTURES else None
-    if data is None or len(data) > PICTURE_BYTES or not data.startswith(PICTURES[kind]):
+    data = texts.image(digest)
+    if data is None or len(data) > PICTURE_BYTES or not kind or image_type(data) != kind:
         return element("p", name or "a picture", class_="aside")
     encoded = base64.b64encode(data).decode()
     return element("img", src=f"data:{kind};base64,{encoded}", alt=name or "picture", loading="lazy")

@@ -13,15 +13,6 @@ from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.files import FileChanged
 
-BLOCKS: Final = (
-    "task",
-    "failing_tests",
-    "explored_files",
-    "relevant_symbols",
-    "patch_summary",
-    "verified_facts",
-    "open_questions",
-)
 TITLES: Final = {
     "task": "Task",
     "failing_tests": "Failing tests",
@@ -31,6 +22,7 @@ TITLES: Final = {
     "verified_facts": "Verified facts",
     "open_questions": "Open questions",
 }
+"""The blocks in order, with their titles."""
 
 MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
 """Maximum number of items in the blocks that are appended to; the newest are kept."""
@@ -121,7 +113,7 @@ def block_lines(memory: JsonMap, block: str) -> list[str]:
 
 def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
     """Return the title and lines of each block that is not empty, in order."""
-    blocks = [(TITLES[name], block_lines(memory, name)) for name in BLOCKS]
+    blocks = [(title, block_lines(memory, name)) for name, title in TITLES.items()]
     return [(title, text_lines) for title, text_lines in blocks if text_lines]
 
 
