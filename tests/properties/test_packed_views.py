@@ -54,9 +54,7 @@ def test_a_copy_of_packed_views_goes_on_alone(name: str) -> None:
 
 
 def span(number: int) -> Span:
-    return Span(
-        number, "tool", f"name {number}", "done", MAIN_AGENT, 0, 0.5, 1.5, 1.0, None, 3, 0.1, 1, 2, None
-    )
+    return Span(number, "tool", f"name {number}", "done", MAIN_AGENT, 0, 0.5, 1.5, 1.0, None, 3, 0.1, 1, 2)
 
 
 @settings(max_examples=example_count(200))

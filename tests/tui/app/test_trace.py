@@ -102,8 +102,8 @@ def many(count: int) -> TraceView:
                 None,
                 0,
                 0,
-                parent,
-                children,
+                parent=parent,
+                children=children,
             )  # type: ignore[arg-type]
         )
 
