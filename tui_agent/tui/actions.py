@@ -1,4 +1,4 @@
-"""The one registry of what a user can do: action → slash command, keys, help, footer word, and when it applies.
+"""The registry of all actions of the user: slash command, keys, help, footer word, and when it applies.
 
 Invariant: palette, footer, F1 help, `/help` and docs/keys.md are made from `ACTIONS`, and screens take their keys from
 it by `widgets.keymap`. Every action of the scope `app` has a handler of its name (a test holds both together).
@@ -12,46 +12,19 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 When: TypeAlias = Literal["always", "idle", "running"]
 Scope: TypeAlias = Literal[
-    "app",
-    "prompt",
-    "menu",
-    "transcript",
-    "approval",
-    "reason",
-    "rule",
-    "question",
-    "trace",
-    "list",
-    "viewer",
-    "context",
-    "start",
-    "trust",
-    "replay",
-    "compare",
-    "tree",
-    "checkpoints",
-    "jobs",
-    "map",
-    "map_find",
-    "fork",
-    "sessions",
-    "sessions_find",
-    "policy",
-    "provider",
-    "confirm",
-    "field",
-    "sheet",
-    "page",
-    "rows",
-]
-"""Where a key applies. `sheet`, `page`, `rows` and `field` are shared: by every modal sheet, every page of a list with
-details, everything that scrolls by pages, and every field that is opened over something else."""
+    "app", "prompt", "menu", "transcript", "start",
+    "approval", "reason", "rule", "question", "confirm", "trust", "policy", "provider", "list", "viewer", "context",
+    "trace", "replay", "compare", "tree", "checkpoints", "jobs", "map", "map_find", "fork", "sessions", "sessions_find",
+    "sheet", "page", "rows", "field",
+]  # fmt: skip
+"""The place where a key applies. `sheet`, `page`, `rows` and `field` are shared: by every modal sheet, every page of a
+list with details, everything that scrolls by pages, and every field that is opened over something else."""
 
 
 class Action(NamedTuple):
     """One thing to do. `keys` are Textual's names; `footer` is its word in the footer, `rank` its place there.
 
-    `ground` marks what would change the ground that a running turn stands on: it is refused until the turn ends.
+    `ground` marks an action that would change the ground of a running turn: it is refused until the turn ends.
     """
 
     name: str
@@ -66,11 +39,11 @@ class Action(NamedTuple):
     rank: int = 0
     ground: bool = False
     footer_when: When | None = None
-    """When the footer names it, where that is not always when it applies."""
+    """When the footer names it; None if always when it applies."""
     choices: int = 1
-    """How many things its keys choose among: of `up, down, k, j` with 2 choices `up` and `k` mean the first."""
+    """The number of choices of its keys: of `up, down, k, j` with 2 choices `up` and `k` mean the first."""
     typed: str = ""
-    """The character that means it as part of a message. It is text, not a key, and cannot be changed."""
+    """The character that means it in a message. It is text, not a key, and cannot be changed."""
 
     @property
     def label(self) -> str:
@@ -94,7 +67,7 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True where it is a way out: a row that is too short for all keys keeps it."""
+        """True if it closes something: a row that is too short for all keys keeps it."""
         return self.action in WAYS_OUT
 
 

@@ -231,11 +231,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             hint = self.key_map.hint
             self.footer.set_keys([hint("send", "try again"), *commands, hint("palette")])
             return
-        hidden = (
-            self.controller.questions.hidden_keys
-            if question_scope is not None and self.controller is not None
-            else frozenset()
-        )
+        hidden = self.controller.questions.hidden_keys if self.controller is not None else frozenset()
         if running and self.controller is not None and not self.controller.state.turn_running:
             hidden |= {"steer"}  # a summary or a command runs, not a turn: a message waits for it
         actions = [action for action in self.actions if action.name not in hidden]
@@ -291,9 +287,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
     async def _leave(self, reason: Literal["quit", "signal"]) -> None:
         if self.controller is not None:
             self.ended_jobs = len(self.controller.state.jobs) if self.controller.connected else 0
-            closing = (
-                "closing the session and its background jobs" if self.ended_jobs else "closing the session"
-            )
+            closing = f"closing the session{' and its background jobs' if self.ended_jobs else ''}"
             self.status.set_view(StatusView("opening", "quitting", closing), self.clock())
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_S if reason == "signal" else None):
@@ -310,9 +304,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
 def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
     """Return the id of the session to come back to; empty for a session without messages, and for a demo."""
-    return (
-        folder.name if folder is not None and is_session_stored(folder) and options.client != "demo" else ""
-    )
+    has_messages = folder is not None and is_session_stored(folder)
+    return folder.name if folder is not None and has_messages and options.client != "demo" else ""
 
 
 def run_app(

@@ -43,12 +43,12 @@ def address_of(written: str) -> Address:
 
 def _encode_host(netloc: str) -> str:
     """Return user, host and port with the host in punycode."""
-    user, at, host = netloc.rpartition("@")
+    user, separator, host = netloc.rpartition("@")
     if host.isascii():
         return netloc
     name, colon, port = host.rpartition(":") if host.rpartition(":")[2].isdigit() else (host, "", "")
     labels = [_encode_label(label) for label in re.split("[.\u3002\uff0e\uff61]", name)]
-    return f"{user}{at}{'.'.join(labels)}{colon}{port}"
+    return f"{user}{separator}{'.'.join(labels)}{colon}{port}"
 
 
 def _encode_label(label: str) -> str:

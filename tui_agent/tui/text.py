@@ -10,6 +10,7 @@ input (possessive or bounded), so that a line of 10 MB is safe.
 import re
 import unicodedata
 from functools import cache, lru_cache
+from string import ascii_uppercase
 from typing import Final, NamedTuple
 
 from rich.cells import cell_len, split_text
@@ -30,7 +31,7 @@ _UNSEEN = (
     "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff"
 )
-_FLAG_LETTERS = {0x1F1E6 + at: chr(ord("A") + at) for at in range(26)}
+_FLAG_LETTERS = {0x1F1E6 + index: letter for index, letter in enumerate(ascii_uppercase)}
 
 
 class _Foreign(NamedTuple):
@@ -200,13 +201,12 @@ def _whole_characters(text: str, cells: int) -> str:
 
 
 def _expand_line(line: str, tab: int) -> str:
-    pieces = line.split("\t")
-    out: list[str] = []
-    at = 0
-    for piece in pieces[:-1]:
-        cells = width(piece)
-        fill = tab - (at + cells) % tab
-        out.append(piece + " " * fill)
-        at += cells + fill
-    out.append(pieces[-1])
-    return "".join(out)
+    *pieces, last = line.split("\t")
+    expanded = ""
+    column = 0
+    for piece in pieces:
+        column += width(piece)
+        fill = tab - column % tab
+        expanded += piece + " " * fill
+        column += fill
+    return expanded + last

@@ -39,7 +39,7 @@ def told(name: str) -> tuple[Linear, list[str], FakeSession]:
     linear = Linear(session, said.append)
     for record in session.records:
         if isinstance(record, Envelope):
-            linear.tell(record)
+            linear.write_event(record)
     return linear, said, session
 
 
@@ -90,7 +90,7 @@ def test_an_approval_is_a_numbered_list_and_a_number_answers_it() -> None:
     )
     for record in session.records[-2:]:
         assert isinstance(record, Envelope)
-        linear.tell(record)
+        linear.write_event(record)
     assert said[0] == "Change a file? edit src/<U+202E>a.py"
     assert "2. Yes, this session: edit src/**" in said and "3. Always, as a rule: not available" in said
     assert linear.take("yes please") is None and linear.take("3") is None
@@ -109,7 +109,7 @@ def test_what_a_message_mentions_is_told_with_what_was_sent_of_it() -> None:
     )
     for record in session.records[-2:]:
         assert isinstance(record, Envelope)
-        linear.tell(record)
+        linear.write_event(record)
     assert said[-3:] == [
         "you, Read both",
         "mentions a.py, 1.2k tokens",
@@ -127,17 +127,17 @@ def test_questions_messages_steering_and_stopping() -> None:
     session.feed(question, TurnFinished(turn=3, reason="finished"))
     for record in session.records[-3:-1]:
         assert isinstance(record, Envelope)
-        linear.tell(record)
+        linear.write_event(record)
     answer = linear.take("2")
     assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == ("json", 1)
     assert isinstance(linear.take("/stop"), Interrupt)
     last = session.records[-1]
     assert isinstance(last, Envelope)
-    linear.tell(last)
+    linear.write_event(last)
     session.feed(TurnStarted(turn=4))
     started = session.records[-1]
     assert isinstance(started, Envelope)
-    linear.tell(started)
+    linear.write_event(started)
     assert isinstance(linear.take("also this"), Steer)
     assert linear.take("/what") is None and "/quit quits" in said[-1]
 
@@ -160,7 +160,7 @@ async def test_an_answer_is_told_line_by_line_as_it_comes_and_once() -> None:
     session.feed(answer)
     for record in session.records[-4:]:
         assert isinstance(record, Envelope)
-        linear.tell(record)
+        linear.write_event(record)
     assert said == ["answer, One line.", "Two lines.", "The rest."]
 
 
@@ -173,7 +173,7 @@ async def test_that_the_map_is_not_there_yet_is_said_once() -> None:
         session.feed(event)
     for record in session.records[-4:]:
         assert isinstance(record, Envelope)
-        linear.tell(record)
+        linear.write_event(record)
     assert (
         said
         == [

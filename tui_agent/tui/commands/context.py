@@ -114,11 +114,11 @@ def _bar(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
     labels = [" "] * width
     limits = ticks(view, width)
     names = dict(zip(limits, (" warn", " soft limit", " compaction"), strict=False)) if width >= 70 else {}
-    for at, share in limits.items():
-        label = share + names.get(at, "")
-        behind = min((other for other in limits if other > at), default=width)
-        label = label if at + len(label) < behind or behind == width else share
-        start = max(0, min(width - len(label), at))
+    for column, share in limits.items():
+        label = share + names.get(column, "")
+        next_column = min((other for other in limits if other > column), default=width)
+        label = label if column + len(label) < next_column or next_column == width else share
+        start = max(0, min(width - len(label), column))
         if any(cell != " " for cell in labels[max(0, start - 1) : start + len(label)]):
             continue
         labels[start : start + len(label)] = label

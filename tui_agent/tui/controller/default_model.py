@@ -32,12 +32,9 @@ class DefaultModel:
     def look(self, state: SessionStateView) -> None:
         """Look at the changed session: once the chosen model is in use, save it or say how to."""
         model = state.settings.model if state.settings is not None else None
-        if (
-            not self._waiting
-            or model is None
-            or not model.model
-            or (model == self._before and not self._keep)
-        ):
+        if not self._waiting or model is None or not model.model:
+            return
+        if model == self._before and not self._keep:
             return
         self._waiting = False
         if self._keep:
@@ -54,19 +51,15 @@ class DefaultModel:
         """Return the name for the configuration, and the address if the name does not imply it."""
         name = model.profile or model.model
         vendor = PROVIDERS.get(name.partition("/")[0])
-        is_implied = name in self._context.profiles or (
-            vendor is not None and vendor.base_url == model.base_url
-        )
-        return name, "" if is_implied else model.base_url
+        is_vendor_address = vendor is not None and vendor.base_url == model.base_url
+        return name, "" if name in self._context.profiles or is_vendor_address else model.base_url
 
     def lines(self) -> list[str]:
         """Return the lines to write for the present model; none without a model."""
         settings = self._context.state.settings
-        return (
-            format_model_lines(*self._config_values(settings.model))
-            if settings and settings.model.model
-            else []
-        )
+        if settings is None or not settings.model.model:
+            return []
+        return format_model_lines(*self._config_values(settings.model))
 
     async def write(self) -> None:
         """Save the present model in the user's file."""

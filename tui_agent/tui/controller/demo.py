@@ -30,12 +30,8 @@ class DemoEnd:
         """Look at new views: start when the demo's turn has ended and changed files."""
         self._news.set()
         context = self._context
-        if (
-            self._begun
-            or context.running
-            or context.state.last_turn_end is None
-            or context.views.last_kind != SETTLED
-        ):
+        is_settled = context.state.last_turn_end is not None and context.views.last_kind == SETTLED
+        if self._begun or context.running or not is_settled:
             return
         self._begun = True
         to_seq = context.views.branches.view().undo_to

@@ -81,6 +81,4 @@ class DraftKeeper:
         if not self._has_warned:
             self._has_warned = True
             reason = (fault.strerror or str(fault)).rstrip(".")
-            self._context.app.say(
-                f"Your unsent message cannot be saved for the next start: {reason}.", "warning"
-            )
+            self._app.say(f"Your unsent message cannot be saved for the next start: {reason}.", "warning")

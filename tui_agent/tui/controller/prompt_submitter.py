@@ -47,11 +47,8 @@ class PromptSubmitter:
 
     def held_back(self, waiting: "list[Intent | Prompt.Sent]") -> "list[Intent | Prompt.Sent]":
         """Without a model, put waiting messages back into the prompt; return the rest of what waited."""
-        messages = [
-            item
-            for item in waiting
-            if isinstance(item, Prompt.Sent) and not item.text.lstrip().startswith(("/", "!"))
-        ]
+        sent = [item for item in waiting if isinstance(item, Prompt.Sent)]
+        messages = [item for item in sent if not item.text.lstrip().startswith(("/", "!"))]
         if messages:
             self._host.app.prompt.give_back(messages)
             self._host.app.prompt.editor.focus()

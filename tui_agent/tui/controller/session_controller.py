@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import cast
 
 from tui_agent.config.settings import Config, ModelProfile
 from tui_agent.folds.session.jobs import JobsView, mark_jobs_lost
@@ -52,10 +53,8 @@ TWICE_S = 0.6
 
 @cache
 def _handlers() -> Mapping[str, Callable[[AppContext, str], object]]:
-    handlers: Mapping[str, Callable[[AppContext, str], object]] = import_module(
-        "tui_agent.tui.commands.registry"
-    ).HANDLERS
-    return handlers
+    registry = import_module("tui_agent.tui.commands.registry")
+    return cast(Mapping[str, Callable[[AppContext, str], object]], registry.HANDLERS)
 
 
 class SessionController:
@@ -133,9 +132,8 @@ class SessionController:
     def jobs(self) -> JobsView:
         """The background jobs; without an engine none of them runs."""
         view = self.views.jobs.view()
-        return (
-            view if self.connected or not view.running else mark_jobs_lost(view, self.views.last_event_time)
-        )
+        is_lost = bool(view.running) and not self.connected
+        return mark_jobs_lost(view, self.views.last_event_time) if is_lost else view
 
     @property
     def connected(self) -> bool:
@@ -215,11 +213,8 @@ class SessionController:
         action = BY_NAME.get(name)
         if action is not None and action.ground and self.running:
             running = "Your command" if self.state.shell is not None else "A turn"
-            key = self.app.key_map.key_of("stop")
-            self.app.say(
-                f"{running} is running. Press {key} to stop it, then use {action.slash or action.shown}.",
-                "warning",
-            )
+            key, name = self.app.key_map.key_of("stop"), action.slash or action.shown
+            self.app.say(f"{running} is running. Press {key} to stop it, then use {name}.", "warning")
             return
         below = self.app.screen
         handler(self, argument.strip())
@@ -279,9 +274,8 @@ class SessionController:
         reason = self.state.no_sandbox_reason
         if name == "accept-edits" and reason and not self.state.sandbox and not self._has_warned_unconfined:
             self._has_warned_unconfined = True
-            self.app.say(
-                f"No sandbox, so accept-edits still asks about commands. {clean_line(reason)}", "warning"
-            )
+            text = "No sandbox, so accept-edits still asks about commands."
+            self.app.say(f"{text} {clean_line(reason)}", "warning")
 
     # -- work beside the screen ------------------------------------------------------------------------------------
 

@@ -241,9 +241,8 @@ class SessionSwitcher:
         if self._host.session is not None:
             self._host.panes.show_status()
         else:
-            hint = (
-                "/sessions or /new opens another" if self._host.config else "fix the configuration, then /new"
-            )
+            has_config = self._host.config is not None
+            hint = "/sessions or /new opens another" if has_config else "fix the configuration, then /new"
             self._host.app.status.set_view(
                 StatusView("failed", "no session", fault.message, note=hint), self._host.app.clock()
             )

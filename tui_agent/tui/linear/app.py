@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 ReadLine = Callable[[], Awaitable[str | None]]
-REACHES = ("once", "session", "always")
 HELP = "Type a message, or a number to answer a question. /stop interrupts, /quit quits."
 TWICE_S = 1.5
 ENGINE_ENDS_S = 5.0
@@ -85,8 +84,8 @@ class Linear:
         self.under_way = False
         """A message was sent and its turn has not started: the next message steers."""
 
-    def tell(self, record: Envelope) -> None:
-        """Write an event, if the user wants to know it."""
+    def write_event(self, record: Envelope) -> None:
+        """Write the lines of an event, if it has any."""
         if self.state.apply(record):
             self.under_way = False
         self.approvals.apply(record)
@@ -133,14 +132,16 @@ class Linear:
                 rest = answer.removeprefix(streamed).strip("\n")
                 return [rest if streamed else f"answer, {rest}"] if rest else []
             case ModelRetried() as again:
-                return [
-                    f"model, {again.fault}, {again.message}, try {again.attempt + 1} in {again.wait_s:.0f} seconds"
-                ]
+                attempt = f"try {again.attempt + 1} in {again.wait_s:.0f} seconds"
+                return [f"model, {again.fault}, {again.message}, {attempt}"]
             case ModelFailed() as failed:
                 return [f"model failed, {failed.message} {failed.hint}".rstrip()]
             case TodoUpdated(items=items):
-                now = next((at for at, item in enumerate(items) if item.status == "in_progress"), None)
-                return [f"task {now + 1} of {len(items)}, {items[now].content}"] if now is not None else []
+                return [
+                    f"task {number} of {len(items)}, {item.content}"
+                    for number, item in enumerate(items, 1)
+                    if item.status == "in_progress"
+                ][:1]
             case ContextWarned(level=level, fraction=fraction):
                 return [f"context, {level} the limit, {round(fraction * 100)} percent"]
             case RepomapBuilt(delay_reason=late, duration_ms=waited) if late and not self._unmapped:
@@ -152,18 +153,14 @@ class Linear:
             case CommandRejected(reason=reason, hint=hint) | ErrorRaised(message=reason, hint=hint):
                 return [f"refused or failed, {reason} {hint}".rstrip()]
             case TurnFinished() as end:
-                return [
-                    f"turn {end.turn}, {end.reason.replace('_', ' ')}, {end.duration_ms / 1000:.0f} seconds"
-                ]
+                reason = end.reason.replace("_", " ")
+                return [f"turn {end.turn}, {reason}, {end.duration_ms / 1000:.0f} seconds"]
             case PermissionRequested() as request:
                 return self._permission(request)
             case QuestionAsked() as question:
-                options = [f"{at}. {option}" for at, option in enumerate(question.options, 1)]
-                return [
-                    f"question, {text_preview(question.text)}",
-                    *options,
-                    "Type a number, or your own words.",
-                ]
+                options = [f"{number}. {option}" for number, option in enumerate(question.options, 1)]
+                text = f"question, {text_preview(question.text)}"
+                return [text, *options, "Type a number, or your own words."]
             case _:
                 return []
 
@@ -185,13 +182,12 @@ class Linear:
             text_preview(getattr(block, "text", getattr(block, "diff", ""))) for block in request.preview
         ]
         answers = ["1. Yes, this once"]
-        for number, reach in ((2, "session"), (3, "always")):
+        for number, reach, label in (
+            (2, "session", "Yes, this session"),
+            (3, "always", "Always, as a rule"),
+        ):
             choice = _find_choice(request, reach)
-            word = "Yes, this session" if reach == "session" else "Always, as a rule"
-            if choice is None or not choice.offered:
-                answers.append(f"{number}. {word}: not available")
-            else:
-                answers.append(f"{number}. {word}: {named(choice.rule)}")
+            answers.append(f"{number}. {label}: {named(choice.rule) if choice else 'not available'}")
         return [
             f"{question_of(request)} {clean(request.verb, reveal=True)} {clean(request.target, reveal=True)}",
             *(clean(text, reveal=True) for text in previews if text),
@@ -215,13 +211,11 @@ class Linear:
         if view.permissions and number in ("1", "2", "3", "4"):
             return self._decide(view.permissions[0], int(number), words.strip())
         if view.questions and line:
-            question = view.questions[0]
-            at = int(line) - 1 if line.isdigit() else -1
-            if 0 <= at < len(question.options):
-                return AnswerQuestion(
-                    question_id=question.question_id, answer=question.options[at], choice=at
-                )
-            return AnswerQuestion(question_id=question.question_id, answer=line)
+            question_id, options = view.questions[0].question_id, view.questions[0].options
+            index = int(line) - 1 if line.isdigit() else -1
+            if 0 <= index < len(options):
+                return AnswerQuestion(question_id=question_id, answer=options[index], choice=index)
+            return AnswerQuestion(question_id=question_id, answer=line)
         if view.permissions or not line:
             self.say("Type 1, 2, 3 or 4." if view.permissions else HELP)
             return None
@@ -236,13 +230,12 @@ class Linear:
     def _decide(self, request: PermissionRequested, number: int, words: str) -> Command | None:
         if number == 4:
             return DecidePermission(request_id=request.request_id, decision="deny", message=words)
-        choice = _find_choice(request, REACHES[number - 1])
-        if number > 1 and (choice is None or not choice.offered):
-            self.say("That answer is not available here.")
-            return None
         if number == 1:
             return DecidePermission(request_id=request.request_id, decision="allow")
-        reach = "session" if number == 2 else "always"
+        reach: Literal["session", "always"] = "session" if number == 2 else "always"
+        if _find_choice(request, reach) is None:
+            self.say("That answer is not available here.")
+            return None
         return DecidePermission(request_id=request.request_id, decision="allow", reach=reach)
 
 
@@ -264,7 +257,7 @@ async def talk(
             group.cancel_scope.cancel()
             return 2
         linear = Linear(session, say)
-        group.start_soon(_tell_all, session, linear, -1 if prompt else opened.last_seq)
+        group.start_soon(_write_all, session, linear, -1 if prompt else opened.last_seq)
         say(HELP)
         if prompt:
             session.submit(SubmitPrompt(text=prompt))
@@ -309,13 +302,13 @@ def run_linear(options: SessionOptions, *, handle: "EngineHandle | None" = None)
     return anyio.run(run)
 
 
-async def _tell_all(session: "AppSession", linear: Linear, last: int) -> None:
+async def _write_all(session: "AppSession", linear: Linear, last: int) -> None:
     """Write all events. After event `last`, continue a turn that stopped at a question."""
     follower = session.follow()
     while batch := await follower.next_batch():
         for record in batch:
             if isinstance(record, Envelope):
-                linear.tell(record)
+                linear.write_event(record)
             state = linear.state.view() if record.seq == last else None
             if state is not None and state.open_calls and not state.is_busy and not linear.under_way:
                 linear.under_way = True
@@ -365,7 +358,9 @@ class Typed:
 
 
 def _find_choice(request: PermissionRequested, reach: str) -> PermissionChoice | None:
-    return next((choice for choice in request.choices if choice.reach == reach), None)
+    """Return the choice of this reach, None if it is not available."""
+    choices = (choice for choice in request.choices if choice.reach == reach and choice.offered)
+    return next(choices, None)
 
 
 def _mention_line(mention: Mention) -> str:

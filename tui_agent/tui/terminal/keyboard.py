@@ -45,16 +45,17 @@ class Keyboard(XTermParser):
         while data:
             mark = BRACKETED_PASTE_START if self._pasted is None else BRACKETED_PASTE_END
             tail = self._tail
-            found = (tail + data).find(mark)
-            end = len(data) if found < 0 else found + len(mark) - len(tail)
+            position = (tail + data).find(mark)
+            has_mark = position >= 0
+            end = position + len(mark) - len(tail) if has_mark else len(data)
             part, data = data[:end], data[end:]
-            self._tail = "" if found >= 0 else (tail + part)[-_OVERLAP:]
+            self._tail = "" if has_mark else (tail + part)[-_OVERLAP:]
             if self._pasted is None:
                 yield from self._typed(part, after_esc=tail.endswith(ESC) and self._timeout_time is not None)
-                self._pasted = [] if found >= 0 else None
+                self._pasted = [] if has_mark else None
                 continue
             self._pasted.append(part)
-            if found >= 0:
+            if has_mark:
                 text, self._pasted = "".join(self._pasted)[: -len(mark)], None
                 for _ in super().feed(mark):  # it got the first mark, and an empty paste
                     pass
@@ -67,8 +68,8 @@ class Keyboard(XTermParser):
             return
         if after_esc and self._alone.search(ESC + data[:1]):
             yield from self._esc_alone()
-        for at, piece in enumerate(self._alone.split(data)):
-            if at:
+        for number, piece in enumerate(self._alone.split(data)):
+            if number:
                 yield from self._esc_alone()
             yield from super().feed(piece)
 

@@ -15,34 +15,13 @@ from textual.theme import Theme
 from tui_agent.errors import ConfigError
 
 Role: TypeAlias = Literal[
-    "sunk",
-    "s0",
-    "s1",
-    "s2",
-    "s3",
-    "t1",
-    "t2",
-    "t3",
-    "accent",
-    "on-accent",
-    "success",
-    "warning",
-    "error",
-    "diff-add",
-    "diff-add-strong",
-    "diff-add-text",
-    "diff-del",
-    "diff-del-strong",
-    "diff-del-text",
-    "selection",
-    "border",
-    "border-strong",
-    "keyword",
-    "string",
-    "number",
-    "function",
-    "comment",
-]
+    "sunk", "s0", "s1", "s2", "s3", "selection",
+    "t1", "t2", "t3", "accent", "on-accent", "success", "warning", "error",
+    "diff-add", "diff-add-strong", "diff-add-text", "diff-del", "diff-del-strong", "diff-del-text",
+    "border", "border-strong",
+    "keyword", "string", "number", "function", "comment",
+]  # fmt: skip
+"""Surfaces from the lowest to the highest; texts from strong to weak and states; diffs; lines; code."""
 ColourMode: TypeAlias = Literal["full", "16", "none"]
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
@@ -271,6 +250,6 @@ def _refusal(path: Path, problem: str, hint: str) -> ConfigError:
 
 
 def _luminance(color: str) -> float:
-    channels = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    channels = (int(color[start : start + 2], 16) / 255 for start in (1, 3, 5))
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
