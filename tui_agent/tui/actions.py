@@ -377,7 +377,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool) -> list[KeyHint]:
-    """Keys and words of what applies now, most useful first."""
+    """Return the keys and words of the actions that apply now, most useful first."""
     now: When = "running" if running else "idle"
     rows = [
         action
@@ -392,7 +392,7 @@ def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool)
 
 
 def commands(actions: Iterable[Action] = ACTIONS) -> list[Action]:
-    """Everything with a slash command, by name."""
+    """Return all actions that have a slash command, by name."""
     return sorted((action for action in actions if action.slash), key=lambda action: action.slash)
 
 

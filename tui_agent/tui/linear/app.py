@@ -324,7 +324,7 @@ class Typed:
         """The exit status that a signal asks for."""
 
     async def line(self) -> str | None:
-        """The next line; None at the end."""
+        """Return the next line; None at the end."""
         return await self._lines.get()
 
     async def read(self, fd: int) -> None:

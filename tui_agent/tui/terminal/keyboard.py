@@ -8,6 +8,7 @@ import re
 import selectors
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator
+from enum import StrEnum
 from os import read
 from typing import Final
 
@@ -18,11 +19,23 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Paste
 from textual.message import Message
 
-from tui_agent.tui.terminal.alt_enter import register_alt_enter
-
+ALT_ENTER: Final = "alt+enter"
 ESC: Final = "\x1b"
 POLL_S: Final = 0.1
 _OVERLAP: Final = len(BRACKETED_PASTE_START) - 1
+
+
+class _Keys(StrEnum):
+    ALT_ENTER = ALT_ENTER
+
+
+def register_alt_enter() -> None:
+    """Make `ESC CR` and `ESC LF` the key `alt+enter`; otherwise the parser drops their Esc.
+
+    The parser decides by what was read together, as for every other sequence: Esc, and Enter after it, stay two keys.
+    """
+    for sequence in ("\x1b\r", "\x1b\n"):
+        ANSI_SEQUENCES_KEYS[sequence] = (_Keys.ALT_ENTER,)  # type: ignore[index]
 
 
 class Keyboard(XTermParser):

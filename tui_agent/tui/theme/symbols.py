@@ -99,7 +99,7 @@ def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
 
 
 def _locale(environ: Mapping[str, str]) -> str:
-    """LC_ALL, else LC_CTYPE, else LANG; LANG=C counts although Python then sets LC_CTYPE to C.UTF-8."""
+    """Return LC_ALL, else LC_CTYPE, else LANG; LANG=C counts although Python then sets LC_CTYPE to C.UTF-8."""
     locale, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
     is_coerced = not environ.get("LC_ALL") and locale in _COERCED and language in _C
     return language if is_coerced else locale or language

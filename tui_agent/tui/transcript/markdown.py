@@ -63,7 +63,7 @@ def code_rows(
     used = width_of(place.rest)
     room = max(look.right - used - 2 * CODE_PAD, 1)
     for line, start in zip(tokens(lines, lexer_for(language) if language else None), starts, strict=True):
-        runs = colored(line, lambda role: look.s(role, "sunk"), start)
+        runs = colored(line, lambda role: look.palette.rich(role, "sunk"), start)
         for number, part in enumerate(wrap(runs, room, rest_room=room - 2, words=True)):
             prefix = place.rest if rows else place.first
             pad = Run(" " * (CODE_PAD + 2 if number else CODE_PAD), ground)

@@ -14,7 +14,7 @@ from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
 from tui_agent.tui.actions import ACTIONS, BY_NAME, WAYS_OUT, Action, Scope, did_you_mean, key_name
-from tui_agent.tui.terminal.alt_enter import ALT_ENTER
+from tui_agent.tui.terminal.keyboard import ALT_ENTER
 from tui_agent.tui.widgets.keymap import canonical
 
 MODIFIERS: Final = frozenset({"ctrl", "alt", "shift", "super", "hyper", "meta"})
