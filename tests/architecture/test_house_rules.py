@@ -20,7 +20,7 @@ SUPERVISORS: dict[str, str] = {
     "tui_agent/folds/views.py": "a fault of one view is named in `faults` and must not stop the others",
     "tui_agent/plugin_host/loader.py": "a broken plugin is reported as plugin.failed and the app lives",
     "tui_agent/tui/controller/faults.py": "a part of the screen that breaks is told, and the others are shown",
-    "tui_agent/tui/screens/replay/screen.py": "a part of a replay that breaks is told, and the others are shown",
+    "tui_agent/tui/screens/replay/moment_screen.py": "a part of a replay that breaks is reported, and the others are shown",
     "tui_agent/tui/controller/pump.py": "what fails in showing one frame is told, and the next one comes",
     "tui_agent/wiring/hooks.py": "a plugin's hook that fails is said in its reply, a listener that fails is not called again",
 }

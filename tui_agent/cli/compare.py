@@ -25,7 +25,14 @@ from tui_agent.store.lineage import open_blobs, read_origin
 from tui_agent.store.log_reader import read_records
 from tui_agent.store.session_store import SessionStore
 from tui_agent.store.session_summary import summarise_session
-from tui_agent.tui.screens.compare.figures import Cell, beginning, figures, missing, tools, who
+from tui_agent.tui.screens.compare.figures import (
+    Cell,
+    build_figures,
+    describe_fork_point,
+    describe_missing,
+    describe_model,
+    describe_tools,
+)
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 EXAMPLES = """\
@@ -144,7 +151,9 @@ SIDE_BY_SIDE_FROM = 100
 def table(compared: Comparison, width: int) -> Iterator[str]:
     """Yield the lines, none longer than `terminal_width` columns (at least `LEAST`)."""
     width = max(LEAST, width)
-    yield from textwrap.wrap(escape_control("What if: " + "".join(beginning(compared.fork_point))), width)
+    yield from textwrap.wrap(
+        escape_control("What if: " + "".join(describe_fork_point(compared.fork_point))), width
+    )
     yield ""
     for label, left, right in rows(compared):
         yield from _two_columns(left, right, width, label)
@@ -158,15 +167,15 @@ def rows(compared: Comparison) -> Iterator[tuple[str, str, str]]:
     """Yield label, left and right value of every row."""
     left, right = compared.left, compared.right
     yield "", left.name, right.name
-    yield "", who(left), who(right)
+    yield "", describe_model(left), describe_model(right)
     if left.change_text or right.change_text:
         yield "", left.change_text, right.change_text
     yield "", left.session, right.session
     yield "", "", ""
     yield "Outcome", left.outcome.label, right.outcome.label
-    for row in figures(left, right):
+    for row in build_figures(left, right):
         yield row.label, _format_cell(row.left), _format_cell(row.right)
-    yield "Tools", tools(left), tools(right)
+    yield "Tools", describe_tools(left), describe_tools(right)
 
 
 def _format_cell(cell: Cell) -> str:
@@ -184,8 +193,8 @@ def _file_lines(compared: Comparison, width: int) -> Iterator[str]:
     for number, file in enumerate(compared.differences):
         yield from [""] * (number > 0)
         yield escape_control(file.path)
-        left = file.left.rstrip("\n") or file.left_note or missing(file, compared.left)
-        right = file.right.rstrip("\n") or file.right_note or missing(file, compared.right)
+        left = file.left.rstrip("\n") or file.left_note or describe_missing(file, compared.left)
+        right = file.right.rstrip("\n") or file.right_note or describe_missing(file, compared.right)
         yield from _text_pair(compared, left, right, width, code=True)
 
 
@@ -232,7 +241,7 @@ def to_markdown(compared: Comparison) -> str:
 def _blocks(compared: Comparison) -> Iterator[str]:
     left, right = compared.left, compared.right
     yield f"# {_inline(left.title or right.title or 'Two sessions')}: what if"
-    yield _inline("".join(beginning(compared.fork_point))) + "."
+    yield _inline("".join(describe_fork_point(compared.fork_point))) + "."
     head, *rest = [row for row in rows(compared) if any(row)]
     lines = [_row(*head), "|---|---|---|", *(_row(*row) for row in rest)]
     yield "\n".join(lines)
@@ -243,7 +252,7 @@ def _blocks(compared: Comparison) -> Iterator[str]:
         yield f"### {inline_code(strip_controls(file.path))}"
         sides = ((left, file.left, file.left_note), (right, file.right, file.right_note))
         for side, hunks, note in sides:
-            yield f"**{_inline(side.name)}**{'' if hunks else ': ' + (note or missing(file, side))}"
+            yield f"**{_inline(side.name)}**{'' if hunks else ': ' + (note or describe_missing(file, side))}"
             if hunks:
                 yield fence(strip_controls(hunks), "diff")
     yield "## Answers"

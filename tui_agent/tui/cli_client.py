@@ -7,15 +7,17 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from functools import cache
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.text import clean_line
 
 PATIENCE_S = 30.0
 JsonRow: TypeAlias = dict[str, JsonValue]
+RowT = TypeVar("RowT")
 
 
 class Ask(Protocol):
@@ -79,6 +81,23 @@ def json_rows(text: str) -> list[JsonRow]:
         if isinstance(value, dict):
             rows.append(value)
     return rows
+
+
+def read_rows(row_type: type[RowT], text: str) -> list[RowT]:
+    """Return the JSON objects among the lines as values of a dataclass; skip those that do not fit it."""
+    adapter: TypeAdapter[RowT] = _adapter(row_type)  # type: ignore[arg-type]  # every class can be hashed
+    rows: list[RowT] = []
+    for row in json_rows(text):
+        try:
+            rows.append(adapter.validate_python(row))
+        except ValidationError:
+            continue
+    return rows
+
+
+@cache
+def _adapter(row_type: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(row_type)
 
 
 def beside_json(text: str) -> str:

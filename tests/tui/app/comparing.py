@@ -12,7 +12,7 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.cli.compare import compare_named
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import Side
-from tui_agent.tui.screens.compare.screen import Choices, CompareScreen
+from tui_agent.tui.screens.compare.screen import CompareHost, CompareScreen
 
 NAMES = (MAIN, FORK)
 FOLDER = "/home/ada/timesheet"
@@ -84,10 +84,10 @@ async def open_comparison(
         app = driven.app
         kept: list[Side] = []
         without: list[str] = []
-        choices = Choices(outside, own, "night-shift-hours", FOLDER, kept.append, without.append, app.say)
+        choices = CompareHost(outside, own, "night-shift-hours", FOLDER, kept.append, without.append, app.say)
         screen = CompareScreen(NAMES, choices, lambda: app.looks)
         await app.push_screen(screen)
-        while screen.compared is None and not without:
+        while screen.comparison is None and not without:
             await driven.pilot.pause()
         await driven.pilot.pause()
         await driven.pilot.pause()

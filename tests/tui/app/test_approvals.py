@@ -62,9 +62,9 @@ async def ask(driven: Driven, *requests: PermissionRequested, hearing: bool = Tr
     modal = driven.app.screen
     assert isinstance(modal, Approval)
     if hearing:
-        modal.hear_now()
+        modal.end_grace_period()
     else:
-        modal._wait = 3600
+        modal._grace_s = 3600
     return modal
 
 
@@ -194,7 +194,7 @@ async def test_a_key_that_was_pressed_before_the_question_was_seen_never_answers
 ):
     async with open_app(golden("night_shift")) as driven:
         modal = await ask(driven, request())
-        modal._wait = 0.3
+        modal._grace_s = 0.3
         modal._opened_at = time.monotonic() - 100
         for name in ("y", "enter", "s", "a"):
             key = events.Key(name, name if len(name) == 1 else None)
@@ -211,7 +211,7 @@ async def test_the_focus_goes_back_to_the_prompt_when_all_is_answered() -> None:
         await ask(driven, request(1), request(2, target="src/other.py"))
         await driven.press("y")
         assert isinstance(driven.app.screen, Approval)
-        driven.app.screen.hear_now()
+        driven.app.screen.end_grace_period()
         await driven.press("escape")
         await driven.type("and now")
         assert driven.app.focused is driven.app.prompt.editor and driven.app.prompt.editor.text == "and now"
@@ -386,7 +386,7 @@ async def ask_question(driven: Driven, question: QuestionAsked) -> Question:
     await driven.settle()
     modal = driven.app.screen
     assert isinstance(modal, Question)
-    modal.hear_now()
+    modal.end_grace_period()
     return modal
 
 
@@ -402,7 +402,7 @@ async def test_a_question_is_answered_by_number_by_words_or_put_aside() -> None:
         await driven.press("enter")
         modal = driven.app.screen
         assert isinstance(modal, Question)
-        modal.hear_now()
+        modal.end_grace_period()
         await driven.press("2")
         [answer] = driven.session.submitted
         assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == ("json", 1)
@@ -445,7 +445,7 @@ async def test_what_someone_is_writing_when_an_approval_appears_goes_on_in_the_p
         driven.app.post_message(events.Paste(" and this"))
         await driven.pilot.pause()
         assert driven.app.prompt.editor.text == "you and this"
-        modal.hear_now()
+        modal.end_grace_period()
         await driven.press("y")
         decided = driven.session.submitted[-1]
         assert isinstance(decided, DecidePermission) and decided.decision == "allow"

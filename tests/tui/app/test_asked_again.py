@@ -35,7 +35,7 @@ async def answered(driven: Driven) -> None:
     """Say yes, once the question listens: it is deaf at first to keys that were typed blindly."""
     question = driven.app.screen
     assert isinstance(question, Approval)
-    await driven.until(lambda: not question.deaf_now)
+    await driven.until(lambda: not question.in_grace_period)
     await driven.press("y")
 
 

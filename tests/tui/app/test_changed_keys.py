@@ -141,11 +141,11 @@ async def test_the_list_of_sessions_is_sorted_and_left_with_other_keys(tmp_path:
         sessions = await shown(driven)
         await driven.press("down")
         assert "Z sort" in driven.rows()[-1] and "G back" in driven.rows()[-1]
-        sort = sessions.painter.sort
+        sort = sessions.table.sort
         await driven.press("s", "escape")
-        assert sessions.painter.sort == sort and isinstance(driven.app.screen, SessionsScreen)
+        assert sessions.table.sort == sort and isinstance(driven.app.screen, SessionsScreen)
         await driven.press("z")
-        assert sessions.painter.sort != sort and "Sorted by" in driven.text()
+        assert sessions.table.sort != sort and "Sorted by" in driven.text()
         await driven.press("g")
         assert depth(driven) == 1
 

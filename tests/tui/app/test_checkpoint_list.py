@@ -1,18 +1,21 @@
 """The checkpoints on the screen: what each holds, whose it is, what it changed, and the way back to it."""
 
+import json
 from pathlib import Path
 
 from tests.tui.app.branching import Walked, walk
+from tui_agent.folds.session.checkpoints import Checkpoint
 from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.modals.picker import Picker
-from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen, kept_rows
+from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
 
 
 def names(walked: Walked) -> list[str]:
     shown = walked.app.screen_stack[1]
     assert isinstance(shown, CheckpointsScreen)
-    return [f"{one.author} {one.part}" for one in shown.shown]
+    return [f"{one.author} {one.part}" for one in shown.listing.items]
 
 
 async def test_they_are_listed_the_newest_first_with_the_diff_of_the_chosen_one(tmp_path: Path) -> None:
@@ -66,6 +69,8 @@ async def test_while_a_turn_runs_it_stays(tmp_path: Path) -> None:
         assert len(walked.app.screen_stack) == 1
 
 
-def test_what_is_missing_in_what_was_said_is_empty() -> None:
-    (only,) = kept_rows('{"seq": 4, "files": [{"path": "a"}, 7], "skipped": null}\nnot json')
-    assert (only.seq, only.part, only.name, only.on_branch) == (4, 0, "a", True)
+def test_rows_that_do_not_fit_are_skipped() -> None:
+    row = {"seq": 4, "time": 1.5, "turn": 1, "part": 0, "author": "agent", "commit": "c", "other": 1}
+    lines = [json.dumps(row), json.dumps(row | {"files": [7]}), json.dumps({"seq": 5}), "not json"]
+    (only,) = read_rows(Checkpoint, "\n".join(lines))
+    assert (only.seq, only.part, only.files, only.on_branch) == (4, 0, (), True)

@@ -244,7 +244,7 @@ async def test_foreign_text_is_shown_and_never_obeyed(two: Comparison) -> None:
     found = replace(two, left=left, differences=differ, fork_point=replace(two.fork_point, after=said))
     for size in ((160, 45), (80, 24), (60, 20)):
         async with open_comparison(found, size=size) as shown:
-            assert shown.screen.compared == found
+            assert shown.screen.comparison == found
             harmless(shown.driven)
             await shown.press("f1", "escape", "tab")
             harmless(shown.driven)

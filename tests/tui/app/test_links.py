@@ -34,12 +34,12 @@ async def test_the_address_is_read_before_the_browser_opens_it() -> None:
             "https://аррӏе.com@evil.example/x" in driven.text()
             and "It leads to evil.example." in driven.text()
         )
-        sheet.hear_now()
+        sheet.end_grace_period()
         await driven.press("enter", "escape")
         assert found == [] and not isinstance(driven.app.screen, Confirm)
         await press_link(driven, "https://evil.example/x")
         assert isinstance(driven.app.screen, Confirm)
-        driven.app.screen.hear_now()
+        driven.app.screen.end_grace_period()
         await driven.press("y")
         assert found == ["https://evil.example/x"]
 

@@ -13,7 +13,7 @@ from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.startup import colour_mode, first_look, guess_theme, moves
 from tui_agent.tui.theme.theme import Role, bundled_folder, load_theme
 from tui_agent.tui.theme.watch import watch
-from tui_agent.tui.widgets.listing import Lines
+from tui_agent.tui.widgets.lists import Lines
 
 OPTIONS = SessionOptions(cwd=NOWHERE)
 

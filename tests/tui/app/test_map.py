@@ -79,12 +79,29 @@ async def opened(driven: Driven, argument: str = "") -> MapScreen:
     return page
 
 
+def answered(page: MapScreen) -> list[str]:
+    """The files of the newest answer."""
+    return [file.path for file in page.answer.files] if page.answer is not None else []
+
+
+def listed(page: MapScreen) -> list[str]:
+    """The files in the list, those that are hidden too."""
+    return [line.file.path for line in page.listing.items if line is not None and line.symbol is None]
+
+
+def position(page: MapScreen) -> tuple[int, int]:
+    """The number of the chosen file, and of its symbol: -1 for the file's own row."""
+    line = page.chosen
+    assert line is not None
+    return listed(page).index(line.file.path), line.file.symbols.index(line.symbol) if line.symbol else -1
+
+
 async def shown(driven: Driven) -> None:
     """The answer to what was asked last stands on the page."""
     await driven.pilot.pause()
     page = driven.app.screen
     assert isinstance(page, MapScreen)
-    await driven.until(lambda: not page.asking.busy)
+    await driven.until(lambda: not page.busy)
     await driven.pilot.pause()
 
 
@@ -120,13 +137,13 @@ async def test_what_is_pinned_hidden_and_how_long_it_is_become_settings_of_the_s
         await driven.press("down", "down", "down", "p")
         await shown(driven)
         assert program.option("--pin") == "src/report.py"
-        assert page.chosen is not None and page.chosen.path == "src/report.py"
+        assert page.chosen is not None and page.chosen.file.path == "src/report.py"
         await driven.press("h")
         await shown(driven)
         assert program.option("--hide") == "src/report.py"
-        assert "src/report.py" not in [one.path for one in page.asking.answer.files]
-        assert page.files[-1].path == "src/report.py" and "hidden" in driven.text()
-        assert page.chosen is not None and page.chosen.path == "docs/a guide.md"
+        assert "src/report.py" not in answered(page)
+        assert listed(page)[-1] == "src/report.py" and "hidden" in driven.text()
+        assert page.chosen is not None and page.chosen.file.path == "docs/a guide.md"
         await driven.press("plus")
         await shown(driven)
         assert program.option("--max-tokens") == "2400"
@@ -138,7 +155,7 @@ async def test_what_is_pinned_hidden_and_how_long_it_is_become_settings_of_the_s
         assert "--refresh" in program.asked[-1]
         await driven.press("end", "h")
         await shown(driven)
-        assert "src/report.py" in [one.path for one in page.asking.answer.files] and len(page.files) == 3
+        assert "src/report.py" in answered(page) and len(listed(page)) == 3
 
 
 async def test_letters_with_shift_are_the_footers_letters() -> None:
@@ -255,11 +272,11 @@ async def test_hiding_keeps_the_cursors_place_while_the_map_is_made_anew() -> No
         page = await opened(driven)
         program.gate = asyncio.Event()
         await driven.press("h")
-        assert page.asking.busy and page.chosen is not None
-        assert (page.chosen.path, page.map_rows.at) == ("src/report.py", 0)
+        assert page.busy and page.chosen is not None
+        assert (page.chosen.file.path, page.listing.index) == ("src/report.py", 0)
         program.gate.set()
         await shown(driven)
-        assert page.chosen is not None and page.chosen.path == "src/report.py"
+        assert page.chosen is not None and page.chosen.file.path == "src/report.py"
 
 
 async def test_a_new_question_begins_empty_and_esc_brings_the_one_back_that_is_answered() -> None:
@@ -295,11 +312,11 @@ async def test_the_map_opens_at_its_first_file_whatever_is_hidden() -> None:
         page = driven.app.screen
         assert isinstance(page, MapScreen)
         page.choice = page.choice.model_copy(update={"hidden": ("docs/a guide.md",)})
-        page._arrange()
+        page.list_files()
         program.gate.set()
         await shown(driven)
-        assert [one.path for one in page.files][-1] == "docs/a guide.md"
-        assert page.chosen is not None and page.chosen.path == FILES[0][0]
+        assert listed(page)[-1] == "docs/a guide.md"
+        assert page.chosen is not None and page.chosen.file.path == FILES[0][0]
 
 
 @pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 40)])
@@ -316,7 +333,7 @@ async def test_a_reason_says_what_it_means_and_one_line_is_one_number() -> None:
         text = driven.text()
         assert "documents come behind code" in text and "3 files, as listed" in text
         await driven.press("home", "down", "down", "down", "down")
-        assert page.chosen is not None and page.chosen.path == "src/report.py"
+        assert page.chosen is not None and page.chosen.file.path == "src/report.py"
         assert "2-2" not in driven.text()
 
 
@@ -337,10 +354,10 @@ async def test_the_cursor_stays_at_its_row_when_the_map_is_made_anew_and_begins_
     async with open_app(golden("night_shift"), outside=MapProgram()) as driven:
         page = await opened(driven)
         await driven.press("down", "down")
-        assert page.map_rows.line == (0, 1)
+        assert position(page) == (0, 1)
         await driven.press("r")
         await shown(driven)
-        assert page.map_rows.line == (0, 1)
+        assert position(page) == (0, 1)
         await driven.press("end", "slash", "w", "enter")
         await shown(driven)
-        assert page.map_rows.line == (0, -1)
+        assert position(page) == (0, -1)

@@ -6,7 +6,7 @@ import pytest
 from textual.events import Key
 
 from tests.tui.app.branching import walk
-from tui_agent.tui.screens.replay.live_log import look_on
+from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.screens.replay.screen import ReplayScreen
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 from tui_agent.tui.screens.trace.screen import TraceScreen
@@ -25,7 +25,7 @@ async def test_a_second_quick_key_closes_nothing_that_lies_below(
         controller = walked.app.controller
         assert controller is not None
         if kind is ReplayScreen:
-            look_on(controller, tmp_path / "sessions" / walked.session.id)
+            open_live_replay(controller, tmp_path / "sessions" / walked.session.id)
         else:
             walked.app.push_screen(
                 TraceScreen(controller) if kind is TraceScreen else SessionsScreen(controller)

@@ -1,7 +1,6 @@
 """The replay on the screen: every moment, every key, the mouse, and what can be begun from there."""
 
 import random
-from functools import partial
 
 import pytest
 
@@ -14,7 +13,7 @@ from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.tui.screens.replay.live_log import FollowingScreen
-from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead
+from tui_agent.tui.screens.replay.playhead import SPEEDS
 from tui_agent.tui.screens.replay.screen import ReplayScreen
 
 NIGHT = golden("night_shift")
@@ -52,7 +51,7 @@ async def test_the_screen_depends_on_the_event_alone_whichever_way_led_there(
     records, expected = golden(log), dict[int, str]()
     async with open_replay(records, size=size) as shown:
         for seq in (100, 60, 61, 62, 20, 110, 45, 46, 47, 46, 45, 3, 118):
-            shown.screen.move(partial(Playhead.to, place=seq))
+            shown.screen.move_to(seq)
             shown.screen.chat.scroll_to_end()
             if seq not in expected:
                 expected[seq] = await fresh(records, seq, size)
@@ -99,7 +98,7 @@ async def test_every_pane_is_what_a_fresh_fold_gives_at_that_event(log: str) -> 
     jumps = random.Random(log)
     async with open_replay(records, size=(160, 45)) as shown:
         for seq in (jumps.randrange(len(records)) for _ in range(20)):
-            shown.screen.move(partial(Playhead.to, place=seq))
+            shown.screen.move_to(seq)
             await shown.pilot.pause()
             while shown.screen.chat._later is not None:
                 await shown.pilot.pause(0.01)
@@ -161,7 +160,7 @@ async def test_it_plays_at_a_speed_and_stops_at_the_end() -> None:
         assert head.place == head.line.place_at(head.line.clock[before] + 4.0)
         head.pass_time(1_000.0)
         assert head.place == head.last and not head.playing
-        shown.screen.show_moment()
+        shown.screen.show_place()
         await shown.pilot.pause()
         assert "paused" in told(shown)
 

@@ -43,7 +43,7 @@ def turn(driven: Driven, number: int, text: str, answer: str) -> int:
 def hear(driven: Driven) -> None:
     """Keys count for the question at once."""
     assert isinstance(driven.app.screen, KeptFilesPicker)
-    driven.app.screen.hear_now()
+    driven.app.screen.end_grace_period()
 
 
 def begun() -> FakeSession:

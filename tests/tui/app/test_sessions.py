@@ -15,18 +15,18 @@ from tui_agent.protocol.commands import Rename
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.screens.replay.screen import ReplayScreen
-from tui_agent.tui.screens.sessions.rows import Line, arranged, matching, rows_of
+from tui_agent.tui.screens.sessions.rows import Line, arrange_rows, filter_rows, parse_sessions
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 
 BIG = 5_000
 
 
 def names(screen: SessionsScreen) -> list[str]:
-    return [line.row.id[-1] if line.row else line.group for line in screen.sessions.lines]
+    return [line.row.id[-1] if line.row else line.group for line in screen.listing.items]
 
 
 def sort(screen: SessionsScreen) -> str:
-    return screen.painter.sort
+    return screen.table.sort
 
 
 def over(driven: Driven) -> object:
@@ -38,7 +38,7 @@ def hear(driven: Driven) -> None:
     """Answer the question at once."""
     sheet = over(driven)
     assert isinstance(sheet, Confirm)
-    sheet.hear_now()
+    sheet.end_grace_period()
 
 
 async def typed(driven: Driven, text: str) -> SessionsScreen:
@@ -113,7 +113,8 @@ async def test_a_search_in_an_index_that_is_behind_says_so() -> None:
 async def test_what_matches_is_underlined() -> None:
     async with open_sessions(Programs()) as (driven, screen):
         await typed(driven, "shift")
-        strip = screen.draw_row(screen.sessions.at, 70, False)
+        assert screen.chosen is not None
+        strip = screen.draw_row(screen.chosen, 70, False)
         assert [segment.text for segment in strip if segment.style and segment.style.underline] == ["shift"]
 
 
@@ -303,8 +304,8 @@ async def test_a_session_is_replayed_from_its_log(tmp_path: Path) -> None:
 
 async def test_a_press_chooses_a_second_one_opens_and_a_press_on_a_column_sorts() -> None:
     async with open_sessions(Programs()) as (driven, screen):
-        await driven.pilot.click(screen.sessions, offset=(10, 2))
-        assert screen.chosen is not None and screen.chosen.id.endswith("2")
+        await driven.pilot.click(screen.listing, offset=(10, 2))
+        assert screen.session is not None and screen.session.id.endswith("2")
         await driven.pilot.click(screen.top, offset=(6, 5))
         assert sort(screen) == "name"
 
@@ -337,10 +338,10 @@ class Counting:
 
 async def test_only_rows_in_sight_are_drawn_of_thousands() -> None:
     async with open_sessions(Programs(many(BIG))) as (driven, screen):
-        drawn = Counting(screen.painter.line)
-        screen.painter.line = drawn  # type: ignore[method-assign]
+        drawn = Counting(screen.table.draw_line)
+        screen.table.draw_line = drawn  # type: ignore[method-assign]
         await driven.press("end")
-        assert screen.sessions.at >= 0 and drawn.count <= 3 * 40
+        assert screen.listing.index >= 0 and drawn.count <= 3 * 40
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20), (40, 10), (30, 6)])
@@ -352,18 +353,18 @@ async def test_every_size_shows_the_chosen_session(size: tuple[int, int]) -> Non
 
 
 def test_a_fork_of_what_is_not_in_the_list_stands_for_itself() -> None:
-    rows = rows_of("\n".join(json.dumps(row) for row in SESSIONS))
+    rows = parse_sessions("\n".join(json.dumps(row) for row in SESSIONS))
     fork = [row for row in rows if row.forked_at]
-    assert [line.depth for line in arranged(fork, "used", NOW) if line.row] == [0]
+    assert [line.depth for line in arrange_rows(fork, "used", NOW) if line.row] == [0]
     odd = [
         told(1, "a", "x", 60, parent="ses_0000000000000002"),
         told(2, "b", "x", 60, parent="ses_0000000000000001"),
     ]
-    both = rows_of("\n".join(json.dumps(row) for row in odd))
-    assert sum(line.row is not None for line in arranged(both, "used", NOW)) <= 2
+    both = parse_sessions("\n".join(json.dumps(row) for row in odd))
+    assert sum(line.row is not None for line in arrange_rows(both, "used", NOW)) <= 2
 
 
 def test_every_word_must_be_in_a_name() -> None:
-    rows = rows_of("\n".join(json.dumps(row) for row in SESSIONS))
-    assert [row.title for row in matching(rows, "SHIFT night", {})] == ["night-shift-hours"]
-    assert next(row.title for row in matching(rows, "", {}, "/code/shiftplan")) == "why-is-ci-slow"
+    rows = parse_sessions("\n".join(json.dumps(row) for row in SESSIONS))
+    assert [row.title for row in filter_rows(rows, "SHIFT night", {})] == ["night-shift-hours"]
+    assert next(row.title for row in filter_rows(rows, "", {}, "/code/shiftplan")) == "why-is-ci-slow"

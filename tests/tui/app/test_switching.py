@@ -107,7 +107,7 @@ async def test_two_messages_after_the_engines_death_open_the_session_once() -> N
 async def answer(driven: Driven, key: str) -> None:
     await driven.until(lambda: isinstance(driven.app.screen, Confirm))
     assert isinstance(driven.app.screen, Confirm) and "Rename this session to nights?" in driven.text()
-    driven.app.screen.hear_now()
+    driven.app.screen.end_grace_period()
     await driven.press(key)
 
 
@@ -208,7 +208,7 @@ async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Pa
         await driven.until(lambda: isinstance(driven.app.screen, Confirm))
         await driven.until(lambda: "Enter watch (read only)" in driven.text())
         assert "in use by process 7" in driven.text() and isinstance(driven.app.screen, Confirm)
-        driven.app.screen.hear_now()
+        driven.app.screen.end_grace_period()
         await driven.press("enter")
         await driven.until(lambda: "event 149 of 149" in driven.text())
         with log.open("ab") as more:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from textual.strip import Strip
 
 from tests.tui.app.driving import golden, open_app
 from tui_agent.folds.trace.spans import Span, TraceView
@@ -138,8 +139,8 @@ async def test_old_turns_are_not_looked_at_as_long_as_they_are_folded_and_out_of
         listed.set_view(replace(view, spans=looked), 1.0)
         await driven.press("end")
         await driven.until(lambda: "read file 99" in driven.text())
-        assert len(listed.shown) == len(view.roots) + 3 * 100
-        far = {at for at in looked.seen if at < view.roots[-3] and at not in listed.shown[-300 - 60 :]}
+        assert len(listed.items) == len(view.roots) + 3 * 100
+        far = {at for at in looked.seen if at < view.roots[-3] and at not in listed.items[-300 - 60 :]}
         assert not far, sorted(far)[:5]
 
 
@@ -149,11 +150,17 @@ async def test_fifty_thousand_spans_are_listed_and_only_those_in_sight_are_drawn
         spans = driven.app.screen.query_one(SpanList)
         view = many(50_000)
         drawn: list[int] = []
-        spans.on_row_drawn = drawn.append
+        draw = spans.draw_item
+
+        def draw_counted(index: int, width: int, chosen: bool) -> Strip:
+            drawn.append(index)
+            return draw(index, width, chosen)
+
+        spans.draw_item = draw_counted
         spans.folds = dict.fromkeys(view.roots, False)
         spans.set_view(view, 1.0)
         await driven.press("end")
-        assert len(spans.shown) == len(view.spans)
+        assert len(spans.items) == len(view.spans)
         assert "read file 99" in driven.text()
         assert 0 < len(drawn) < 1000
 
@@ -264,11 +271,11 @@ async def test_a_click_chooses_a_span_and_a_click_on_its_mark_folds_it() -> None
         spans = driven.app.screen.query_one(SpanList)
         assert await driven.pilot.click(SpanList, offset=(30, 2))
         await driven.settle()
-        assert spans.at == 2 and driven.app.screen.is_current
-        count = len(spans.shown)
+        assert spans.index == 2 and driven.app.screen.is_current
+        count = len(spans.items)
         assert await driven.pilot.click(SpanList, offset=(4, 0))
         await driven.settle()
-        assert len(spans.shown) < count and spans.folds[spans.view.roots[0]]
+        assert len(spans.items) < count and spans.folds[spans.view.roots[0]]
         assert await driven.pilot.click(SpanList, offset=(4, 0))
         await driven.settle()
-        assert len(spans.shown) == count
+        assert len(spans.items) == count

@@ -25,7 +25,7 @@ def replayed(walked: Walked) -> tuple[str, int]:
     """The session whose replay is open, and the event that it shows."""
     shown = walked.app.screen
     assert isinstance(shown, ReplayScreen)
-    return shown.recording.id, shown.seq
+    return shown.source.id, shown.seq
 
 
 def row_of(walked: Walked, text: str) -> str:
@@ -36,7 +36,7 @@ async def test_it_shows_branches_forks_and_messages_with_the_place_marked(tmp_pa
     async with walk(tmp_path) as walked:
         await walked.slash("/tree")
         assert "2 branches, 1 fork" in walked.rows()[2]
-        names = [one.name for one in tree(walked).nodes if not one.message]
+        names = [node.branch.name for node in tree(walked).listing.items if not node.is_message]
         assert names == ["main", "branch at 46", "fork at 47"]
         assert "here" in row_of(walked, "main ") and "here" not in row_of(walked, "branch at 46")
         assert row_of(walked, "Now round every").startswith("›"), "the newest message is chosen"

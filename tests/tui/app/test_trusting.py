@@ -73,7 +73,7 @@ async def sheet_of(driven: Driven) -> TrustSheet:
         await driven.pilot.pause(0.01)
     while "Use this folder's own files?" not in driven.text():
         await driven.pilot.pause(0.01)
-    driven.app.screen.hear_now()
+    driven.app.screen.end_grace_period()
     return driven.app.screen
 
 
@@ -266,7 +266,7 @@ async def test_trusting_says_how_many_files_were_not_in_sight_yet(place: Place) 
         await driven.until(lambda: "22 files could steer" in driven.text())
         sheet = driven.app.screen
         assert isinstance(sheet, TrustSheet)
-        sheet.hear_now()
+        sheet.end_grace_period()
         assert 10 < sheet.unseen_files < 20 and f"{sheet.unseen_files} not seen yet" in driven.text()
         for _ in range(len(sheet.entries) + 4):
             await driven.press("down")

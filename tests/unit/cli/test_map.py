@@ -12,7 +12,7 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings import Config
 from tui_agent.protocol.settings import RepoMapOptions
-from tui_agent.tui.screens.map.queries import words
+from tui_agent.tui.screens.map.queries import map_arguments
 from tui_agent.wiring.repomap import index_folder
 
 
@@ -55,7 +55,7 @@ def test_it_prints_the_map_and_keeps_its_index_in_the_users_cache_folder(tmp_pat
 
 def test_the_index_of_sessions_with_a_place_of_their_own_is_used_by_the_app_and_here(tmp_path: Path) -> None:
     root, own = make(tmp_path / "repo"), tmp_path / "own"
-    (_, *asked) = words("password", RepoMapOptions(), str(root), refresh=True, data_dir=own)
+    (_, *asked) = map_arguments("password", RepoMapOptions(), str(root), refresh=True, data_dir=own)
     assert run(root, *asked).returncode == Exit.DONE
     assert list(index_folder(SessionOptions(cwd=root, data_dir=own), Config()).glob("repo-*.sqlite3"))
     assert not (tmp_path / "caches").exists()

@@ -5,14 +5,20 @@ import pytest
 from tests.stubs.rows import rows
 from tui_agent.folds.comparison.fold import ForkPoint
 from tui_agent.folds.comparison.side import Beat, Side
-from tui_agent.tui.screens.compare.figures import at_time, beginning, figures, tools, who
-from tui_agent.tui.screens.compare.head import columns
+from tui_agent.tui.screens.compare.figures import (
+    build_figures,
+    describe_fork_point,
+    describe_model,
+    describe_tools,
+    sums_at,
+)
+from tui_agent.tui.screens.compare.head import columns_for
 
 LEFT = Side("ses_a", "main", model="m", effort="high", policy="ask", duration_ms=2_000, cost_usd=0.5)
 
 
 def cells(left: Side, right: Side, label: str) -> tuple[str, str, str, str]:
-    row = next(one for one in figures(left, right) if one.label == label)
+    row = next(one for one in build_figures(left, right) if one.label == label)
     return row.left.text, row.left.note, row.right.text, row.right.note
 
 
@@ -39,22 +45,25 @@ def test_what_was_asked_and_denied_is_told_in_words() -> None:
 def test_figures_between_two_beats_are_those_of_the_first() -> None:
     beats = (Beat(500, "model", 1, 0.1, 1, 10, 1), Beat(2_000, "end", 2, 0.5, 2, 20, 2))
     side = Side("ses_a", "main", duration_ms=2_000, cost_usd=0.5, iterations=2, tokens_in=20, timeline=beats)
-    assert at_time(side, 100)[:4] == (100, 0.0, 0, 0)
-    assert at_time(side, 1_900)[:4] == (1_900, 0.1, 1, 10)
-    assert at_time(side, 5_000)[:4] == (2_000, 0.5, 2, 20)
+    sums = [sums_at(side, ms) for ms in (100, 1_900, 5_000)]
+    assert [(beat.at_ms, beat.cost_usd, beat.iterations, beat.tokens_in) for beat in sums] == [
+        (100, 0.0, 0, 0),
+        (1_900, 0.1, 1, 10),
+        (2_000, 0.5, 2, 20),
+    ]
 
 
 def test_the_words_of_a_side() -> None:
-    assert who(LEFT) == "m high, policy ask"
-    assert who(Side("ses_b", "fork", effort="none")) == "no model"
-    assert tools(Side("ses_b", "fork", tools={"a": 2, "b": 1})) == "3: a 2, b 1"
-    assert "".join(beginning(ForkPoint(3, "go"))) == 'both start at event 3, after "go"'
-    assert "".join(beginning(ForkPoint(3))) == "both start at event 3"
+    assert describe_model(LEFT) == "m high, policy ask"
+    assert describe_model(Side("ses_b", "fork", effort="none")) == "no model"
+    assert describe_tools(Side("ses_b", "fork", tools={"a": 2, "b": 1})) == "3: a 2, b 1"
+    assert "".join(describe_fork_point(ForkPoint(3, "go"))) == 'both start at event 3, after "go"'
+    assert "".join(describe_fork_point(ForkPoint(3))) == "both start at event 3"
 
 
 @rows("width", range(20, 241))
 def test_columns_do_not_overlap_at_any_width(width: int) -> None:
-    place = columns(width)
+    place = columns_for(width)
     assert place.labels < place.left
     assert place.room(right=False) > 0
     if place.both:

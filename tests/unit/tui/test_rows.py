@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.style import Style
 
 from tui_agent.tui.text import clean, width
-from tui_agent.tui.widgets.rows import blank, cells, doing, intent_of, part, row, wrap
+from tui_agent.tui.widgets.rows import blank, cells, intent_of, part, row, with_intent, wrap
 
 PLAIN = Style()
 texts = st.text(st.characters(codec="utf-8"), max_size=60)
@@ -41,7 +41,7 @@ def test_words_are_kept_together_where_they_fit() -> None:
 
 
 def test_an_intent_travels_with_the_style_and_only_there() -> None:
-    assert intent_of(doing(PLAIN, "fold 3")) == "fold 3"
+    assert intent_of(with_intent(PLAIN, "fold 3")) == "fold 3"
     assert intent_of(PLAIN) == ""
     assert cells([("漢字", PLAIN), ("ab", PLAIN)]) == 6
     assert blank(7, PLAIN).cell_length == 7

@@ -10,7 +10,7 @@ from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Record
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.replay.live_log import FollowingScreen
-from tui_agent.tui.screens.replay.recording import Recording, Ways
+from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
 from tui_agent.tui.screens.tree.fork import fork, what_if
 
 EVERYTHING = 10**9
@@ -19,7 +19,7 @@ EVERYTHING = 10**9
 class OpenSession:
     """The open session as a recording; `recorded` is its file, if it has one."""
 
-    def __init__(self, context: AppContext, recorded: Recording | None) -> None:
+    def __init__(self, context: AppContext, recorded: ReplaySource | None) -> None:
         self._context = context
         self._recorded = recorded
 
@@ -52,13 +52,13 @@ def open_replay(context: AppContext, argument: str) -> None:
     if argument and (not argument.isdecimal() or int(argument) > context.views.seq):
         context.app.say(f"/replay needs the number of an event, up to {context.views.seq}.", "warning")
         return
-    recorded: Recording | None = None
+    recorded: ReplaySource | None = None
     if context.folder is not None and is_session_stored(context.folder):
         recorded = cast(
-            Recording, import_module("tui_agent.session.recorded_session").RecordedSession(context.folder)
+            ReplaySource, import_module("tui_agent.session.recorded_session").RecordedSession(context.folder)
         )
     recording = OpenSession(context, recorded)
-    ways = Ways(
+    host = ReplayHost(
         context.ask,
         context.app.put_on_clipboard,
         opens="/session",
@@ -67,7 +67,7 @@ def open_replay(context: AppContext, argument: str) -> None:
         what_if=partial(what_if, context),
     )
     to_seq = int(argument) if argument else None
-    context.app.push_screen(FollowingScreen(recording, ways, lambda: context.app.looks, to_seq=to_seq))
+    context.app.push_screen(FollowingScreen(recording, host, lambda: context.app.looks, to_seq=to_seq))
 
 
 def _revert(context: AppContext, seq: int, leave: Callable[[], object]) -> None:

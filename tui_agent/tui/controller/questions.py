@@ -119,7 +119,7 @@ class OpenQuestions:
         modal.following_calls = _count_following(state, request)
         modal.on_keys_change = self._app.show_keys
         modal.paste_elsewhere = self._host.app.prompt.editor.post_message
-        modal.ahead = self.typed_ahead()
+        modal.typed_ahead = self.typed_ahead()
         self._open = modal
 
         def submit(decision: DecidePermission | None) -> None:
@@ -137,7 +137,7 @@ class OpenQuestions:
 
     def _ask(self, question: QuestionAsked) -> None:
         modal = Question(lambda: self._app.looks, question, read=self._host.reader.blob_text)
-        modal.ahead = self.typed_ahead()
+        modal.typed_ahead = self.typed_ahead()
         self._open = modal
 
         def submit(answer: AnswerQuestion | None) -> None:

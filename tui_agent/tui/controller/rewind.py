@@ -30,12 +30,12 @@ _WAYS = (
 class KeptFilesPicker(Picker):
     """Opens by itself while the user may be typing: keys typed ahead go to the prompt."""
 
-    deaf: ClassVar[bool] = True
+    has_grace_period: ClassVar[bool] = True
     spare: Callable[[events.Paste], object] | None = None
     """Takes a text that was pasted before the list was seen."""
 
     def on_paste(self, event: events.Paste) -> None:
-        if self.deaf_now and self.spare is not None:
+        if self.in_grace_period and self.spare is not None:
             event.stop()
             event.prevent_default()
             self.spare(events.Paste(event.text))
@@ -161,7 +161,7 @@ class RewindActions:
                 host.submit(Revert(to_seq=to_seq, conversation=False, overwrite=overwrite))
 
         picker = KeptFilesPicker(lambda: host.app.looks, "Kept your versions", items)
-        picker.ahead = host.questions.typed_ahead()
+        picker.typed_ahead = host.questions.typed_ahead()
         picker.spare = host.app.prompt.editor.post_message
         host.app.push_screen(picker, choose)
 

@@ -25,7 +25,7 @@ from tui_agent.tui.controller.pump import Pump
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import Prompt
-from tui_agent.tui.screens.replay.live_log import look_on
+from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.widgets.line_pane import Intent
 
 AS_RECORDED: Final = dict.fromkeys(
@@ -264,7 +264,7 @@ class SessionSwitcher:
             no="not now",
             level="info",
         )
-        context.app.push_screen(question, lambda yes: look_on(context, folder) if yes else None)
+        context.app.push_screen(question, lambda yes: open_live_replay(context, folder) if yes else None)
 
     async def _find_folder(self, options: SessionOptions) -> Path | None:
         """Return the folder of the session that these options open; None if it cannot be found."""

@@ -62,7 +62,7 @@ class TrustDialog:
         listed = [folder for folder in folders if folder.trust_state == "open"] if asking else folders
         marks = {str(folder.files.folder): trust.compare_files(folder.files, paths) for folder in listed}
         sheet = TrustSheet(lambda: self._host.app.looks, listed, marks, asking=asking)
-        sheet.ahead = self._host.questions.typed_ahead()
+        sheet.typed_ahead = self._host.questions.typed_ahead()
         return sheet
 
     def _save(self, folders: Sequence[Project], answer: Answer, paths: Paths) -> bool:

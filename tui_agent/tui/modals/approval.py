@@ -152,7 +152,7 @@ class Approval(ApprovalRows):
             DecidePermission(request_id=self.request_id, decision="allow", reach=REACHES[answer], rule=rule)
         )
 
-    def clicked(self, intent: str) -> None:
+    def run_intent(self, intent: str) -> None:
         answer = intent.removeprefix("answer ")
         if answer in ANSWERS:
             self.answer(answer)

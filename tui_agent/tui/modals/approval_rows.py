@@ -176,7 +176,7 @@ class ApprovalRows(ApprovalState):
         """True if the file's name is above what scrolls; a very long one scrolls with it."""
         return not self.tiny and len(self.file_rows) <= 3
 
-    def looked_at(self, rows: int) -> None:
+    def mark_seen(self, rows: int) -> None:
         if self.see(rows):
             self.redraw()
         else:

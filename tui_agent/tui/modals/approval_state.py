@@ -52,7 +52,7 @@ class Plan(NamedTuple):
 class ApprovalState(Sheet[DecidePermission | None]):
     """An approval without its rows."""
 
-    deaf: ClassVar[bool] = True
+    has_grace_period: ClassVar[bool] = True
     scope: ClassVar[Scope] = "approval"
 
     def __init__(

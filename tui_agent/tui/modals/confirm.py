@@ -16,7 +16,7 @@ from tui_agent.tui.widgets.sheet import Sheet
 class Confirm(Sheet[bool]):
     """Gives True for yes. `yes` is the action that means it, and its words; `level` colours the bar."""
 
-    deaf = True
+    has_grace_period = True
     scope: ClassVar[Scope] = "confirm"
     key_methods = {
         "confirm_yes": ("answer", "confirm_yes"),
@@ -68,7 +68,7 @@ class Confirm(Sheet[bool]):
     def close(self) -> None:
         self.dismiss(False)
 
-    def clicked(self, intent: str) -> None:
+    def run_intent(self, intent: str) -> None:
         if intent in ("yes", "no"):
             self.dismiss(intent == "yes")
 

@@ -332,7 +332,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
         changed = self._edit(field.text) if self._edit is not None else None
         if changed is not None:
             field.text = changed.rstrip("\n")
-            field.at = len(field.text)
+            field.cursor = len(field.text)
         self.redraw()
         return True
 
@@ -341,16 +341,16 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
         if field is not None and field is not self.draft.folder:
             event.prevent_default()  # Sheet.on_paste would join the lines
             event.stop()
-            field.text = f"{field.text[: field.at]}{event.text}{field.text[field.at :]}"
-            field.at += len(event.text)
+            field.text = f"{field.text[: field.cursor]}{event.text}{field.text[field.cursor :]}"
+            field.cursor += len(event.text)
             self.redraw()
 
     def use(self) -> None:
         if self._is_on_model:
             self._choose_model()
 
-    def clicked(self, intent: str) -> None:
-        super().clicked(intent)
+    def run_intent(self, intent: str) -> None:
+        super().run_intent(intent)
         kind, _, option = intent.partition(" ")
         line, _, value = option.partition(" ")
         if kind == "option" and line in self.draft.lines:

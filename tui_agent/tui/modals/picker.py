@@ -14,7 +14,7 @@ from tui_agent.tui.prompt.completion import match
 from tui_agent.tui.text import clean_line, width
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import cut
+from tui_agent.tui.widgets.rows import cut_parts
 from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 
@@ -161,7 +161,7 @@ class Picker(ChoiceSheet[str | None]):
     def _item_row(self, cells: int, index: int, item: Item, label_width: int) -> Strip:
         pen, symbols = self.choice_pen(index), self.looks.symbols
         name = pen.part(clean_line(item.label), "t1" if item.offered else "t3", bold=pen.chosen)
-        label = cut([name], label_width - 1, symbols.ellipsis)
+        label = cut_parts([name], label_width - 1, symbols.ellipsis)
         left = [
             pen.mark,
             pen.part(f"{symbols.done if item.current else ' '} ", "success"),

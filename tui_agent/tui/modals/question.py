@@ -33,7 +33,7 @@ PLAN_OPTIONS: Final = ("Approve, and begin", "Refuse, and say why")
 class Question(ChoiceSheet[AnswerQuestion | None]):
     """Gives an `AnswerQuestion`, or None if it was closed unanswered. `read` loads a long text."""
 
-    deaf: ClassVar[bool] = True
+    has_grace_period: ClassVar[bool] = True
     scope: ClassVar[Scope] = "question"
     key_methods = {
         "pick": "move",
@@ -161,11 +161,11 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         if not self.on_words:
             self.answer()
 
-    def clicked(self, intent: str) -> None:
+    def run_intent(self, intent: str) -> None:
         if intent == "edit_plan":
             self.edit_plan()
         else:
-            super().clicked(intent)
+            super().run_intent(intent)
 
     def edit_plan(self) -> None:
         """Let the user's editor change the plan."""

@@ -59,8 +59,8 @@ class Choice(NamedTuple):
 class TrustSheet(ChoiceSheet[Answer | None]):
     """Gives the answer, or None if nothing was decided. `asking`: the app is opening the folder."""
 
-    deaf = True
-    most_width: ClassVar[int] = 104
+    has_grace_period = True
+    sheet_width: ClassVar[int] = 104
     scope: ClassVar[Scope] = "trust"
     key_methods = {
         "trust_choose": "move",
@@ -208,7 +208,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         """The number of files that were not in sight yet."""
         return len(self.entries) - len(self._seen_files)
 
-    def looked_at(self, rows: int) -> None:
+    def mark_seen(self, rows: int) -> None:
         before = self.unseen_files
         self._seen_files |= {number for number, row in enumerate(self._first_rows) if row < rows}
         if self.unseen_files != before:

@@ -10,10 +10,9 @@ from tui_agent.folds.views import ViewName
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.note import Note
-from tui_agent.tui.text import clean
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import wrap
+from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.sheet import Sheet
 
 DrawBody: TypeAlias = Callable[["Viewer", int], list[Strip]]
@@ -33,7 +32,7 @@ class Viewer(Sheet[None]):
         "help": "close",
     }
 
-    most_width: ClassVar[int] = 104
+    sheet_width: ClassVar[int] = 104
 
     def __init__(
         self, looks: Callable[[], Looks], title: str, draw: DrawBody, *, plain: str = "", right: str = ""
@@ -96,19 +95,25 @@ class Viewer(Sheet[None]):
 
     # -- rows for callers ------------------------------------------------------------------------------------------
 
+    def facts(self, width: int) -> Facts:
+        """Return an empty table of facts on the sheet's ground."""
+        return Facts(self.looks, width, ground="s3", indent=0, margin=0)
+
     def pair(self, width: int, name: str, value: str, *, names: int = 16, role: Role = "t1") -> list[Strip]:
-        """Draw a name and its value, which wraps."""
-        pieces = wrap(clean(value), max(8, width - names - 1))
-        return self.hanging_rows(width, [self.part(name.ljust(names), "t2")], pieces, self.style(role))
+        """Return the rows of a name and its value, which is wrapped."""
+        facts = self.facts(width)
+        facts.pair(name, value, role, names=names)
+        return facts.rows
 
     def heading(self, width: int, text: str) -> Strip:
         """Draw the name of a group."""
         return self.line(width, [self.part(text, bold=True)])
 
     def say(self, width: int, text: str, role: Role = "t2") -> list[Strip]:
-        """Draw a paragraph."""
-        pieces = wrap(clean(text), width - 1)
-        return [self.line(width, [(piece, self.style(role))]) for piece in pieces]
+        """Return the rows of a paragraph."""
+        facts = self.facts(width)
+        facts.text(text, role)
+        return facts.rows
 
     def gap(self, width: int) -> Strip:
         """Draw an empty row."""

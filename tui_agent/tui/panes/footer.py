@@ -10,7 +10,7 @@ from textual.strip import Strip
 from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import cells, wide
+from tui_agent.tui.widgets.rows import cells, hints_width
 
 
 class Footer(LinePane):
@@ -40,6 +40,6 @@ class Footer(LinePane):
     def _visible_hints(self, room: int) -> list[KeyHint]:
         """Return the hints that fit; the last are dropped first, but those that close something only at the end."""
         shown = [hint for hint in self.keys if hint.action != "help"]
-        while shown and wide(shown) > room:
+        while shown and hints_width(shown) > room:
             shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))
         return shown

@@ -13,7 +13,7 @@ from tui_agent.tui.panes.policy import policy_role
 from tui_agent.tui.panes.status import StatusView, mood_symbol
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, cells, doing
+from tui_agent.tui.widgets.rows import Part, cells, with_intent
 from tui_agent.units import format_cost, format_percent
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Header(LinePane):
         return [self.pen.part(" no sandbox", "warning" if relies else "t3", intent="policy")]
 
     def _meter(self, meter: "ContextMeterView", width: int) -> list[Part]:
-        number = doing(meter_style(self.looks.palette, meter, self.surface, bold=True), "context")
+        number = with_intent(meter_style(self.looks.palette, meter, self.surface, bold=True), "context")
         percent = format_percent(meter.fraction)
         if width < 70:
             return [(f"ctx {percent}", number)]

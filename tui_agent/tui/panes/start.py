@@ -20,7 +20,7 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.keymap import KeyActions
 from tui_agent.tui.widgets.line_pane import Intent, LinePane
-from tui_agent.tui.widgets.rows import Pen, blank, cells, doing
+from tui_agent.tui.widgets.rows import Pen, blank, cells, with_intent
 
 MAX_WIDTH: Final = 92
 INTRODUCTION_ROWS: Final = 3
@@ -164,7 +164,7 @@ class Start(KeyActions, LinePane, can_focus=True):
             pen.part(choice.about, "t2" if is_usable else "t3"),
         ]
         row = pen.line(room, left, [pen.part(choice.right, "t2")])
-        return row.apply_style(doing(Style(), intent))  # a click on its empty cells counts too
+        return row.apply_style(with_intent(Style(), intent))  # a click on its empty cells counts too
 
     def _folder_rows(self, pen: Pen, room: int) -> list[Strip]:
         content = self.content

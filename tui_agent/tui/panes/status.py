@@ -10,7 +10,7 @@ from textual.strip import Strip
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, cells, cut
+from tui_agent.tui.widgets.rows import Part, cells, cut_parts
 from tui_agent.units import format_elapsed
 
 STAGES = ("message", "model", "policy", "tools", "trace")
@@ -84,7 +84,7 @@ class Status(LinePane):
         if view.what:
             room = max(8, width - 40) if width >= 70 else width - cells(parts) - len(clock) - 16
             gap = " " if view.mood == "running" else "  "
-            parts += cut([pen.part(gap + view.what, "t2")], room, symbols.ellipsis)
+            parts += cut_parts([pen.part(gap + view.what, "t2")], room, symbols.ellipsis)
         note = f"   {view.note}" if view.note and width >= 90 else ""
         return [*parts, pen.part(clock + note, "t3")]
 

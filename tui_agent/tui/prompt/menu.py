@@ -14,7 +14,7 @@ from tui_agent.tui.prompt.completion import Candidate
 from tui_agent.tui.text import clean_line, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, Pen, cut
+from tui_agent.tui.widgets.rows import Part, Pen, cut_parts
 
 MAX_ROWS = 8
 
@@ -89,7 +89,7 @@ class Menu(LinePane):
         left = [
             mark,
             pen.part(" "),
-            *cut(_marked(label, candidate, pen, chosen), columns[0], symbols.ellipsis),
+            *cut_parts(_marked(label, candidate, pen, chosen), columns[0], symbols.ellipsis),
         ]
         if candidate.help or candidate.hint:
             left.append(pen.part(" " * max(1, columns[0] - min(width(label), columns[0]))))

@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, cells, cut
+from tui_agent.tui.widgets.rows import Part, cells, cut_parts
 
 MAX_ROWS: Final = 3
 
@@ -45,7 +45,7 @@ class QueueRows(LinePane):
             (note for note in self._notes(index) if cells(note) <= max(width * 3 // 5, width - 40)), []
         )
         text = pen.part(self.texts[index], "t2", intent=f"unqueue {index + 1}")
-        cut_text = cut([text], max(1, width - cells(right) - 5), symbols.ellipsis)
+        cut_text = cut_parts([text], max(1, width - cells(right) - 5), symbols.ellipsis)
         return pen.line(width, [pen.part(f"{symbols.queued} ", "t3"), *cut_text], right)
 
     def _notes(self, index: int) -> Iterator[list[Part]]:

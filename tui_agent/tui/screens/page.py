@@ -1,11 +1,11 @@
-"""A full screen of a list and what is known of the chosen row: title, columns, rows, detail at the right.
+"""A full screen of a list and the details of its chosen item: title, columns, rows, detail pane at the right.
 
-Invariant: header and footer stand where they were; where there is no room for both, Enter opens the detail in place of
-the list and Esc goes back to it; what was said goes by itself.
+Invariant: header and footer stay in place. Without room for both, Enter opens the detail in place of the list and Esc
+returns to it. Notices disappear by themselves.
 """
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, Generic
 
 from rich.style import Style
 from textual import events, on
@@ -13,48 +13,98 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.worker import WorkType
 
-from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.actions import Action, Scope
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.viewer import show_full_note
+from tui_agent.tui.modals.viewer import Viewer, show_full_note
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.note import Level, Note
-from tui_agent.tui.text import clean
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.markdown_stream import markdown_strips
-from tui_agent.tui.widgets.keymap import KeyActions, claims_key
+from tui_agent.tui.widgets.facts import Facts
+from tui_agent.tui.widgets.keymap import KeyScreen
 from tui_agent.tui.widgets.line_pane import Intent, LinePane, post_intent
-from tui_agent.tui.widgets.listing import Lines, Listing
-from tui_agent.tui.widgets.rows import Part, part, row, wrap
+from tui_agent.tui.widgets.lists import ChoiceList, ItemT, Lines
+from tui_agent.tui.widgets.rows import Part, row, with_intent
 from tui_agent.tui.worker_errors import WorkerErrorReporter
 
-DETAIL_FROM = 100
-HEADS_FROM = 24
-"""Rows of the terminal from which on title and columns stand apart."""
-SAID_S = 10.0
-OPENS = ("help", "context", "cost", "model", "policy", "agent", "reasoning", "jobs")
-"""What a press in the header opens, over the main screen."""
+MIN_WIDTH_FOR_DETAIL = 100
+MIN_HEIGHT_FOR_HEADS = 24
+"""Rows of the terminal from which on empty rows separate the title from the column names."""
+NOTE_S = 10.0
+HEADER_ACTIONS = ("help", "context", "cost", "model", "policy", "agent", "reasoning", "jobs")
+"""Actions that a click in the header opens, over the main screen."""
+
+
+class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
+    """A screen that covers the main one: keys, workers and notices above the footer."""
+
+    looks_of: Callable[[], Looks]
+    note: Note
+    _note_number = 0
+
+    def say(self, text: str, level: Level = "info") -> None:
+        """Show a notice for a while; one that is cut stays until its key shows all of it."""
+        self._note_number += 1
+        number, note = self._note_number, self.note
+        note.text, note.level = text, level
+        note.display = True
+        note.styles.height = len(note.lines(self.app.size.width))
+        note.show()
+        note.refresh()
+        if not (note.cut and note.key):
+            self.set_timer(NOTE_S, lambda: self.hush() if number == self._note_number else None)
+
+    def hush(self) -> None:
+        """Hide the notice."""
+        self.note.display = False
+
+    def leave(self) -> None:
+        """Close the screen."""
+        self.dismiss(None)
+
+    def start_worker(self, work: WorkType[None], name: str, group: str = "") -> None:
+        """Run work beside the screen, in place of the running work of its group (default: its name)."""
+        self.run_worker(work, name=name, group=group or name, exclusive=True, exit_on_error=False)
+
+    def show_keys_of(
+        self, title: str, actions: Iterable[Action], note: str = "", legend: Sequence[Part] = ()
+    ) -> None:
+        """Open a sheet with the keys of these actions, and a paragraph or a row below them."""
+
+        def draw(viewer: Viewer, width: int) -> list[Strip]:
+            facts = viewer.facts(width)
+            for action in actions:
+                facts.pair(action.shown, action.help, names=27)
+            if note:
+                facts.gap()
+                facts.text(note, "t3")
+            if legend:
+                facts.gap()
+                facts.line(legend)
+            return facts.rows
+
+        self.app.push_screen(Viewer(self.looks_of, title, draw))
 
 
 class PageHead(LinePane):
-    """Title with the counts, and the columns' names."""
+    """Title with the counts, and the names of the columns."""
 
     title: Sequence[Part] = ()
     right: Sequence[Part] = ()
     columns: Callable[[int], Strip] | None = None
     notice: Part | None = None
-    """A notice between the two, where there is room for it."""
+    """A notice between the two, if there is room for it."""
 
     def draw(self, width: int, height: int) -> list[Strip]:
         title = row(width, [("    ", self.style()), *self.title], self.right, fill=self.style())
         if height < 4 or self.columns is None:
             return [title]
         notice = [("    ", self.style()), self.notice] if self.notice else []
-        middle = row(width, notice, fill=self.style())
-        return [row(width, [], fill=self.style()), title, middle, self.columns(width)]
+        empty, middle = (row(width, parts, fill=self.style()) for parts in ([], notice))
+        return [empty, title, middle, self.columns(width)]
 
 
 class Detail(Lines):
@@ -72,15 +122,15 @@ class Detail(Lines):
         post_intent(self, event)
 
 
-class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
-    """The title, list and details of a page, as they are drawn."""
+class PageFrame(FullScreen, Generic[ItemT]):
+    """The drawing of a page: title, list and details."""
 
-    AUTO_FOCUS = "Listing"
+    AUTO_FOCUS = "ChoiceList"
     scope: ClassVar[Scope]
     use_action: ClassVar[str]
-    """The action that uses the chosen row. Where list and detail take turns, its key first shows the detail."""
+    """The action that uses the chosen item. If list and detail take turns, its key first shows the detail."""
     detail_word: ClassVar[str] = "show"
-    """The word in the footer for that."""
+    """Its word in the footer in that case."""
     DEFAULT_CSS = """
     PageFrame { background: $s0; }
     PageFrame #page-body { height: 1fr; }
@@ -98,16 +148,16 @@ class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
     def __init__(self, context: AppContext) -> None:
         super().__init__()
         self.context = context
-        self.looks_of: Callable[[], Looks] = lambda: context.app.looks
+        self.looks_of = lambda: context.app.looks
         self.header, self.footer = Header(self.looks_of), Footer(self.looks_of)
         self.left = Vertical(id="page-left")
         self.head = PageHead(self.looks_of)
-        self.listing = Listing(self.looks_of, self.draw_row)
+        self.listing: ChoiceList[ItemT] = ChoiceList(self.looks_of, self.draw_row)
         self.detail = Detail(self.looks_of, self.show_detail)
         self.note = Note(self.looks_of, id="page-note")
-        self._open = False
-        """The detail stands in place of the list."""
-        self._said = 0
+        self._detail_opened = False
+        """The detail is shown in place of the list if there is no room for both."""
+        self._state: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
         yield self.header
@@ -120,104 +170,113 @@ class PageFrame(KeyActions, WorkerErrorReporter, Screen[None]):
         yield self.footer
 
     def on_mount(self) -> None:
-        self.header.set_views(self.context.state, self.context.views.meter.view())
+        self.note.key = self.key_map.key_of("whole_note")
+        self.show_session()
         self.footer.set_class(self.context.app.is_airy, "-airy")
-        self._fit()
+        self.fit()
 
     def on_resize(self) -> None:
-        self._fit()
+        self.fit()
         self.show_head()
 
+    def show_session(self) -> None:
+        """Show the session's figures in the header."""
+        self.header.set_views(self.context.state, self.context.views.meter.view())
+
     def show_keys(self) -> None:
-        """The footer of this page."""
-        keys = self.key_map.hints(self.scope)
-        if self.narrow and not self._open:
-            keys = [
+        """Show the keys of this page in the footer."""
+        hints = self.key_map.hints(self.scope)
+        if self.narrow and not self._detail_opened:
+            hints = [
                 hint._replace(word=self.detail_word) if hint.action == self.use_action else hint
-                for hint in keys
+                for hint in hints
             ]
-        self.footer.set_keys(keys)
+        self.footer.set_keys(hints)
 
     @property
     def narrow(self) -> bool:
-        """Whether list and detail take turns."""
-        return self.app.size.width < DETAIL_FROM
+        """True if list and detail take turns."""
+        return self.app.size.width < MIN_WIDTH_FOR_DETAIL
 
     @property
     def detail_width(self) -> int:
-        """Return the cells of the detail beside the list."""
+        """The cells of the detail beside the list."""
         width = self.app.size.width
         return 54 if width >= 160 else 46 if width >= 120 else 40
 
-    def _fit(self) -> None:
+    def fit(self) -> None:
+        """Lay out the page for the size of the terminal."""
         height = self.app.size.height
         self.show_keys()
-        self.detail.display = self._open or not self.narrow
-        alone = self.narrow and self._open
-        self.left.display = not alone
-        self.detail.styles.width = "100%" if alone else self.detail_width
+        self.detail.display = self._detail_opened or not self.narrow
+        self.left.display = not self.detail_alone
+        self.detail.styles.width = "100%" if self.detail_alone else self.detail_width
         self.header.display = self.footer.display = height >= 10
         self.footer.styles.margin = (1, 0, 0, 0) if self.context.app.is_airy else 0
-        self.head.styles.height = 4 if height >= HEADS_FROM else 1
+        self.head.styles.height = 4 if height >= MIN_HEIGHT_FOR_HEADS else 1
 
-    # -- what subclasses give --------------------------------------------------------------------------------------
+    @property
+    def detail_alone(self) -> bool:
+        """True if the detail is shown in place of the list."""
+        return self._detail_opened and self.narrow
 
-    def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
-        """A row of the list."""
+    @property
+    def chosen(self) -> ItemT | None:
+        """The item under the cursor."""
+        return self.listing.chosen
+
+    def is_changed(self, *state: object) -> bool:
+        """Return True if the state differs from that of the last call."""
+        old, self._state = self._state, state
+        return state != old
+
+    # -- for subclasses to define ----------------------------------------------------------------------------------
+
+    def draw_row(self, item: ItemT, width: int, chosen: bool) -> Strip:
+        """Return the row of an item."""
         raise NotImplementedError
 
-    def detail_rows(self, width: int) -> list[Strip]:
-        """What is known of the chosen row."""
+    def draw_detail(self, facts: Facts) -> None:
+        """Add the details of the chosen item."""
         raise NotImplementedError
 
     def show_head(self) -> None:
         """Set the title, the counts and the columns."""
         raise NotImplementedError
 
-    def use(self) -> None:
-        """Enter on the chosen row."""
-        raise NotImplementedError
-
-    # -- for subclasses --------------------------------------------------------------------------------------------
+    # -- for subclasses to use -------------------------------------------------------------------------------------
 
     def style(
         self, text: Role = "t1", *, bold: bool = False, ground: Role = "s0", underline: bool = False
     ) -> Style:
-        """A style on the list's ground."""
+        """Return a style on the list's ground."""
         return self.looks_of().palette.rich(text, ground, bold=bold, underline=underline)
 
+    def filter_parts(self, title: str, names: Iterable[tuple[str, int]], chosen: int) -> list[Part]:
+        """Return a title and filters with their counts; a click on one means `filter` and its number."""
+        gap: Part = ("   ", self.style())
+        parts = [(title, self.style(bold=True)), gap]
+        for number, (name, count) in enumerate(names):
+            on = number == chosen
+            style = self.style("accent" if on else "t2", bold=on, underline=on)
+            parts += [
+                (name, with_intent(style, f"filter {number}")),
+                (f" {count}" if count else "", style),
+                gap,
+            ]
+        return parts
+
     def show_detail(self) -> None:
-        """Draw the detail of the chosen row."""
+        """Draw the detail of the chosen item."""
         width = self.detail.size.width
         if self.detail.display and width and self.is_attached:
-            fill = self.style(ground="s1")
-            rows = self.detail_rows(width - 1)
-            self.detail.set_rows(rows, fill, keep=False)
-
-    def say(self, text: str, level: Level = "info") -> None:
-        """A short word above the footer, for a while."""
-        self._said += 1
-        mine = self._said
-        self.note.text, self.note.level = text, level
-        self.note.key = self.key_map.key_of("whole_note")
-        self.note.display = True
-        self.note.styles.height = len(self.note.lines(self.app.size.width))
-        self.note.show()
-        self.note.refresh()
-        if not self.note.cut:
-            self.set_timer(SAID_S, lambda: self.hush() if mine == self._said else None)
-
-    def leave(self) -> None:
-        """Back to what lies below."""
-        self.dismiss(None)
-
-    def hush(self) -> None:
-        """Take the word away."""
-        self.note.display = False
+            facts = Facts(self.looks_of(), width - 1)
+            self.draw_detail(facts)
+            self.detail.set_rows(facts.rows, facts.style(), keep=False)
 
 
-class Page(PageFrame):
-    """Subclasses draw rows and fill the detail; `scope` holds their keys."""
+class Page(PageFrame[ItemT]):
+    """The keys of a page. Subclasses draw rows and the detail; `scope` holds their own keys."""
 
     key_methods = {
         "page_scroll": "move_page",
@@ -226,40 +285,29 @@ class Page(PageFrame):
         "help": "open_help",
     }
 
-    # -- keys ------------------------------------------------------------------------------------------------------
-
-    @on(Listing.Chosen)
-    def _chosen(self, event: Listing.Chosen) -> None:
+    @on(ChoiceList.Chosen)
+    def _on_chosen(self, event: ChoiceList.Chosen) -> None:
         event.stop()
         self.show_detail()
 
-    @on(Listing.Used)
-    def _used(self, event: Listing.Used) -> None:
+    @on(ChoiceList.Used)
+    def _on_used(self, event: ChoiceList.Used) -> None:
         event.stop()
         self.enter()
-
-    def on_key(self, event: events.Key) -> None:
-        if claims_key(self, event):
-            self.run_key(event.key)
 
     def key_scopes(self) -> Sequence[Scope]:
         """Return the page's own scope, and those of all pages and lists."""
         return self.scope, "page", "rows"
 
-    @property
-    def _detail_alone(self) -> bool:
-        """Whether the detail stands in place of the list."""
-        return self._open and self.narrow
-
     def close_detail_or_leave(self) -> None:
-        """Go back to the list, or leave the page."""
-        if self._detail_alone:
-            self._turn(False)
+        """Return to the list, or leave the page."""
+        if self.detail_alone:
+            self.open_detail(False)
         else:
-            self.dismiss(None)
+            self.leave()
 
     def show_whole_note(self) -> bool:
-        """Show all of a message that has no room; False where there is none."""
+        """Show all of a notice that is cut; return False if there is none."""
         shown = show_full_note(self.context, self.note)
         if shown:
             self.hush()
@@ -267,122 +315,60 @@ class Page(PageFrame):
 
     def open_help(self) -> None:
         """Leave the page, and open the help."""
-        self.dismiss(None)
+        self.leave()
         self.context.app.do("help")
 
     def move(self, direction: int) -> None:
-        """Choose the row above or below; scroll the detail where it stands alone."""
-        if self._detail_alone:
+        """Choose the row above or below; scroll a detail that is alone."""
+        if self.detail_alone:
             self.detail.scroll_relative(y=direction, animate=False, force=True)
         else:
             self.listing.move(direction)
 
     def move_page(self, direction: int) -> None:
-        """The same, by a page."""
-        if self._detail_alone:
+        """Move by a page."""
+        if self.detail_alone:
             self.move(direction * self.detail.size.height)
         else:
             self.listing.move_page(direction)
 
     def move_to_end(self, direction: int) -> bool:
-        """Choose the first or the last row; False where the key has another use."""
+        """Choose the first or the last row; return False if the key has another use."""
         self.listing.move_to_end(direction)
         return True
 
     def enter(self) -> None:
-        """Use the chosen row; where list and detail take turns, show its detail first."""
-        if self.narrow and not self._open and self.listing.count:
-            self._turn(True)
+        """Use the chosen item; if list and detail take turns, show its detail first."""
+        if self.narrow and not self._detail_opened and self.listing.items:
+            self.open_detail(True)
         else:
             self.use()
 
-    def _turn(self, opened: bool) -> None:
-        self._open = opened
-        self._fit()
+    def use(self) -> None:
+        """Use the chosen item."""
+        raise NotImplementedError
+
+    def on_chosen(self, method: str) -> bool:
+        """Call a method with the chosen item; return False if there is none."""
+        if self.chosen is not None:
+            getattr(self, method)(self.chosen)
+        return self.chosen is not None
+
+    def open_detail(self, opened: bool) -> None:
+        """Show the detail in place of the list, or the list again."""
+        self._detail_opened = opened
+        self.fit()
 
     @on(Intent)
-    def _intent(self, event: Intent) -> None:
+    def _on_intent(self, event: Intent) -> None:
         event.stop()
-        if event.name in OPENS:
-            self.dismiss(None)
+        if event.name in HEADER_ACTIONS:
+            self.leave()
             app = self.context.app
-            app.call_later(
-                app.do, event.name, event.argument
-            )  # what it asks is answered to one that still lives
+            # After this screen has closed, so that what the action opens is not closed with it.
+            app.call_later(app.do, event.name, event.argument)
         else:
-            self.take_intent(event.name, event.argument)
+            self.run_intent(event.name, event.argument)
 
-    def take_intent(self, name: str, argument: str) -> None:
-        """A press on a part that carries an intent."""
-
-
-class Facts:
-    """Rows of a detail pane, made one after the other."""
-
-    def __init__(self, looks: Looks, width: int) -> None:
-        self._looks, self.width = looks, width
-        self.rows: list[Strip] = []
-
-    def style(self, text: Role = "t1", *, bold: bool = False) -> Style:
-        """A style on the pane."""
-        return self._looks.palette.rich(text, "s1", bold=bold)
-
-    def line(self, parts: Sequence[Part], right: Sequence[Part] = ()) -> None:
-        """One row."""
-        ahead: Part = ("  ", self.style())
-        self.rows.append(row(self.width, [ahead, *parts], right, fill=self.style(), margin=1))
-
-    def gap(self) -> None:
-        """An empty row, never two."""
-        self.line([])
-
-    def text(self, text: str, role: Role = "t1", *, bold: bool = False, most: int = 0) -> None:
-        """A paragraph; of a longer one than `most` rows the beginning."""
-        pieces = [piece for one in clean(text).strip("\n").split("\n") for piece in wrap(one, self.width - 4)]
-        shown = pieces[:most] if most else pieces
-        for piece in shown:
-            self.line([(piece, self.style(role, bold=bold))])
-        self._left_out(len(pieces) - len(shown))
-
-    def markdown(self, text: str, *, most: int) -> None:
-        """What an agent wrote; of a longer text than `most` rows the beginning."""
-        strips = markdown_strips(text, self._looks, self.width - 3, "s1")
-        self.add_strips(strips[:most])
-        self._left_out(len(strips) - most)
-
-    def add_strips(self, strips: Sequence[Strip]) -> None:
-        """Add rows that were drawn for three cells less."""
-        fill = self.style()
-        left, right = Strip.blank(2, fill), Strip.blank(1, fill)
-        self.rows += [Strip.join([left, strip, right]) for strip in strips]
-
-    def _left_out(self, rest: int) -> None:
-        if rest > 0:
-            self.line([(format_count(rest, "more line"), self.style("t3"))])
-
-    def heading(self, text: str) -> None:
-        """A group's name, with a row before it."""
-        self.gap()
-        self.line([(text, self.style("t2"))])
-
-    def fact(self, name: str, value: str, role: Role = "t1", *, names: int = 12) -> None:
-        """`name   value`, wrapped; nothing where there is no value."""
-        if not value:
-            return
-        for at, piece in enumerate(wrap(clean(value).replace("\n", " "), max(8, self.width - names - 4))):
-            self.line([((name if at == 0 else "").ljust(names), self.style("t2")), (piece, self.style(role))])
-
-    def counted(self, added: int, removed: int, path: str, widest: int) -> None:
-        """` +4 −1  path`."""
-        minus = self._looks.symbols.minus
-        plus, less = f"+{added}".rjust(widest), f"{minus}{removed}".rjust(widest)
-        quiet = self.style("t3")
-        self.line(
-            [
-                (plus, self.style("success") if added else quiet),
-                (" ", self.style()),
-                (less, self.style("error") if removed else quiet),
-                ("  ", self.style()),
-                part(path, self.style()),
-            ]
-        )
+    def run_intent(self, name: str, argument: str) -> None:
+        """Carry out a click on a part that carries an intent."""

@@ -1,6 +1,6 @@
 """One line of typed text, as a value: for answers inside rows, filters and forms.
 
-Invariant: no widget; `key` says whether it took the key, `parts` draws it with its cursor.
+Invariant: no widget; `type_key` returns True if it used the key, `parts` draws the text with its cursor.
 """
 
 from itertools import accumulate
@@ -16,49 +16,50 @@ class Field:
 
     def __init__(self, text: str = "", *, secret: bool = False) -> None:
         self.text = text
-        self.at = len(text)
+        self.cursor = len(text)
         self.secret = secret
 
-    def key(self, key: str, character: str | None) -> bool:
-        """Edit; False where the key is not an edit."""
+    def type_key(self, key: str, character: str | None) -> bool:
+        """Edit the text or move the cursor; return False if the key does neither."""
+        before, after = self.text[: self.cursor], self.text[self.cursor :]
         match key:
             case "backspace":
-                self.text = self.text[: max(0, self.at - 1)] + self.text[self.at :]
-                self.at = max(0, self.at - 1)
+                before = before[:-1]
             case "delete":
-                self.text = self.text[: self.at] + self.text[self.at + 1 :]
+                after = after[1:]
             case "left":
-                self.at = max(0, self.at - 1)
+                before, after = before[:-1], before[-1:] + after
             case "right":
-                self.at = min(len(self.text), self.at + 1)
+                before, after = before + after[:1], after[1:]
             case "home" | "ctrl+a":
-                self.at = 0
+                before, after = "", self.text
             case "end" | "ctrl+e":
-                self.at = len(self.text)
+                before, after = self.text, ""
             case "ctrl+u":
-                self.text, self.at = self.text[self.at :], 0
+                before = ""
             case "ctrl+k":
-                self.text = self.text[: self.at]
+                after = ""
             case "ctrl+w":
-                head = self.text[: self.at].rstrip()
-                cut = head.rfind(" ") + 1
-                self.text, self.at = head[:cut] + self.text[self.at :], cut
+                head = before.rstrip()
+                before = head[: head.rfind(" ") + 1]
             case _:
                 if character is None or not character.isprintable():
                     return False
                 self.insert(character)
+                return True
+        self.text, self.cursor = before + after, len(before)
         return True
 
     def insert(self, text: str) -> None:
-        """Put foreign text at the cursor, as one line."""
+        """Insert typed or pasted text at the cursor, as one line."""
         text = clean_line(text.strip("\n") if len(text) > 1 else text)
-        self.text = self.text[: self.at] + text + self.text[self.at :]
-        self.at += len(text)
+        self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
+        self.cursor += len(text)
 
     def parts(
         self, room: int, style: Style, cursor: Style | None, hint: str = "", hint_style: Style | None = None
     ) -> list[Part]:
-        """The text in `room` cells, scrolled so that the cursor is in sight; without a cursor style it has none."""
+        """Draw the text in `room` cells, scrolled so that the cursor is in sight. `cursor` is its style, None hides it."""
         shown = "•" * len(self.text) if self.secret else self.text
         if not shown and hint:
             quiet = hint_style or style
@@ -66,32 +67,31 @@ class Field:
                 return [(take(hint, room)[0], quiet)]
             return [(hint[:1], cursor), (take(hint[1:], max(0, room - 1))[0], quiet)]
         start = 0
-        while width(shown[start : self.at]) >= room and start < self.at:
+        while width(shown[start : self.cursor]) >= room and start < self.cursor:
             start += 1
-        before = shown[start : self.at]
         if cursor is None:
             return [(take(shown[start:], room)[0], style)]
-        under = shown[self.at : self.at + 1] or " "
-        after = take(shown[self.at + 1 :], max(0, room - width(before) - width(under)))[0]
+        before = shown[start : self.cursor]
+        under = shown[self.cursor : self.cursor + 1] or " "
+        after = take(shown[self.cursor + 1 :], max(0, room - width(before) - width(under)))[0]
         return [(before, style), (under, cursor), (after, style)]
 
     def rows(self, room: int, style: Style, cursor: Style, most: int) -> list[list[Part]]:
-        """All of it in as many rows of `room` cells as it needs, at most `most`: then those around the cursor."""
-        text = self.text + " "  # the cursor can stand behind the last letter
+        """Draw the text in as many rows of `room` cells as it needs; of more than `most` those around the cursor."""
+        text = self.text + " "  # the cursor can be after the last character
         pieces: list[str] = []
         while text:
             piece = take(text, room)[0] or text[:1]
             pieces.append(piece)
             text = text[len(piece) :]
         ends = list(accumulate(map(len, pieces)))
-        here = next(at for at, end in enumerate(ends) if self.at < end)
-        first = max(0, min(here - most // 2, len(pieces) - most))
-        found: list[list[Part]] = []
-        for at in range(first, min(len(pieces), first + most)):
-            piece, start = pieces[at], ends[at] - len(pieces[at])
-            if at != here:
-                found.append([(piece, style)])
+        cursor_row = next(number for number, end in enumerate(ends) if self.cursor < end)
+        first = max(0, min(cursor_row - most // 2, len(pieces) - most))
+        rows: list[list[Part]] = []
+        for number, piece in list(enumerate(pieces))[first : first + most]:
+            if number != cursor_row:
+                rows.append([(piece, style)])
                 continue
-            column = self.at - start
-            found.append([(piece[:column], style), (piece[column], cursor), (piece[column + 1 :], style)])
-        return found
+            column = self.cursor - (ends[number] - len(piece))
+            rows.append([(piece[:column], style), (piece[column], cursor), (piece[column + 1 :], style)])
+        return rows

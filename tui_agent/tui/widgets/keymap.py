@@ -1,4 +1,4 @@
-"""Which key means which action where, and the mixin by which screens carry actions out.
+"""The user's keys by action and scope, and the mixins by which screens carry actions out.
 
 Invariant: no screen compares a key with a literal; the keys that it shows are the keys that it takes.
 """
@@ -12,7 +12,7 @@ from textual.screen import Screen
 from tui_agent.tui.actions import ACTIONS, Action, KeyHint, Scope, footer, key_name
 
 KeyMethod: TypeAlias = str | tuple[str, Any]
-"""The name of a method, or with it the argument that it is called with."""
+"""The name of a method, or the name and the argument that it is called with."""
 
 
 def canonical(key: str) -> str:
@@ -25,7 +25,7 @@ def canonical(key: str) -> str:
 
 
 def without_shift(key: str) -> str:
-    """Return a letter's key without Shift, as footers mean the letters that they name; any other key as it is."""
+    """Return a letter's key without Shift, as footers name it; any other key unchanged."""
     letter = key.removeprefix("shift+")
     return letter if len(letter) == 1 and letter.isalpha() else key
 
@@ -41,7 +41,7 @@ class KeyMap:
     def find(self, key: str, scopes: Sequence[Scope]) -> list[tuple[Action, int]]:
         """Return the actions that a key means in these scopes, each with the number of the choice it makes (from 0).
 
-        A letter with Shift means what it means without, where it has no meaning of its own.
+        A letter with Shift also means what it means without, after its own meanings.
         """
         exact = canonical(key)
         names = dict.fromkeys((exact, without_shift(exact)))
@@ -78,8 +78,8 @@ class KeyMap:
             keys: dict[str, list[tuple[Action, int]]] = {}
             for action in self.actions:
                 if action.scope == scope:
-                    for at, key in enumerate(action.keys):
-                        keys.setdefault(key, []).append((action, at % action.choices))
+                    for number, key in enumerate(action.keys):
+                        keys.setdefault(key, []).append((action, number % action.choices))
             self._by_scope[scope] = keys
         return self._by_scope[scope]
 
@@ -90,11 +90,11 @@ def key_map_of(app: object) -> KeyMap:
 
 
 class KeyActions:
-    """Mixin for what takes keys. `key_methods` names the method for each action; those of base classes count too.
+    """Mixin for widgets that take keys. `key_methods` names each action's method; those of base classes count too.
 
-    A method of an action with two choices is called with -1 or 1, of one with more with the number of the choice
-    (from 0). An argument that stands beside the method's name comes first. If the method returns False the key meant
-    nothing now, and the next action with the same key is tried.
+    For an action with two choices the method is called with -1 or 1, for one with more with the number of the choice
+    (from 0). An argument in `key_methods` comes first. If the method returns False, the key means nothing at present,
+    and the next action with the same key is tried.
     """
 
     key_methods: ClassVar[Mapping[str, KeyMethod]] = {}
@@ -107,24 +107,24 @@ class KeyActions:
 
     @property
     def key_map(self) -> KeyMap:
-        """The keys of the app that it belongs to."""
+        """The keys of the app."""
         return key_map_of(cast(Any, self).app)
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scopes whose keys apply now, the most special one first."""
+        """Return the scopes whose keys apply now, the most specific one first."""
         raise NotImplementedError
 
     def run_key(self, key: str, *scopes: Scope) -> bool:
-        """Carry out what a key means, in these scopes or in those that apply; return False if it means nothing now."""
+        """Carry out the key's action in these scopes, or in those of `key_scopes`; return False if there is none."""
         for action, choice in self.key_map.find(key, scopes or (*self.key_scopes(), "app")):
             if action.name in self._key_methods and self.run_action_of(action, choice):
                 return True
         return False
 
     def run_action_of(self, action: Action, choice: int) -> bool:
-        """Carry out an action; return False where it does nothing now."""
-        named = self._key_methods[action.name]
-        method, *arguments = (named,) if isinstance(named, str) else named
+        """Carry out an action; return False if it does nothing at present."""
+        entry = self._key_methods[action.name]
+        method, *arguments = (entry,) if isinstance(entry, str) else entry
         if action.choices > 1:
             arguments.append(2 * choice - 1 if action.choices == 2 else choice)
         return getattr(self, method)(*arguments) is not False
@@ -133,8 +133,8 @@ class KeyActions:
 def claims_key(screen: Screen[Any], event: Key) -> bool:
     """Keep a key from the screens below, and return True if this screen is to use it.
 
-    The keys that copy or interrupt, and that quit, stay the app's. A screen that is closed already uses no key: the second of two
-    quick keys must not close what lies below.
+    The keys that copy, interrupt and quit are left to the app. A screen that is already closed uses no key: the second
+    of two quick keys must not close the screen below.
     """
     keys = key_map_of(screen.app)
     if keys.means(event.key, "copy_or_stop") or keys.means(event.key, "quit"):
@@ -142,3 +142,15 @@ def claims_key(screen: Screen[Any], event: Key) -> bool:
     event.stop()
     event.prevent_default()
     return screen.is_active
+
+
+class KeyScreen(KeyActions):
+    """Mixin for screens: carries out the action of each key, and hands every other key to `type_key`."""
+
+    def on_key(self, event: Key) -> None:
+        if claims_key(cast("Screen[Any]", self), event) and not self.run_key(event.key):
+            self.type_key(event.key, event.character)
+
+    def type_key(self, key: str, character: str | None) -> bool:
+        """Type a key that is no action into a field; return False if it means nothing."""
+        return False

@@ -1,7 +1,7 @@
 """The base of line-drawn widgets.
 
-Invariant: `draw` gives the rows for the present size; only rows that differ from the last ones are painted again, and
-nothing here ever asks for a layout.
+Invariant: `draw` returns the rows for the present size; only rows that changed are painted again, and nothing here asks
+for a layout.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Intent(Message):
-    """A wish of the user: the name of an action, with its argument."""
+    """A request of the user: the name of an action, with its argument."""
 
     def __init__(self, name: str, argument: str = "") -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class LinePane(Widget):
 
     @property
     def looks(self) -> Looks:
-        """What to draw with now."""
+        """The colours and symbols in use."""
         return self._looks()
 
     @property
@@ -65,7 +65,7 @@ class LinePane(Widget):
         return self.looks.palette.rich(text, self.surface, bold=bold, underline=underline)
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        """All rows for this size; fewer than `height` are filled with the surface."""
+        """Return all rows for this size; fewer than `height` are filled with the surface."""
         raise NotImplementedError
 
     def show(self) -> None:
@@ -74,43 +74,37 @@ class LinePane(Widget):
         if not width or not height or not self.is_attached:
             self._rows = None
             return
-        old = self._rows
-        rows = self._fresh(width, height)
-        if old is None or len(old) != len(rows):
+        old, new = self._rows, self._draw_rows()
+        if old is None or len(old) != len(new):
             self.refresh()
             return
-        changed = [
-            Region(0, y, width, 1) for y, (was, now) in enumerate(zip(old, rows, strict=True)) if was != now
-        ]
+        changed = [y for y in range(len(new)) if old[y] != new[y]]
         if changed:
-            self.refresh(*changed)
+            self.refresh(*(Region(0, y, width, 1) for y in changed))
 
-    def _fresh(self, width: int, height: int) -> list[Strip]:
+    def _dependencies(self) -> tuple[object, ...]:
+        """Return what the rows depend on besides the pane's own data."""
+        return *self.size, self.looks.palette.key, self.looks.symbols.name
+
+    def _draw_rows(self) -> list[Strip]:
+        width, height = self.size
         rows = self.draw(width, height)[:height]
-        filling = blank(width, self.style())
-        rows.extend(filling for _ in range(height - len(rows)))
-        self._rows = rows
-        self._drawn_for = (width, height, self.looks.palette.key, self.looks.symbols.name)
+        rows += [blank(width, self.style())] * (height - len(rows))
+        self._rows, self._drawn_for = rows, self._dependencies()
         return rows
 
     def render_line(self, y: int) -> Strip:
-        width, height = self.size
         rows = self._rows
-        if rows is None or self._drawn_for != (
-            width,
-            height,
-            self.looks.palette.key,
-            self.looks.symbols.name,
-        ):
-            rows = self._fresh(width, height)
-        return rows[y] if y < len(rows) else blank(width, self.style())
+        if rows is None or self._drawn_for != self._dependencies():
+            rows = self._draw_rows()
+        return rows[y] if y < len(rows) else blank(self.size.width, self.style())
 
     def on_click(self, event: events.Click) -> None:
         post_intent(self, event)
 
 
 def post_intent(widget: Widget, event: events.Click) -> None:
-    """Post the intent of what was clicked, if it carries one."""
+    """Post the intent of the text that was clicked, if it carries one."""
     name, _, argument = intent_of(event.style).partition(" ")
     if name:
         event.stop()

@@ -1,7 +1,7 @@
 """Rows of cells: parts on the left, parts on the right, padded to the width with the surface's ground.
 
-Invariant: a row is exactly as wide as it was asked to be. Where both sides do not fit the right one stays whole and
-the left one is cut; no text goes into a row but through `tui.text`.
+Invariant: a row is exactly as wide as it was asked to be. If both sides do not fit, the left one is cut and the right
+one stays whole; all text is cleaned by `tui.text`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,34 +21,34 @@ Part: TypeAlias = tuple[str, Style]
 
 
 def part(text: str, style: Style) -> Part:
-    """A piece of a row from any text."""
+    """Return a piece of a row from any text."""
     return clean_line(text), style
 
 
 @lru_cache(maxsize=512)
-def _meta(do: str) -> Style:
-    return Style(meta={"do": do})
+def _meta(intent: str) -> Style:
+    return Style(meta={"do": intent})
 
 
-def doing(style: Style, do: str) -> Style:
-    """The style with an intent that a click on it means; panes read it back by `intent_of`."""
-    return style + _meta(do)
+def with_intent(style: Style, intent: str) -> Style:
+    """Return the style with what a click means; `intent_of` reads it back."""
+    return style + _meta(intent)
 
 
 def intent_of(style: Style) -> str:
-    """The intent under the mouse, or an empty string."""
-    found = style.meta.get("do", "")
-    return found if isinstance(found, str) else ""
+    """Return the intent of the text under the mouse, or an empty string."""
+    intent = style.meta.get("do", "")
+    return intent if isinstance(intent, str) else ""
 
 
 def cells(parts: Iterable[Part]) -> int:
-    """How many cells the parts take."""
+    """Return the width of the parts in cells."""
     return sum(width(text) for text, _ in parts)
 
 
-def cut(parts: Sequence[Part], room: int, ellipsis: str = "") -> list[Part]:
-    """The parts, cut at `room` cells; the cut is marked where an ellipsis is given."""
-    kept: list[Part] = []
+def cut_parts(parts: Sequence[Part], room: int, ellipsis: str = "") -> list[Part]:
+    """Return the parts, cut at `room` cells; the cut ends with `ellipsis`."""
+    shown: list[Part] = []
     for text, style in parts:
         if room <= 0:
             break
@@ -56,9 +56,9 @@ def cut(parts: Sequence[Part], room: int, ellipsis: str = "") -> list[Part]:
         if wide > room:
             text = fit(text, room, ellipsis) if ellipsis else take(text, room)[0]
             wide = room
-        kept.append((text, style))
+        shown.append((text, style))
         room -= wide
-    return kept
+    return shown
 
 
 def row(
@@ -70,7 +70,7 @@ def row(
     margin: int = 2,
     ellipsis: str = "",
 ) -> Strip:
-    """One row: `left` from column 0, `right` ending `margin` cells before the edge, `fill` everywhere else."""
+    """Return a row: `left` from column 0, `right` ending `margin` cells before the edge, `fill` everywhere else."""
     left = [(cell_text(text), style) for text, style in left]
     right = [(cell_text(text), style) for text, style in right]
     right_wide = cells(right)
@@ -78,20 +78,16 @@ def row(
         right, right_wide = [], 0
     room = cells_wide - ((right_wide + margin + 2) if right_wide else 0)
     if cells(left) > room:
-        left = cut(left, room, ellipsis)
-    segments = [Segment(text, style) for text, style in left if text]
+        left = cut_parts(left, room, ellipsis)
     used = cells(left)
+    parts = [*left, (" " * (cells_wide - used - right_wide - margin * bool(right_wide)), fill), *right]
     if right_wide:
-        segments.append(Segment(" " * (cells_wide - used - right_wide - margin), fill))
-        segments.extend(Segment(text, style) for text, style in right if text)
-        segments.append(Segment(" " * margin, fill))
-    elif used < cells_wide:
-        segments.append(Segment(" " * (cells_wide - used), fill))
-    return Strip(segments, cells_wide)
+        parts.append((" " * margin, fill))
+    return Strip([Segment(text, style) for text, style in parts if text], cells_wide)
 
 
 def blank(cells_wide: int, fill: Style) -> Strip:
-    """An empty row."""
+    """Return an empty row."""
     return Strip([Segment(" " * cells_wide, fill)], cells_wide)
 
 
@@ -108,20 +104,24 @@ class Pen(NamedTuple):
     def style(self, role: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
         """Return the style of a role on this ground."""
         style = self.looks.palette.rich(role, self.ground, bold=bold, underline=underline)
-        return doing(style, self.intent) if self.intent else style
+        return with_intent(style, self.intent) if self.intent else style
 
     def part(
         self, text: str, role: Role = "t1", *, bold: bool = False, underline: bool = False, intent: str = ""
     ) -> Part:
         """Return any text as a part of a row, cleaned; `intent` is what a click on it means."""
         style = self.style(role, bold=bold, underline=underline)
-        return cell_text(text), doing(style, intent) if intent else style
+        return cell_text(text), with_intent(style, intent) if intent else style
 
     @property
     def mark(self) -> Part:
         """The mark of the chosen row, two cells; blanks on other rows."""
         mark = f"{self.looks.symbols.chosen} " if self.chosen else "  "
         return mark, self.looks.palette.rich("accent", self.ground)
+
+    def first(self, symbol: str, role: Role) -> list[Part]:
+        """Return the first columns of a list: the mark of the chosen row, and a symbol."""
+        return [self.mark, (symbol, self.style(role)), (" ", self.style())]
 
     def line(self, cells_wide: int, left: Sequence[Part], right: Sequence[Part] = ()) -> Strip:
         """Return a row; its empty cells have no intent."""
@@ -137,7 +137,7 @@ class Pen(NamedTuple):
     def hanging_rows(
         self, cells_wide: int, first: Sequence[Part], pieces: Sequence[str], style: Style
     ) -> list[Strip]:
-        """Return a row for each piece: the first behind `first`, the others indented as far."""
+        """Return a row for each piece: the first after `first`, the others indented as far."""
         indent: Part = (" " * cells(first), self.looks.palette.rich("t1", self.ground))
         return [
             self.line(cells_wide, [*([indent] if number else first), (piece, style)])
@@ -145,8 +145,13 @@ class Pen(NamedTuple):
         ]
 
 
+def list_pen(looks: Looks, chosen: bool = False) -> Pen:
+    """Return the pen for a row of a list on a page."""
+    return Pen(looks, "selection" if chosen else "s0", chosen=chosen)
+
+
 def wrap(text: str, room: int) -> list[str]:
-    """A cleaned text as lines of at most `room` cells, broken at spaces where there are some, nothing left out."""
+    """Return a cleaned text as lines of at most `room` cells, broken at spaces if possible; nothing is left out."""
     room = max(1, room)
     lines: list[str] = []
     for line in text.split("\n"):
@@ -154,14 +159,14 @@ def wrap(text: str, room: int) -> list[str]:
         while width(rest) > room:
             head, _ = take(rest, room)
             head = head or rest[:1]
-            at = head.rfind(" ") if rest[len(head) : len(head) + 1] != " " else len(head)
-            at = at if at > 0 else len(head)
-            lines.append(rest[:at])
-            rest = rest[at:].removeprefix(" ")
+            end = head.rfind(" ") if rest[len(head) : len(head) + 1] != " " else len(head)
+            end = end if end > 0 else len(head)
+            lines.append(rest[:end])
+            rest = rest[end:].removeprefix(" ")
         lines.append(rest)
     return lines
 
 
-def wide(keys: Sequence[KeyHint]) -> int:
-    """Cells of a row of keys."""
-    return sum(len(key) + len(word) + 4 for key, word, _ in keys) - 3
+def hints_width(hints: Sequence[KeyHint]) -> int:
+    """Return the width of a row of keys with their words."""
+    return sum(len(key) + len(word) + 4 for key, word, _ in hints) - 3

@@ -1,8 +1,8 @@
-"""The sheet that every modal is drawn on: bar, head, scrolling body, foot; and the rows of its lists and forms.
+"""The sheet that every modal is drawn on: bar, head, scrolling body, foot.
 
-Invariant: it takes no more room than its rows need, it fills a screen that is too small for margins, and keys are
-ignored for `DEAF_S` where an answer typed a moment too early would do harm: by when they were pressed, not by when they
-are handled, and from when the sheet was first drawn; what was being written is kept by `ahead`.
+Invariant: it takes no more room than its rows need, and fills a screen that is too small for margins. If an early
+answer could do harm, keys that were pressed within `GRACE_PERIOD_S` of the first drawing are ignored; `typed_ahead`
+keeps the text that the user was typing.
 """
 
 import math
@@ -21,31 +21,31 @@ from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.keymap import KeyActions, claims_key
+from tui_agent.tui.widgets.keymap import KeyScreen, claims_key
 from tui_agent.tui.widgets.line_pane import Intent, LinePane
-from tui_agent.tui.widgets.listing import Lines
-from tui_agent.tui.widgets.rows import Part, Pen, intent_of, wide, wrap
-from tui_agent.tui.widgets.type_ahead import STILL_S, TypedAhead
+from tui_agent.tui.widgets.lists import Lines
+from tui_agent.tui.widgets.rows import Part, Pen, hints_width, intent_of, wrap
+from tui_agent.tui.widgets.type_ahead import WRITING_PAUSE_S, TypedAhead
 
 ResultT = TypeVar("ResultT")
-DEAF_S = 0.3
+GRACE_PERIOD_S = 0.3
 
 
-class Rows(LinePane):
-    """A fixed part of a sheet."""
+class FixedRows(LinePane):
+    """The head or foot of a sheet."""
 
     surface = "s3"
 
     def __init__(self, looks: Callable[[], Looks], *, id: str) -> None:
         super().__init__(looks, id=id)
-        self.given: list[Strip] = []
+        self.strips: list[Strip] = []
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        return self.given[:height]
+        return self.strips[:height]
 
 
-class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
-    """The bar, head, body and foot of a sheet, as they are drawn."""
+class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
+    """The drawing of a sheet: bar, head, body and foot."""
 
     DEFAULT_CSS = """
     SheetFrame {
@@ -70,24 +70,25 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
 
     AUTO_FOCUS = ""
     scope: ClassVar[Scope]
-    most_width: ClassVar[int] = 96
-    deaf: ClassVar[bool] = False
+    sheet_width: ClassVar[int] = 96
+    has_grace_period: ClassVar[bool] = False
+    """Keys are ignored at first."""
     body_ground: ClassVar[Role] = "s3"
 
     def __init__(self, looks: Callable[[], Looks]) -> None:
         super().__init__()
         self.looks_of = looks
         self._opened_at = math.inf
-        self._wait = DEAF_S
-        self.ahead: TypedAhead | None = None
-        """Takes the ignored keys of someone who was writing something else."""
-        self._head = Rows(looks, id="sheet-head")
-        self._foot = Rows(looks, id="sheet-foot")
+        self._grace_s = GRACE_PERIOD_S
+        self.typed_ahead: TypedAhead | None = None
+        """Takes the ignored keys of a user who was typing a message."""
+        self._head = FixedRows(looks, id="sheet-head")
+        self._foot = FixedRows(looks, id="sheet-foot")
         self._body = Lines(looks, id="sheet-body")
-        self._body.moved = lambda: self.looked_at(self._in_sight + self._body.scroll_offset.y)
+        self._body.moved = lambda: self.mark_seen(self._in_sight + self._body.scroll_offset.y)
         self._in_sight = 0
         self.cursor_row: int | None = None
-        """The row of the body that `redraw` brings into sight."""
+        """The row of the body that `redraw` scrolls to."""
         self._sheet = Vertical(id="sheet")
 
     def compose(self) -> ComposeResult:
@@ -98,31 +99,31 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
 
     @property
     def looks(self) -> Looks:
-        """What to draw with."""
+        """The colours and symbols in use."""
         return self.looks_of()
 
     def style(
         self, text: Role = "t1", ground: Role = "s3", *, bold: bool = False, underline: bool = False
     ) -> Style:
-        """A style on the sheet."""
+        """Return a style on the sheet."""
         return self.looks.palette.rich(text, ground, bold=bold, underline=underline)
 
     def prepare(self, width: int) -> None:
-        """Called before the rows are asked for, where they depend on each other."""
+        """Compute what several rows depend on; called before `head`, `body` and `foot`."""
 
-    def looked_at(self, rows: int) -> None:
-        """Called when the body was drawn or moved: it is in sight down to this row."""
+    def mark_seen(self, rows: int) -> None:
+        """Take note that the body was in sight down to this row; called when it was drawn or moved."""
 
     def head(self, width: int) -> list[Strip]:
-        """Rows above the body."""
+        """Return the rows above the body."""
         return []
 
     def body(self, width: int) -> list[Strip]:
-        """Rows that scroll where there are too many."""
+        """Return the rows that scroll if there are too many."""
         return []
 
     def foot(self, width: int) -> list[Strip]:
-        """Rows below the body."""
+        """Return the rows below the body."""
         return []
 
     @property
@@ -141,11 +142,11 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
         return self.pen._replace(ground=ground).line(width, left, right)
 
     def spacer(self, width: int) -> list[Strip]:
-        """Return an empty row, where the screen has room for it."""
+        """Return an empty row if the screen has room for it."""
         return [] if self.app.size.height < 16 else [self.line(width, [])]
 
     def title_rows(self, width: int, title: str, right: Sequence[Part] = ()) -> list[Strip]:
-        """Return the title, what stands at its right, and a spacer."""
+        """Return the title with `right` at the right edge, and a spacer."""
         return [self.line(width, [self.part(title, bold=True)], right), *self.spacer(width)]
 
     def text_rows(
@@ -158,7 +159,7 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
     def hanging_rows(
         self, width: int, first: Sequence[Part], pieces: Sequence[str], style: Style
     ) -> list[Strip]:
-        """Return a row for each piece: the first behind `first`, the others indented as far."""
+        """Return a row for each piece: the first after `first`, the others indented as far."""
         return self.pen.hanging_rows(width, first, pieces, style)
 
     def choice_row(self, chosen: bool, intent: str, ground: Role = "selection") -> Pen:
@@ -175,23 +176,22 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
         Without room the last keys are dropped first, but never the one that closes the sheet.
         """
         shown = list(keys)
-        while len(shown) > 1 and wide(shown) > width:
+        while len(shown) > 1 and hints_width(shown) > width:
             shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))
         left: list[Part] = []
         for key, word, _ in shown:
             gap = "   " if left else ""
             left += [self.part(f"{gap}{key}", "t2", bold=True), self.part(f" {word}", "t3")]
         return self.line(
-            width, left, [self.part(right, "t3")] if wide(shown) + len(right) + 1 <= width else []
+            width, left, [self.part(right, "t3")] if hints_width(shown) + len(right) + 1 <= width else []
         )
 
     def on_mount(self) -> None:
-
-        def drawn() -> None:
+        def start_grace_period() -> None:
             if self._opened_at == math.inf:
                 self._opened_at = time.monotonic()
 
-        self.call_after_refresh(drawn)
+        self.call_after_refresh(start_grace_period)
         self.set_class(self.looks.symbols.name == "ascii", "-ascii")
         self.redraw()
 
@@ -200,78 +200,72 @@ class SheetFrame(KeyActions, ModalScreen[ResultT], Generic[ResultT]):
 
     @property
     def tight(self) -> bool:
-        """Without empty rows at its edges, and with one row of the screen above and below it."""
+        """True to leave out the empty rows at the edges, and use all but two rows of the screen."""
         return False
 
     @property
     def most_rows(self) -> int:
-        """How many rows head, body and foot can take together."""
+        """The number of rows that head, body and foot can take together."""
         screen_width, screen_height = self.app.size
         full = screen_height < 16 or screen_width < 60
         return screen_height - (0 if full else 2 if self.tight else 6)
 
     def redraw(self, *, keep: bool = True) -> None:
-        """Draw all rows again and give every part the height that it needs.
-
-        A sheet without its parts, not composed yet or closed, draws nothing: it draws what holds when it is mounted.
-        """
+        """Draw all rows again and give every part the height that it needs. Do nothing before mounting and after closing."""
         if not (self._sheet.is_attached and self._body.is_attached):
             return
         screen_width, screen_height = self.app.size
         full = screen_height < 16 or screen_width < 60
         self.set_class(full, "-full")
         self.set_class(self.tight, "-tight")
-        outer = screen_width if full else min(self.most_width, screen_width - 8)
+        outer = screen_width if full else min(self.sheet_width, screen_width - 8)
         width = max(1, outer - (3 if full else 6))
         self.prepare(width)
         head, foot = self.head(width), self.foot(width)
-        # Only a body that fits is as wide as the rest; beside a scrollbar it has one cell less.
+        # Beside a scrollbar the body has one cell less.
         body = self.body(width)
         room = max(1, self.most_rows - len(head) - len(foot))
         if len(body) > room:
             body = self.body(width - 1)
         self._sheet.styles.width = outer
         self._sheet.styles.min_height = screen_height if full else None
-        self._head.given, self._foot.given = head, foot
+        self._head.strips, self._foot.strips = head, foot
         self._head.styles.height, self._foot.styles.height = len(head), len(foot)
         self._body.styles.height = min(len(body), room)
         self._body.set_rows(body, self.style(ground=self.body_ground), keep=keep)
         self._head.show()
         self._foot.show()
         self._in_sight = min(len(body), room)
-        self.looked_at(self._in_sight + (self._body.scroll_offset.y if keep else 0))
+        self.mark_seen(self._in_sight + (self._body.scroll_offset.y if keep else 0))
         if self.cursor_row is not None:
             self.call_after_refresh(self._body.reveal, self.cursor_row)
 
 
 class Sheet(SheetFrame[ResultT]):
-    """A modal of rows. Subclasses give `head`, `body`, `foot` for a width; `scope` holds their keys."""
+    """A modal of rows. Subclasses return `head`, `body`, `foot` for a width; `scope` holds their keys."""
 
     key_methods = {"sheet_page": "scroll_page"}
 
-    def hear_now(self) -> None:
-        """Keys count from now on."""
+    def end_grace_period(self) -> None:
+        """Accept keys from now on."""
         self._opened_at = -math.inf
 
     @property
-    def deaf_now(self) -> bool:
-        """Whether keys are still ignored."""
-        return self.deaf and time.monotonic() - self._opened_at < self._wait
+    def in_grace_period(self) -> bool:
+        """True while keys are still ignored."""
+        return self.has_grace_period and time.monotonic() - self._opened_at < self._grace_s
 
     def on_key(self, event: events.Key) -> None:
+        # Textual calls the handlers of the base classes too, unless `claims_key` has prevented that.
+        if not (self.has_grace_period and event.time - self._opened_at < self._grace_s):
+            self.typed_ahead = None
+            return
         if not claims_key(self, event):
             return
-        if self.deaf and event.time - self._opened_at < self._wait:
-            if self._opened_at < event.time:
-                self._opened_at = (
-                    event.time
-                )  # who is still typing a word goes on typing it: the wait begins anew
-            if self.ahead is not None and self.ahead.take(event):
-                self._wait = max(self._wait, STILL_S)
-            return
-        self.ahead = None
-        if not self.run_key(event.key):
-            self.type_key(event.key, event.character)
+        if self._opened_at < event.time:
+            self._opened_at = event.time  # the user is still typing: the grace period begins again
+        if self.typed_ahead is not None and self.typed_ahead.take_key(event):
+            self._grace_s = max(self._grace_s, WRITING_PAUSE_S)
 
     def key_scopes(self) -> Sequence[Scope]:
         """Return the sheet's own scope, and that of all sheets."""
@@ -289,7 +283,7 @@ class Sheet(SheetFrame[ResultT]):
     def type_key(self, key: str, character: str | None) -> bool:
         """Type a key that is no action into the open field; return False if it means nothing there."""
         field = self.open_field
-        is_typed = field is not None and field.key(key, character)
+        is_typed = field is not None and field.type_key(key, character)
         if is_typed:
             self.on_edit()
         return is_typed
@@ -306,30 +300,30 @@ class Sheet(SheetFrame[ResultT]):
         self.dismiss(None)
 
     def scroll_page(self, direction: int) -> None:
-        """Move the body by a page."""
+        """Scroll the body by a page."""
         if direction < 0:
             self._body.scroll_page_up(animate=False)
         else:
             self._body.scroll_page_down(animate=False)
 
     def scroll_rows(self, by: int) -> None:
-        """Move the body."""
+        """Scroll the body."""
         self._body.scroll_relative(y=by, animate=False, force=True)
 
-    def clicked(self, intent: str) -> None:
+    def run_intent(self, intent: str) -> None:
         """Carry out the intent of a part that was clicked."""
 
     def on_click(self, event: events.Click) -> None:
         intent = intent_of(event.style)
-        if intent and not self.deaf_now:
+        if intent and not self.in_grace_period:
             event.stop()
-            self.clicked(intent)
+            self.run_intent(intent)
 
     @on(Intent)
     def _intent(self, event: Intent) -> None:
         event.stop()
-        if not self.deaf_now:
-            self.clicked(f"{event.name} {event.argument}".strip())
+        if not self.in_grace_period:
+            self.run_intent(f"{event.name} {event.argument}".strip())
 
 
 class ChoiceSheet(Sheet[ResultT]):
@@ -355,7 +349,7 @@ class ChoiceSheet(Sheet[ResultT]):
         self.chosen = (self.chosen + direction) % max(1, self.count)
         self.redraw()
 
-    def clicked(self, intent: str) -> None:
+    def run_intent(self, intent: str) -> None:
         number = intent.removeprefix("choose ")
         if number.isdigit() and int(number) < self.count:
             self.chosen = int(number)

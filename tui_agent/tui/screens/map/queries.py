@@ -1,122 +1,113 @@
-"""What the map's screen asks the command line, and the rows that it makes of the answer.
-
-Invariant: one question goes on at a time, the newest; what came of an older one is never shown.
-"""
+"""The questions of the map's screen to the command line, and the lines made of the answer. Invariant: pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple
 
 from tui_agent.protocol.settings import RepoMapOptions
-from tui_agent.tui.cli_client import JsonRow, beside_json, json_rows, number_of, text_of
+from tui_agent.tui.cli_client import beside_json, read_rows
 
 
 @dataclass(frozen=True, slots=True)
 class MapSymbol:
-    """Something that a file defines. Lines count from 1."""
+    """A definition in a file. Lines count from 1; `parent` is the class that it belongs to."""
 
-    signature: str
-    line: int
-    end: int
-    kind: str
+    line: int = 0
+    end: int = 0
+    signature: str = ""
+    name: str = ""
+    parent: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The signature, indented if it has a parent."""
+        return ("  " if self.parent else "") + (self.signature or self.name)
 
     @property
     def lines(self) -> str:
-        """Where it stands: `3-5`, `28`."""
+        """Its lines: `3-5`, `28`."""
         return f"{self.line}-{self.end}" if self.end > self.line else str(self.line)
 
 
 @dataclass(frozen=True, slots=True)
 class MapFile:
-    """A ranked file. `share` is its score against the first one's, 0 to 1."""
+    """A ranked file. `score` is relative to that of the first one, 0 to 1."""
 
     path: str
-    share: float
-    reasons: tuple[str, ...]
-    symbols: tuple[MapSymbol, ...]
+    score: float = 0.0
+    reasons: tuple[str, ...] = ()
+    symbols: tuple[MapSymbol, ...] = ()
+
+
+class MapLine(NamedTuple):
+    """A row of the list: a file, or a symbol in it."""
+
+    file: MapFile
+    symbol: MapSymbol | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Path and signature, which identify the row when the map is made again."""
+        return self.file.path, self.symbol.text if self.symbol is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A map; `said` is what the command line told beside it, `fault` what went wrong in place of one."""
+    """A map with the command line's note on it, or the fault that prevented one."""
 
     files: tuple[MapFile, ...] = ()
-    said: str = ""
+    note: str = ""
     fault: str = ""
 
 
-MapLine: TypeAlias = tuple[int, int] | None
-"""(file, symbol) of a row; symbol -1 is the file's own row. None is an empty one."""
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """Progress of the index."""
+
+    files: int = 0
+    building: bool = False
 
 
-def words(
+def map_arguments(
     query: str, choice: RepoMapOptions, folder: str, *, refresh: bool, data_dir: Path | None = None
 ) -> list[str]:
-    """What the command line is asked. `data_dir`: the sessions have a place of their own, and beside them the index."""
-    asked = ["map", "--json", "--max-tokens", str(choice.max_tokens), "--cwd", folder]
-    asked += _beside(data_dir)
-    asked += ["--refresh"] if refresh else []
-    asked += ["--query", query] if query else []
+    """Return the arguments that ask for a map. With `data_dir` the index is beside the sessions there."""
+    words = ["map", "--json", "--max-tokens", str(choice.max_tokens), "--cwd", folder]
+    words += _data_dir_option(data_dir)
+    words += ["--refresh"] if refresh else []
+    words += ["--query", query] if query else []
     for option, paths in (("--pin", choice.pinned), ("--hide", choice.hidden)):
-        asked += [word for path in paths for word in (option, path)]
-    return asked
+        words += [word for path in paths for word in (option, path)]
+    return words
 
 
-def state_words(folder: str, data_dir: Path | None = None) -> list[str]:
-    """How the command line is asked how far the index is."""
-    return ["map", "--state", "--json", "--cwd", folder, *_beside(data_dir)]
+def index_arguments(folder: str, data_dir: Path | None = None) -> list[str]:
+    """Return the arguments that ask for the state of the index."""
+    return ["map", "--state", "--json", "--cwd", folder, *_data_dir_option(data_dir)]
 
 
-def _beside(data_dir: Path | None) -> list[str]:
+def _data_dir_option(data_dir: Path | None) -> list[str]:
     return ["--data-dir", str(data_dir)] if data_dir is not None else []
 
 
-def answer_of(status: int, text: str) -> Answer:
-    """The answer that was printed."""
-    said = beside_json(text)
+def parse_answer(status: int, output: str) -> Answer:
+    """Return the answer that was printed."""
+    note = beside_json(output)
     if status:
-        return Answer(fault=said or "The map could not be made.")
-    rows = json_rows(text)
-    top = max((number_of(row, "score") for row in rows), default=0.0) or 1.0
-    return Answer(tuple(_file(row, top) for row in rows), said)
+        return Answer(fault=note or "The map could not be made.")
+    files = read_rows(MapFile, output)
+    top = max((file.score for file in files), default=0.0) or 1.0
+    return Answer(tuple(replace(file, score=max(0.0, min(1.0, file.score / top))) for file in files), note)
 
 
-def _file(row: JsonRow, top: float) -> MapFile:
-    symbols, reasons = row.get("symbols"), row.get("reasons")
-    return MapFile(
-        text_of(row, "path"),
-        max(0.0, min(1.0, number_of(row, "score") / top)),
-        tuple(str(one) for one in reasons) if isinstance(reasons, list) else (),
-        tuple(_symbol(one) for one in symbols if isinstance(one, dict)) if isinstance(symbols, list) else (),
-    )
-
-
-def _symbol(row: JsonRow) -> MapSymbol:
-    parent = text_of(row, "parent")
-    signature = text_of(row, "signature", "name")
-    return MapSymbol(
-        f"  {signature}" if parent else signature,
-        int(number_of(row, "line")),
-        int(number_of(row, "end")),
-        text_of(row, "kind"),
-    )
-
-
-def lines_of(files: Sequence[MapFile], *, airy: bool) -> list[MapLine]:
-    """The rows: a file, then its symbols; where there is room an empty one before each file that has some."""
-    lines: list[MapLine] = []
-    for at, one in enumerate(files):
-        if airy and lines and (one.symbols or files[at - 1].symbols):
+def map_lines(files: Sequence[MapFile], *, airy: bool) -> list[MapLine | None]:
+    """Return the rows: each file with its symbols. `airy`: an empty row (None) before and after files with symbols."""
+    lines: list[MapLine | None] = []
+    previous = MapFile("")
+    for file in files:
+        if airy and lines and (file.symbols or previous.symbols):
             lines.append(None)
-        lines.append((at, -1))
-        lines += [(at, symbol) for symbol in range(len(one.symbols))]
+        lines += [MapLine(file), *(MapLine(file, symbol) for symbol in file.symbols)]
+        previous = file
     return lines
-
-
-def key_of(line: MapLine, files: Sequence[MapFile]) -> tuple[str, str]:
-    """What stands in a row, whatever its place: a path, and of a symbol's row what it shows."""
-    if line is None:
-        return "", ""
-    one = files[line[0]]
-    return one.path, one.symbols[line[1]].signature if line[1] >= 0 else ""

@@ -1,110 +1,89 @@
-"""The rows of the map of the repository: files with their score and symbols, and the details of one of them.
-
-Invariant: drawn from what the list knows; nothing is asked for it.
-"""
+"""The rows of the repository map: files with their score and symbols, and the details of one of them. Invariant: pure."""
 
 import re
-from collections.abc import Callable
 from typing import Final
 
-from rich.style import Style
 from textual.strip import Strip
 
 from tui_agent.protocol.settings import RepoMapOptions, SessionSettings
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.screens.map.queries import MapFile, MapSymbol
-from tui_agent.tui.screens.page import Facts
+from tui_agent.tui.screens.map.queries import MapFile, MapLine, MapSymbol
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import Part, cells, row
+from tui_agent.tui.widgets.facts import Facts
+from tui_agent.tui.widgets.rows import Part, Pen, cells, list_pen, row
 from tui_agent.units import format_tokens
 
-_BAR = 9
+_BAR_CELLS = 9
 _SIGNATURE = re.compile(
     r"(\s*(?:(?:export|default|public|private|protected|static|pub|abstract|final|async|unsafe|extern)\s+)*"
     r"(?:def|class|fn|func|fun|function|struct|enum|trait|interface|type|impl|mod|module|namespace|object|union)\s+)"
     r"([\w$.:]+)(.*)"
 )
-"""What makes a symbol, and its name."""
+"""Keywords, name and rest of a definition."""
 _SCORE_FROM = 60
 """Cells of the list from which on the score has a bar."""
 
 
-class MapRows:
-    """Draws them, one at a time."""
+def column_names(width: int, looks: Looks) -> Strip:
+    """Return the names of the columns."""
+    quiet = looks.palette.rich("t3", "s0")
+    score = "    score".ljust(_BAR_CELLS + 10) if width >= _SCORE_FROM else "    "
+    return row(width, [(f"{score}file and symbols", quiet)], [("why", quiet)], fill=quiet)
 
-    def __init__(self, looks: Callable[[], Looks]) -> None:
-        self._looks = looks
 
-    def columns(self, width: int) -> Strip:
-        """The columns' names."""
-        quiet = self._style("t3")
-        score = "    score".ljust(_BAR + 10) if width >= _SCORE_FROM else "    "
-        return row(width, [(f"{score}file and symbols", quiet)], [("why", quiet)], fill=quiet)
+def draw_line(line: MapLine | None, width: int, looks: Looks, *, chosen: bool, pinned: bool) -> Strip:
+    """Return the row of a file or a symbol; an empty row for None."""
+    drawn = list_pen(looks, chosen)
+    if line is None:
+        return drawn.line(width, [])
+    if line.symbol is not None:
+        return _draw_symbol(line.symbol, width, drawn)
+    return _draw_file(line.file, width, drawn, pinned=pinned)
 
-    def file(self, one: MapFile, width: int, ground: Role, *, pinned: bool) -> Strip:
-        """A file, how well it fits, and why."""
-        symbols = self._looks().symbols
-        fill = self._style(ground=ground)
-        mark = symbols.chosen if ground == "selection" else " "
-        left: list[Part] = [
-            (mark, self._style("accent", ground=ground)),
-            (" ", fill),
-            ("+ " if pinned else "  ", self._style("accent" if pinned else "t3", ground=ground)),
+
+def _draw_file(file: MapFile, width: int, line: Pen, *, pinned: bool) -> Strip:
+    """Return a file, how well it fits the question, and why."""
+    symbols = line.looks.symbols
+    left = line.first("+" if pinned else " ", "accent" if pinned else "t3")
+    if width >= _SCORE_FROM:
+        full = round(file.score * _BAR_CELLS)
+        score = str(round(file.score * 100)) if file.score else ""  # unknown until there is an index
+        left += [
+            (f"{score:>3} ", line.style("t2")),
+            (symbols.meter_full * full, line.style("accent")),
+            (symbols.meter_rest * (_BAR_CELLS - full), line.style("border-strong")),
+            ("  ", line.style()),
         ]
-        if width >= _SCORE_FROM:
-            full = round(one.share * _BAR)
-            score = (
-                str(round(one.share * 100)) if one.share else ""
-            )  # before there is an index nobody knows it
-            left += [
-                (f"{score:>3} ", self._style("t2", ground=ground)),
-                (symbols.meter_full * full, self._style("accent", ground=ground)),
-                (symbols.meter_rest * (_BAR - full), self._style("border-strong", ground=ground)),
-                ("  ", fill),
-            ]
-        room = max(8, width - cells(left) - 2)
-        path = fit(clean_line(one.path), room, symbols.ellipsis)
-        left.append((path, self._style(bold=True, ground=ground)))
-        rest = room - len(path) - 3
-        why = fit(clean_line(", ".join(one.reasons)), max(0, rest), symbols.ellipsis) if rest > 8 else ""
-        return row(width, left, [(why, self._style("t2", ground=ground))] if why else (), fill=fill)
+    room = max(8, width - cells(left) - 2)
+    path = fit(clean_line(file.path), room, symbols.ellipsis)
+    left.append((path, line.style(bold=True)))
+    rest = room - len(path) - 3
+    why = fit(clean_line(", ".join(file.reasons)), max(0, rest), symbols.ellipsis) if rest > 8 else ""
+    return line.line(width, left, [(why, line.style("t2"))] if why else ())
 
-    def symbol(self, one: MapSymbol, width: int, ground: Role) -> Strip:
-        """What is shown of a file, and where it stands there."""
-        symbols = self._looks().symbols
-        fill = self._style(ground=ground)
-        indent = " " * (2 + (_BAR + 6 if width >= _SCORE_FROM else 0))
-        mark = symbols.chosen if ground == "selection" else " "
-        room = max(8, width - len(indent) - len(one.lines) - 6)
-        text = fit(clean_line(one.signature), room, symbols.ellipsis)
-        left: list[Part] = [
-            (mark, self._style("accent", ground=ground)),
-            (f" {indent}", fill),
-            *self._coloured(text, ground),
-        ]
-        return row(width, left, [(one.lines, self._style("t3", ground=ground))], fill=fill)
 
-    def _coloured(self, text: str, ground: Role) -> list[Part]:
-        """A signature with its keyword and its name in the colours of code; the chosen row has none."""
-        found = _SIGNATURE.match(text) if ground == "s0" else None
-        if found is None:
-            return [(text, self._style("t1", ground=ground))]
-        keyword, name, rest = found.groups()
-        return [
-            (keyword, self._style("keyword")),
-            (name, self._style("function")),
-            (rest, self._style("t2")),
-        ]
+def _draw_symbol(symbol: MapSymbol, width: int, line: Pen) -> Strip:
+    """Return a symbol of a file, and its lines."""
+    indent = " " * (2 + (_BAR_CELLS + 6 if width >= _SCORE_FROM else 0))
+    room = max(8, width - len(indent) - len(symbol.lines) - 6)
+    text = fit(clean_line(symbol.text), room, line.looks.symbols.ellipsis)
+    left = [line.mark, (indent, line.style()), *_highlight(text, line)]
+    return line.line(width, left, [(symbol.lines, line.style("t3"))])
 
-    def _style(self, text: Role = "t1", *, bold: bool = False, ground: Role = "s0") -> Style:
-        return self._looks().palette.rich(text, ground, bold=bold)
+
+def _highlight(text: str, line: Pen) -> list[Part]:
+    """Return a signature with its keyword and name in the colours of code, unless it is the chosen row."""
+    match = _SIGNATURE.match(text) if not line.chosen else None
+    if match is None:
+        return [(text, line.style())]
+    keyword, name, rest = match.groups()
+    return [(keyword, line.style("keyword")), (name, line.style("function")), (rest, line.style("t2"))]
 
 
 PINNED = "pinned"
 """The reason that the ranking gives for what was pinned."""
-MEANT: Final = {
+MEANINGS: Final = {
     "named": "the question names it",
     "words": "it has words of the question",
     "window": "several stand close together",
@@ -121,46 +100,38 @@ MEANT: Final = {
     "settings": "settings come behind code",
     "hidden": "you hid it; the same key shows it again",
 }
-"""What the ranking's reasons mean."""
+"""The ranking's reasons in words."""
 
 
-class MapDetail(Facts):
-    """Its rows, of the parts in the order in which they are called."""
+def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None:
+    """Add the details of a file: why it is listed, and its symbols."""
+    facts.text(file.path, bold=True)
+    facts.section("Why it stands here")
+    for reason in file.reasons:
+        if reason in MEANINGS:
+            facts.fact(reason, MEANINGS[reason])
+        elif reason != PINNED:
+            facts.text(reason, "t2")
+    if file.path in choice.pinned:
+        facts.fact(PINNED, "it always comes first", "accent")
+    if file.symbols:
+        facts.section("Shown of it")
+    for symbol in file.symbols:
+        facts.fact(symbol.lines, symbol.text.strip())
 
-    def draw(self, one: MapFile | None, choice: RepoMapOptions, *, fault: str) -> None:
-        """The chosen file; where there is none, why."""
-        self.gap()
-        if one is None:
-            if fault:
-                self.text(fault, "t3")
-            return
-        self.text(one.path, bold=True)
-        self.heading("Why it stands here")
-        for reason in one.reasons:
-            if reason in MEANT:
-                self.fact(reason, MEANT[reason])
-            elif reason != PINNED:
-                self.text(reason, "t2")
-        if one.path in choice.pinned:
-            self.fact(PINNED, "it always comes first", "accent")
-        if one.symbols:
-            self.heading("Shown of it")
-        for symbol in one.symbols:
-            self.fact(symbol.lines, symbol.signature.strip())
 
-    def budget(self, choice: RepoMapOptions, files: int, settings: SessionSettings | None) -> None:
-        """What the model gets of it, and by what way."""
-        self.heading("For the model")
-        self.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")
-        if files:
-            self.fact("sees", f"{format_count(files, 'file')}, as listed")
-        bare = settings is not None and settings.context_mode == "none"
-        auto = settings is not None and settings.repo_map == "auto" and not bare
-        when = "with a session's first message, and after a compaction" if auto else "only when it asks"
-        when += ", as the context mode is none" if bare else ""
-        self.fact("gets it", when, "t1" if auto else "warning")
-        self.fact("hidden", ", ".join(clean_line(path) for path in choice.hidden))
-
-    def besides(self, said: str) -> None:
-        """What the command line told beside the map."""
-        self.fact("besides", said.partition(";")[2].strip(), "t2")
+def draw_map_facts(
+    facts: Facts, choice: RepoMapOptions, files: int, settings: SessionSettings | None, note: str
+) -> None:
+    """Add what the model gets of the map, and the command line's note after its first semicolon."""
+    facts.section("For the model")
+    facts.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")
+    if files:
+        facts.fact("sees", f"{format_count(files, 'file')}, as listed")
+    bare = settings is not None and settings.context_mode == "none"
+    auto = settings is not None and settings.repo_map == "auto" and not bare
+    when = "with a session's first message, and after a compaction" if auto else "only when it asks"
+    when += ", as the context mode is none" if bare else ""
+    facts.fact("gets it", when, "t1" if auto else "warning")
+    facts.fact("hidden", ", ".join(clean_line(path) for path in choice.hidden))
+    facts.fact("besides", note.partition(";")[2].strip(), "t2")

@@ -1,6 +1,6 @@
-"""What keys mean in a replay, and what can be begun from one of its moments: fork, revert, copy, export.
+"""The actions of a replay: fork, revert, copy, export, and sheets of files, tasks, jobs and messages at a moment.
 
-Invariant: what cannot be done here is neither offered nor named.
+Invariant: an action that is not possible here is neither offered nor named.
 """
 
 import asyncio
@@ -10,262 +10,200 @@ from functools import partial
 from textual.strip import Strip
 
 from tui_agent.folds.context.compacted_rows import MessageRow
-from tui_agent.folds.replay_cursor import ReplayCursor
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.tui.actions import Action
+from tui_agent.tui.actions import Action, footer
 from tui_agent.tui.modals.fork_point import ForkPoint, fork_point_at, make_fork
 from tui_agent.tui.modals.picker import Picker
-from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.panes.note import Level
+from tui_agent.tui.modals.viewer import DrawBody, Viewer
 from tui_agent.tui.panes.todo import item_row
 from tui_agent.tui.screens.compacted_items import NOTHING, TITLE, folded, head_of, rows, whole_of
-from tui_agent.tui.screens.jobs import last_states, lasted
-from tui_agent.tui.screens.replay.chat import ReplayChat
-from tui_agent.tui.screens.replay.pane import TimelinePane
-from tui_agent.tui.screens.replay.playhead import PlayheadScreen
-from tui_agent.tui.screens.replay.recording import Recording, Ways
+from tui_agent.tui.screens.jobs import elapsed_s, final_lines
+from tui_agent.tui.screens.replay.moment_screen import MomentScreen
+from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
 from tui_agent.tui.screens.tree.fork import ask_where
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_elapsed, format_line_changes
 
-WIDE = 140
-"""Columns from which on the footer has room for more words."""
+MIN_WIDTH_FOR_LONG_WORDS = 140
+"""Columns from which on the footer has room for longer words."""
+MAX_JOB_LINES = 8
 
 
-LINES_OF_A_JOB = 8
+class ReplayActions(MomentScreen):
+    """A replay with its actions."""
 
+    def __init__(
+        self,
+        source: ReplaySource,
+        host: ReplayHost,
+        looks: Callable[[], Looks],
+        *,
+        to_seq: int | None = None,
+        speed: float = 1.0,
+    ) -> None:
+        super().__init__(source, looks, to_seq=to_seq, speed=speed)
+        self._host = host
 
-class ReplayPage(PlayheadScreen):
-    """The replay that the actions are done in."""
-
-    chat: ReplayChat
-    pane: TimelinePane
-    recording: Recording
-    moments: ReplayCursor
-    views: Views | None
-
-    @property
-    def seq(self) -> int:
-        """Return the event that is shown."""
-        raise NotImplementedError
-
-    def say(self, text: str, role: Role = "accent") -> None:
-        """Show a short message in the line's state row for a while."""
-        raise NotImplementedError
-
-    def toggle_panes(self) -> None:
-        """Show the side panes in place of the chat, where there is no room for both; and back."""
-        raise NotImplementedError
-
-
-class ReplayActions:
-    """What can be done from one replay."""
-
-    def __init__(self, screen: ReplayPage, ways: Ways) -> None:
-        self._screen = screen
-        self._ways = ways
-
-    def take_intent(self, name: str) -> None:
-        """Carry out what was pressed on a pane."""
-        meant: dict[str, Callable[[], object]] = {
-            "help": self.open_help,
-            "todo": self.show_todo,
-            "trace": self._screen.toggle_panes,
-            "context": self._screen.toggle_panes,
-            "diff": self.show_files,
-            "jobs": self.show_jobs,
-        }
-        if name in meant:
-            meant[name]()
-
-    def offered(self) -> list[Action]:
-        """The actions of a replay that can be done in this one, as they are called now."""
-        cannot = {"replay_revert": self._ways.revert, "replay_what_if": self._ways.what_if}
-        without = {name for name, way in cannot.items() if way is None}
-        words = {"replay_play": "pause"} if self._screen.playhead.playing else {}
-        if self._screen.app.size.width < WIDE:
+    def offered_actions(self) -> list[Action]:
+        """Return the actions that are possible in this replay, with their present words."""
+        optional = {"replay_revert": self._host.revert, "replay_what_if": self._host.what_if}
+        words = {"replay_play": "pause"} if self.playhead.playing else {}
+        if self.app.size.width < MIN_WIDTH_FOR_LONG_WORDS:
             words |= {"replay_fork": "fork here", "replay_revert": "revert here"}
         return [
-            one._replace(footer=words.get(one.name, one.footer))
-            for one in self._screen.key_map.actions
-            if one.scope == "replay" and one.name not in without
+            action._replace(footer=words.get(action.name, action.footer))
+            for action in self.key_map.actions
+            if action.scope == "replay" and optional.get(action.name, True) is not None
         ]
 
-    def scroll(self, rows: int) -> None:
-        """Scroll the chat."""
-        chat = self._screen.chat
-        chat.viewport.scroll_to(chat.viewport.y + rows)
-        chat.repaint()
+    def show_keys(self) -> None:
+        self.footer.set_keys(footer(self.offered_actions(), ("replay",), running=False))
+
+    def open_help(self) -> None:
+        """Show every key of the replay."""
+        self.show_keys_of("Replay", self.offered_actions())
 
     def leave(self) -> None:
         """Leave the replay."""
-        if self._ways.leave is not None:
-            self._ways.leave()
+        if self._host.leave is not None:
+            self._host.leave()
         else:
-            self._screen.dismiss(None)
+            super().leave()
 
-    def _spot(self) -> ForkPoint | None:
-        """The event that is shown, to go on from."""
-        screen = self._screen
-        if screen.views is None:
+    # -- other sessions --------------------------------------------------------------------------------------------
+
+    def _fork_point(self) -> ForkPoint | None:
+        """Return the event that is shown, to go on from."""
+        if self.views is None:
             return None
-        entries, record = (
-            screen.views.transcript.view().entries,
-            screen.moments.records[screen.playhead.place],
-        )
-        return fork_point_at(screen.recording.id, entries, screen.views.state.view(), screen.seq, record)
+        entries, record = self.views.transcript.view().entries, self.moments.records[self.playhead.place]
+        return fork_point_at(self.source.id, entries, self.views.state.view(), self.seq, record)
 
     def fork(self) -> None:
-        """A new session that goes on from the event that is shown."""
-        spot = self._spot()
-        if spot is None:
+        """Make a session that goes on from the event that is shown."""
+        point = self._fork_point()
+        if point is None:
             return
-        if self._ways.fork is not None:
-            self._ways.fork(spot, self._say)
+        if self._host.fork is not None:
+            self._host.fork(point, self.say)
         else:
-            self._work(self._fork_at(spot), "fork")
+            self._start(self._fork_at(point), "fork")
 
-    async def _fork_at(self, spot: ForkPoint) -> None:
-        wish = await ask_where(self._screen.app.push_screen_wait, lambda: self._screen.pane.looks, spot)
-        if wish is None:
+    async def _fork_at(self, point: ForkPoint) -> None:
+        request = await ask_where(self.app.push_screen_wait, self.looks_of, point)
+        if request is None:
             return
-        self._say(f"forking after event {spot.at_seq} …", "info")
-        made = await make_fork(self._ways.ask, spot, wish)
-        said = f"Forked after event {spot.at_seq}: {self._ways.opens} {made.id} opens it."
-        self._say(said if made.id else made.fault, "done" if made.id else "error")
+        self.say(f"forking after event {point.at_seq} …")
+        result = await make_fork(self._host.ask, point, request)
+        if result.id:
+            self.say(f"Forked after event {point.at_seq}: {self._host.opens} {result.id} opens it.", "done")
+        else:
+            self.say(result.fault, "error")
 
     def what_if(self) -> None:
-        """The same again from the event that is shown, with one thing changed."""
-        spot = self._spot()
-        if spot is not None and self._ways.what_if is not None:
-            self._ways.what_if(spot, self._say)
-
-    def _say(self, text: str, level: Level) -> None:
-        roles: dict[Level, Role] = {"info": "t2", "done": "success", "warning": "warning", "error": "error"}
-        self._screen.say(text, roles[level])
+        """Go on from the event that is shown in another session, with one thing changed."""
+        point = self._fork_point()
+        if point is not None and self._host.what_if is not None:
+            self._host.what_if(point, self.say)
 
     def revert(self) -> None:
-        """The open session goes back to the event that is shown; how, is asked over the replay."""
-        if self._ways.revert is not None and self._screen.ready:
-            self._ways.revert(self._screen.seq, lambda: self._screen.app.call_later(self._close))
-
-    def _close(self) -> None:
-        self._screen.dismiss(None)
+        """Revert the open session to the event that is shown, after a question."""
+        if self._host.revert is not None and self.ready:
+            self._host.revert(self.seq, lambda: self.app.call_later(self.dismiss, None))
 
     def copy(self) -> None:
-        """What is selected in the chat, else the event as JSON."""
-        screen = self._screen
-        if not screen.ready:
+        """Copy the selected text, or else the event as JSON."""
+        if not self.ready:
             return
-        record = screen.moments.records[screen.playhead.place]
+        record = self.moments.records[self.playhead.place]
         event = record.model_dump_json(indent=2) if isinstance(record, Envelope) else ""
-        text = screen.chat.selected_text() or event
-        done = bool(text) and self._ways.copy(text)
-        screen.say("Copied." if done else "Nothing was copied.", "success" if done else "warning")
+        text = self.chat.selected_text() or event
+        if text and self._host.copy(text):
+            self.say("Copied.", "done")
+        else:
+            self.say("Nothing was copied.", "warning")
 
     def export(self) -> None:
-        """The session as a file for others."""
-        self._work(self._export_all(), "export")
+        """Export the session."""
+        self._start(self._export(), "export")
 
-    async def _export_all(self) -> None:
-        status, said = await self._ways.ask("sessions", "export", self._screen.recording.id)
-        self._screen.say(clean_line(said.strip()), "error" if status else "success")
+    async def _export(self) -> None:
+        status, output = await self._host.ask("sessions", "export", self.source.id)
+        self.say(clean_line(output.strip()), "error" if status else "done")
 
-    def show_files(self) -> None:
-        """The files that were changed by then."""
-        screen = self._screen
-        if screen.views is None:
-            return
-        files = screen.views.files.view().files
-        minus = screen.pane.looks.symbols.minus
+    # -- sheets ----------------------------------------------------------------------------------------------------
+
+    def _open_sheet(self, title: str, draw: DrawBody, right: str = "") -> None:
+        self.app.push_screen(Viewer(self.looks_of, f"{title} at event {self.seq}", draw, right=right))
+
+    def show_sheet(self, name: str) -> None:
+        """Open the sheet of `files`, `todo` or `jobs` as they were at the event that is shown."""
+        if self.views is not None:
+            getattr(self, f"_show_{name}")(self.views)
+
+    def _show_files(self, views: Views) -> None:
+        files, minus = views.files.view().files, self.looks_of().symbols.minus
 
         def draw(viewer: Viewer, width: int) -> list[Strip]:
-            rows: list[Strip] = []
-            for one in files:
-                counts = [
-                    part(f" {words}", viewer.style(role))
-                    for words, role in format_line_changes(one.added, one.removed, minus)
-                ]
-                rows.append(viewer.line(width, [part(one.path, viewer.style())], counts))
-            return rows or viewer.say(width, "No file was changed yet.", "t3")
+            facts = viewer.facts(width)
+            for file in files:
+                changes = format_line_changes(file.added, file.removed, minus)
+                counts = [part(f" {words}", viewer.style(role)) for words, role in changes]
+                facts.line([part(file.path, viewer.style())], counts)
+            return facts.rows or viewer.say(width, "No file was changed yet.", "t3")
 
-        screen.app.push_screen(Viewer(lambda: screen.pane.looks, f"Files at event {screen.seq}", draw))
+        self._open_sheet("Files", draw)
 
-    def show_todo(self) -> None:
-        """The whole list as it was then."""
-        screen = self._screen
-        if screen.views is None:
-            return
-        todo = screen.views.todo.view()
+    def _show_todo(self, views: Views) -> None:
+        todo = views.todo.view()
 
         def draw(viewer: Viewer, width: int) -> list[Strip]:
             rows = [item_row(item, 0, viewer.looks, width, "s3") for item in todo.items]
             return rows or viewer.say(width, "No tasks yet.", "t3")
 
-        done = f"{todo.done}/{len(todo.items)} done" if todo.items else ""
-        screen.app.push_screen(
-            Viewer(lambda: screen.pane.looks, f"Todo at event {screen.seq}", draw, right=done)
-        )
+        self._open_sheet("Todo", draw, f"{todo.done}/{len(todo.items)} done" if todo.items else "")
 
-    def show_jobs(self) -> None:
-        """The background jobs as they were then, with the end of what they had printed."""
-        screen = self._screen
-        if screen.views is None:
-            return
-        jobs, now = screen.views.jobs.view().jobs, screen.views.last_event_time
+    def _show_jobs(self, views: Views) -> None:
+        jobs, now = views.jobs.view().jobs, views.last_event_time
 
         def draw(viewer: Viewer, width: int) -> list[Strip]:
-            rows: list[Strip] = []
+            facts = viewer.facts(width)
             for job in reversed(jobs):
-                stood = part(f"{job.outcome}, {format_elapsed(lasted(job, now))}", viewer.style("t2"))
-                named = part(f"{job.job_id}  {job.command}", viewer.style(bold=True))
-                rows += [viewer.line(width, [named], [stood])]
-                for line in last_states(job.output)[-LINES_OF_A_JOB:]:
-                    rows += viewer.say(width, line, "t3") if line.strip() else []
-                rows.append(viewer.gap(width))
-            return rows or viewer.say(width, "No background job yet.", "t3")
+                state = f"{job.outcome}, {format_elapsed(elapsed_s(job, now))}"
+                name = part(f"{job.job_id}  {job.command}", viewer.style(bold=True))
+                facts.line([name], [part(state, viewer.style("t2"))])
+                for line in final_lines(job.output)[-MAX_JOB_LINES:]:
+                    if line.strip():
+                        facts.text(line, "t3")
+                facts.gap()
+            return facts.rows or viewer.say(width, "No background job yet.", "t3")
 
-        screen.app.push_screen(Viewer(lambda: screen.pane.looks, f"Jobs at event {screen.seq}", draw))
+        self._open_sheet("Jobs", draw)
 
     def show_put_away(self) -> None:
-        """What was not in the context as it was said, by then; each can be read whole."""
-        self._work(self._put_away(), "put-away")
+        """List the messages that were not in the context at the event that is shown; each can be read whole."""
+        if self.ready:
+            self._start(self._list_put_away(), "put-away")
 
-    async def _put_away(self) -> None:
-        screen = self._screen
-        if not screen.ready:
-            return
-        seq, known = screen.seq, screen.moments.records[: screen.playhead.place + 1]
-        view = await asyncio.to_thread(folded, known)
+    async def _list_put_away(self) -> None:
+        seq, records = self.seq, self.moments.records[: self.playhead.place + 1]
+        view = await asyncio.to_thread(folded, records)
 
-        def chosen(value: str | None) -> None:
+        def read(value: str | None) -> None:
             if value is not None:
-                self._work(self._read(view.items[int(value)]), "message")
+                self._start(self._show_message(view.items[int(value)]), "message")
 
-        title = f"{TITLE}, at event {seq}"
-        picker = Picker(lambda: screen.pane.looks, title, rows(view), empty=NOTHING)
-        screen.app.push_screen(picker, chosen)
+        self.app.push_screen(
+            Picker(self.looks_of, f"{TITLE}, at event {seq}", rows(view), empty=NOTHING), read
+        )
 
-    async def _read(self, item: MessageRow) -> None:
-        screen = self._screen
-        words = await whole_of(item, screen.recording.read_text)
-        draw = partial(Viewer.say, text=words, role="t1")
-        screen.app.push_screen(Viewer(lambda: screen.pane.looks, head_of(item), draw, plain=words))
+    async def _show_message(self, item: MessageRow) -> None:
+        text = await whole_of(item, self.source.read_text)
+        draw = partial(Viewer.say, text=text, role="t1")
+        self.app.push_screen(Viewer(self.looks_of, head_of(item), draw, plain=text))
 
-    def _work(self, work: Coroutine[object, object, None], name: str) -> None:
-        self._screen.run_worker(work, name=name, exit_on_error=False)
-
-    def open_help(self) -> None:
-        """Every key of a replay."""
-
-        def draw(viewer: Viewer, width: int) -> list[Strip]:
-            rows: list[Strip] = []
-            for action in self.offered():
-                rows += viewer.pair(width, action.shown, action.help, names=27)
-            return rows
-
-        screen = self._screen
-        screen.app.push_screen(Viewer(lambda: screen.pane.looks, "Replay", draw))
+    def _start(self, work: Coroutine[object, object, None], name: str) -> None:
+        self.run_worker(work, name=name, exit_on_error=False)

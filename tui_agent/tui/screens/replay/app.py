@@ -1,4 +1,4 @@
-"""The app that only replays: one recorded session, no engine, nothing written. Invariant: Esc leaves it."""
+"""The app that only replays one recorded session. Invariant: it starts no engine and writes nothing; Esc leaves it."""
 
 import gc
 from collections.abc import Mapping
@@ -13,21 +13,21 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.tui.cli_client import Ask, CommandLine
 from tui_agent.tui.layout import shape
 from tui_agent.tui.main_screen import Frame
-from tui_agent.tui.screens.replay.recording import Recording, Ways
 from tui_agent.tui.screens.replay.screen import ReplayScreen
+from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 from tui_agent.tui.widgets.keymap import KeyMap
 
 
 class ReplayApp(Frame, inherit_bindings=False):
-    """`to_seq` is where it begins, `speed` how fast Space plays."""
+    """Starts at the event `to_seq` (None: the last); Space plays at `speed`."""
 
     CSS_PATH = "../../styles/app.tcss"
 
     def __init__(
         self,
         options: SessionOptions,
-        recording: Recording,
+        source: ReplaySource,
         *,
         to_seq: int | None = None,
         speed: float = 1.0,
@@ -36,13 +36,13 @@ class ReplayApp(Frame, inherit_bindings=False):
     ) -> None:
         super().__init__(options, environ)
         moved = {"TUI_AGENT_HOME": str(options.data_dir)} if options.data_dir is not None else {}
-        ways = Ways(
+        host = ReplayHost(
             ask or CommandLine({**self.environ, **moved}, str(options.cwd)),
-            self._copy,
+            self.terminal.copy,
             opens="tui-agent --session",
             leave=self.action_leave,
         )
-        self.replay = ReplayScreen(recording, ways, lambda: self.looks, to_seq=to_seq, speed=speed)
+        self.replay = ReplayScreen(source, host, lambda: self.looks, to_seq=to_seq, speed=speed)
 
     def get_default_screen(self) -> Screen[None]:
         return self.replay
@@ -51,7 +51,7 @@ class ReplayApp(Frame, inherit_bindings=False):
         yield from ()
 
     def reshape(self, width: int = 0, height: int = 0) -> None:
-        """The screen lays itself out; here only what it is laid out by."""
+        """Compute the layout; the screen applies it."""
         self.shape = shape(width or self.size.width, height or self.size.height)
         for pane in self.replay.query("LinePane"):
             pane.refresh()
@@ -69,21 +69,18 @@ class ReplayApp(Frame, inherit_bindings=False):
             self.replay.say(f"[keys] in config.toml: {' '.join(settings.faults)}", "warning")
 
     def on_key(self, event: events.Key) -> None:
-        """The keys that quit the app leave the replay."""
+        """Leave the replay by the keys that quit the app."""
         if any(self.key_map.means(event.key, name) for name in ("copy_or_stop", "quit")):
             self.action_leave()
 
-    def _copy(self, text: str) -> bool:
-        return self.terminal.copy(text)
-
     def action_leave(self) -> None:
-        """Leave."""
+        """Leave the app."""
         self.terminal.restore()
         self.exit(0)
 
 
-def run_replay(options: SessionOptions, recording: Recording, *, to_seq: int | None, speed: float) -> int:
-    """Draw the replay until the user leaves; the exit status."""
-    app = ReplayApp(options, recording, to_seq=to_seq, speed=speed)
+def run_replay(options: SessionOptions, source: ReplaySource, *, to_seq: int | None, speed: float) -> int:
+    """Show the replay until the user leaves; return the exit status."""
+    app = ReplayApp(options, source, to_seq=to_seq, speed=speed)
     status = app.run(mouse=app.first.mouse)
     return status if status is not None else 0

@@ -1,6 +1,6 @@
-"""The transcript of a replay: shows any moment, told what differs from the one before.
+"""The transcript of a replay: shows any moment.
 
-Invariant: what two moments share is neither laid out nor drawn again.
+Invariant: entries that two moments share are neither laid out nor drawn again.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,22 +13,22 @@ from tui_agent.tui.transcript.tools import QUICK_S
 from tui_agent.tui.transcript.widget import TranscriptWidget
 from tui_agent.tui.worker_errors import WorkerErrorReporter
 
-MOST_BLOBS = 200
+MAX_BLOBS = 200
 
 
 class ReplayChat(WorkerErrorReporter, TranscriptWidget):
-    """`read` gives the whole of a text that is kept beside the log."""
+    """`read` returns the whole of a text that is stored beside the log."""
 
     can_focus = False
 
     def __init__(self, looks: Looks, read: Callable[[BlobText], Awaitable[str]], *, id: str) -> None:
-        super().__init__(looks.palette, looks.symbols, resolve=self._resolved, now=self._now, id=id)
+        super().__init__(looks.palette, looks.symbols, resolve=self._find_text, now=self._now, id=id)
         self._views: Views | None = None
         self._texts: dict[str, str] = {}
         self._read_text = read
 
     def _now(self) -> float:
-        # What was quick was hidden at first; here it stands still, so it is shown at once.
+        # The live chat hides quick calls at first; a moment of a replay shows them at once.
         return 0.0 if self._views is None else self._views.last_event_time + QUICK_S
 
     def show(self, views: Views) -> None:
@@ -44,7 +44,7 @@ class ReplayChat(WorkerErrorReporter, TranscriptWidget):
         self._views = views
         self.set_view(new, changed)
 
-    def _resolved(self, blob: BlobText) -> str | None:
+    def _find_text(self, blob: BlobText) -> str | None:
         return self._texts.get(blob.blob_sha256)
 
     def on_blob_wanted(self, message: BlobWanted) -> None:
@@ -53,6 +53,6 @@ class ReplayChat(WorkerErrorReporter, TranscriptWidget):
 
     async def _fetch(self, blob: BlobText) -> None:
         self._texts[blob.blob_sha256] = await self._read_text(blob)
-        while len(self._texts) > MOST_BLOBS:
+        while len(self._texts) > MAX_BLOBS:
             del self._texts[next(iter(self._texts))]
         self.blob_loaded(blob)

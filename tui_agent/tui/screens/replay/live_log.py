@@ -1,76 +1,67 @@
-"""A replay of a session that goes on: what comes to its log comes to its line.
+"""A replay of a session that is still written: new events extend its timeline.
 
-Invariant: whoever stands at the end stays there; who stands elsewhere is not moved.
+Invariant: a playhead at the end stays at the end; one elsewhere is not moved.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 from tui_agent.folds.trace.timeline import extend_timeline
 from tui_agent.protocol.envelope import Record
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.screens.replay.recording import Recording, Ways
 from tui_agent.tui.screens.replay.screen import ReplayScreen
+from tui_agent.tui.screens.replay.source import LiveSource, ReplayHost
 from tui_agent.tui.theme.palette import Looks
 
-LOOK_S = 0.5
-
-
-class LiveRecording(Recording, Protocol):
-    """A session that is only read, while someone else may write."""
-
-    async def read_new(self, after: int) -> Sequence[Record]:
-        """The events behind this one that are new since the last call."""
-        ...
+FOLLOW_S = 0.5
 
 
 class FollowingScreen(ReplayScreen):
-    """Begins at the event `to_seq`; None is the last."""
+    """Starts at the event `to_seq`; None is the last."""
 
     def __init__(
-        self, recording: LiveRecording, ways: Ways, looks: Callable[[], Looks], *, to_seq: int | None = None
+        self, source: LiveSource, host: ReplayHost, looks: Callable[[], Looks], *, to_seq: int | None = None
     ) -> None:
-        super().__init__(recording, ways, looks, to_seq=to_seq)
-        self._live_recording = recording
-        self._looking = False
+        super().__init__(source, host, looks, to_seq=to_seq)
+        self._live_source = source
+        self._is_reading = False
 
     def on_mount(self) -> None:
-        self.set_interval(LOOK_S, self._look)
+        self.set_interval(FOLLOW_S, self._start_reading)
 
-    def _look(self) -> None:
-        if self.ready and not self._looking:
-            self._looking = True
+    def _start_reading(self) -> None:
+        if self.ready and not self._is_reading:
+            self._is_reading = True
             self.run_worker(self._follow(), name="follow", exit_on_error=False)
 
     async def _follow(self) -> None:
         try:
-            new = await self._live_recording.read_new(self.moments.records[-1].seq)
+            new = await self._live_source.read_new(self.moments.records[-1].seq)
             if new:
-                await self._take(new)
+                await self._extend(new)
         finally:
-            self._looking = False
+            self._is_reading = False
 
-    async def _take(self, new: Sequence[Record]) -> None:
+    async def _extend(self, new: Sequence[Record]) -> None:
         head, records = self.playhead, self.moments.records
-        at_end = head.place == head.last
+        was_at_end = head.place == head.last
         head.line = await asyncio.to_thread(extend_timeline, head.line, records[-1].time, new)
         records.extend(new)
         await self._prepare()
-        if at_end:
-            head.to(head.last)
+        if was_at_end:
+            head.move_to(head.last)
         self.header.total_cost = self.moments.total_cost
         self.pane.set_line(head.line)
-        self.show_moment()
+        self.show_place()
 
 
-def look_on(context: AppContext, folder: Path, to_seq: int | None = None) -> None:
-    """Show a session's log, at an event or at its end, over what is there, and what comes to it."""
-    # By name: the app's process knows of the store only where it looks at a log.
-    recorded = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
-    ways = Ways(context.ask, context.app.put_on_clipboard, opens="/session")
-    context.app.push_screen(
-        FollowingScreen(cast(LiveRecording, recorded), ways, lambda: context.app.looks, to_seq=to_seq)
-    )
+def open_live_replay(context: AppContext, folder: Path, to_seq: int | None = None) -> None:
+    """Open the replay of a session's log, at an event or at its end, and follow what is written to it."""
+    # By name: the app's process imports the store only when it reads a log.
+    source = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
+    host = ReplayHost(context.ask, context.app.put_on_clipboard, opens="/session")
+    screen = FollowingScreen(cast(LiveSource, source), host, lambda: context.app.looks, to_seq=to_seq)
+    context.app.push_screen(screen)

@@ -1,9 +1,9 @@
-"""The line of a replay: state, activity, what stands out, the head, and times; a press or a drag moves the head.
+"""The timeline of a replay: state, activity, marks, playhead and times. A click or a drag moves the playhead.
 
-Invariant: one row where the terminal is small, four where it is low, else seven; drawn from plain data.
+Invariant: one row on a small terminal, four on a low one, else seven; drawn from plain data.
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from textual import events
 from textual.message import Message
@@ -13,15 +13,16 @@ from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.panes.marks import MARKS, ROLES, loudest, mark_symbol
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, blank, cells, cut, part, row
+from tui_agent.tui.widgets.rows import Part, blank, cells, cut_parts, part, row
 
-SMALL, LOW = 1, 4
-FULL: Final = 7
+SMALL, LOW, FULL = 1, 4, 7
 
 
 class Head(NamedTuple):
-    """What the state row says. `said` stands below it, or at its end where the line is low; `asked` is what is looked
-    for, while it is typed."""
+    """The content of the state row. `find` draws the text to find, while the user types it.
+
+    `notice` is shown below the row, or at its end if the pane is not `FULL`.
+    """
 
     place: int = 0
     seq: int = 0
@@ -31,25 +32,24 @@ class Head(NamedTuple):
     kind: str = ""
     playing: bool = False
     speed: float = 1.0
-    said: str = ""
-    said_role: Role = "accent"
-    asked: tuple[Part, ...] = ()
+    notice: str = ""
+    notice_role: Role = "t2"
+    find: tuple[Part, ...] = ()
 
 
 def rows_for(width: int, height: int) -> int:
-    """How many rows the line takes at a size of the terminal."""
+    """Return the rows of the pane at a size of the terminal."""
     return SMALL if width < 70 or height < 22 else LOW if height < 30 else FULL
 
 
 def minutes(seconds: float) -> str:
-    """`1:27`, `1:02:05`."""
-    whole = int(seconds)
-    hours, rest = divmod(whole, 3600)
+    """Return `1:27`, `1:02:05`."""
+    hours, rest = divmod(int(seconds), 3600)
     return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60}:{rest % 60:02d}"
 
 
 class LinePlace(Message):
-    """The mouse asks for a place."""
+    """The user clicked on a place of the line."""
 
     def __init__(self, place: int) -> None:
         super().__init__()
@@ -57,23 +57,23 @@ class LinePlace(Message):
 
 
 class TimelinePane(LinePane):
-    """The timeline and its head."""
+    """The timeline and its playhead."""
 
     surface = "s1"
     line: Timeline | None = None
     head: Head = Head()
-    _held = False
+    _is_dragging = False
     _span: tuple[int, int] = (2, 1)
-    """The line's first column, and how many it has."""
+    """The line's first column, and its width."""
     _activity: tuple[int, list[int]] = (0, [])
 
     def set_line(self, line: Timeline) -> None:
-        """Another session."""
+        """Show another timeline."""
         self.line, self._activity = line, (0, [])
         self.show()
 
     def set_head(self, head: Head) -> None:
-        """The head stands elsewhere, or says something else."""
+        """Show another place or notice."""
         self.head = head
         self.show()
 
@@ -82,40 +82,34 @@ class TimelinePane(LinePane):
     def draw(self, width: int, height: int) -> list[Strip]:
         line = self.line
         if line is None or not len(line):
-            return [row(width, [("  ", self.style()), *self._said()], fill=self.style())]
+            return [row(width, [("  ", self.style()), *self._notice()], fill=self.style())]
         if height == SMALL:
             return [self._small(line, width)]
         room = width - 4
         self._span = 2, room
-        drawn = [self._state(line, width), self._bars(line, room), self._marks(line, room)]
-        drawn.append(self._bar(line, room))
+        state = self._state(line, width)
+        drawn = [self._bars(line, room), self._marks(line, room), self._line_parts(line, room)]
         if height < FULL:
-            return drawn
-        empty = blank(width, self.style())
-        under = row(width, [("  ", self.style()), *self._said()], fill=self.style())
-        return [drawn[0], under, *drawn[1:], self._times(line, room), empty]
+            return [state, *(self._padded(parts, room) for parts in drawn)]
+        under = row(width, [("  ", self.style()), *self._notice()], fill=self.style())
+        drawn.append(self._times(line, room))
+        return [state, under, *(self._padded(parts, room) for parts in drawn), blank(width, self.style())]
 
     def _state(self, line: Timeline, width: int) -> Strip:
-        head, t2, t1 = self.head, self.style("t2"), self.style(bold=True)
-        left: list[Part] = [("  ", self.style()), *self._speed(), ("   ", self.style())]
-        left += [("event ", self.style()), (str(head.seq), t1), (f" of {head.last_seq}", t2)]
-        low = self.size.height < FULL
-        if low and (head.said or head.asked):
-            return row(width, left, self._right(width - cells(left) - 4), fill=self.style())
-        if width >= 70:
-            left += [("   ", t2), (f"part {head.part}", t2)]
-        left += [
-            ("   ", t2),
-            (minutes(line.clock[head.place]), self.style()),
-            (f" of {minutes(line.length)}", t2),
-        ]
-        if width >= 100:
-            left.append(("   " + head.clock, t2))
-        right = self._right(width - cells(left) - 4)
-        kind = part(f"   {head.kind}", self.style("t3"))
-        if width >= 100 and cells([*left, kind, *right]) + 7 <= width:
-            left.append(kind)
-        return row(width, left, right, fill=self.style())
+        head, plain, quiet = self.head, self.style(), self.style("t2")
+        left: list[Part] = [("  ", plain), *self._speed(), ("   event ", plain)]
+        left += [(str(head.seq), self.style(bold=True)), (f" of {head.last_seq}", quiet)]
+        if self.size.height == FULL or not (head.notice or head.find):
+            if width >= 70:
+                left.append((f"   part {head.part}", quiet))
+            clock, length = minutes(line.clock[head.place]), minutes(line.length)
+            left += [(f"   {clock}", plain), (f" of {length}", quiet)]
+            if width >= 100:
+                left.append((f"   {head.clock}", quiet))
+                kind = part(f"   {head.kind}", self.style("t3"))
+                if cells([*left, kind, *self._right(width - cells(left) - 4)]) + 7 <= width:
+                    left.append(kind)
+        return row(width, left, self._right(width - cells(left) - 4), fill=plain)
 
     def _speed(self) -> list[Part]:
         symbols, head = self.looks.symbols, self.head
@@ -124,64 +118,52 @@ class TimelinePane(LinePane):
             return [(f"{symbols.folded} ", self.style("accent")), (speed, self.style("accent", bold=True))]
         return [(f"{symbols.stopped} ", self.style("t3")), (f"{speed} paused", self.style("t2"))]
 
-    def _said(self) -> list[Part]:
-        return [part(self.head.said, self.style(self.head.said_role))] if self.head.said else []
+    def _notice(self) -> list[Part]:
+        return [part(self.head.notice, self.style(self.head.notice_role))] if self.head.notice else []
 
     def _right(self, room: int) -> list[Part]:
-        if self.head.asked:
-            return list(self.head.asked)
-        if self.head.said and self.size.height < FULL:
-            return cut(self._said(), room, self.looks.symbols.ellipsis)
-        legend: list[Part] = []
+        if self.head.find:
+            return list(self.head.find)
         symbols = self.looks.symbols
+        if self.head.notice and self.size.height < FULL:
+            return cut_parts(self._notice(), room, symbols.ellipsis)
+        legend: list[Part] = []
         for mark, word, role in MARKS:
-            legend += [("   ", self.style())] if legend else []
-            legend += [(mark_symbol(mark, symbols), self.style(role)), (f" {word}", self.style("t2"))]
+            gap = "   " if legend else ""
+            legend += [(gap + mark_symbol(mark, symbols), self.style(role)), (f" {word}", self.style("t2"))]
         return legend if cells(legend) <= room else []
 
-    def _bars(self, line: Timeline, room: int) -> Strip:
+    def _bars(self, line: Timeline, room: int) -> list[Part]:
         levels = self.looks.symbols.activity
         if self._activity[0] != room:
             self._activity = room, line.activity(room, len(levels) - 1)
         bars = "".join(levels[level] for level in self._activity[1])
         played = self._column(line, room) + 1
-        return self._padded(
-            [(bars[:played], self.style("t2")), (bars[played:], self.style("border-strong"))], room
-        )
+        return [(bars[:played], self.style("t2")), (bars[played:], self.style("border-strong"))]
 
-    def _marks(self, line: Timeline, room: int) -> Strip:
-        found = loudest((line.column(line.clock[one.place], room), one.mark) for one in line.markers)
-        symbols = self.looks.symbols
-        pieces: list[Part] = []
-        at = 0
-        for column, mark in sorted(found.items()):
-            pieces += [
-                (" " * (column - at), self.style()),
-                (mark_symbol(mark, symbols), self.style(ROLES[mark])),
-            ]
-            at = column + 1
-        return self._padded(pieces, room)
-
-    def _bar(self, line: Timeline, room: int) -> Strip:
-        return self._padded(self._line_parts(line, room), room)
+    def _marks(self, line: Timeline, room: int) -> list[Part]:
+        marks = loudest((line.column(line.clock[marker.place], room), marker.mark) for marker in line.markers)
+        parts: list[Part] = []
+        end = 0
+        for column, mark in sorted(marks.items()):
+            symbol = mark_symbol(mark, self.looks.symbols)
+            parts += [(" " * (column - end), self.style()), (symbol, self.style(ROLES[mark]))]
+            end = column + 1
+        return parts
 
     def _line_parts(self, line: Timeline, room: int) -> list[Part]:
-        symbols, at = self.looks.symbols, self._column(line, room)
-        lit, rest = self.style("accent"), self.style("border-strong")
-        return [
-            (symbols.meter_full * at, lit),
-            (symbols.running, lit),
-            (symbols.meter_rest * (room - at - 1), rest),
-        ]
+        symbols, column = self.looks.symbols, self._column(line, room)
+        played, rest = symbols.meter_full * column, symbols.meter_rest * (room - column - 1)
+        return [(played + symbols.running, self.style("accent")), (rest, self.style("border-strong"))]
 
-    def _times(self, line: Timeline, room: int) -> Strip:
+    def _times(self, line: Timeline, room: int) -> list[Part]:
         stretches = 6 if room >= 90 else 3
         text = [" "] * room
         for number in range(stretches + 1):
             label = minutes(line.length * number / stretches)
             start = min(room - len(label), round((room - 1) * number / stretches))
             text[start : start + len(label)] = label
-        return self._padded([("".join(text), self.style("t3"))], room)
+        return [("".join(text), self.style("t3"))]
 
     def _small(self, line: Timeline, width: int) -> Strip:
         head, t2 = self.head, self.style("t2")
@@ -189,15 +171,14 @@ class TimelinePane(LinePane):
         left: list[Part] = [("  ", self.style()), (symbol, style)]
         left += [(f"{head.seq}", self.style(bold=True)), (f"/{head.last_seq} ", t2)]
         after: list[Part] = [(f" {minutes(line.clock[head.place])}", t2), ("  ", self.style())]
-        if head.asked or head.said:
+        if head.find or head.notice:
             return row(width, left, self._right(width - cells(left) - 4), fill=self.style())
         room = max(4, width - cells(left) - cells(after))
         self._span = cells(left), room
         return row(width, [*left, *self._line_parts(line, room), *after], fill=self.style(), margin=0)
 
     def _padded(self, parts: list[Part], room: int) -> Strip:
-        edge: Part = ("  ", self.style())
-        return row(room + 4, [edge, *parts], fill=self.style())
+        return row(room + 4, [("  ", self.style()), *parts], fill=self.style())
 
     def _column(self, line: Timeline, room: int) -> int:
         return line.column(line.clock[min(self.head.place, len(line) - 1)], room)
@@ -206,16 +187,16 @@ class TimelinePane(LinePane):
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         event.stop()
-        self._held = True
+        self._is_dragging = True
         self.capture_mouse()
         self._seek(event.x)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        if self._held:
+        if self._is_dragging:
             self._seek(event.x)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        self._held = False
+        self._is_dragging = False
         self.release_mouse()
 
     def _seek(self, x: int) -> None:
@@ -223,6 +204,6 @@ class TimelinePane(LinePane):
             return
         start, room = self._span
         column = 1 / max(1, room - 1)
-        # To the end of the column's stretch of time: a press on the last column is the last event.
+        # The end of the column's stretch of time, so that a click on the last column means the last event.
         share = min(1.0, max(0.0, (x - start + 0.5) * column))
         self.post_message(LinePlace(self.line.place_at(self.line.length * share)))

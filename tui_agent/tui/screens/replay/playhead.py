@@ -1,27 +1,25 @@
 """The playhead of a replay or a comparison: a place on a timeline, and the screen on which keys and time move it.
 
-Invariant: a playhead is pure; the time that passed is given to it, never asked for.
+Invariant: a playhead is pure; elapsed time is passed in.
 """
 
 import time
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
-from textual.screen import Screen
 from textual.timer import Timer
 
 from tui_agent.folds.trace.timeline import Timeline
-from tui_agent.tui.widgets.keymap import KeyActions
-from tui_agent.tui.worker_errors import WorkerErrorReporter
+from tui_agent.tui.screens.page import FullScreen
 
 BEAT_S: Final = 1 / 20
 """Time between two moves of a playhead that plays."""
 SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-By: TypeAlias = Literal["event", "part", "turn", "marker"]
+Stop: TypeAlias = Literal["event", "part", "turn", "marker"]
 
 
 class Playhead:
-    """A place on a timeline. `speed` 1 is as fast as it was, long pauses shortened."""
+    """A place on a timeline. `speed` 1 is real time, with long pauses shortened."""
 
     def __init__(self, line: Timeline, place: int, speed: float = 1.0) -> None:
         self.line = line
@@ -37,37 +35,32 @@ class Playhead:
 
     @property
     def seconds(self) -> float:
-        """Where it is in time: between two places, while it plays."""
+        """The time on the line: while it plays, also between two places."""
         if not len(self.line):
             return 0.0
         return min(self._seconds, self.line.length) if self.playing else self.line.clock[self.place]
 
-    def to(self, place: int) -> None:
-        """Stand there; what plays goes on from there."""
+    def move_to(self, place: int) -> None:
+        """Move to a place; if it plays, it continues from there."""
         self.place = max(0, min(place, self.last))
         self._seconds = self.line.clock[self.place] if len(self.line) else 0.0
 
-    def go(self, by: By, *, forward: bool) -> None:
-        """To the next event, part, turn or marker, or the one before. What plays stops."""
-        self.playing = False
-        self.to(self.line.next_stop(self.place, by, forward))
-
-    def tenth(self, number: int) -> None:
-        """So many tenths along the line."""
-        self.to(self.line.place_at(self.line.length * number / 10))
+    def move_to_tenth(self, number: int) -> None:
+        """Move to this tenth of the line."""
+        self.move_to(self.line.place_at(self.line.length * number / 10))
 
     def toggle(self) -> None:
-        """Play or pause; at the end it plays from the beginning."""
+        """Play or pause; at the end, play from the beginning."""
         self.playing = not self.playing
-        self.to(0 if self.playing and self.place == self.last else self.place)
+        self.move_to(0 if self.playing and self.place == self.last else self.place)
 
-    def change_speed(self, by: int) -> None:
-        """So many speeds faster or slower."""
-        nearest = min(range(len(SPEEDS)), key=lambda at: abs(SPEEDS[at] - self.speed))
-        self.speed = SPEEDS[max(0, min(len(SPEEDS) - 1, nearest + by))]
+    def change_speed(self, levels: int) -> None:
+        """Play so many speeds faster or slower."""
+        nearest = min(range(len(SPEEDS)), key=lambda number: abs(SPEEDS[number] - self.speed))
+        self.speed = SPEEDS[max(0, min(len(SPEEDS) - 1, nearest + levels))]
 
     def pass_time(self, seconds: float) -> bool:
-        """So much time went by; whether another event has happened meanwhile."""
+        """Play for this time; return True if another event was reached."""
         if not self.playing:
             return False
         self._seconds += seconds * self.speed
@@ -76,53 +69,64 @@ class Playhead:
         return self.place != before
 
 
-class PlayheadScreen(KeyActions, WorkerErrorReporter, Screen[None]):
-    """A screen over a timeline. Subclasses draw what is at the playhead."""
+class PlayheadScreen(FullScreen):
+    """A screen over a timeline. Subclasses draw the moment at the playhead."""
 
     playhead: Playhead
     _beat: Timer | None = None
-    _beat_at = 0.0
+    _beat_time = 0.0
 
     @property
     def ready(self) -> bool:
-        """Return True if there is a timeline to move on."""
+        """True if there is a timeline to move on."""
         raise NotImplementedError
 
     def show_place(self) -> None:
-        """Show what is at the playhead, which was moved."""
+        """Show the moment at the playhead, which was moved."""
         raise NotImplementedError
 
     def show_beat(self, moved: bool) -> None:
-        """Show that time went by; `moved`: to another event."""
+        """Show that time has passed; `moved`: another event was reached."""
         raise NotImplementedError
 
-    def move(self, how: Callable[[Playhead], object]) -> None:
-        """Move the playhead, and show where it stands then."""
+    def move(self, change: Callable[[Playhead], object]) -> None:
+        """Change the playhead, and show its place."""
         if not self.ready:
             return
-        how(self.playhead)
+        change(self.playhead)
         self.show_place()
         if self.playhead.playing and self._beat is None:
-            self._beat_at = time.monotonic()
+            self._beat_time = time.monotonic()
             self._beat = self.set_interval(BEAT_S, self._play)
+
+    def move_to(self, place: int) -> None:
+        """Move to this place."""
+        self.move(lambda head: head.move_to(place))
 
     def _play(self) -> None:
         now = time.monotonic()
-        passed, self._beat_at = now - self._beat_at, now
-        moved = self.playhead.pass_time(passed)
+        elapsed, self._beat_time = now - self._beat_time, now
+        moved = self.playhead.pass_time(elapsed)
         if not self.playhead.playing and self._beat is not None:
             self._beat.stop()
             self._beat = None
         self.show_beat(moved)
 
-    def go(self, by: By, direction: int) -> None:
-        """Go to the event, part, turn or marker before or behind."""
-        self.move(lambda head: head.go(by, forward=direction > 0))
+    def toggle_play(self) -> None:
+        """Play or pause."""
+        self.move(Playhead.toggle)
+
+    def go(self, stop: Stop, direction: int) -> None:
+        """Pause, and move to the event, part, turn or marker before or after."""
+        if self.ready:
+            head = self.playhead
+            head.playing = False
+            self.move_to(head.line.next_stop(head.place, stop, direction > 0))
 
     def go_to_end(self, direction: int) -> None:
-        """Go to the first or the last event."""
-        self.move(lambda head: head.to(0 if direction < 0 else head.last))
+        """Move to the first or the last event."""
+        self.move_to(0 if direction < 0 else self.playhead.last)
 
     def change_speed(self, direction: int) -> None:
-        """Play faster, or slower."""
+        """Play faster (-1) or slower (1)."""
         self.move(lambda head: head.change_speed(-direction))

@@ -1,46 +1,48 @@
-"""The sessions as rows: parsed, filtered, sorted, by day, each fork below its parent. Invariant: pure; time is told."""
+"""The sessions as rows: parsed, filtered, sorted, grouped by day, each fork below its parent. Invariant: pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import PurePath
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
-from tui_agent.tui.cli_client import JsonRow, json_rows, number_of, text_of
+from pydantic import AfterValidator
+
+from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
 
 Sort: TypeAlias = Literal["used", "name", "cost", "size"]
-SORTS: Final[tuple[Sort, ...]] = ("used", "name", "cost", "size")
+SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
+CleanLine: TypeAlias = Annotated[str, AfterValidator(clean_line)]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A session as `sessions list --json` tells of it; `folded` is its name as it is looked through."""
+    """A session as `sessions list --json` prints it. Times are seconds since the epoch."""
 
     id: str
-    path: str
-    title: str
-    folded: str
-    workspace: str
-    started: float
-    updated: float
-    events: int
-    turns: int | None
-    cost: float | None
-    outcome: str
-    model: str
-    parent: str
-    forked_at: int | None
-    size: int
-    open: bool
-    damaged: bool
-    other_version: bool
+    path: str = ""
+    title: CleanLine = ""
+    workspace: str = ""
+    started: float = 0.0
+    updated: float = 0.0
+    events: int = 0
+    turns: int | None = None
+    cost_usd: float | None = None
+    outcome: str = ""
+    model: CleanLine = ""
+    parent: str | None = None
+    forked_at: int | None = None
+    size_bytes: int = 0
+    open: bool = False
+    damaged: bool = False
+    other_version: bool = False
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The title, or words for a session without one."""
         return self.title or "without a name"
 
     @property
@@ -48,117 +50,95 @@ class Row:
         """The last name of its workspace."""
         return clean_line(PurePath(self.workspace).name or self.workspace) or "unknown"
 
+    @property
+    def search_text(self) -> str:
+        """The text that names are searched in."""
+        return f"{self.title}\n{self.id}".casefold()
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Where words were found in a session: the newest of so many places."""
+    """The newest of the `places` where words were found in a session."""
 
-    seq: int
-    kind: str
-    snippet: str
-    places: int
+    session: str
+    seq: int = 0
+    kind: str = ""
+    snippet: CleanLine = ""
+    places: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the list: a session, or without one a group's name or a gap. `depth` is that of a fork."""
+    """A line of the list: a session, a group's name, or a gap. `depth` is that of a fork."""
 
     row: Row | None = None
     group: str = ""
     depth: int = 0
 
-
-def rows_of(said: str) -> list[Row]:
-    """The sessions that the command line printed."""
-    return [_row(one) for one in json_rows(said) if text_of(one, "id")]
-
-
-def _row(one: JsonRow) -> Row:
-    title = clean_line(text_of(one, "title"))
-    turns, cost, at = one.get("turns"), one.get("cost_usd"), one.get("forked_at")
-    return Row(
-        id=text_of(one, "id"),
-        path=text_of(one, "path"),
-        title=title,
-        folded=f"{title}\n{text_of(one, 'id')}".casefold(),
-        workspace=text_of(one, "workspace"),
-        started=number_of(one, "started"),
-        updated=number_of(one, "updated"),
-        events=round(number_of(one, "events")),
-        turns=turns if isinstance(turns, int) else None,
-        cost=float(cost) if isinstance(cost, int | float) else None,
-        outcome=text_of(one, "outcome"),
-        model=clean_line(text_of(one, "model")),
-        parent=text_of(one, "parent"),
-        forked_at=at if isinstance(at, int) else None,
-        size=round(number_of(one, "size_bytes")),
-        open=bool(one.get("open")),
-        damaged=bool(one.get("damaged")),
-        other_version=bool(one.get("other_version")),
-    )
+    @property
+    def key(self) -> str:
+        """The session's id; empty for other lines."""
+        return self.row.id if self.row is not None else ""
 
 
-def hits_of(said: str) -> dict[str, Hit]:
-    """What `sessions search --sessions --json` printed, by session."""
-    return {
-        text_of(one, "session"): Hit(
-            round(number_of(one, "seq")),
-            text_of(one, "kind"),
-            clean_line(text_of(one, "snippet")),
-            round(number_of(one, "places")),
-        )
-        for one in json_rows(said)
-    }
+def parse_sessions(output: str) -> list[Row]:
+    """Return the sessions that the command line printed."""
+    return [row for row in read_rows(Row, output) if row.id]
 
 
-def matching(rows: Iterable[Row], text: str, hits: Mapping[str, Hit], workspace: str = "") -> list[Row]:
-    """The sessions (of one workspace) in whose name every word stands, or in whose text they were found."""
+def parse_hits(output: str) -> dict[str, Hit]:
+    """Return the output of `sessions search --sessions --json`, by session."""
+    return {hit.session: hit for hit in read_rows(Hit, output)}
+
+
+def filter_rows(rows: Iterable[Row], text: str, hits: Mapping[str, Hit], workspace: str = "") -> list[Row]:
+    """Return the sessions (of one workspace) whose name contains every word, or that were found by their texts."""
     words = text.casefold().split()
     return [
         row
         for row in rows
         if (not workspace or row.workspace == workspace)
-        and (all(word in row.folded for word in words) or row.id in hits)
+        and (row.id in hits or all(word in row.search_text for word in words))
     ]
 
 
-def arranged(rows: Sequence[Row], sort: Sort, now: float) -> list[Line]:
-    """The lines of the list. A fork whose parent is not among them stands for itself."""
-    here = {row.id: row for row in rows}
-    below: dict[str, list[Row]] = {}
-    top: list[Row] = []
+def arrange_rows(rows: Sequence[Row], sort: Sort, now: float) -> list[Line]:
+    """Return the lines of the list: each fork below its parent, if that is listed."""
+    listed = {row.id: row for row in rows}
+    forks: dict[str, list[Row]] = {}
+    roots: list[Row] = []
     for row in rows:
-        # A fork of a fork of itself cannot be; one that names itself is no reason to lose it.
-        if row.parent in here and row.parent != row.id and here[row.parent].started <= row.started:
-            below.setdefault(row.parent, []).append(row)
+        parent = listed.get(row.parent or "")
+        # A damaged log may name a younger session, or itself, as its parent: that must not hide it.
+        if parent is not None and parent is not row and parent.started <= row.started:
+            forks.setdefault(parent.id, []).append(row)
         else:
-            top.append(row)
-    families = [_family(row, below) for row in top]
-    families.sort(key=lambda family: _order(family, sort))
+            roots.append(row)
+    families = sorted((_family(row, forks) for row in roots), key=lambda family: _order(family, sort))
     if sort != "used":
         return [line for family in families for line in family]
     lines: list[Line] = []
     group, groups = "", days(now)
     for family in families:
-        used = _used(family)
-        named = next((name for name, since in groups if used >= since), "Earlier")
-        if named != group:
+        used = _last_used(family)
+        name = next((name for name, since in groups if used >= since), "Earlier")
+        if name != group:
             lines += [Line()] if lines else []
-            lines.append(Line(group=named))
-            group = named
+            lines.append(Line(group=name))
+            group = name
         lines += family
     return lines
 
 
-def _family(row: Row, below: Mapping[str, Sequence[Row]], depth: int = 0) -> list[Line]:
-    found = [Line(row, depth=depth)]
-    for fork in sorted(below.get(row.id, ()), key=lambda one: one.started):
-        found += _family(fork, below, min(depth + 1, 8))
-    return found
+def _family(row: Row, forks: Mapping[str, Sequence[Row]], depth: int = 0) -> list[Line]:
+    lines = [Line(row, depth=depth)]
+    for fork in sorted(forks.get(row.id, ()), key=lambda fork: fork.started):
+        lines += _family(fork, forks, min(depth + 1, 8))
+    return lines
 
 
-def _used(family: Sequence[Line]) -> float:
-    """When the newest of a family was used."""
+def _last_used(family: Sequence[Line]) -> float:
+    """Return the time when the newest of a family was used."""
     return max(line.row.updated for line in family if line.row is not None)
 
 
@@ -167,24 +147,24 @@ def _order(family: Sequence[Line], sort: Sort) -> tuple[object, ...]:
     assert first is not None
     match sort:
         case "used":
-            return (-_used(family), first.id)
+            return (-_last_used(family), first.id)
         case "name":
-            return (not first.title, first.folded)
+            return (not first.title, first.search_text)
         case "cost":
-            return (-max(line.row.cost or 0.0 for line in family if line.row), -_used(family))
+            return (-max(line.row.cost_usd or 0.0 for line in family if line.row), -_last_used(family))
         case "size":
-            return (-max(line.row.size for line in family if line.row), -_used(family))
+            return (-max(line.row.size_bytes for line in family if line.row), -_last_used(family))
 
 
 def days(now: float) -> tuple[tuple[str, float], ...]:
-    """The groups, each with the time from which on it is that one."""
+    """Return the groups, each with the time of its beginning."""
     today = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
     before = (("Today", 0), ("Yesterday", 1), ("This month", 31))
     return tuple((name, (today - timedelta(days=ago)).timestamp()) for name, ago in before)
 
 
 def state_of(row: Row, symbols: Symbols) -> tuple[str, Role, str]:
-    """Symbol, role and word of how a session stands."""
+    """Return symbol, role and words of a session's state."""
     if row.damaged:
         return symbols.warning, "warning", "its beginning is damaged"
     if row.other_version:

@@ -1,233 +1,106 @@
-"""All sessions: found as you type, sorted, by day, with what is known of the chosen one; from here they are opened,
-replayed, forked, compared, exported, renamed and removed.
+"""All sessions: find, open, replay, fork, compare, export, rename and delete them.
 
-Invariant: nothing here reads a store; every answer comes from the command line, beside the screen, and one that is no
-longer wanted is thrown away. A key waits for none of them.
+Invariant: the command line makes every change and deletion, and what cannot be undone is confirmed first. A key waits
+for no answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from textual import events, on
-from textual.strip import Strip
-
+from tui_agent.protocol.commands import Rename
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
+from tui_agent.tui.cli_client import run_export
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.screens.page import OPENS
-from tui_agent.tui.screens.sessions.actions import SessionActions, SessionQueries, SessionsPage
-from tui_agent.tui.screens.sessions.detail import Detail
-from tui_agent.tui.screens.sessions.rows import (
-    SORTS,
-    Line,
-    Row,
-    Sort,
-    arranged,
-    matching,
-)
-from tui_agent.tui.screens.sessions.table import (
-    RowPainter,
-    SessionListing,
-    SessionsHead,
-    SessionsHeader,
-    rows_for,
-)
+from tui_agent.tui.modals.confirm import Confirm
+from tui_agent.tui.modals.fork_point import ForkPoint
+from tui_agent.tui.panes.note import Level
+from tui_agent.tui.screens.replay.live_log import open_live_replay
+from tui_agent.tui.screens.sessions.list_page import SessionsPage
+from tui_agent.tui.screens.sessions.rows import SORTS, Row, Sort
+from tui_agent.tui.screens.tree.fork import fork
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.widgets.keymap import claims_key
-from tui_agent.tui.widgets.line_pane import Intent
-from tui_agent.tui.widgets.rows import part
-from tui_agent.units import format_bytes, format_cost
+from tui_agent.tui.widgets.field import Field
+from tui_agent.units import format_bytes
 
 
-class SessionsFrame(SessionsPage):
-    """The search, the sessions and their details, as they are drawn."""
-
-    scope = "sessions"
-    use_action = "sessions_open"
-    detail_word = "more about it"
-
-    def __init__(self, context: AppContext) -> None:
-        super().__init__(context)
-        self.painter = RowPainter(self.looks_of)
-        self.header = self.sums = SessionsHeader(self.looks_of)
-        self.head = self.top = SessionsHead(self.looks_of)
-        self.listing = self.sessions = SessionListing(self.looks_of, self.draw_row)
-        self.top.columns = self.painter.heads
-        self.deeds = SessionActions(self)
-        self.answers = SessionQueries(self)
-        self.here_only = False
-
-    def on_mount(self) -> None:
-        self.painter.here = self.context.app.session_id
-        self.answers.read()
-
-    def show_keys(self) -> None:
-        """The footer of what the keys mean now."""
-        if self.deeds.renaming:
-            hint = self.key_map.hint
-            names = [hint("field_use", "keep this name"), hint("field_leave", "leave it as it was")]
-            self.footer.set_keys(names)
-            return
-        scope: Scope = "sessions_find" if self.top.typing else "sessions"
-        folder = "all folders" if self.here_only else "this folder only"
-        words = {"sessions_place": folder, "sessions_folder": folder}
-        if self.narrow and not self._open:
-            words |= dict.fromkeys(("sessions_open", "sessions_use"), self.detail_word)
-        hints = self.key_map.hints(scope)
-        self.footer.set_keys([hint._replace(word=words.get(hint.action, hint.word)) for hint in hints])
-
-    def _fit(self) -> None:
-        super()._fit()
-        width, height = self.app.size
-        self.head.styles.height = rows_for(height)
-        if not self.narrow:
-            self.detail.styles.width = 54 if width >= 160 else 50 if width >= 120 else 40
-
-    def sum_up(self) -> None:
-        """Show the sums of all sessions."""
-        spent = [row.cost for row in self.answers.rows if row.cost is not None]
-        sums = [
-            format_count(len(self.answers.rows), "session"),
-            format_cost(sum(spent), digits=2) if spent else "",
-        ]
-        self.sums.set_sums(
-            [word for word in (*sums, format_bytes(sum(row.size for row in self.answers.rows))) if word]
-        )
-
-    @property
-    def text(self) -> str:
-        """What is looked for."""
-        return self.top.field.text.strip() if not self.top.asked else self.deeds.looked_for
-
-    def typed(self) -> None:
-        """Another text is looked for: names at once, texts when the typing rests."""
-        self.answers.search(self.text)
-        self.show_lines()
-
-    # -- showing ---------------------------------------------------------------------------------------------------
-
-    def show_lines(self, chosen: str = "") -> None:
-        """Filter, sort and draw; the chosen session stays chosen."""
-        place = str(self.context.app.options.cwd) if self.here_only else ""
-        self.painter.now = self.context.app.clock()
-        self.painter.words = self.text.split()
-        found = matching(self.answers.rows, self.text, self.answers.hits, place)
-        self.painter.folders = len({row.workspace for row in found}) > 1 or not self.here_only
-        lines = arranged(found, self.painter.sort, self.painter.now) or self._nothing()
-        held = chosen or (self.sessions.chosen.id if self.sessions.chosen else "")
-        self.sessions.set_lines(lines, held)
-        self._count = len(found)
-        self.show_head()
-        self.show_detail()
-
-    _count = 0
-
-    def _nothing(self) -> list[Line]:
-        if self.text:
-            still = "" if not self.top.said else " in a name yet"
-            clears = self.key_map.key_of("sessions_clear")
-            said = f'Nothing matches "{clean_line(self.text)}"{still}. {clears} clears.'
-        elif self.answers.rows:
-            said = f"No sessions of this folder. {self.key_map.key_of('sessions_place')} shows all."
-        else:
-            said = self.answers.said
-        return [Line(group=said)]
-
-    def show_head(self) -> None:
-        """Title, counts and columns."""
-        self.top.title = [
-            ("Sessions", self.top.style(bold=True)),
-            (self.deeds.title, self.top.style("accent")),
-        ]
-        every = len(self.answers.rows)
-        count = f"{self._count} of {every}" if self._count != every else str(every) if every else ""
-        self.top.right = [part(count, self.top.style("t2"))]
-        self.top.show()
-
-    def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
-        return self.painter.line(self.sessions.lines[at], width, chosen=chosen and at == self.sessions.at)
-
-    @property
-    def chosen(self) -> Row | None:
-        """The session under the cursor."""
-        return self.sessions.chosen
-
-    def detail_rows(self, width: int) -> list[Strip]:
-        row = self.chosen
-        if row is None:
-            return []
-        detail = Detail(self.looks_of(), width, self.painter.words, self.painter.now)
-        return detail.draw(row, self.answers.hits.get(row.id), self.answers.preview(row))
-
-
-class SessionsScreen(SessionsFrame):
-    """The controller opens what is chosen. Keys are in the registry, scopes `sessions` and `sessions_find`."""
+class SessionsScreen(SessionsPage):
+    """The list with its actions. Keys are in the registry, scopes `sessions` and `sessions_find`."""
 
     key_methods = {
         "sessions_open": "enter",
         "sessions_use": "enter",
         "sessions_row": "move",
         "sessions_choose": "move",
-        "sessions_replay": ("on_chosen", "replay"),
-        "sessions_fork": ("on_chosen", "fork"),
-        "sessions_compare": ("on_chosen", "compare"),
-        "sessions_export": ("on_chosen", "export"),
-        "sessions_rename": ("on_chosen", "rename"),
-        "sessions_delete": ("on_chosen", "remove"),
-        "sessions_search": "type_search",
+        "sessions_replay": ("on_chosen", "_replay"),
+        "sessions_fork": ("on_chosen", "_fork"),
+        "sessions_compare": ("on_chosen", "_compare"),
+        "sessions_export": ("on_chosen", "_export"),
+        "sessions_rename": ("on_chosen", "_rename"),
+        "sessions_delete": ("on_chosen", "_delete"),
+        "sessions_search": "start_typing",
         "sessions_place": "switch_folder",
         "sessions_folder": "switch_folder",
-        "sessions_sort": "sort_next",
+        "sessions_sort": "sort_by",
         "sessions_leave": "clear_or_leave",
         "sessions_clear": "clear_or_leave",
         "field_use": ("end_renaming", True),
         "field_leave": ("end_renaming", False),
     }
 
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
+        self._renaming: Row | None = None
+        self._comparing: Row | None = None
+        """The session that another one is chosen to be compared with."""
+
     # -- keys ------------------------------------------------------------------------------------------------------
 
-    def on_key(self, event: events.Key) -> None:
-        if claims_key(self, event) and not self.run_key(event.key):
-            self._type(event)
-
     def key_scopes(self) -> Sequence[Scope]:
-        if self.deeds.renaming:
-            return ("field",)
-        return ("sessions_find", "rows") if self.top.typing else super().key_scopes()
+        return ("field",) if self._renaming is not None else super().key_scopes()
 
-    def _type(self, event: events.Key) -> None:
+    def show_keys(self) -> None:
+        if self._renaming is not None:
+            hint = self.key_map.hint
+            self.footer.set_keys(
+                [hint("field_use", "keep this name"), hint("field_leave", "leave it as it was")]
+            )
+            return
+        folder = "all folders" if self.here_only else "this folder only"
+        words = {"sessions_place": folder, "sessions_folder": folder}
+        if self.narrow and not self.detail_alone:
+            words |= dict.fromkeys(("sessions_open", "sessions_use"), self.detail_word)
+        hints = self.key_map.hints("sessions_find" if self.top.typing else "sessions")
+        self.footer.set_keys([hint._replace(word=words.get(hint.action, hint.word)) for hint in hints])
+
+    def show_head(self) -> None:
+        super().show_head()
+        if self._comparing is not None:
+            title = f"   compare {self._comparing.name} with …"
+            self.top.title = [*self.top.title, (title, self.style("accent"))]
+            self.top.show()
+
+    def type_key(self, key: str, character: str | None) -> bool:
         """Type into the field, for the search or for a name."""
-        if self.top.typing and self.top.field.key(event.key, event.character):
-            if self.deeds.renaming:
-                self.top.show()
-            else:
-                self.typed()
+        is_typed = self.top.typing and self.top.field.type_key(key, character)
+        if is_typed and self._renaming is None:
+            self.show_typed()
+        self.top.show()
+        return is_typed
 
     def on_chosen(self, method: str) -> bool:
-        """Do something to the session under the cursor; False where there is none."""
-        if self.chosen is not None:
-            getattr(self.deeds, method)(self.chosen)
-        return self.chosen is not None
-
-    def end_renaming(self, keep: bool) -> None:
-        """Keep the name that is typed, or leave it as it was."""
-        self.deeds.end_renaming(keep=keep)
+        """Call a method with the chosen session; return False if there is none."""
+        if self.session is not None:
+            getattr(self, method)(self.session)
+        return self.session is not None
 
     def move(self, direction: int) -> None:
-        if not self._detail_alone:
-            self._look(typing=False)
+        self.set_typing(self.top.typing and self.detail_alone)
         super().move(direction)
 
     def move_page(self, direction: int) -> None:
-        if not self._detail_alone:
-            self._look(typing=False)
+        self.set_typing(self.top.typing and self.detail_alone)
         super().move_page(direction)
-
-    def move_to_end(self, direction: int) -> bool:
-        """Choose the first or the last session; a field that is typed in keeps the key."""
-        if not self.top.typing:
-            super().move_to_end(direction)
-        return not self.top.typing
 
     def switch_folder(self) -> None:
         """Show only the sessions of this folder, or all."""
@@ -235,75 +108,174 @@ class SessionsScreen(SessionsFrame):
         self.show_keys()
         self.show_lines()
 
-    def type_search(self) -> None:
-        """Type into the search."""
-        self._look(typing=True)
-
-    def sort_next(self) -> None:
-        """Sort by the next property."""
-        self.sort_by(SORTS[(SORTS.index(self.painter.sort) + 1) % len(SORTS)])
-
     def open_help(self) -> None:
-        """Every key of the list."""
-
-        def draw(viewer: Viewer, width: int) -> list[Strip]:
-            rows: list[Strip] = []
-            for action in self.context.app.actions:
-                if action.scope == "sessions":
-                    rows += viewer.pair(width, action.shown, action.help)
-            rows += [viewer.gap(width)]
-            return rows + viewer.say(
-                width, "What you type is searched for; Up or Down, and letters mean these keys.", "t3"
-            )
-
-        self.app.push_screen(Viewer(self.looks_of, "Sessions", draw))
-
-    def on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        self._look(typing=True)
-        self.top.field.insert(event.text)
-        self.typed()
-
-    def _look(self, *, typing: bool) -> None:
-        """Letters are typed, or mean something."""
-        if typing != self.top.typing:
-            self.top.typing = typing
-            self.show_keys()
-            self.top.show()
+        actions = [action for action in self.key_map.actions if action.scope == "sessions"]
+        note = "What you type is searched for; Up or Down, and letters mean these keys."
+        self.show_keys_of("Sessions", actions, note)
 
     def clear_or_leave(self) -> None:
-        """Close the detail, stop comparing, clear the search; else leave."""
-        if self._detail_alone:
-            self._turn(False)
-        elif self.deeds.stop_comparing():
-            return
+        """Close the detail, stop comparing, or clear the search; else leave."""
+        if self.detail_alone:
+            self.open_detail(False)
+        elif self._comparing is not None:
+            self._comparing = None
+            self.show_head()
         elif self.top.field.text:
-            self.top.field.text, self.top.field.at = "", 0
-            self._look(typing=True)
-            self.typed()
+            self.top.field.type_key("end", None)
+            self.top.field.type_key("ctrl+u", None)
+            self.set_typing(True)
+            self.show_typed()
         else:
-            self.dismiss(None)
+            self.leave()
 
-    def sort_by(self, sort: Sort) -> None:
-        """Sort by this."""
-        self.painter.sort = sort
+    def sort_by(self, sort: Sort | None = None) -> None:
+        """Sort by this, or by the next property."""
+        self.table.sort = sort or SORTS[(SORTS.index(self.table.sort) + 1) % len(SORTS)]
         self.show_lines()
-        self.say(f"Sorted by {sort}.")
+        self.say(f"Sorted by {self.table.sort}.")
+
+    def run_intent(self, name: str, argument: str) -> None:
+        if name == "sort" and argument in SORTS:
+            self.sort_by(SORTS[SORTS.index(argument)])
+
+    # -- actions ---------------------------------------------------------------------------------------------------
 
     def use(self) -> None:
-        """Enter: open the chosen session; where there is none, a new one."""
-        if self.chosen is not None:
-            self.deeds.open(self.chosen)
-        elif not self.answers.rows:
-            self.dismiss(None)
+        """Open the chosen session, or compare it; without any session return to the new one."""
+        row, first = self.session, self._comparing
+        if row is None:
+            if not self.rows:
+                self.leave()
+        elif first is not None:
+            self._comparing = None
+            self.show_head()
+            if first.id == row.id:
+                self.say("These are the same session. Choose another one to compare with.", "warning")
+            else:
+                self.context.act("compare", f"{first.id} {row.id}")
+        elif row.other_version:
+            self.say("Another version of tui-agent wrote this session; this one cannot open it.", "warning")
+        else:
+            self.leave()
+            if row.id != self.context.app.session_id:
+                self.context.act("open_session", row.id)
 
-    def take_intent(self, name: str, argument: str) -> None:
-        if name == "sort" and argument in SORTS:
-            self.sort_by(next(sort for sort in SORTS if sort == argument))
+    @property
+    def _replay_key(self) -> str:
+        return self.key_map.key_of("sessions_replay")
 
-    @on(Intent)
-    def _pressed(self, event: Intent) -> None:
-        """A press on the field types into it."""
-        if event.name not in OPENS and event.name == "find":
-            event.stop()
-            self._look(typing=True)
+    def _replay(self, row: Row) -> None:
+        open_live_replay(self.context, Path(row.path))
+
+    def _compare(self, row: Row) -> None:
+        """Let the user choose a session to compare it with."""
+        self._comparing = row
+        self.show_head()
+        open_key, leave_key = map(self.key_map.key_of, ("sessions_open", "sessions_leave"))
+        self.say(f"Choose the other session; {open_key} compares, {leave_key} stops.")
+
+    def _run(self, task: str, *words: str, then: Callable[[], None]) -> None:
+        """Run the command line, then call `then`, or show the error."""
+
+        async def run() -> None:
+            status, output = await self.context.ask(*words)
+            if status:
+                self.say(clean_line(" ".join(output.split())) or f"{task} failed.", "error")
+            else:
+                then()
+
+        self.run_worker(run(), name=task, group="action", exit_on_error=False)
+
+    def _say_anywhere(self, text: str, level: Level) -> None:
+        """Show a notice here, or on the main screen if this one was left."""
+        (self if self.is_attached else self.context.app).say(text, level)
+
+    def _fork(self, row: Row) -> None:
+        if row.other_version or row.damaged:
+            self.say(f"This session cannot be gone on with here. {self._replay_key} replays it.", "warning")
+            return
+
+        def report(text: str, level: Level) -> None:
+            self._say_anywhere(text, level)
+            if self.is_attached and level == "done":
+                self.read()
+
+        point = ForkPoint(row.id, row.events - 1, row.workspace, entry_text=row.name, model=row.model)
+        fork(self.context, point, report)
+
+    def _export(self, row: Row) -> None:
+        """Write the session as a page; that continues if the list is left meanwhile."""
+        folder = self.context.work_folder
+        words = "sessions", "export", row.id, "--format", "html", "--json", "--cwd", folder
+
+        async def write() -> None:
+            self._say_anywhere(*await run_export(self.context.ask, *words))
+
+        self.say(f"Writing the session as html to {clean_line(folder)} …")
+        self.context.worker(write(), "export")
+
+    def _delete(self, row: Row) -> None:
+        """Delete the session, after a question."""
+        if row.id == self.context.app.session_id:
+            self.say(
+                "This session is open here. /new or another one first; then it can be deleted.", "warning"
+            )
+            return
+        if row.open:
+            self.say("Another window holds this session. Close it there first.", "warning")
+            return
+        forks = sum(other.parent == row.id for other in self.rows)
+        kept = f"Its {forks} forks keep what they took. " if forks else ""
+        if forks == 1:
+            kept = "A fork of it keeps what it took. "
+        size = f"{format_count(row.events, 'event')}, {format_bytes(row.size_bytes)} of log"
+        paragraphs = (
+            f"{row.name}, {size}, with its texts and checkpoints.",
+            f"{kept}Files of the workspace stay as they are. This cannot be undone.",
+        )
+
+        def report() -> None:
+            self.say(f"{row.name} is gone.", "done")
+            self.read()
+
+        def delete(yes: bool | None) -> None:
+            if yes:
+                self._run("Deleting", "sessions", "rm", row.id, "--yes", "--json", then=report)
+
+        sheet = Confirm(
+            self.looks_of,
+            "Delete this session?",
+            paragraphs,
+            yes=("confirm_yes", "delete it for good"),
+            no="keep it",
+        )
+        self.context.app.push_screen(sheet, delete)
+
+    def _rename(self, row: Row) -> None:
+        """Let the user type another name."""
+        top = self.top
+        self._renaming = row
+        top.field, top.label, top.typing, top.status = Field(row.title), "new name", True, ""
+        self.show_keys()
+        top.show()
+
+    def end_renaming(self, keep: bool) -> None:
+        """Give the field back to the search, and rename the session if `keep` is set."""
+        row, top, title = self._renaming, self.top, self.top.field.text.strip()
+        self._renaming = None
+        top.field, top.label, top.typing = self.search_field, "", False
+        self.show_keys()
+        top.show()
+        if row is None or not keep or title in ("", row.title):
+            return
+
+        def report() -> None:
+            self.say(f"Renamed it to {title}.", "done")
+            self.read(row.id)
+
+        if row.id == self.context.app.session_id and self.context.session is not None:
+            self.context.submit(Rename(title=title))
+            self.set_title(row.id, title)
+            self.say(f"Renamed it to {title}.", "done")
+        else:
+            self._run("Renaming", "sessions", "rename", row.id, title, then=report)

@@ -1,7 +1,7 @@
-"""The trace in full: every span with its measures and its place in time, filters, and the details of one.
+"""The trace in full: every span with its measures and its place in time, filters, and the details of one span.
 
-Invariant: only rows in sight are drawn, so fifty thousand spans scroll like ten; following a live session keeps the
-chosen span chosen.
+Invariant: only rows in sight are drawn, so fifty thousand spans scroll like ten; the chosen span stays chosen while new
+ones come.
 """
 
 from collections.abc import Sequence
@@ -9,22 +9,23 @@ from typing import ClassVar
 
 from textual.strip import Strip
 
-from tui_agent.folds.trace.spans import Span, TraceView
+from tui_agent.folds.trace.spans import Span
 from tui_agent.protocol.commands import Interrupt
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.page import Page
-from tui_agent.tui.screens.trace.span_detail import detail_rows, open_events, plain_text
+from tui_agent.tui.screens.trace.span_detail import draw_span, open_events, plain_text
 from tui_agent.tui.screens.trace.span_list import FILTERS, SpanList
-from tui_agent.tui.widgets.rows import Part, cells, doing, part, row
+from tui_agent.tui.widgets.facts import Facts
+from tui_agent.tui.widgets.rows import Part, cells, part, row
 from tui_agent.units import format_cost, format_duration
 
 FOLLOW_S = 0.25
 
 
-class TraceScreen(Page):
-    """The trace; its keys are in the registry, scope `trace`."""
+class TraceScreen(Page[int]):
+    """The trace. The items of its list are indexes of spans; its keys are in the registry, scope `trace`."""
 
     scope: ClassVar[Scope] = "trace"
     key_methods = {
@@ -32,10 +33,10 @@ class TraceScreen(Page):
         "fold": "fold",
         "fold_or_open": "fold",
         "filter": "show_only",
-        "json": "show_events",
-        "show_in_chat": "show_in_chat",
-        "copy_span": "copy",
-        "stop_span": "stop",
+        "json": ("on_span", "_show_events"),
+        "show_in_chat": ("on_span", "_show_in_chat"),
+        "copy_span": ("on_span", "_copy"),
+        "stop_span": ("on_span", "_stop"),
         "leave_trace": "leave",
         "trace": "leave",
     }
@@ -46,7 +47,6 @@ class TraceScreen(Page):
         self.head.columns = self._columns
         self._can_stop: bool | None = None
         """A subtask runs that could be stopped."""
-        self._stand: object = None
 
     def on_mount(self) -> None:
         self.follow()
@@ -58,53 +58,43 @@ class TraceScreen(Page):
         width = self.app.size.width
         return 54 if width >= 180 else 46 if width >= 140 else 40
 
-    def _fit(self) -> None:
-        super()._fit()
+    def fit(self) -> None:
+        super().fit()
         self.footer.styles.margin = 0  # a row more of spans
 
     def show_keys(self) -> None:
-        can_stop = self.chosen is not None and self._is_running(self.chosen)
+        span = self.spans.chosen_span
+        can_stop = span is not None and self._is_running(span)
         if can_stop != self._can_stop:
             self._can_stop = can_stop
             self.footer.set_keys(self.key_map.hints("trace", running=can_stop))
 
     def _is_running(self, span: Span) -> bool:
-        """Return True if the subtask that the span belongs to still works."""
+        """Return True if the subtask that the span belongs to is running."""
         return any(delegate.agent == span.agent for delegate in self.context.state.delegates)
 
     def follow(self) -> None:
         """Show the session's newest spans."""
-        view: TraceView = self.context.views.trace.view()
-        older = self.context.sessions.older
-        stand = (id(self.context.views), view.revision, older)
-        if stand == self._stand and not self.context.running:
+        view, older = self.context.views.trace.view(), self.context.sessions.older
+        if not self.is_changed(id(self.context.views), view.revision, older) and not self.context.running:
             return
-        self._stand = stand
         self.head.notice = part(older, self.style("warning"))
         self.spans.set_view(view, self.context.app.clock())
         self.show_head()
-        self.header.set_views(self.context.state, self.context.views.meter.view())
+        self.show_session()
         self.show_detail()
-
-    @property
-    def chosen(self) -> Span | None:
-        """The span under the cursor."""
-        return self.spans.chosen_span
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def show_head(self) -> None:
-        view, gap = self.spans.view, ("   ", self.style())
-        title: list[Part] = [("Trace", self.style(bold=True)), gap]
-        for number, name in enumerate(FILTERS):
-            count = {"failed": view.failed, "denied": view.denied}.get(name, 0)
-            chosen = name == self.spans.filter
-            style = self.style("accent" if chosen else "t2", bold=chosen, underline=chosen)
-            title += [(name, doing(style, f"filter {number}")), (f" {count}" if count else "", style), gap]
+        view = self.spans.view
+        counts = {"failed": view.failed, "denied": view.denied}
+        names = [(name, counts.get(name, 0)) for name in FILTERS]
+        self.head.title = self.filter_parts("Trace", names, FILTERS.index(self.spans.filter))
         cost = format_cost(self.context.views.metrics.view().cost_usd)
         totals = [part(f"{format_count(view.turns, 'turn')}   {cost}", self.style("t2"))]
-        self.head.title = title
-        self.head.right = totals if cells(title) + cells(totals) + 6 <= self.left.size.width else ()
+        room = self.left.size.width - cells(self.head.title) - 6
+        self.head.right = totals if cells(totals) <= room else ()
         self.head.show()
 
     def _columns(self, width: int) -> Strip:
@@ -120,9 +110,10 @@ class TraceScreen(Page):
         super().show_detail()
         self.show_keys()
 
-    def detail_rows(self, width: int) -> list[Strip]:
-        span = self.chosen
-        return [] if span is None else detail_rows(span, self.spans.view, self.context, width)
+    def draw_detail(self, facts: Facts) -> None:
+        span = self.spans.chosen_span
+        if span is not None:
+            draw_span(facts, span, self.spans.view, self.context)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -130,41 +121,38 @@ class TraceScreen(Page):
         return "trace", "rows"
 
     def enter(self) -> None:
-        """Do nothing on a press on the chosen row."""
+        """Do nothing on a click on the chosen row."""
+
+    def on_span(self, method: str) -> bool:
+        """Call a method with the chosen span; return False if there is none."""
+        span = self.spans.chosen_span
+        if span is not None:
+            getattr(self, method)(span)
+        return span is not None
 
     def fold(self, direction: int = 0) -> None:
-        """Fold the chosen span, or open it; without a direction the other of the two."""
+        """Fold or open the chosen span; without a direction, toggle it."""
         self.spans.fold(folded=direction < 0 if direction else None)
 
-    def show_events(self) -> bool:
-        """Show the events of the chosen span as JSON; return False if no span is chosen."""
-        if self.chosen is not None:
-            open_events(self.context, self.chosen)
-        return self.chosen is not None
+    def _show_events(self, span: Span) -> None:
+        open_events(self.context, span)
 
-    def copy(self) -> bool:
-        """Copy the facts of the chosen span; return False if no span is chosen."""
-        if self.chosen is not None:
-            self.context.app.copy_text(plain_text(self.chosen, self.context))
-        return self.chosen is not None
+    def _copy(self, span: Span) -> None:
+        self.context.app.copy_text(plain_text(span, self.context))
 
-    def show_in_chat(self) -> None:
-        """Show the chosen span in the chat; where it has no detail here, its events."""
-        span = self.chosen
-        if span is None:
-            return
-        if not self.detail.display:
-            self.show_events()
-            return
-        self.dismiss(None)
-        self.context.chat.show_seq(span.first_seq)
+    def _show_in_chat(self, span: Span) -> None:
+        """Show the span in the chat; on a terminal without room for details, show its events."""
+        if self.detail.display:
+            self.leave()
+            self.context.chat.show_seq(span.first_seq)
+        else:
+            open_events(self.context, span)
 
-    def stop(self) -> None:
-        """Stop the subtask that the chosen span belongs to, and nothing else."""
-        span = self.chosen
-        if span is not None and self._is_running(span):
+    def _stop(self, span: Span) -> None:
+        """Stop only the subtask that the span belongs to."""
+        if self._is_running(span):
             self.context.submit(Interrupt(scope="agent", agent=span.agent))
-        elif span is not None:
+        else:
             self.say("That subtask is not running.", "warning")
 
     def show_only(self, index: int) -> None:
@@ -173,8 +161,8 @@ class TraceScreen(Page):
         self.show_head()
         self.show_detail()
 
-    def take_intent(self, name: str, argument: str) -> None:
+    def run_intent(self, name: str, argument: str) -> None:
         if name == "filter" and argument.isdigit():
             self.show_only(int(argument))
         elif name == "json":
-            self.show_events()
+            self.on_span("_show_events")

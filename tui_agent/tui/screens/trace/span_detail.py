@@ -1,4 +1,4 @@
-"""The details of one span: when, how long, decided by whom, its output. Invariant: views only, all cleaned."""
+"""The details of one span: times, tokens, decision, output. Invariant: reads views only, and cleans all text."""
 
 import json
 import time
@@ -15,9 +15,9 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import Line, json_lines, json_strips
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.spans import label, state_symbol, tokens, took
-from tui_agent.tui.screens.page import Facts
 from tui_agent.tui.text import clean
-from tui_agent.tui.widgets.rows import Part, doing, wrap
+from tui_agent.tui.widgets.facts import Facts
+from tui_agent.tui.widgets.rows import Part, with_intent, wrap
 from tui_agent.units import format_cost
 
 OUTPUT_ROWS = 12
@@ -30,11 +30,10 @@ def plain_text(span: Span, context: AppContext) -> str:
     return "\n".join([*lines, output_of(span, context)]).strip()
 
 
-def detail_rows(span: Span, view: TraceView, context: AppContext, width: int) -> list[Strip]:
-    """Return the name, the facts, the end of the output and the way to the events of a span."""
-    looks = context.app.looks
-    facts = Facts(looks, width)
-    symbol, role = state_symbol(span, looks.symbols)
+def draw_span(facts: Facts, span: Span, view: TraceView, context: AppContext) -> None:
+    """Add the name, the facts, the end of the output and a link to the events of a span."""
+    width = facts.width
+    symbol, role = state_symbol(span, facts.looks.symbols)
     outcome = clean(span.outcome).replace("\n", " ") or SPAN_STATE_LABELS[span.state]
     facts.gap()
     for number, piece in enumerate(wrap(label(span, view, folded=False, full=True), width - 5)):
@@ -46,27 +45,26 @@ def detail_rows(span: Span, view: TraceView, context: AppContext, width: int) ->
         facts.fact(name, value, names=13)
     output = clean(output_of(span, context)).strip("\n")
     if output.strip():
-        facts.heading("Output")
-        sunk = looks.palette.rich("t2", "sunk")
+        facts.section("Output")
+        sunk = facts.looks.palette.rich("t2", "sunk")
         for piece in wrap(output, width - 5)[-OUTPUT_ROWS:]:
             facts.line([(f" {piece.ljust(width - 5)} ", sunk)])
     facts.gap()
-    facts.line(
-        [
-            ("J", doing(facts.style("accent", bold=True), "json")),
-            (" its events as JSON", doing(facts.style("t2"), "json")),
-        ]
-    )
-    return facts.rows
+    key, words = ("J", facts.style("accent", bold=True)), (" its events as JSON", facts.style("t2"))
+    facts.line([(text, with_intent(style, "json")) for text, style in (key, words)])
 
 
 def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str, str]]:
-    """Names and values, those that are known."""
+    """Return the facts that are known, as names and values."""
     now = context.app.clock()
     started = time.strftime("%H:%M:%S", time.localtime(span.start)) + f".{int(span.start * 1000) % 1000:03d}"
-    where = [view.spans[index].name for index in _above(span, view)]
+    ancestors: list[str] = []
+    above = span
+    while above.parent is not None:
+        above = view.spans[above.parent]
+        ancestors.insert(0, above.name)
     facts = [
-        ("in", ", ".join(reversed(where))),
+        ("in", ", ".join(ancestors)),
         ("agent", str(span.agent) if span.agent != "main" else ""),
         ("delegate", f"level {span.name.rpartition(' ')[2]}" if "delegate level" in span.name else ""),
         ("part", str(span.part) if span.part is not None else ""),
@@ -82,17 +80,8 @@ def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str
     return [(name, value) for name, value in facts if value]
 
 
-def _above(span: Span, view: TraceView) -> list[int]:
-    found: list[int] = []
-    parent = span.parent
-    while parent is not None:
-        found.append(parent)
-        parent = view.spans[parent].parent
-    return found
-
-
 def output_of(span: Span, context: AppContext) -> str:
-    """The tail of a tool's output, as the transcript holds it."""
+    """Return the end of a tool's output, as the transcript holds it."""
     if span.kind != "tool":
         return ""
     entry = context.chat.entry_at(span.first_seq)
@@ -104,29 +93,25 @@ def output_of(span: Span, context: AppContext) -> str:
     return "\n".join(text if isinstance(text, str) else text.preview for text in texts if text)
 
 
-MOST_EVENTS = 200
+MAX_EVENTS = 200
 
 
 def open_events(context: AppContext, span: Span) -> None:
-    """The events from the one that opened the span to the one that closed it, its own agent's only."""
-    values: list[JsonValue] = []
+    """Open a sheet of the events between the span's start and its end, as JSON."""
     lines: list[Line] = []
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
-        if not lines:
-            return viewer.say(width, "reading …", "t3")
-        return json_strips(lines, viewer.looks, width)
+        return json_strips(lines, viewer.looks, width) if lines else viewer.say(width, "reading …", "t3")
 
     viewer = Viewer(lambda: context.app.looks, f"Events of {span.name}", draw)
     context.app.push_screen(viewer)
 
     async def read() -> None:
-        found = await context.reader.events_between(span.first_seq, span.last_seq, MOST_EVENTS)
-        for record in found:
-            if isinstance(record, Envelope):
-                values.append(json.loads(record.model_dump_json()))
-            else:
-                values.append(record.raw)
+        records = await context.reader.events_between(span.first_seq, span.last_seq, MAX_EVENTS)
+        values: list[JsonValue] = [
+            json.loads(record.model_dump_json()) if isinstance(record, Envelope) else record.raw
+            for record in records
+        ]
         for value in values:
             lines.extend(json_lines(value))
         viewer.plain = "\n".join(json.dumps(value, ensure_ascii=False) for value in values)

@@ -1,35 +1,46 @@
 """The rows of the tree: read from `sessions tree --json`, drawn in columns, and the details of one of them.
 
-Invariant: drawing and reading are pure; a field that is missing or of another type is empty, nothing is raised.
+Invariant: drawing and reading are pure; a branch that does not have the expected form is left out.
 """
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pydantic import JsonValue
 from textual.strip import Strip
 
-from tui_agent.tui.cli_client import JsonRow, json_rows, number_of, text_of
-from tui_agent.tui.screens.page import Facts
+from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.listing import ListRow
-from tui_agent.tui.widgets.rows import Part, cells, part, row
+from tui_agent.tui.transcript.markdown_stream import markdown_strips
+from tui_agent.tui.widgets.facts import Facts, FileCounts
+from tui_agent.tui.widgets.rows import Part, Pen, cells, list_pen, part, row
 from tui_agent.units import format_age, format_cost, format_duration
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
-    """What came of something: how it stands, in words, and what it cost, changed and called."""
+class Outcome:
+    """A state, and the same in words."""
 
     state: str = ""
-    words: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of a message, or of all messages of a branch. `time` is when it began, in seconds since the epoch."""
+
+    seq: int = 0
+    last_seq: int = 0
+    time: float = 0.0
+    text: str = ""
+    outcome: Outcome = Outcome()
     answer: str = ""
-    files: tuple[tuple[str, int, int], ...] = ()
-    tools: tuple[tuple[str, int], ...] = ()
+    files: tuple[FileCounts, ...] = ()
+    tools: Mapping[str, int] | None = None
     cost_usd: float | None = None
     duration_s: float = 0.0
     iterations: int = 0
@@ -38,154 +49,103 @@ class Came:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """One row: a branch, or (`message`) what was said on it. `last_seq` is where one goes, `seq` where it begins.
+class Branch:
+    """A branch as the command line prints it. `at_seq` is the event after which it leaves its parent branch.
 
-    `current`: the open session stands on this branch. `turns` and `changed` are a branch's.
+    `current`: it is the current branch of the open session.
     """
 
     session: str
-    kind: str
-    name: str
-    depth: int
-    seq: int
-    last_seq: int
-    at: float
-    came: Came
+    kind: str = "main"
+    at_seq: int | None = None
+    first_seq: int = 0
+    last_seq: int = 0
+    depth: int = 0
+    current: bool = False
+    started: float = 0.0
     title: str = ""
     workspace: str = ""
     path: str = ""
-    at_seq: int | None = None
-    current: bool = False
-    message: bool = False
-    text: str = ""
-    again: str = ""
-    """Without a text of its own: the message that is answered again."""
-    turns: int = 0
     changed: tuple[str, ...] = ()
+    outcome: Outcome = Outcome()
+    turns: int = 0
+    cost_usd: float | None = None
+    prompts: tuple[Result, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """`main`, `branch at 50`, `fork at 88`."""
+        return self.kind if self.at_seq is None else f"{self.kind} at {self.at_seq}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One row: a branch, or (`is_message`) a message on it. `result.last_seq` is the event to go to."""
+
+    branch: Branch
+    result: Result
+    is_message: bool = False
+    repeated: str = ""
+    """For a message without a text: the earlier one that it answers again."""
 
     @property
     def key(self) -> tuple[str, int, bool]:
-        """What tells it from every other row, also after the tree was read again."""
-        return self.session, self.seq, self.message
+        """The value that identifies the row when the tree is read again."""
+        return self.branch.session, self.result.seq, self.is_message
+
+    @property
+    def title(self) -> str:
+        """The message in one line, or words for one without a text."""
+        text = clean_line(" ".join((self.result.text or self.repeated).split()))
+        return f"again: {text}" if text and not self.result.text else text or CONTINUED
 
 
-def tree_rows(said: str) -> list[Node]:
-    """The rows of a tree in drawing order."""
-    found: list[Node] = []
-    for branch in json_rows(said):
-        head = _branch(branch)
-        messages = [_message(head, prompt) for prompt in _objects(branch.get("prompts"))]
-        known = {node.seq: node.text for node in found if node.message}
-        messages = [replace(node, again=known.get(node.at_seq or -1, "")) for node in messages]
-        found += [replace(head, came=_whole(head.came, messages)), *messages]
-    return found
+def read_tree(output: str) -> list[Node]:
+    """Return the rows of a tree in drawing order."""
+    nodes: list[Node] = []
+    for branch in read_rows(Branch, output):
+        texts = {node.result.seq: node.result.text for node in nodes if node.is_message}
+        repeated = texts.get(branch.at_seq or -1, "")
+        nodes.append(Node(branch, _sum_results(branch)))
+        nodes += [Node(branch, prompt, is_message=True, repeated=repeated) for prompt in branch.prompts]
+    return nodes
 
 
-def _branch(row: JsonRow) -> Node:
-    at_seq = _whole_number(row.get("at_seq"))
-    kind = text_of(row, "kind") or "main"
-    outcome = row.get("outcome")
-    ended = outcome if isinstance(outcome, dict) else {}
-    return Node(
-        session=text_of(row, "session"),
-        kind=kind,
-        name=kind if at_seq is None else f"{kind} at {at_seq}",
-        depth=round(number_of(row, "depth")),
-        seq=round(number_of(row, "first_seq")),
-        last_seq=round(number_of(row, "last_seq")),
-        at=number_of(row, "started"),
-        came=Came(text_of(ended, "state"), text_of(ended, "label"), cost_usd=_amount(row.get("cost_usd"))),
-        title=text_of(row, "title"),
-        workspace=text_of(row, "workspace"),
-        path=text_of(row, "path"),
-        at_seq=at_seq,
-        current=row.get("current") is True,
-        turns=round(number_of(row, "turns")),
-        changed=tuple(one for one in _list(row.get("changed")) if isinstance(one, str)),
-    )
-
-
-def _message(branch: Node, row: JsonRow) -> Node:
-    return replace(
-        branch,
-        seq=round(number_of(row, "seq")),
-        last_seq=round(number_of(row, "last_seq")),
-        at=number_of(row, "time"),
-        text=text_of(row, "text"),
-        message=True,
-        came=_came(row),
-    )
-
-
-def _came(row: JsonRow) -> Came:
-    outcome, tools = row.get("outcome"), row.get("tools")
-    ended = outcome if isinstance(outcome, dict) else {}
-    called = tools if isinstance(tools, dict) else {}
-    return Came(
-        state=text_of(ended, "state"),
-        words=text_of(ended, "label"),
-        answer=text_of(row, "answer"),
-        files=tuple(
-            (text_of(one, "path"), round(number_of(one, "added")), round(number_of(one, "removed")))
-            for one in _objects(row.get("files"))
-        ),
-        tools=tuple((name, count) for name, count in called.items() if isinstance(count, int)),
-        cost_usd=_amount(row.get("cost_usd")),
-        duration_s=number_of(row, "duration_s"),
-        iterations=round(number_of(row, "iterations")),
-        tests_passed=_whole_number(row.get("tests_passed")),
-        tests_failed=_whole_number(row.get("tests_failed")),
-    )
-
-
-def _whole(ended: Came, messages: Sequence[Node]) -> Came:
-    """What a branch's messages came to together; the answer and the tests are those of the newest that has any."""
-    files: dict[str, tuple[int, int]] = {}
-    tools: dict[str, int] = {}
-    for one in messages:
-        for path, added, removed in one.came.files:
-            before = files.get(path, (0, 0))
-            files[path] = before[0] + added, before[1] + removed
-        for name, count in one.came.tools:
-            tools[name] = tools.get(name, 0) + count
-    tested = next((one.came for one in reversed(messages) if one.came.tests_passed is not None), ended)
-    return replace(
-        ended,
-        answer=next((one.came.answer for one in reversed(messages) if one.came.answer), ""),
-        files=tuple((path, *counts) for path, counts in files.items()),
-        tools=tuple(tools.items()),
-        duration_s=sum(one.came.duration_s for one in messages),
-        iterations=sum(one.came.iterations for one in messages),
+def _sum_results(branch: Branch) -> Result:
+    """Return the sum of a branch's results; the answer and the tests are those of the newest that has any."""
+    prompts = branch.prompts
+    files: dict[str, FileCounts] = {}
+    for file in (file for prompt in prompts for file in prompt.files):
+        old = files.get(file.path, FileCounts(file.path))
+        files[file.path] = replace(file, added=old.added + file.added, removed=old.removed + file.removed)
+    tools = Counter[str]()
+    for prompt in prompts:
+        tools.update(prompt.tools or {})
+    tested = next((prompt for prompt in reversed(prompts) if prompt.tests_passed is not None), Result())
+    return Result(
+        seq=branch.first_seq,
+        last_seq=branch.last_seq,
+        time=branch.started,
+        outcome=branch.outcome,
+        answer=next((prompt.answer for prompt in reversed(prompts) if prompt.answer), ""),
+        files=tuple(files.values()),
+        tools=tools,
+        cost_usd=branch.cost_usd,
+        duration_s=sum(prompt.duration_s for prompt in prompts),
+        iterations=sum(prompt.iterations for prompt in prompts),
         tests_passed=tested.tests_passed,
         tests_failed=tested.tests_failed,
     )
 
 
-def _list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []
-
-
-def _objects(value: JsonValue) -> list[JsonRow]:
-    return [one for one in _list(value) if isinstance(one, dict)]
-
-
-def _whole_number(value: JsonValue) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _amount(value: JsonValue) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-ANSWER_ROWS, TEXT_ROWS = 8, 6
+MAX_ANSWER_ROWS, MAX_TEXT_ROWS = 8, 6
 COST_FROM, TURNS_FROM = 44, 66
 """Cells of the list from which on it has these columns."""
-WENT_ON = "went on without a new message"
+CONTINUED = "went on without a new message"
 
 
 def state_symbol(state: str, symbols: Symbols) -> tuple[str, Role]:
-    """A state's symbol and its role."""
+    """Return a state's symbol and its role."""
     known: dict[str, tuple[str, Role]] = {
         "done": (symbols.done, "success"),
         "failed": (symbols.failed, "error"),
@@ -196,112 +156,122 @@ def state_symbol(state: str, symbols: Symbols) -> tuple[str, Role]:
     return known.get(state, (symbols.queued, "t3"))
 
 
-def measures(width: int, turns: str, cost: str, age: str) -> str:
-    """The columns at the right, as many as a list of this width has."""
+def _right_columns(width: int, turns: str, cost: str, age: str) -> str:
+    """Return the columns at the right, as many as a list of this width has."""
     shown = turns.rjust(6) if width >= TURNS_FROM else ""
     shown += cost.rjust(9) if width >= COST_FROM else ""
     return shown + age.rjust(8)
 
 
 def column_names(width: int, looks: Looks) -> Strip:
-    """The row above the list."""
+    """Return the row above the list."""
     quiet = looks.palette.rich("t3", "s0")
-    names = measures(width, "turns", "cost", "age")
+    names = _right_columns(width, "turns", "cost", "age")
     return row(width, [("    branches and what was said", quiet)], [(names, quiet)], fill=quiet)
 
 
 def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) -> Strip:
-    """A branch, or a message on it."""
-    line, symbols = ListRow(looks, chosen), looks.symbols
-    symbol, role = state_symbol(node.came.state, symbols)
+    """Return the row of a branch, or of a message on it."""
+    line, symbols = list_pen(looks, chosen), looks.symbols
+    branch, result = node.branch, node.result
     elbow = "- " if symbols.name == "ascii" else "└ "
-    indent = "  " * max(0, node.depth - 1) + (elbow if node.depth and not node.message else "")
-    if node.message:
-        indent += "  " * (2 if node.depth else 1)
-    left = [*line.first(symbol, role), (indent, line.style("t3"))]
-    turns = str(node.turns) if not node.message else ""
-    age = format_age(max(0.0, now - node.at)) if node.at else ""
-    right: list[Part] = [(measures(width, turns, format_cost(node.came.cost_usd), age), line.style("t2"))]
+    indent = "  " * max(0, branch.depth - 1) + (elbow if branch.depth and not node.is_message else "")
+    if node.is_message:
+        indent += "  " * (2 if branch.depth else 1)
+    left = [*line.first(*state_symbol(result.outcome.state, symbols)), (indent, line.style("t3"))]
+    turns = str(branch.turns) if not node.is_message else ""
+    age = format_age(max(0.0, now - result.time)) if result.time else ""
+    right: list[Part] = [(_right_columns(width, turns, format_cost(result.cost_usd), age), line.style("t2"))]
     room = max(4, width - cells(left) - cells(right) - 4)
-    left += _said(node, room, line, symbols) if node.message else _named(node, room, line, symbols)
+    if node.is_message:
+        left.append(part(fit(node.title, room, symbols.ellipsis), line.style("t1" if result.text else "t2")))
+    else:
+        left += _branch_parts(branch, room, line, symbols)
     return line.line(width, left, right)
 
 
-def said(node: Node) -> str:
-    """A message in one line; what stands in its place where there is none."""
-    text = clean_line(" ".join((node.text or node.again).split()))
-    return f"again: {text}" if text and not node.text else text or WENT_ON
-
-
-def _said(node: Node, room: int, line: ListRow, symbols: Symbols) -> list[Part]:
-    return [part(fit(said(node), room, symbols.ellipsis), line.style("t1" if node.text else "t2"))]
-
-
-def _named(node: Node, room: int, line: ListRow, symbols: Symbols) -> list[Part]:
-    """Name, where one is, and as much of what is different and how it stands as there is room for."""
-    found: list[Part] = [(node.name, line.style(bold=True))]
-    if node.current:
-        found.append(("  here", line.style("accent", bold=True)))
-    facts: list[tuple[str, Role]] = [(", ".join(node.changed), "t2"), (node.came.words, "t3")]
+def _branch_parts(branch: Branch, room: int, line: Pen, symbols: Symbols) -> list[Part]:
+    """Return name and mark of a branch, and as much of its changes and outcome as fits."""
+    parts: list[Part] = [(branch.name, line.style(bold=True))]
+    if branch.current:
+        parts.append(("  here", line.style("accent", bold=True)))
+    facts: list[tuple[str, Role]] = [(", ".join(branch.changed), "t2"), (branch.outcome.label, "t3")]
     for text, role in facts:
-        space = room - cells(found) - 2
+        space = room - cells(parts) - 2
         if text and space >= min(len(text), 12):
-            found.append((f"  {fit(clean_line(text), space, symbols.ellipsis)}", line.style(role)))
-    return found
+            parts.append((f"  {fit(clean_line(text), space, symbols.ellipsis)}", line.style(role)))
+    return parts
 
 
-def detail(node: Node, parent: Node | None, looks: Looks, width: int) -> list[Strip]:
-    """What is known of a row: where, when, how it ended, what was answered and changed."""
-    facts = Facts(looks, width)
-    came = node.came
+def draw_node(facts: Facts, node: Node, parent: Node | None) -> None:
+    """Add the details of a row. `parent` is the message after which its branch begins."""
+    result = node.result
     facts.gap()
-    facts.text((node.text or said(node)) if node.message else node.name, bold=True, most=TEXT_ROWS)
-    symbol, role = state_symbol(came.state, looks.symbols)
-    facts.line([(f"{symbol} ", facts.style(role)), part(came.words, facts.style(role))])
+    name = (result.text or node.title) if node.is_message else node.branch.name
+    facts.text(name, bold=True, most=MAX_TEXT_ROWS)
+    symbol, role = state_symbol(result.outcome.state, facts.looks.symbols)
+    facts.line([(f"{symbol} ", facts.style(role)), part(result.outcome.label, facts.style(role))])
     facts.gap()
-    _where(facts, node, parent)
-    facts.fact("cost", format_cost(came.cost_usd))
-    facts.fact("iterations", str(came.iterations) if came.iterations else "")
-    facts.fact("tests", tests(came), "error" if came.tests_failed else "t1")
-    facts.fact("tools", tools(came.tools))
-    if came.files:
-        facts.heading("Files")
-        widest = max(len(str(max(added, removed))) for _, added, removed in came.files) + 1
-        for path, added, removed in came.files:
-            facts.counted(added, removed, path, widest)
-    if came.answer.strip():
-        facts.heading("Answer" if node.message else "Last answer")
-        facts.markdown(came.answer.strip(), most=ANSWER_ROWS)
-    return facts.rows
-
-
-def _where(facts: Facts, node: Node, parent: Node | None) -> None:
-    if node.message:
-        facts.fact("on", f"{node.name}, events {node.seq} to {node.last_seq}")
+    if node.is_message:
+        facts.fact("on", f"{node.branch.name}, events {result.seq} to {result.last_seq}")
     else:
-        facts.fact("session", node.title if node.kind != "branch" else "")
-        facts.fact("", node.session if node.kind != "branch" else "")
-        facts.fact("folder", node.workspace if node.kind == "fork" else "")
-        facts.fact("different", ", ".join(node.changed))
-        after = f"event {node.at_seq}" if node.at_seq is not None else ""
-        words = clean_line(" ".join(parent.text.split())[:60]) if parent is not None else ""
-        facts.fact("after", f"{after}, “{words}”" if words else after)
-        facts.fact("turns", str(node.turns))
-    facts.fact(
-        "asked" if node.message and node.text else "began",
-        time.strftime("%d %b %H:%M:%S", time.localtime(node.at)) if node.at else "",
-    )
-    facts.fact("took", format_duration(node.came.duration_s) if node.came.duration_s else "")
+        _draw_branch(facts, node.branch, parent)
+    began = time.strftime("%d %b %H:%M:%S", time.localtime(result.time)) if result.time else ""
+    facts.fact("asked" if result.text else "began", began)
+    facts.fact("took", format_duration(result.duration_s) if result.duration_s else "")
+    facts.fact("cost", format_cost(result.cost_usd))
+    facts.fact("iterations", str(result.iterations) if result.iterations else "")
+    facts.fact("tests", _describe_tests(result), "error" if result.tests_failed else "t1")
+    facts.fact("tools", _describe_tools(result.tools or {}))
+    if result.files:
+        facts.section("Files")
+        facts.line_counts(result.files)
+    if result.answer.strip():
+        facts.section("Answer" if node.is_message else "Last answer")
+        strips = markdown_strips(result.answer.strip(), facts.looks, facts.width - 3, "s1")
+        facts.add_strips(strips, most=MAX_ANSWER_ROWS)
 
 
-def tests(came: Came) -> str:
-    """`32 passed, 2 failed`."""
-    if came.tests_passed is None and came.tests_failed is None:
+def _draw_branch(facts: Facts, branch: Branch, parent: Node | None) -> None:
+    if branch.kind != "branch":
+        facts.fact("session", branch.title)
+        facts.fact("", branch.session)
+    facts.fact("folder", branch.workspace if branch.kind == "fork" else "")
+    facts.fact("different", ", ".join(branch.changed))
+    after = f"event {branch.at_seq}" if branch.at_seq is not None else ""
+    words = clean_line(" ".join(parent.result.text.split())[:60]) if parent is not None else ""
+    facts.fact("after", f"{after}, “{words}”" if words else after)
+    facts.fact("turns", str(branch.turns))
+
+
+def _describe_tests(result: Result) -> str:
+    """Return `32 passed, 2 failed`."""
+    if result.tests_passed is None and result.tests_failed is None:
         return ""
-    failed = f", {came.tests_failed} failed" if came.tests_failed else ""
-    return f"{came.tests_passed or 0} passed{failed}"
+    failed = f", {result.tests_failed} failed" if result.tests_failed else ""
+    return f"{result.tests_passed or 0} passed{failed}"
 
 
-def tools(called: Sequence[tuple[str, int]]) -> str:
-    """`read_file 3, edit_file 2`, the most used first."""
-    return ", ".join(f"{name} {count}" for name, count in sorted(called, key=lambda one: -one[1]))
+def _describe_tools(calls: Mapping[str, int]) -> str:
+    """Return `read_file 3, edit_file 2`, the most used first."""
+    return ", ".join(f"{name} {count}" for name, count in Counter(calls).most_common())
+
+
+def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
+    """Return the message of this row, or the newest one of its branch; None if it has no text."""
+    if node.is_message:
+        return node if node.result.text else None
+    own = [other for other in nodes if other.is_message and other.branch is node.branch]
+    return next((message for message in reversed(own) if message.result.text), None)
+
+
+def parent_message(nodes: Sequence[Node], node: Node) -> Node | None:
+    """Return the newest message before the event at which the row's branch leaves its parent branch."""
+    at_seq, depth = node.branch.at_seq, node.branch.depth
+    if at_seq is None or node.is_message:
+        return None
+    before = list(nodes[: nodes.index(node)])
+    parents = (other.branch for other in reversed(before) if other.branch.depth < depth)
+    parent = next(parents, None)
+    messages = [other for other in before if other.is_message and other.branch is parent]
+    return next((other for other in reversed(messages) if other.result.seq <= at_seq), None)

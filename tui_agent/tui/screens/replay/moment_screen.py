@@ -1,0 +1,281 @@
+"""The panes of a replay: chat, todo, trace, context and cost as they were at any event, over a timeline.
+
+Invariant: nothing here runs a model or a tool or writes; a key folds a bounded number of events, however long the log.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, cast
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.folds.replay_cursor import ReplayCursor
+from tui_agent.folds.trace.timeline import build_timeline
+from tui_agent.folds.views import Views, describe_error
+from tui_agent.tui.panes.footer import Footer
+from tui_agent.tui.panes.header import Header
+from tui_agent.tui.panes.meter import meter_style
+from tui_agent.tui.panes.note import Level
+from tui_agent.tui.panes.side_strip import PaneStrip
+from tui_agent.tui.panes.sidebar import Sidebar
+from tui_agent.tui.panes.status import StatusView
+from tui_agent.tui.screens.replay.chat import ReplayChat
+from tui_agent.tui.screens.replay.pane import Head, TimelinePane, rows_for
+from tui_agent.tui.screens.replay.playhead import Playhead, PlayheadScreen
+from tui_agent.tui.screens.replay.source import ReplaySource
+from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.rows import Part, with_intent
+from tui_agent.units import format_cost, format_percent
+
+if TYPE_CHECKING:
+    from tui_agent.tui.main_screen import Frame
+
+SLICE_S = 0.008
+"""Time for which the log is folded before keys and paints get their turn."""
+NOTE_S = 8.0
+_ROLES: Final[dict[Level, Role]] = {"info": "t2", "done": "success", "warning": "warning", "error": "error"}
+
+
+class ReplayHeader(Header):
+    """The header without a policy: nothing can run here."""
+
+    total_cost: float | None = None
+    broken_part: str = ""
+    """The first part of the screen that could not be drawn."""
+
+    def _right(self, width: int) -> list[Part]:
+        palette = self.looks.palette
+        gap: Part = ("   ", self.style())
+        parts: list[Part] = [(" REPLAY ", palette.rich("on-accent", "accent", bold=True))]
+        if self.broken_part:
+            parts += [gap, (f"{self.broken_part} lacks something", self.style("error"))]
+        elif width >= 80:
+            note = "read only: no model, no tool runs" if width >= 140 else "read only"
+            parts += [gap, (note, self.style("t2"))]
+        cost = "" if self.state is None else format_cost(self.state.totals.cost_usd)
+        if cost and width >= 50:
+            parts += [gap, (cost, with_intent(self.style(), "cost"))]
+            if self.total_cost is not None and width >= 80:
+                parts.append((f" of {format_cost(self.total_cost)}", self.style("t2")))
+        if self.meter is not None and self.meter.window:
+            number = meter_style(palette, self.meter, self.surface, bold=True)
+            parts += [("  ", self.style()), (format_percent(self.meter.fraction).rjust(4), number)]
+        return parts
+
+
+class ReplayFaults:
+    """Reports each fault of a replay once, by `say` and in the header."""
+
+    def __init__(self, header: ReplayHeader, say: Callable[[str, Level], None]) -> None:
+        self._header = header
+        self._say = say
+        self._reported = set[tuple[str, str]]()
+
+    def guard(self, name: str, draw: Callable[[], object]) -> None:
+        """Draw a part of the screen; if that fails, report it and go on with the others."""
+        try:
+            draw()
+        except Exception as error:  # noqa: BLE001 - a supervisor: a part that breaks takes no other with it
+            self._header.broken_part = self._header.broken_part or name
+            fault = name, clean_line(describe_error(error))
+            if fault not in self._reported:
+                self._reported.add(fault)
+                self.guard("the header", self._header.show)
+                self._say(f"{name} could not be drawn: {fault[1]}", "error")
+
+    def report_views(self, views: Views) -> None:
+        """Report the events that a view could not fold."""
+        for key, fault in views.faults.items():
+            if key not in self._reported:
+                self._reported.add(key)
+                self._say(f"{fault.view} lacks event {fault.seq}, {fault.kind}: {fault.error}", "error")
+
+
+class MomentScreen(PlayheadScreen):
+    """The panes as they were at the event under the playhead. Starts at the event `to_seq`; None is the last."""
+
+    DEFAULT_CSS = """
+    MomentScreen { background: $s0; }
+    MomentScreen #replay-body { height: 1fr; }
+    MomentScreen #replay-left { width: 1fr; height: 1fr; }
+    MomentScreen ReplayChat { height: 1fr; }
+    MomentScreen TimelinePane { height: 7; }
+    """
+
+    def __init__(
+        self,
+        source: ReplaySource,
+        looks: Callable[[], Looks],
+        *,
+        to_seq: int | None = None,
+        speed: float = 1.0,
+    ) -> None:
+        super().__init__()
+        self.source = source
+        self.looks_of = looks
+        self.header, self.sidebar, self.footer = ReplayHeader(looks), Sidebar(looks), Footer(looks)
+        self.pane_strip, self.pane = PaneStrip(looks), TimelinePane(looks)
+        self.chat = ReplayChat(looks(), source.read_text, id="replay-chat")
+        self.moments = ReplayCursor()
+        self.playhead = Playhead(build_timeline(()), 0, speed)
+        self.views: Views | None = None
+        self.field: Field | None = None
+        """The text to find, while the user types it."""
+        self._to_seq, self._speed = to_seq, speed
+        self._notice: tuple[str, Role] = ("reading …", "t2")
+        self._faults = ReplayFaults(self.header, self.say)
+        self._panes_opened = False
+        """The side panes are shown in place of the chat if there is no room for both."""
+
+    def compose(self) -> ComposeResult:
+        yield self.header
+        with Horizontal(id="replay-body"):
+            with Vertical(id="replay-left"):
+                yield self.chat
+                yield self.pane_strip
+            yield self.sidebar
+        yield self.pane
+        yield self.footer
+
+    def on_mount(self) -> None:
+        self._fit()
+        self.show_head()
+        self.run_worker(self._read(), name="replay", exit_on_error=False)
+
+    def on_resize(self) -> None:
+        self._fit()
+
+    def _fit(self) -> None:
+        width, height = self.app.size
+        shape = cast("Frame", self.app).shape
+        self.sidebar.display = shape.sidebar > 0 or self._panes_opened
+        self.sidebar.styles.width = shape.sidebar or "100%"
+        self.chat.display = shape.sidebar > 0 or not self._panes_opened
+        self.pane_strip.display = shape.strip
+        self.pane.styles.height = rows_for(width, height)
+        self.footer.display = not shape.tiny
+        self.chat.styles.margin = (1, 0, 1, 0) if shape.airy else 0
+
+    def toggle_panes(self) -> None:
+        """Show todo, trace and context in place of the chat if there is no room for both, or the chat again."""
+        self._panes_opened = not self._panes_opened and not cast("Frame", self.app).shape.sidebar
+        self._fit()
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        """Read the log, build the timeline, and fold the log for its keyframes; keys are answered meanwhile."""
+        try:
+            records = await self.source.read_all()
+        except TuiAgentError as fault:
+            self.say(str(fault), "error")
+            return
+        line = await asyncio.to_thread(build_timeline, records)
+        self.moments = ReplayCursor(records)
+        await self._prepare()
+        self._notice = ("", "t2")
+        if not records:
+            self.say("Nothing was recorded.")
+            return
+        place = len(records) - 1 if self._to_seq is None else self.moments.index_of(self._to_seq)
+        self.playhead = Playhead(line, place, self._speed)
+        self.header.total_cost = self.moments.total_cost
+        self.pane.set_line(line)
+        self.show_place()
+
+    async def _prepare(self) -> None:
+        until = time.perf_counter() + SLICE_S
+        while self.moments.build_keyframes(50):
+            if time.perf_counter() > until:
+                count = f"{self.moments.keyframed_count} of {len(self.moments)}"
+                self._notice = (f"reading {count} events", "t2")
+                self.show_head()
+                await asyncio.sleep(0)
+                until = time.perf_counter() + SLICE_S
+
+    @property
+    def ready(self) -> bool:
+        """True if there is a moment to show."""
+        return self.views is not None
+
+    # -- showing ---------------------------------------------------------------------------------------------------
+
+    @property
+    def seq(self) -> int:
+        """The event that is shown."""
+        return self.moments.records[self.playhead.place].seq
+
+    def show_beat(self, moved: bool) -> None:
+        if moved:
+            self.show_place()
+        elif not self.playhead.playing:
+            self.show_head()
+
+    def show_place(self) -> None:
+        """Show every pane as it was at the playhead."""
+        views = self.views = self.moments.views_at(self.seq)
+        state, meter, todo = views.state.view(), views.meter.view(), views.todo.view()
+        trace, files, now = views.trace.view(), views.files.view(), views.last_event_time
+        status = StatusView("stopped", "replay", f"event {self.seq}")
+        guard = self._faults.guard
+        with self.app.batch_update():
+            guard("the header", lambda: self.header.set_views(state, meter))
+            guard("the sidebar", lambda: self.sidebar.set_views(todo, trace, meter, now))
+            guard("the strip of panes", lambda: self.pane_strip.set_views(todo, files))
+            guard("the chat", lambda: self.chat.show(views))
+            self.show_head()
+            guard("the header", lambda: self.header.set_status(status))
+        self._faults.report_views(views)
+
+    def show_keys(self) -> None:
+        """Show the keys in the footer."""
+        raise NotImplementedError
+
+    def show_head(self) -> None:
+        """Show the playhead, the notice and the keys."""
+        self._faults.guard("the timeline", self._draw_head)
+
+    def _draw_head(self) -> None:
+        notice, role = self._notice
+        head = Head(notice=notice, notice_role=role)
+        if self.views is not None:
+            self.show_keys()
+            playhead = self.playhead
+            head = head._replace(
+                place=playhead.place,
+                seq=self.seq,
+                last_seq=self.moments.records[-1].seq,
+                part=max(0, self.views.state.view().parts - 1),
+                clock=time.strftime("%H:%M:%S", time.localtime(self.views.last_event_time)),
+                kind=self.views.last_kind,
+                playing=playhead.playing,
+                speed=playhead.speed,
+                find=self._field_parts(),
+            )
+        self.pane.set_head(head)
+
+    def _field_parts(self) -> tuple[Part, ...]:
+        if self.field is None:
+            return ()
+        style, quiet = self.pane.style(), self.pane.style("t3")
+        cursor = self.pane.looks.palette.rich("s1", "t1")
+        typed = self.field.parts(24, style, cursor, "text of an event", quiet)
+        return (("find ", self.pane.style("t2")), *typed)
+
+    def say(self, text: str, level: Level = "info") -> None:
+        """Show a notice in the line's state row for a while."""
+        notice = self._notice = (text, _ROLES[level])
+        self.show_head()
+
+        def hide() -> None:
+            if self._notice is notice:
+                self._notice = ("", "t2")
+                self.show_head()
+
+        self.set_timer(NOTE_S, hide)

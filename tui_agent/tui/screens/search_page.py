@@ -1,0 +1,104 @@
+"""A page with a field above its list: the search of sessions, the question for the repository map."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.strip import Strip
+
+from tui_agent.tui.actions import Scope
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.screens.page import MIN_HEIGHT_FOR_HEADS, Page, PageHead
+from tui_agent.tui.text import fit
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.lists import ItemT
+from tui_agent.tui.widgets.rows import Part, cells, row
+
+HEAD_ROWS = 6
+
+
+class SearchHead(PageHead):
+    """Title and counts, the field, the column names."""
+
+    def __init__(self, looks: Callable[[], Looks]) -> None:
+        super().__init__(looks)
+        self.field = Field()
+        self.typing = True
+        """Keys go into the field."""
+        self.hint = ""
+        """The use of the field, shown while it is empty."""
+        self.status = ""
+        """Shown in place of the hint, and at the right of the field."""
+        self.label = ""
+        """The name of a value that the field is borrowed for."""
+
+    def draw(self, width: int, height: int) -> list[Strip]:
+        title = row(width, [("    ", self.style()), *self.title], self.right, fill=self.style())
+        rows = [title, self._draw_field(width)]
+        rows += [self.columns(width)] if self.columns is not None else []
+        if height < HEAD_ROWS:
+            return rows[:height]
+        empty = row(width, [], fill=self.style())
+        return [line for drawn in rows for line in (empty, drawn)]
+
+    def _draw_field(self, width: int) -> Strip:
+        rich = self.looks.palette.rich
+        quiet, text = rich("t3", "s2"), rich("t1", "s2")
+        label: list[Part] = [(f"{self.label} ", rich("t2", "s2"))] if self.label else []
+        note = self.status or ("" if self.label else self.hint)
+        room = max(8, width - 6 - cells(label))
+        right = note if self.field.text and len(note) + len(self.field.text) + 6 < room else ""
+        space = max(4, room - len(right) - 2)
+        typed: list[Part] = [(fit(self.field.text, space, self.looks.symbols.ellipsis), text)]
+        if self.typing or not self.field.text:
+            cursor = rich("s2", "t1") if self.typing else None
+            typed = self.field.parts(space, text, cursor, note or "a name", quiet)
+        inner = row(width - 6, [*label, *typed], [(right, quiet)] if right else (), fill=text, margin=1)
+        bar = (self.looks.symbols.bar, rich("accent" if self.typing else "border-strong", "s0"))
+        left = row(4, [("  ", self.style()), bar, (" ", text)], fill=self.style(), margin=0)
+        return Strip([*left, *inner, *row(2, [], fill=self.style())], width)
+
+
+class SearchPage(Page[ItemT]):
+    """A page whose letters are keys or go into the field. `find_scope` holds the keys while the user types."""
+
+    find_scope: ClassVar[Scope]
+
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
+        self.head = self.top = SearchHead(self.looks_of)
+
+    def fit(self) -> None:
+        super().fit()
+        height = self.app.size.height
+        self.head.styles.height = HEAD_ROWS if height >= MIN_HEIGHT_FOR_HEADS else 3 if height >= 12 else 2
+
+    def key_scopes(self) -> Sequence[Scope]:
+        return (self.find_scope, "rows") if self.top.typing else super().key_scopes()
+
+    def move_to_end(self, direction: int) -> bool:
+        """Choose the first or the last row; return False while the user types: the field uses the key."""
+        return not self.top.typing and super().move_to_end(direction)
+
+    def start_typing(self) -> None:
+        """Let letters go into the field."""
+        self.set_typing(True)
+
+    def set_typing(self, typing: bool) -> None:
+        """Let letters go into the field, or mean keys."""
+        if typing != self.top.typing:
+            self.top.typing = typing
+            self.show_keys()
+            self.top.show()
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        if not self.top.typing:
+            self.start_typing()
+        self.top.field.insert(event.text)
+        self.show_typed()
+
+    def show_typed(self) -> None:
+        """Show the text that was typed, and what follows from it."""
+        self.top.show()

@@ -1,0 +1,215 @@
+"""The list of sessions: read and searched by the command line, filtered as the user types, with a preview of the chosen one.
+
+Invariant: nothing here reads a store. Of each kind one question is open at a time, the newest; the answer to an older
+one is never shown.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from textual.strip import Strip
+
+from tui_agent.protocol.unicode_text import format_count
+from tui_agent.tui.cli_client import beside_json, read_rows
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.screens.search_page import SearchPage
+from tui_agent.tui.screens.sessions.detail import Preview, SessionDetail
+from tui_agent.tui.screens.sessions.rows import (
+    Hit,
+    Line,
+    Row,
+    arrange_rows,
+    filter_rows,
+    parse_hits,
+    parse_sessions,
+)
+from tui_agent.tui.screens.sessions.table import SessionsHeader, SessionTable
+from tui_agent.tui.text import clean_line
+from tui_agent.tui.widgets.facts import Facts
+from tui_agent.tui.widgets.rows import part
+from tui_agent.units import format_bytes, format_cost
+
+PAUSE_S = 0.15
+"""A question is asked when the user has not typed or moved for this time."""
+SLOW_S = 1.5
+"""From here on the reason for a slow answer is shown."""
+EXIT_NOTHING_FOUND = 1
+"""The search's exit status without a match."""
+MIN_SEARCH_CHARS = 2
+"""The texts are searched from this length on: a single letter is in all of them."""
+
+
+class SessionsPage(SearchPage[Line]):
+    """The list, the search and the details."""
+
+    scope = "sessions"
+    find_scope = "sessions_find"
+    use_action = "sessions_open"
+    detail_word = "more about it"
+
+    def __init__(self, context: AppContext) -> None:
+        super().__init__(context)
+        self.table = SessionTable(self.looks_of)
+        self.header = self.sums = SessionsHeader(self.looks_of)
+        self.top.columns = self.table.draw_heads
+        self.top.hint = "searches names and all text"
+        self.listing.can_choose = lambda line: line.row is not None
+        self.listing.key = lambda line: line.key
+        self.here_only = False
+        self.rows: Sequence[Row] = ()
+        self.hits: Mapping[str, Hit] = {}
+        self._hits_for = ""
+        self.search_field = self.top.field
+        self._status = "Reading the sessions …"
+        """Shown in place of a list that is empty for another reason than the search."""
+        self._previews: dict[str, tuple[float, Preview]] = {}
+        """Previews by session, with the time of the session's last change."""
+        self._count = 0
+
+    def on_mount(self) -> None:
+        self.table.open_session = self.context.app.session_id
+        self.read()
+
+    @property
+    def text(self) -> str:
+        """The text that is searched for; the field may be in use for a name."""
+        return self.search_field.text.strip()
+
+    @property
+    def session(self) -> Row | None:
+        """The session under the cursor."""
+        return self.chosen.row if self.chosen is not None else None
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def read(self, chosen: str = "") -> None:
+        """Read the list (again), and choose this session."""
+        self.start_worker(partial(self._read, chosen), "list")
+
+    async def _read(self, chosen: str) -> None:
+        slow = self.set_timer(SLOW_S, self._show_slow_list)
+        try:
+            status, output = await self.context.ask("sessions", "list", "--all", "--json")
+        finally:
+            slow.stop()
+        self.rows = await asyncio.to_thread(parse_sessions, output)
+        key = self.key_map.key_of("sessions_use")
+        self._status = f"No sessions yet. {key} starts one; tui-agent demo shows one."
+        if status:
+            self._status = "The sessions could not be listed."
+            self.say(clean_line(" ".join(output.split())) or self._status, "error")
+        self._previews.clear()
+        self.show_lines(chosen)
+        costs = [row.cost_usd for row in self.rows if row.cost_usd is not None]
+        sums = (
+            format_count(len(self.rows), "session"),
+            format_cost(sum(costs), digits=2) if costs else "",
+            format_bytes(sum(row.size_bytes for row in self.rows)),
+        )
+        self.sums.set_sums([text for text in sums if text])
+
+    def _show_slow_list(self) -> None:
+        if not self.rows:
+            self._status = "Reading the sessions' logs: there is no list of them yet, or an old one …"
+            self.show_lines()
+
+    def set_title(self, session: str, title: str) -> None:
+        """Show a new title before the list is read again."""
+        self.rows = [replace(row, title=title) if row.id == session else row for row in self.rows]
+        self.show_lines()
+
+    def show_typed(self) -> None:
+        """Search names at once, and texts after a pause; older matches stay until the answer comes."""
+        text = self.text
+        if not self._hits_for or not text.startswith(self._hits_for):
+            self.hits, self._hits_for = {}, ""
+        if len(text) >= MIN_SEARCH_CHARS:
+            self.top.status = "searching …"
+            self.start_worker(partial(self._search, text), "search")
+        else:
+            self.top.status = ""
+            self.workers.cancel_group(self, "search")
+        self.show_lines()
+
+    async def _search(self, text: str) -> None:
+        await asyncio.sleep(PAUSE_S)  # the next key cancels it
+        slow = self.set_timer(SLOW_S, self._show_slow_search)
+        try:
+            status, output = await self.context.ask(
+                "sessions", "search", "--sessions", "--all", "--json", "--", text
+            )
+        finally:
+            slow.stop()
+        hits = await asyncio.to_thread(parse_hits, output)
+        if text != self.text:
+            return
+        self.hits, self._hits_for = hits, text
+        self.top.status = ""
+        if warning := beside_json(output):
+            self.say(clean_line(warning), "error" if status > EXIT_NOTHING_FOUND else "warning")
+        self.show_lines()
+
+    def _show_slow_search(self) -> None:
+        self.top.status = "searching: what is new is read once …"
+        self.top.show()
+
+    async def _read_preview(self, row: Row) -> None:
+        await asyncio.sleep(PAUSE_S)  # nothing is read for sessions that the cursor only passes
+        _, output = await self.context.ask("sessions", "preview", row.id, "--json")
+        for preview in read_rows(Preview, output)[:1]:
+            self._previews[row.id] = (row.updated, preview)
+            if self.session is not None and self.session.id == row.id:
+                self.show_detail()
+
+    # -- drawing ---------------------------------------------------------------------------------------------------
+
+    def fit(self) -> None:
+        super().fit()
+        width = self.app.size.width
+        if not self.narrow:
+            self.detail.styles.width = 54 if width >= 160 else 50 if width >= 120 else 40
+
+    def show_lines(self, chosen: str = "") -> None:
+        """Filter, sort and draw; the chosen session stays chosen."""
+        folder = str(self.context.app.options.cwd) if self.here_only else ""
+        table = self.table
+        table.now, table.words = self.context.app.clock(), self.text.split()
+        shown = filter_rows(self.rows, self.text, self.hits, folder)
+        table.folders = len({row.workspace for row in shown}) > 1 or not self.here_only
+        self.listing.empty_text = self._empty_text()
+        self.listing.set_items(arrange_rows(shown, table.sort, table.now), held=chosen or None)
+        self._count = len(shown)
+        self.show_head()
+        self.show_detail()
+
+    def _empty_text(self) -> str:
+        key_of = self.key_map.key_of
+        if self.text:
+            pending = " in a name yet" if self.top.status else ""
+            return f'Nothing matches "{clean_line(self.text)}"{pending}. {key_of("sessions_clear")} clears.'
+        if self.rows:
+            return f"No sessions of this folder. {key_of('sessions_place')} shows all."
+        return self._status
+
+    def show_head(self) -> None:
+        """Show title, counts and columns."""
+        self.top.title = [("Sessions", self.style(bold=True))]
+        total = len(self.rows)
+        count = f"{self._count} of {total}" if self._count != total else str(total or "")
+        self.top.right = [part(count, self.style("t2"))]
+        self.top.show()
+
+    def draw_row(self, item: Line, width: int, chosen: bool) -> Strip:
+        return self.table.draw_line(item, width, chosen=chosen)
+
+    def draw_detail(self, facts: Facts) -> None:
+        row = self.session
+        if row is None:
+            return
+        updated, preview = self._previews.get(row.id, (None, None))
+        if updated != row.updated:
+            preview = None
+            self.start_worker(partial(self._read_preview, row), "preview")
+        SessionDetail(facts, self.table.words, self.table.now).draw(row, self.hits.get(row.id), preview)

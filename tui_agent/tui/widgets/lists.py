@@ -1,0 +1,174 @@
+"""The scrolling widgets: rows to read, and a list of items of which one is chosen.
+
+Invariant: only the rows in sight are composed; scrolling costs the same for ten rows and for fifty thousand.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.scrollbar import style_scrollbar
+from tui_agent.tui.widgets.rows import blank, list_pen, wrap
+
+ItemT = TypeVar("ItemT")
+
+
+class Lines(ScrollView):
+    """Rows given as strips: JSON, diffs, help, previews of any length. `fill` is the style of what no row covers."""
+
+    ALLOW_SELECT = False
+    can_focus = False
+
+    def __init__(self, looks: Callable[[], Looks], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._looks = looks
+        self.strips: Sequence[Strip] = ()
+        self.fill: Style = Style()
+        self.moved: Callable[[], None] = lambda: None
+        """Called when other rows are in sight."""
+
+    def on_mount(self) -> None:
+        style_scrollbar(self, self._looks().symbols)
+
+    def set_rows(self, rows: Sequence[Strip], fill: Style, *, keep: bool = True) -> None:
+        """Show these rows; keep the scroll position if `keep` is set."""
+        self.strips, self.fill = rows, fill
+        self.virtual_size = Size(self.size.width, len(rows))
+        if not keep:
+            self.scroll_to(y=0, animate=False)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        number, width = y + self.scroll_offset.y, self.size.width
+        if number < len(self.strips):
+            return self.strips[number].adjust_cell_length(width, self.fill)
+        return blank(width, self.fill)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self.moved()
+
+    def reveal(self, row: int, *, below: int = 0) -> None:
+        """Scroll so that this row, and `below` more after it, are in sight."""
+        top, height = self.scroll_offset.y, self.size.height - below
+        if row < top:
+            self.scroll_to(y=row, animate=False, force=True)
+        elif height > 0 and row >= top + height:
+            self.scroll_to(y=row - height + 1, animate=False, force=True)
+
+
+class ChoiceList(Lines, Generic[ItemT], can_focus=True):
+    """A list of items, one a row. `draw` draws an item for a width, chosen or not; `empty_text` replaces an empty list."""
+
+    rows_below: ClassVar[int] = 0
+    """Empty rows after the last row; the first of them stays in sight below the chosen row."""
+
+    class Chosen(Message):
+        """Another item is chosen."""
+
+    class Used(Message):
+        """The chosen row was clicked again: it is to be used."""
+
+    def __init__(self, looks: Callable[[], Looks], draw: Callable[[ItemT, int, bool], Strip]) -> None:
+        super().__init__(looks)
+        self.draw_item = draw
+        self.items: Sequence[ItemT] = ()
+        self.index = 0
+        self.empty_text = ""
+        self.can_choose: Callable[[ItemT], bool] = lambda item: True
+        """Returns False for rows that only group or separate others."""
+        self.key: Callable[[ItemT], object] = lambda item: item
+        """Returns the value that identifies an item when the list is read again."""
+
+    @property
+    def chosen(self) -> ItemT | None:
+        """The chosen item; None in a list without any."""
+        item = self.items[self.index] if self.index < len(self.items) else None
+        return item if item is not None and self.can_choose(item) else None
+
+    def on_resize(self) -> None:
+        """Keep the chosen row in sight."""
+        self._fit_rows(reveal=True)
+
+    def set_items(
+        self, items: Sequence[ItemT], *, held: object = None, otherwise: int = 0, reveal: bool = True
+    ) -> None:
+        """Show other items. The chosen one, or that with the key `held`, stays chosen; if it is gone, `otherwise` is."""
+        chosen = self.chosen
+        if held is None and chosen is not None:
+            held = self.key(chosen)
+        self.items = items
+        kept = (i for i, item in enumerate(items) if held is not None and self.key(item) == held)
+        self.select(next(kept, otherwise), reveal=reveal)
+
+    def select(self, index: int, *, reveal: bool = True) -> None:
+        """Choose this row without a message."""
+        self.index = self._nearest(max(0, min(index, len(self.items) - 1)), 1)
+        self._fit_rows(reveal=reveal)
+
+    def _fit_rows(self, *, reveal: bool) -> None:
+        self.virtual_size = Size(self.size.width, len(self.items) + self.rows_below)
+        self.refresh()
+        if reveal:
+            self.call_after_refresh(self._reveal)
+
+    def render_line(self, y: int) -> Strip:
+        number, width = y + self.scroll_offset.y, self.size.width
+        if number < len(self.items):
+            return self.draw_item(self.items[number], width, number == self.index).adjust_cell_length(width)
+        line = list_pen(self._looks())
+        message = [] if self.items else wrap(self.empty_text, width - 8)[number : number + 1]
+        return line.line(width, [("    ", line.style()), *((text, line.style("t3")) for text in message)])
+
+    def move(self, direction: int) -> None:
+        """Choose the row above or below."""
+        self.choose(self.index + direction)
+
+    def move_page(self, direction: int) -> None:
+        """Choose a row that is a page away."""
+        self.choose(self.index + direction * max(1, self.size.height - 2))
+
+    def move_to_end(self, direction: int) -> None:
+        """Choose the first or the last row."""
+        self.choose(self.index + direction * len(self.items))
+
+    def choose(self, index: int) -> None:
+        """Choose this row, or the nearest one that can be chosen."""
+        index = self._nearest(max(0, min(len(self.items) - 1, index)), -1 if index < self.index else 1)
+        if index != self.index and self.items:
+            old, self.index = self.index, index
+            self._reveal()
+            top = self.scroll_offset.y
+            self.refresh(*(Region(0, number - top, self.size.width, 1) for number in (old, index)))
+            self.post_message(self.Chosen())
+
+    def _nearest(self, index: int, direction: int) -> int:
+        """Return the first row from `index` on that can be chosen, in this direction or else in the other."""
+        for offset in (direction, -direction):
+            number = index
+            while 0 <= number < len(self.items):
+                if self.can_choose(self.items[number]):
+                    return number
+                number += offset
+        return 0
+
+    def _reveal(self) -> None:
+        if self.index and self.index == self._nearest(0, 1):
+            self.reveal(0)  # with the name of its group
+        self.reveal(self.index, below=int(self.rows_below > 0))
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        number = event.y + self.scroll_offset.y
+        if number >= len(self.items):
+            return
+        if number == self.index:
+            self.post_message(self.Used())
+        self.choose(number)
