@@ -55,7 +55,7 @@ class Facts:
 
     def text(self, text: str, role: Role = "t1", *, bold: bool = False, most: int = 0) -> None:
         """Add a paragraph; of a longer one than `most` rows only the beginning."""
-        lines = self._wrap(text.strip("\n"), self.room)
+        lines = wrap(clean(text).strip("\n"), self.room)
         for line in lines[: most or None]:
             self.line([(line, self.style(role, bold=bold))])
         self._count_hidden(len(lines) - (most or len(lines)))
@@ -83,7 +83,7 @@ class Facts:
 
     def pair(self, name: str, value: str, role: Role = "t1", *, names: int = 12) -> None:
         """Add `name   value`, the value wrapped."""
-        for number, line in enumerate(self._wrap(value, max(8, self.room - names))):
+        for number, line in enumerate(wrap(clean(value), max(8, self.room - names))):
             label = "" if number else name
             self.line([(label.ljust(names), self.style("t2")), (line, self.style(role))])
 
@@ -101,6 +101,3 @@ class Facts:
                     part(f"  {file.path}", self.style()),
                 ]
             )
-
-    def _wrap(self, text: str, room: int) -> list[str]:
-        return [piece for line in clean(text).split("\n") for piece in wrap(line, room)]
