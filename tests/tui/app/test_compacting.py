@@ -21,7 +21,7 @@ from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import AgentState, ModelInfo
 from tui_agent.tui.commands.compaction import LOOKING
 from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.screens.compacted_items import HELD, NOTHING
+from tui_agent.tui.screens.compacted_items import EMPTY, IN_CONTEXT
 from tui_agent.tui.screens.map.screen import MapScreen
 
 
@@ -245,13 +245,13 @@ async def test_the_list_opens_before_a_long_session_is_read() -> None:
         gate.set()
         await driven.pilot.pause()
         await listed(driven)
-        assert HELD in driven.text()
+        assert IN_CONTEXT in driven.text()
 
 
 async def test_what_is_in_the_context_can_be_pinned_before_it_goes() -> None:
     async with open_app(golden("night_shift")) as driven:
         picker = await listed(driven)
-        assert {item.group for item in picker.items} == {HELD}
+        assert {item.group for item in picker.items} == {IN_CONTEXT}
         assert {"you", "agent", "read_file"} <= {item.label for item in picker.items}
         await chosen(driven, "How is the weekly report")
         await driven.until(lambda: "you, turn 1" in driven.text())
@@ -285,7 +285,7 @@ async def test_a_key_draws_two_rows_of_a_long_list_and_not_all() -> None:
 
 async def test_an_empty_list_says_why_in_whole_words_on_a_narrow_screen() -> None:
     async with open_app(golden("night_shift"), size=(60, 20)) as driven:
-        driven.app.push_screen(Picker(lambda: driven.app.looks, "Nothing", [], empty=NOTHING))
+        driven.app.push_screen(Picker(lambda: driven.app.looks, "Nothing", [], empty=EMPTY))
         await driven.until(lambda: "Nothing yet" in driven.text())
         rows = driven.rows()
         at = next(at for at, row in enumerate(rows) if "Nothing yet: everything that was said is in" in row)
@@ -295,7 +295,7 @@ async def test_an_empty_list_says_why_in_whole_words_on_a_narrow_screen() -> Non
 async def test_nothing_put_away_is_said_and_no_way_on_is_a_warning() -> None:
     async with open_app(golden("night_shift")) as driven:
         picker = await listed(driven)
-        assert {item.group for item in picker.items} == {HELD}
+        assert {item.group for item in picker.items} == {IN_CONTEXT}
         await driven.press("escape")
         driven.session.feed(ContextStuck(message="The summary freed only 3 of 900 tokens.", hint="/new"))
         await driven.settle()

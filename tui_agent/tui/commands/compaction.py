@@ -11,7 +11,14 @@ from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import Viewer, show
-from tui_agent.tui.screens.compacted_items import NOTHING, folded, head_of, held_rows, rows, whole_of
+from tui_agent.tui.screens.compacted_items import (
+    EMPTY,
+    compacted_rows,
+    message_title,
+    present_rows,
+    read_compacted,
+    read_message,
+)
 
 LIST: Final = "list"
 LOOKING: Final = "Reading the session …"
@@ -40,8 +47,8 @@ def _show_list(context: AppContext) -> None:
     async def fill() -> None:
         nonlocal view
         records = await context.reader.events_between(0, context.views.seq, MOST)
-        view = await asyncio.to_thread(folded, records)
-        picker.empty = NOTHING
+        view = await asyncio.to_thread(read_compacted, records)
+        picker.empty = EMPTY
         picker.set_items(_rows(view))
 
     picker = open_picker(context, "Bring back or pin", [], choose, empty=LOOKING)
@@ -51,7 +58,7 @@ def _show_list(context: AppContext) -> None:
 def _rows(view: CompactedView) -> list[Item]:
     """Return the rows: undo of the newest summary, then each summarised message, then messages that can be pinned."""
     undo = Item(UNDO, "undo", "undo the newest summary and bring back everything in it")
-    return [*([undo] if view.compaction is not None else []), *rows(view), *held_rows(view)]
+    return [*([undo] if view.compaction is not None else []), *compacted_rows(view), *present_rows(view)]
 
 
 def _offer_undo(context: AppContext, view: CompactedView) -> None:
@@ -86,13 +93,13 @@ def _offer_actions(context: AppContext, item: MessageRow) -> None:
             case "show":
                 context.worker(_show(context, item), "message")
 
-    open_picker(context, head_of(item), items, choose)
+    open_picker(context, message_title(item), items, choose)
 
 
 async def _show(context: AppContext, item: MessageRow) -> None:
-    text = await whole_of(item, context.reader.read_text)
+    text = await read_message(item, context.reader.read_text)
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         return viewer.say(width, text, "t1")
 
-    show(context, head_of(item), draw, plain=text)
+    show(context, message_title(item), draw, plain=text)

@@ -1,4 +1,4 @@
-"""What of a session is not in the context as it was said, as rows to choose from and as a text to read."""
+"""The messages of a session that were summarised or put away, as rows to choose from and as a text to read."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -19,51 +19,51 @@ from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.text import clean_line
 from tui_agent.units import format_tokens
 
-HELD: Final = "In the context: pin what must stay"
+IN_CONTEXT: Final = "In the context: pin what must stay"
 TITLE: Final = "Put away or summarised"
-NOTHING: Final = "Nothing yet: everything that was said is in the context."
+EMPTY: Final = "Nothing yet: everything that was said is in the context."
 
 
-def folded(records: Sequence[Record]) -> CompactedView:
-    """What the branch of a log has let go of."""
-    fold, counted, calls = ModelMessages(), CountedTokens(), CallNames()
+def read_compacted(records: Sequence[Record]) -> CompactedView:
+    """Fold the current branch of a log into its compacted messages."""
+    messages, tokens, calls = ModelMessages(), CountedTokens(), CallNames()
     for record in current_branch(records):
         if isinstance(record, Envelope):
-            fold.apply(record)
-            counted.apply(record)
+            messages.apply(record)
+            tokens.apply(record)
             calls.apply(record)
-    return compacted_view(fold, counted, calls)
+    return compacted_view(messages, tokens, calls)
 
 
-def rows(view: CompactedView) -> list[Item]:
-    """A row for each message; its value is the message's place."""
-    return [_row(at, one) for at, one in enumerate(view.items)]
+def compacted_rows(view: CompactedView) -> list[Item]:
+    """Return a row for each compacted message; its value is the number of the message."""
+    return [_row(number, item) for number, item in enumerate(view.items)]
 
 
-def held_rows(view: CompactedView) -> list[Item]:
-    """A row for each message that is in the context as it was said; their places go on behind those of `rows`."""
-    ahead = len(view.items)
-    return [replace(_row(at, one), group=HELD) for at, one in enumerate(view.present_items, start=ahead)]
+def present_rows(view: CompactedView) -> list[Item]:
+    """Return a row for each message that is in the context; their numbers continue those of `compacted_rows`."""
+    items = enumerate(view.present_items, start=len(view.items))
+    return [replace(_row(number, item), group=IN_CONTEXT) for number, item in items]
 
 
-def _row(at: int, item: MessageRow) -> Item:
-    where = {"summary": "", "line": "put away, ", "back": "brought back, ", "here": ""}[item.place]
+def _row(number: int, item: MessageRow) -> Item:
+    place = {"summary": "", "line": "put away, ", "back": "brought back, ", "here": ""}[item.place]
     pin = "pinned, " if item.pinned else ""
     return Item(
-        str(at),
+        str(number),
         clean_line(item.sender)[:16],
         clean_line(item.text),
-        right=f"{pin}{where}~{format_tokens(item.tokens)} tokens",
+        right=f"{pin}{place}~{format_tokens(item.tokens)} tokens",
         group=f"Turn {item.turn}",
     )
 
 
-def head_of(item: MessageRow) -> str:
-    """Who said it, and when."""
+def message_title(item: MessageRow) -> str:
+    """Return the sender and the turn of a message."""
     return clean_line(f"{item.sender}, turn {item.turn}")
 
 
-async def whole_of(item: MessageRow, read: Callable[[LongText], Awaitable[str]]) -> str:
-    """All that it says."""
+async def read_message(item: MessageRow, read: Callable[[LongText], Awaitable[str]]) -> str:
+    """Return the whole text of a message."""
     texts = [await read(text) for text in item.texts]
     return "\n".join(texts) or "(nothing)"

@@ -20,7 +20,7 @@ from tui_agent.tui.text import clean, clean_line, fit, named
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import Part, cells, list_pen, part, row
+from tui_agent.tui.widgets.rows import Part, cells, list_pen, outcome_mark, part, row
 from tui_agent.units import format_bytes, format_elapsed
 
 FOLLOW_S = 0.25
@@ -100,15 +100,16 @@ class JobsScreen(Page[JobView]):
         job = self.chosen
         if job is None:
             return
+        _, role = _mark(job, facts.looks)
         if self.detail.size.height < FACTS_FROM:
-            facts.text(f"{job.job_id} {job.outcome}", _role(job), bold=True)
+            facts.text(f"{job.job_id} {job.outcome}", role, bold=True)
         else:
             facts.gap()
             facts.text(str(job.job_id), bold=True)
             facts.gap()
             facts.fact("command", named(job.command))
             facts.fact("folder", job.cwd)
-            facts.fact("state", job.outcome, _role(job))
+            facts.fact("state", job.outcome, role)
             facts.fact("why", job.message, "warning")
             facts.fact("time", format_elapsed(elapsed_s(job, self._now)))
             facts.fact("printed", format_bytes(job.size) if job.size else "nothing")
@@ -180,22 +181,16 @@ def final_lines(text: str) -> Sequence[str]:
     return [clean(line.rstrip("\r").rpartition("\r")[2]) for line in lines]
 
 
-def _role(job: JobView) -> Role:
+def _mark(job: JobView, looks: Looks) -> tuple[str, Role]:
+    """Return the symbol of a job's state and its role."""
+    state = "done"
     if job.is_running:
-        return "accent"
-    if job.state in ("stopped", "session"):
-        return "warning"
-    failed = job.state in ("lost", "failed") or bool(job.exit_code)
-    return "error" if failed else "success"
-
-
-def _symbol(job: JobView, looks: Looks) -> str:
-    symbols = looks.symbols
-    if job.is_running:
-        return symbols.running
-    if job.state in ("lost", "failed") or (job.state == "exited" and job.exit_code):
-        return symbols.failed
-    return symbols.done if job.state == "exited" else symbols.stopped
+        state = "running"
+    elif job.state in ("stopped", "session"):
+        state = "stopped"
+    elif job.state in ("lost", "failed") or job.exit_code:
+        state = "failed"
+    return outcome_mark(state, looks.symbols)
 
 
 def _right_columns(width: int, state: str, size: str, time: str) -> str:
@@ -219,7 +214,7 @@ def _row(job: JobView, width: int, looks: Looks, now: float, *, chosen: bool) ->
     size = format_bytes(job.size) if job.size else ""
     time = format_elapsed(elapsed_s(job, now))
     right: list[Part] = [(_right_columns(width, job.outcome, size, time), line.style("t2"))]
-    left = [*line.first(_symbol(job, looks), _role(job)), (f"{job.job_id:<7}", line.style("t2"))]
+    left = [*line.first(*_mark(job, looks)), (f"{job.job_id:<7}", line.style("t2"))]
     room = max(6, width - cells(left) - cells(right) - 3)
     command, last = named(job.command), clean_line(job.last_line)
     left.append((fit(command, room, ellipsis), line.style(bold=chosen)))

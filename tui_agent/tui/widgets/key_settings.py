@@ -1,7 +1,7 @@
-"""The user's keys, `[keys]` in config.toml: read, checked, and put into the registry's actions.
+"""The user's keys, `[keys]` in config.toml: parsed, checked, and put into the registry's actions.
 
-Invariant: an entry that cannot be used keeps its action's default keys and is named with what to do; whatever the
-settings say, no key means two things at the same place, and every way out has a key.
+Invariant: for an entry that cannot be used, its action keeps the default keys and a fault says what to do. With any
+settings, no key means two things at the same place, and every way out has a key.
 """
 
 import re
@@ -26,7 +26,7 @@ _AS_PRINTED: Final = {
     "del": "delete",
     "ins": "insert",
 }
-"""Names that are printed on keyboards, where Textual has another one."""
+"""Names that are printed on keyboards, if Textual uses another one."""
 _NAMED: Final = frozenset(key.value for key in Keys if not {"+", "<", "-"} & set(key.value)) | frozenset(
     {"tab", "space", "enter", "backspace"}
 )
@@ -36,7 +36,7 @@ _SENT: Final = frozenset(
     if isinstance(keys, tuple)
     for key in keys
 ) | {ALT_ENTER, "space"}
-"""Keys other than characters that every terminal sends. More of them need the kitty keyboard protocol."""
+"""Keys other than characters that every terminal sends. Others need the kitty keyboard protocol."""
 BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "prompt": ("transcript", "app"),
     "menu": ("transcript", "app"),
@@ -60,14 +60,12 @@ TYPING: Final[frozenset[Scope]] = frozenset(
     }
 )
 """Scopes in which text is typed."""
-
-
 _SEPARATOR: Final = re.compile(r"(?<=[^+\s]),\s*")
-"""Between two keys; the comma of `ctrl+,` is none."""
+"""Separates two keys; the comma of `ctrl+,` does not."""
 
 
 class KeySettings(NamedTuple):
-    """The actions with the user's keys, and what is wrong with the settings, a sentence or two for each fault."""
+    """The actions with the user's keys, and the faults of the settings, a sentence or two each."""
 
     actions: tuple[Action, ...]
     faults: list[str]
@@ -108,7 +106,7 @@ def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettin
             else:
                 given[name] = parsed
     while clash := next(_clashes(_with_keys(given), given), None):
-        faults.append(_told(*clash))
+        faults.append(_describe_clash(*clash))
         for action in clash[:2]:
             given.pop(action.name, None)
     faults += _add_defaults_of_rare_keys(given)
@@ -125,16 +123,16 @@ def needs_protocol(key: str) -> bool:
 
 
 def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Return what is wrong with the keys given to an action, or an empty string, and the keys."""
+    """Return the fault of the keys for an action, or an empty string, and the keys."""
     if action.typed:
         return f"{action.typed} is part of what you type and cannot be changed.", ()
     parsed = list[str]()
     for key in keys:
         pressed = [parse_key(part) for part in key.split()]
         if None in pressed or not pressed:
-            part = next((one for one in key.split() if parse_key(one) is None), key)
+            part = next((part for part in key.split() if parse_key(part) is None), key)
             return f"there is no key {part}.{_nearest(part)}", ()
-        parsed.append(" ".join(one for one in pressed if one))
+        parsed.append(" ".join(filter(None, pressed)))
     if len(set(parsed)) < len(parsed):
         return "a key is named twice.", ()
     if any(" " in key for key in parsed) and action.name != "revert":
@@ -169,36 +167,36 @@ def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator
     for scope in dict.fromkeys(action.scope for action in actions):
         scopes = {scope, *BESIDE.get(scope, ())}
         present = [action for action in actions if action.scope in scopes or action.name in EVERYWHERE]
-        for one, other in combinations(present, 2):
-            if not {one.name, other.name} & given.keys() or scope not in (one.scope, other.scope):
+        for first, other in combinations(present, 2):
+            if not {first.name, other.name} & given.keys() or scope not in (first.scope, other.scope):
                 continue
-            shared = set(one.keys) & set(other.keys)
-            if shared and not set(BY_NAME[one.name].keys) & set(BY_NAME[other.name].keys):
-                yield one, other, min(shared)
+            shared = set(first.keys) & set(other.keys)
+            if shared and not set(BY_NAME[first.name].keys) & set(BY_NAME[other.name].keys):
+                yield first, other, min(shared)
 
 
-def _told(one: Action, other: Action, key: str) -> str:
-    if one is other:
+def _describe_clash(first: Action, other: Action, key: str) -> str:
+    if first is other:
         return f"revert: {key_name(key)} works only with the key of stop, pressed twice."
-    return f"{key_name(key)} would mean both {one.name} and {other.name}. Give one of them another key."
+    return f"{key_name(key)} would mean both {first.name} and {other.name}. Give one of them another key."
 
 
 def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
-    """Keep the default keys beside keys that some terminals cannot send, where they are free; say so."""
+    """Keep the default keys in addition to keys that some terminals cannot send, if they are free; report that."""
     faults = []
     for name, keys in list(given.items()):
         rare = [key for key in keys if needs_protocol(key)]
         if not rare:
             continue
-        told = (
+        fault = (
             f"{name}: not every terminal can send {key_name(rare[0])}; it needs the kitty keyboard protocol."
         )
         both = given | {name: tuple(dict.fromkeys((*keys, *BY_NAME[name].keys)))}
         free = next(_clashes(_with_keys(both), both), None) is None
         if len(rare) == len(keys) and free and BY_NAME[name].keys:
             given[name] = both[name]
-            told += f" {BY_NAME[name].label} works too."
-        faults.append(told)
+            fault += f" {BY_NAME[name].label} works too."
+        faults.append(fault)
     return faults
 
 
@@ -221,7 +219,7 @@ def _is_text(key: str) -> bool:
 
 
 def _nearest(part: str) -> str:
-    """Return a guess at what was meant by an unknown key."""
+    """Return a suggestion for an unknown key."""
     *modifiers, name = part.lower().split("+")
-    wrong = next((one for one in modifiers if one not in MODIFIERS), "")
+    wrong = next((name for name in modifiers if name not in MODIFIERS), "")
     return did_you_mean(wrong, MODIFIERS) if wrong else did_you_mean(name, _NAMED | _signs())

@@ -15,6 +15,7 @@ from textual.strip import Strip
 from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.text import cell_text, clean_line, fit, take, width
 from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
 
 Part: TypeAlias = tuple[str, Style]
@@ -143,6 +144,20 @@ class Pen(NamedTuple):
             self.line(cells_wide, [*([indent] if number else first), (piece, style)])
             for number, piece in enumerate(pieces)
         ]
+
+
+def outcome_mark(state: str, symbols: Symbols) -> tuple[str, Role]:
+    """Return the symbol of an outcome and its role; one that is not known has not begun."""
+    known: dict[str, tuple[str, Role]] = {
+        "done": (symbols.done, "success"),
+        "failed": (symbols.failed, "error"),
+        "stopped": (symbols.stopped, "warning"),
+        "denied": (symbols.stopped, "warning"),
+        "waiting": (symbols.waiting, "warning"),
+        "running": (symbols.running, "accent"),
+        "open": (symbols.running, "accent"),
+    }
+    return known.get(state, (symbols.queued, "t3"))
 
 
 def list_pen(looks: Looks, chosen: bool = False) -> Pen:

@@ -27,7 +27,7 @@ from tui_agent.tui.screens.compare.figures import (
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, blank, cells, cut_parts, part, row, with_intent
+from tui_agent.tui.widgets.rows import Part, blank, cells, cut_parts, outcome_mark, part, row, with_intent
 from tui_agent.units import format_line_changes
 
 MARGIN = 2
@@ -93,14 +93,6 @@ FIGURE_CELLS: Final = 13
 """Cells of a figure before its bar."""
 NOTE_CELLS: Final = 14
 MIN_BAR, MAX_BAR = 6, 30
-_STATES: Final[dict[OutcomeState, Role]] = {
-    "done": "success",
-    "failed": "error",
-    "denied": "warning",
-    "stopped": "warning",
-    "open": "accent",
-    "none": "t3",
-}
 _SHORT: Final = {"Tokens in / out": "Tokens"}
 
 
@@ -231,17 +223,13 @@ class CompareHead(LinePane):
     # -- figures ---------------------------------------------------------------------------------------------------
 
     def _draw_outcome(self, side: Side) -> list[Part]:
-        symbols = self.looks.symbols
         is_running = self.moment.ms is not None and self.moment.ms < side.duration_ms
         state: OutcomeState = "open" if is_running else side.outcome.state
-        signs = {
-            "done": symbols.done,
-            "failed": symbols.failed,
-            "open": symbols.running,
-            "none": symbols.queued,
-        }
-        sign = (f"{signs.get(state, symbols.stopped)} ", self.style(_STATES[state]))
-        return [sign, part("running" if is_running else side.outcome.label, self.style())]
+        symbol, role = outcome_mark(state, self.looks.symbols)
+        return [
+            (f"{symbol} ", self.style(role)),
+            part("running" if is_running else side.outcome.label, self.style()),
+        ]
 
     def _draw_figures(self, columns: Columns) -> list[Strip]:
         left, right = self.sides

@@ -4,7 +4,7 @@ Invariant: an action that is not possible here is neither offered nor named.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 
 from textual.strip import Strip
@@ -13,17 +13,22 @@ from tui_agent.folds.context.compacted_rows import MessageRow
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.tui.actions import Action, footer
-from tui_agent.tui.modals.fork_point import ForkPoint, fork_point_at, make_fork
+from tui_agent.tui.modals.fork_form import ForkForm
+from tui_agent.tui.modals.fork_point import ForkPoint, fork_point_at, make_fork, workplaces_for
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.viewer import DrawBody, Viewer
 from tui_agent.tui.panes.todo import item_row
-from tui_agent.tui.screens.compacted_items import NOTHING, TITLE, folded, head_of, rows, whole_of
+from tui_agent.tui.screens.compacted_items import (
+    EMPTY,
+    TITLE,
+    compacted_rows,
+    message_title,
+    read_compacted,
+    read_message,
+)
 from tui_agent.tui.screens.jobs import elapsed_s, final_lines
 from tui_agent.tui.screens.replay.moment_screen import MomentScreen
-from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
-from tui_agent.tui.screens.tree.fork import ask_where
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_elapsed, format_line_changes
 
@@ -35,21 +40,9 @@ MAX_JOB_LINES = 8
 class ReplayActions(MomentScreen):
     """A replay with its actions."""
 
-    def __init__(
-        self,
-        source: ReplaySource,
-        host: ReplayHost,
-        looks: Callable[[], Looks],
-        *,
-        to_seq: int | None = None,
-        speed: float = 1.0,
-    ) -> None:
-        super().__init__(source, looks, to_seq=to_seq, speed=speed)
-        self._host = host
-
     def offered_actions(self) -> list[Action]:
         """Return the actions that are possible in this replay, with their present words."""
-        optional = {"replay_revert": self._host.revert, "replay_what_if": self._host.what_if}
+        optional = {"replay_revert": self.host.revert, "replay_what_if": self.host.what_if}
         words = {"replay_play": "pause"} if self.playhead.playing else {}
         if self.app.size.width < MIN_WIDTH_FOR_LONG_WORDS:
             words |= {"replay_fork": "fork here", "replay_revert": "revert here"}
@@ -68,8 +61,8 @@ class ReplayActions(MomentScreen):
 
     def leave(self) -> None:
         """Leave the replay."""
-        if self._host.leave is not None:
-            self._host.leave()
+        if self.host.leave is not None:
+            self.host.leave()
         else:
             super().leave()
 
@@ -87,32 +80,33 @@ class ReplayActions(MomentScreen):
         point = self._fork_point()
         if point is None:
             return
-        if self._host.fork is not None:
-            self._host.fork(point, self.say)
+        if self.host.fork is not None:
+            self.host.fork(point, self.say)
         else:
             self._start(self._fork_at(point), "fork")
 
     async def _fork_at(self, point: ForkPoint) -> None:
-        request = await ask_where(self.app.push_screen_wait, self.looks_of, point)
+        form = ForkForm(self.looks_of, point, await workplaces_for(point, "fork"))
+        request = await self.app.push_screen_wait(form)
         if request is None:
             return
         self.say(f"forking after event {point.at_seq} …")
-        result = await make_fork(self._host.ask, point, request)
+        result = await make_fork(self.host.ask, point, request)
         if result.id:
-            self.say(f"Forked after event {point.at_seq}: {self._host.opens} {result.id} opens it.", "done")
+            self.say(f"Forked after event {point.at_seq}: {self.host.opens} {result.id} opens it.", "done")
         else:
             self.say(result.fault, "error")
 
     def what_if(self) -> None:
         """Go on from the event that is shown in another session, with one thing changed."""
         point = self._fork_point()
-        if point is not None and self._host.what_if is not None:
-            self._host.what_if(point, self.say)
+        if point is not None and self.host.what_if is not None:
+            self.host.what_if(point, self.say)
 
     def revert(self) -> None:
         """Revert the open session to the event that is shown, after a question."""
-        if self._host.revert is not None and self.ready:
-            self._host.revert(self.seq, lambda: self.app.call_later(self.dismiss, None))
+        if self.host.revert is not None and self.ready:
+            self.host.revert(self.seq, lambda: self.app.call_later(self.dismiss, None))
 
     def copy(self) -> None:
         """Copy the selected text, or else the event as JSON."""
@@ -121,7 +115,7 @@ class ReplayActions(MomentScreen):
         record = self.moments.records[self.playhead.place]
         event = record.model_dump_json(indent=2) if isinstance(record, Envelope) else ""
         text = self.chat.selected_text() or event
-        if text and self._host.copy(text):
+        if text and self.host.copy(text):
             self.say("Copied.", "done")
         else:
             self.say("Nothing was copied.", "warning")
@@ -131,7 +125,7 @@ class ReplayActions(MomentScreen):
         self._start(self._export(), "export")
 
     async def _export(self) -> None:
-        status, output = await self._host.ask("sessions", "export", self.source.id)
+        status, output = await self.host.ask("sessions", "export", self.source.id)
         self.say(clean_line(output.strip()), "error" if status else "done")
 
     # -- sheets ----------------------------------------------------------------------------------------------------
@@ -190,20 +184,20 @@ class ReplayActions(MomentScreen):
 
     async def _list_put_away(self) -> None:
         seq, records = self.seq, self.moments.records[: self.playhead.place + 1]
-        view = await asyncio.to_thread(folded, records)
+        view = await asyncio.to_thread(read_compacted, records)
 
         def read(value: str | None) -> None:
             if value is not None:
                 self._start(self._show_message(view.items[int(value)]), "message")
 
         self.app.push_screen(
-            Picker(self.looks_of, f"{TITLE}, at event {seq}", rows(view), empty=NOTHING), read
+            Picker(self.looks_of, f"{TITLE}, at event {seq}", compacted_rows(view), empty=EMPTY), read
         )
 
     async def _show_message(self, item: MessageRow) -> None:
-        text = await whole_of(item, self.source.read_text)
+        text = await read_message(item, self.source.read_text)
         draw = partial(Viewer.say, text=text, role="t1")
-        self.app.push_screen(Viewer(self.looks_of, head_of(item), draw, plain=text))
+        self.app.push_screen(Viewer(self.looks_of, message_title(item), draw, plain=text))
 
     def _start(self, work: Coroutine[object, object, None], name: str) -> None:
         self.run_worker(work, name=name, exit_on_error=False)

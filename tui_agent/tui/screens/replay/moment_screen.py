@@ -25,7 +25,7 @@ from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.screens.replay.chat import ReplayChat
 from tui_agent.tui.screens.replay.pane import Head, TimelinePane, rows_for
 from tui_agent.tui.screens.replay.playhead import Playhead, PlayheadScreen
-from tui_agent.tui.screens.replay.source import ReplaySource
+from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
@@ -111,13 +111,14 @@ class MomentScreen(PlayheadScreen):
     def __init__(
         self,
         source: ReplaySource,
+        host: ReplayHost,
         looks: Callable[[], Looks],
         *,
         to_seq: int | None = None,
         speed: float = 1.0,
     ) -> None:
         super().__init__()
-        self.source = source
+        self.source, self.host = source, host
         self.looks_of = looks
         self.header, self.sidebar, self.footer = ReplayHeader(looks), Sidebar(looks), Footer(looks)
         self.pane_strip, self.pane = PaneStrip(looks), TimelinePane(looks)

@@ -9,7 +9,7 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.tui.cli_client import Ask
 
 if TYPE_CHECKING:
-    from tui_agent.tui.screens.tree.fork import Begin
+    from tui_agent.tui.screens.tree.fork import StartFork
 
 
 class ReplaySource(Protocol):
@@ -44,8 +44,8 @@ class ReplayHost:
     opens: str
     revert: "Callable[[int, Callable[[], object]], None] | None" = None
     """Reverts the open session to an event, and calls the function when the replay is to be left for that."""
-    fork: "Begin | None" = None
+    fork: "StartFork | None" = None
     """Makes a fork at an event and opens it; without it the fork is made and named."""
-    what_if: "Begin | None" = None
+    what_if: "StartFork | None" = None
     leave: Callable[[], None] | None = None
     """Leaves the replay; None returns to the screen below."""

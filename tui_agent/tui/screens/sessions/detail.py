@@ -16,7 +16,7 @@ from tui_agent.tui.screens.sessions.table import branch_mark, highlight
 from tui_agent.tui.text import clean, clean_line, fit, named
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts, FileCounts
-from tui_agent.tui.widgets.rows import Part, cells, part, wrap
+from tui_agent.tui.widgets.rows import Part, cells, outcome_mark, part, wrap
 from tui_agent.units import format_bytes, format_cost, format_percent, format_rough_duration, format_tokens
 
 MAX_MESSAGE_ROWS, MAX_ANSWER_ROWS, MAX_FILES, MAX_BRANCHES = 4, 6, 8, 6
@@ -223,14 +223,8 @@ class SessionDetail:
             if failed:
                 return symbols.failed, "error", f"{format_count(failed, 'test')} fail{'s' * (failed == 1)}"
             return symbols.done, "success", f"{format_count(passed, 'test')} pass{'es' * (passed == 1)}"
-        known: dict[str, tuple[str, Role, str]] = {
-            "done": (symbols.done, "success", "done"),
-            "failed": (symbols.failed, "error", "failed"),
-            "waiting": (symbols.waiting, "warning", "waiting for you"),
-            "running": (symbols.running, "accent", "running"),
-            "stopped": (symbols.stopped, "warning", "stopped"),
-        }
-        return known.get(outcome, (symbols.queued, "t3", "not run yet"))
+        words = {"waiting": "waiting for you", "": "not run yet"}.get(outcome, outcome)
+        return *outcome_mark(outcome, symbols), words
 
     def _draw_branch(self, name: str, started: float, symbol: str, role: Role, words: str) -> None:
         facts = self._facts

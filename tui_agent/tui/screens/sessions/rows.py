@@ -12,6 +12,7 @@ from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.rows import outcome_mark
 
 Sort: TypeAlias = Literal["used", "name", "cost", "size"]
 SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
@@ -163,17 +164,14 @@ def days(now: float) -> tuple[tuple[str, float], ...]:
     return tuple((name, (today - timedelta(days=ago)).timestamp()) for name, ago in before)
 
 
+_OUTCOMES: Final = {"waiting": "waiting for you", "": "nothing has run in it"}
+"""Words for outcomes that have others than their name."""
+
+
 def state_of(row: Row, symbols: Symbols) -> tuple[str, Role, str]:
     """Return symbol, role and words of a session's state."""
     if row.damaged:
         return symbols.warning, "warning", "its beginning is damaged"
     if row.other_version:
         return symbols.warning, "warning", "of another version: it cannot be opened"
-    known: dict[str, tuple[str, Role, str]] = {
-        "done": (symbols.done, "success", "done"),
-        "failed": (symbols.failed, "error", "failed"),
-        "stopped": (symbols.stopped, "warning", "stopped"),
-        "waiting": (symbols.waiting, "warning", "waiting for you"),
-        "running": (symbols.running, "accent", "running"),
-    }
-    return known.get(row.outcome, (symbols.queued, "t3", "nothing has run in it"))
+    return *outcome_mark(row.outcome, symbols), _OUTCOMES.get(row.outcome, row.outcome)

@@ -1,10 +1,11 @@
-"""From an event to a fork that is open: asked where, made by the command line, opened where nothing runs.
+"""The way from an event to an open fork: the form, the command line that makes it, and opening it.
 
-Invariant: a session that runs is left alone: then the fork is made and named, not opened.
+Invariant: while a session runs, the fork is made and named, but not opened.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 from tui_agent.config.paths import is_session_stored
@@ -22,24 +23,14 @@ from tui_agent.tui.modals.fork_point import (
 )
 from tui_agent.tui.modals.model_picker import choose_model
 from tui_agent.tui.panes.note import Level
-from tui_agent.tui.theme.palette import Looks
 
 Say: TypeAlias = Callable[[str, Level], None]
-Begin: TypeAlias = Callable[[ForkPoint, Say], None]
-"""Goes on from an event elsewhere; what is to be said meanwhile is handed back."""
-
-
-async def ask_where(
-    push_screen_wait: Callable[[ForkForm], Awaitable[ForkRequest | None]],
-    looks: Callable[[], Looks],
-    point: ForkPoint,
-) -> ForkRequest | None:
-    """Where a fork is to work; None where it is not wanted. To be awaited in a worker."""
-    return await push_screen_wait(ForkForm(looks, point, await workplaces_for(point, "fork")))
+StartFork: TypeAlias = Callable[[ForkPoint, Say], None]
+"""Makes a fork of an event and opens it; `Say` gets the notices."""
 
 
 async def fork_point_here(context: AppContext, seq: int) -> ForkPoint | None:
-    """The spot of an event of the open session; None where nothing of it is stored yet."""
+    """Return the fork point of an event of the open session; None if the session is not stored yet."""
     if not await asyncio.to_thread(is_session_stored, context.folder):
         return None
     branch = stretches(context.views.branches.view().moves, context.views.seq)
@@ -49,36 +40,27 @@ async def fork_point_here(context: AppContext, seq: int) -> ForkPoint | None:
 
 
 def fork(context: AppContext, point: ForkPoint, say: Say) -> None:
-    """Ask where a fork of this event is to work, make it, and open it."""
-    context.worker(_fork(context, point, say), "fork")
+    """Ask for the place of a fork, make it, and open it."""
+    context.worker(_fork(context, point, say, is_what_if=False), "fork")
 
 
 def what_if(context: AppContext, point: ForkPoint, say: Say) -> None:
-    """Ask what is to be different and where, make the fork, open it, and let it go on."""
-    context.worker(_what_if(context, point, say), "what if")
+    """Ask for a change and the place of a fork, make it, open it, and let it continue."""
+    context.worker(_fork(context, point, say, is_what_if=True), "what if")
 
 
-async def _fork(context: AppContext, point: ForkPoint, say: Say) -> None:
-    request = await ask_where(context.app.push_screen_wait, lambda: context.app.looks, point)
-    if request is not None:
-        await _carry_out(context, point, request, say)
-
-
-async def _what_if(context: AppContext, point: ForkPoint, say: Say) -> None:
+async def _fork(context: AppContext, point: ForkPoint, say: Say, *, is_what_if: bool) -> None:
     form = ForkForm(
         lambda: context.app.looks,
         point,
-        await workplaces_for(point, "what-if"),
-        what_if=True,
-        pick_model=lambda then: choose_model(context, then),
+        await workplaces_for(point, "what-if" if is_what_if else "fork"),
+        what_if=is_what_if,
+        pick_model=partial(choose_model, context),
         edit=context.app.edit_outside,
     )
     request = await context.app.push_screen_wait(form)
-    if request is not None:
-        await _carry_out(context, point, request, say)
-
-
-async def _carry_out(context: AppContext, point: ForkPoint, request: ForkRequest, say: Say) -> None:
+    if request is None:
+        return
     say(f"Forking after event {point.at_seq} …", "info")
     result = await make_fork(context.ask, point, request)
     if not result.id:

@@ -17,7 +17,7 @@ from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.facts import Facts, FileCounts
-from tui_agent.tui.widgets.rows import Part, Pen, cells, list_pen, part, row
+from tui_agent.tui.widgets.rows import Part, Pen, cells, list_pen, outcome_mark, part, row
 from tui_agent.units import format_age, format_cost, format_duration
 
 
@@ -144,18 +144,6 @@ COST_FROM, TURNS_FROM = 44, 66
 CONTINUED = "went on without a new message"
 
 
-def state_symbol(state: str, symbols: Symbols) -> tuple[str, Role]:
-    """Return a state's symbol and its role."""
-    known: dict[str, tuple[str, Role]] = {
-        "done": (symbols.done, "success"),
-        "failed": (symbols.failed, "error"),
-        "stopped": (symbols.stopped, "warning"),
-        "waiting": (symbols.waiting, "warning"),
-        "open": (symbols.running, "accent"),
-    }
-    return known.get(state, (symbols.queued, "t3"))
-
-
 def _right_columns(width: int, turns: str, cost: str, age: str) -> str:
     """Return the columns at the right, as many as a list of this width has."""
     shown = turns.rjust(6) if width >= TURNS_FROM else ""
@@ -178,7 +166,7 @@ def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) 
     indent = "  " * max(0, branch.depth - 1) + (elbow if branch.depth and not node.is_message else "")
     if node.is_message:
         indent += "  " * (2 if branch.depth else 1)
-    left = [*line.first(*state_symbol(result.outcome.state, symbols)), (indent, line.style("t3"))]
+    left = [*line.first(*outcome_mark(result.outcome.state, symbols)), (indent, line.style("t3"))]
     turns = str(branch.turns) if not node.is_message else ""
     age = format_age(max(0.0, now - result.time)) if result.time else ""
     right: list[Part] = [(_right_columns(width, turns, format_cost(result.cost_usd), age), line.style("t2"))]
@@ -209,7 +197,7 @@ def draw_node(facts: Facts, node: Node, parent: Node | None) -> None:
     facts.gap()
     name = (result.text or node.title) if node.is_message else node.branch.name
     facts.text(name, bold=True, most=MAX_TEXT_ROWS)
-    symbol, role = state_symbol(result.outcome.state, facts.looks.symbols)
+    symbol, role = outcome_mark(result.outcome.state, facts.looks.symbols)
     facts.line([(f"{symbol} ", facts.style(role)), part(result.outcome.label, facts.style(role))])
     facts.gap()
     if node.is_message:
