@@ -63,7 +63,7 @@ CASES = {
     "sheet, its own key": Case('context = "f9"', ("f9",), Viewer, "f4", "f9", depth),
     "viewer": Case('view_scroll = ["f9", "f10"]', ("f1",), Viewer, "down", "f10", lambda d: screen(d, "_body.scroll_offset.y"), "F9/F10 scroll"),
     "list": Case('list_choose = ["f9", "f10"]', ("ctrl+p",), Picker, "down", "f10", lambda d: screen(d, "chosen"), "F9/F10 choose"),
-    "trace": Case('span = ["i", "m"]', ("f3",), TraceScreen, "up", "i", lambda d: screen(d, "spans.at"), "I/M span"),
+    "trace": Case('span = ["i", "m"]', ("f3",), TraceScreen, "up", "i", lambda d: screen(d, "spans.index"), "I/M span"),
     "trace, a choice": Case('filter = ["a", "b", "d", "f", "g", "h"]', ("f3",), TraceScreen, "4", "f", lambda d: screen(d, "spans.filter"), "A/B/D/F/G/H filter"),
     "trace, leave": Case('leave_trace = "g"', ("f3",), TraceScreen, "escape", "g", depth, "G back"),
 }  # fmt: skip

@@ -204,8 +204,8 @@ async def test_before_anything_was_said_it_says_so(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
         await walked.slash("/tree")
         screen = tree(walked)
-        screen._take([])
-        screen._empty = "Nothing was said yet."
+        screen.listing.empty_text = "Nothing was said yet."
+        screen.listing.set_items([])
         screen.show_detail()
         await walked.quiet()
         assert "Nothing was said yet." in walked.text()

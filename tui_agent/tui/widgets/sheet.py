@@ -277,16 +277,20 @@ class Sheet(SheetFrame[ResultT]):
         return None
 
     def on_edit(self) -> None:
-        """Called when the open field changed."""
+        """Redraw after the text of the open field changed."""
         self.redraw()
 
     def type_key(self, key: str, character: str | None) -> bool:
         """Type a key that is no action into the open field; return False if it means nothing there."""
         field = self.open_field
-        is_typed = field is not None and field.type_key(key, character)
-        if is_typed:
+        if field is None:
+            return False
+        before, is_used = field.text, field.type_key(key, character)
+        if field.text != before:
             self.on_edit()
-        return is_typed
+        elif is_used:
+            self.redraw()  # the cursor moved
+        return is_used
 
     def on_paste(self, event: events.Paste) -> None:
         field = self.open_field
