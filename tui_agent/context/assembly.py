@@ -113,7 +113,7 @@ class PackedRequest:
 class _Draft:
     """A request while it is packed: its input, its limit, its pieces, and the size of each section so far."""
 
-    wanted: RequestInput
+    request: RequestInput
     room: Room
     fragments: Sequence[Fragment]
     texts: dict[str, str]
@@ -150,34 +150,34 @@ class Assembly:
         self._history, self._text_sizes, self._tool_sizes = TokenCounts(self.tokens), {}, {}
         self._fitting = HistoryFitter(self._history.count_message)
 
-    def prepare(self, wanted: RequestInput) -> None:
+    def prepare(self, request: RequestInput) -> None:
         """Count a request's content in advance, so that `pack` counts only what is new.
 
         It may be called in a thread while nothing is being packed.
         """
         if not self.tokens.ready:
             self.begin_counting()
-        self._history.prepare(wanted.messages)
-        for tool in wanted.tools:
+        self._history.prepare(request.messages)
+        for tool in request.tools:
             self._tool_size(tool)
-        for fragment in _selected_fragments(wanted):
+        for fragment in _selected_fragments(request):
             self._clip(fragment, SectionShare())
 
-    def pack(self, wanted: RequestInput) -> PackedRequest:
+    def pack(self, request: RequestInput) -> PackedRequest:
         """Compose the request and count every section."""
-        room = Room.for_window(wanted.model.window, wanted.answer, wanted.learnt)
+        room = Room.for_window(request.model.window, request.answer, request.learnt)
         shares: dict[SectionName, SectionShare] = {name: SectionShare() for name in SECTION_ORDER}
-        fragments = _selected_fragments(wanted)
+        fragments = _selected_fragments(request)
         texts = {fragment.id: self._clip(fragment, shares[fragment.section]) for fragment in fragments}
-        for tool in wanted.tools:
+        for tool in request.tools:
             chars, tokens = self._tool_size(tool)
             shares["available_tools"].add(chars, tokens)
-        counted, known = self._history.count(_selected_messages(wanted))
-        sections = sections_of([count.message for count in counted], wanted.session_context)
+        counted, known = self._history.count(_selected_messages(request))
+        sections = sections_of([count.message for count in counted], request.session_context)
         for count, section in zip(counted, sections, strict=True):
             for name, share in split_shares(count, section):
                 shares[name].merge(share)
-        draft = _Draft(wanted, room, fragments, texts, counted, sections, shares)
+        draft = _Draft(request, room, fragments, texts, counted, sections, shares)
         rules = self._cut_rules(draft)
         total_chars = sum(share.chars for share in shares.values())
         fitted = self._fit(draft)
@@ -187,12 +187,12 @@ class Assembly:
             for fragment in fragments
             if fragment.section != TRAILING_SECTION and texts[fragment.id]
         )
-        passing_texts = [
+        transient_texts = [
             texts[fragment.id]
             for fragment in fragments
             if fragment.section == TRAILING_SECTION and texts[fragment.id]
         ]
-        messages = (*fitted.messages(), *_passing_messages(passing_texts))
+        messages = (*fitted.messages(), *_transient_messages(transient_texts))
         manifest = self._manifest(draft, system)
         added = tuple(CountedMessage(seq=count.message.seq, tokens=count.tokens) for count in counted[known:])
         return PackedRequest(
@@ -208,12 +208,12 @@ class Assembly:
 
     def _cut_rules(self, draft: _Draft) -> list[CutText]:
         """Cut the instructions to their share if the content that must be kept does not fit the window."""
-        wanted, room, texts = draft.wanted, draft.room, draft.texts
+        request, room, texts = draft.request, draft.room, draft.texts
         share, budget = draft.shares["instructions"], room.budget("instructions")
         if budget is None or room.max_tokens is None:
             return []
-        limit = self._raw(budget, wanted)
-        if draft.required <= self._raw(room.max_tokens, wanted) or share.tokens <= limit:
+        limit = self._raw(budget, request)
+        if draft.required <= self._raw(room.max_tokens, request) or share.tokens <= limit:
             return []
         cuts = list[CutText]()
         ids = [
@@ -234,25 +234,27 @@ class Assembly:
                 cuts.append(cut)
         return cuts
 
-    def measure(self, wanted: RequestInput) -> PackedRequest:
+    def measure(self, request: RequestInput) -> PackedRequest:
         """Return the request's size without changing what the next `pack` counts as new."""
         history, self._history = self._history, TokenCounts(self.tokens)
         try:
-            return self.pack(wanted)
+            return self.pack(request)
         finally:
             self._history = history
 
     def _fit(self, draft: _Draft) -> FittedHistory:
         """Shorten or drop what does not fit, lowest section first."""
-        wanted, room, counted, texts = draft.wanted, draft.room, draft.counted, draft.texts
+        request, room, counted, texts = draft.request, draft.room, draft.counted, draft.texts
         if room.tokens is None:
             return FittedHistory(list(counted))
-        limit, last = (self._raw(tokens, wanted) for tokens in (room.tokens, room.max_tokens or room.tokens))
+        limit, last = (self._raw(tokens, request) for tokens in (room.tokens, room.max_tokens or room.tokens))
         portion = max(1, round(limit * SHORTEN_FRACTION))
         required = draft.required
-        pinned = frozenset(index for index, count in enumerate(counted) if count.message.seq in wanted.pinned)
+        pinned = frozenset(
+            index for index, count in enumerate(counted) if count.message.seq in request.pinned
+        )
         fitted = FittedHistory(list(counted), pinned=pinned)
-        model, learnt = wanted.model, wanted.learnt
+        model, learnt = request.model, request.learnt
         self._fitting.cut_as_before(fitted, (model.model, model.window, learnt.refusal_state))
         over = required - last - _freed_tokens(counted, fitted)
         if over > 0:
@@ -297,8 +299,8 @@ class Assembly:
             share.dropped += 1
 
     def _manifest(self, draft: _Draft, system: str) -> ContextPacked:
-        wanted, room, texts, shares = draft.wanted, draft.room, draft.texts, draft.shares
-        model = wanted.model.model
+        request, room, texts, shares = draft.request, draft.room, draft.texts, draft.shares
+        model = request.model.model
         sections = tuple(
             Section(
                 name=name,
@@ -324,14 +326,14 @@ class Assembly:
             for fragment in draft.fragments
         )
         return ContextPacked(
-            request_id=wanted.request_id,
-            window=wanted.learnt.effective_window(wanted.model.window),
-            window_inferred=wanted.learnt.effective_window(wanted.model.window) != wanted.model.window,
+            request_id=request.request_id,
+            window=request.learnt.effective_window(request.model.window),
+            window_inferred=request.learnt.effective_window(request.model.window) != request.model.window,
             total_tokens=sum(section.tokens for section in sections),
             total_chars=sum(section.chars for section in sections),
             raw_chars=sum(section.raw_chars for section in sections),
             input_budget=room.tokens,
-            mode=wanted.mode,
+            mode=request.mode,
             sections=sections,
             fragments=records,
             counted_tokens=draft.tokens,
@@ -340,9 +342,9 @@ class Assembly:
             session_context_injected=bool(shares["session_context"].chars),
         )
 
-    def _raw(self, tokens: int, wanted: RequestInput) -> int:
+    def _raw(self, tokens: int, request: RequestInput) -> int:
         """Convert corrected tokens to uncorrected ones; the constant covers the rounding of each section."""
-        return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(wanted.model.model)))
+        return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(request.model.model)))
 
     def _clip(self, fragment: Fragment, share: SectionShare) -> str:
         """Return the fragment's text, cut to its own limit."""
@@ -373,27 +375,27 @@ class Assembly:
         return known[1], known[2]
 
 
-def _selected_fragments(wanted: RequestInput) -> list[Fragment]:
+def _selected_fragments(request: RequestInput) -> list[Fragment]:
     """Return the fragments allowed by the mode that are not already part of the history, in order."""
     joined = {
         message.seq
-        for message in wanted.messages
+        for message in request.messages
         if isinstance(message, UserMessage) and message.origin == "instructions"
     }
     return [
         fragment
-        for fragment in sorted(wanted.fragments, key=lambda fragment: (fragment.priority, fragment.id))
-        if fragment.section not in EXCLUDED_FRAGMENTS[wanted.mode] and fragment.joined_seq not in joined
+        for fragment in sorted(request.fragments, key=lambda fragment: (fragment.priority, fragment.id))
+        if fragment.section not in EXCLUDED_FRAGMENTS[request.mode] and fragment.joined_seq not in joined
     ]
 
 
-def _selected_messages(wanted: RequestInput) -> Sequence[Message]:
+def _selected_messages(request: RequestInput) -> Sequence[Message]:
     """Return the messages allowed by the mode."""
-    excluded = EXCLUDED_MESSAGES[wanted.mode]
+    excluded = EXCLUDED_MESSAGES[request.mode]
     if not excluded:
-        return wanted.messages
-    sections = sections_of(wanted.messages, wanted.session_context)
-    return [message for message, name in zip(wanted.messages, sections, strict=True) if name not in excluded]
+        return request.messages
+    sections = sections_of(request.messages, request.session_context)
+    return [message for message, name in zip(request.messages, sections, strict=True) if name not in excluded]
 
 
 def _subtract_cut(
@@ -440,7 +442,7 @@ def _message_label(message: Message) -> str:
     return f"{RULES_LABEL}a folder" if joined else "your message"
 
 
-def _passing_messages(texts: Sequence[str]) -> list[Message]:
+def _transient_messages(texts: Sequence[str]) -> list[Message]:
     """Return the messages after the history that are sent in this request only."""
     if not texts:
         return []

@@ -95,15 +95,20 @@ async def survey(env: Environment) -> Survey:
     )
 
 
-def render_guide(found: Survey) -> str:
+def render_guide(facts: Survey) -> str:
     """Return a first AGENTS.md, or the existing one with missing commands added; unchanged if none is missing."""
-    if found.existing is None:
-        sections = [*_head(found), *_commands(found.commands), *_layout(found), *_rules(found)]
+    if facts.existing is None:
+        sections = [
+            *_head(facts),
+            *_commands(facts.commands),
+            *_layout(facts),
+            *_rules(facts),
+        ]
         return "\n".join(sections)
-    missing = [command for command in found.commands if not _is_mentioned(command.command, found.existing)]
+    missing = [command for command in facts.commands if not _is_mentioned(command.command, facts.existing)]
     if not missing:
-        return found.existing
-    lines = found.existing.rstrip("\n").split("\n")
+        return facts.existing
+    lines = facts.existing.rstrip("\n").split("\n")
     position = _commands_end(lines)
     if position:
         return "\n".join([*lines[:position], *_command_lines(missing), *lines[position:], ""])
@@ -129,10 +134,10 @@ def _is_mentioned(command: str, text: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(core)}(?![\w-])", text) is not None
 
 
-def _head(found: Survey) -> list[str]:
+def _head(facts: Survey) -> list[str]:
     lines = ["# For coding agents that work on this repository", ""]
-    if found.languages:
-        languages = ", ".join(f"{name} ({count} file{'s' * (count != 1)})" for name, count in found.languages)
+    if facts.languages:
+        languages = ", ".join(f"{name} ({count} file{'s' * (count != 1)})" for name, count in facts.languages)
         lines += [f"Languages: {languages}.", ""]
     return lines
 
@@ -146,10 +151,10 @@ def _command_lines(commands: "tuple[ProjectCommand, ...] | list[ProjectCommand]"
     return [f"- {command.kind.capitalize()}: `{command.command}` ({command.source})" for command in ordered]
 
 
-def _layout(found: Survey) -> list[str]:
-    if not found.folders:
+def _layout(facts: Survey) -> list[str]:
+    if not facts.folders:
         return []
-    largest = sorted(found.folders, key=lambda folder: -folder[1])[:MAX_FOLDERS]
+    largest = sorted(facts.folders, key=lambda folder: -folder[1])[:MAX_FOLDERS]
     lines = [
         f"- `{name}/`: {count} file{'s' * (count != 1)}{f', mostly {language}' if language else ''}"
         for name, count, language in sorted(largest)
@@ -157,14 +162,14 @@ def _layout(found: Survey) -> list[str]:
     return ["## Layout", "", *lines, ""]
 
 
-def _rules(found: Survey) -> list[str]:
+def _rules(facts: Survey) -> list[str]:
     lines = ["## Before a change is done", ""]
-    kinds = {command.kind: command.command for command in reversed(found.commands)}
+    kinds = {command.kind: command.command for command in reversed(facts.commands)}
     for kind, words in (("lint", "is clean"), ("check", "passes"), ("test", "passes")):
         if kind in kinds:
             lines.append(f"- `{kinds[kind]}` {words}.")
-    if found.checks:
-        lines.append(f"- CI also runs the checks in {', '.join(f'`{path}`' for path in found.checks)}.")
+    if facts.checks:
+        lines.append(f"- CI also runs the checks in {', '.join(f'`{path}`' for path in facts.checks)}.")
     return [*lines, ""] if len(lines) > 2 else []
 
 

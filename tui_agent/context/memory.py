@@ -98,14 +98,14 @@ def _last_command_words(command: str) -> list[str]:
     return words
 
 
-def still_failing(held: Sequence[str], run: TestFinished, most: int) -> list[str]:
-    """Return the failing tests after `run`, at most `most`; `held` failed before it. Those of this run come first."""
+def still_failing(failing_before: Sequence[str], run: TestFinished, most: int) -> list[str]:
+    """Return the failing tests after `run`, at most `most`; `failing_before` failed before it. Those of this run come first."""
     passes = run.exit_code == 0
     new_failures = [] if passes else list(run.failures) or [_run_failure(run.command)]
     names_tests = passes or bool(run.failures)
     earlier = [
         name
-        for name in held
+        for name in failing_before
         if name not in new_failures and not (names_tests and _is_covered(name, run.command))
     ]
     return [*new_failures, *earlier][:most]

@@ -43,10 +43,10 @@ class SummaryBlock:
         return bool(self.what)
 
 
-def fit_blocks(blocks: Sequence[SummaryBlock], room: int, wished: int) -> list[FittedText]:
+def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> list[FittedText]:
     """Return the text of each block; the first is the last to be cut.
 
-    Together they take `wished` characters, more if they need more, but never more than `room`.
+    Together they take `preferred` characters, more if they need more, but never more than `room`.
     """
     minimums = _guaranteed_sizes(blocks, room)
     least_after = _sums_after(minimums)
@@ -54,7 +54,7 @@ def fit_blocks(blocks: Sequence[SummaryBlock], room: int, wished: int) -> list[F
     texts, used = list[FittedText](), 0
     for index, block in enumerate(blocks):
         hard_limit = room - used - least_after[index]
-        soft_limit = max(block.needs, wished - used - needs_after[index])
+        soft_limit = max(block.needs, preferred - used - needs_after[index])
         limit = max(0, minimums[index], min(hard_limit, soft_limit))
         short = FittedText(block.whole) if len(block.whole) <= limit else block.fit(limit)
         texts.append(short)

@@ -71,8 +71,8 @@ class Summary:
     cuts: tuple[CutText, ...]
 
 
-def build_summary(facts: Facts, story: str, room: int, wished: int, text: Text) -> Summary:
-    """Build a summary of about `wished` characters, and up to `room` if required content needs it."""
+def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Text) -> Summary:
+    """Build a summary of about `preferred` characters, and up to `room` if required content needs it."""
     story_text = _lower_headings(story).strip()
     last = SummaryBlock(
         STORY,
@@ -84,7 +84,7 @@ def build_summary(facts: Facts, story: str, room: int, wished: int, text: Text) 
     blocks = [*required_blocks(facts, text), last]
     frame = f"{TITLE}\n{_INTRO}"
     heads = sum(len(block.title) + 6 for block in blocks if block.whole)
-    texts = fit_blocks(blocks, room - len(frame) - heads, wished - len(frame) - heads)
+    texts = fit_blocks(blocks, room - len(frame) - heads, preferred - len(frame) - heads)
     pairs = list(zip(blocks, texts, strict=True))
     body = "\n\n".join(f"## {block.title}\n{short.text}" for block, short in pairs if short.text)
     cuts = tuple(

@@ -162,19 +162,19 @@ def _user_messages(facts: Facts, text: Text) -> SummaryBlock:
     )
 
 
-def _fit_messages(said: Sequence[str], pinned: Sequence[bool], whole: str, room: int) -> FittedText:
+def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], whole: str, room: int) -> FittedText:
     """Shorten messages to their first and last line, where rules usually are: oldest first, pinned ones last.
 
     If even that does not fit, messages in the middle are left out.
     """
-    pieces = list(map(_quote, said))
+    pieces = list(map(_quote, messages))
     excess = sum(map(len, pieces)) + 2 * len(pieces) - (room - _NOTE)
-    order = sorted(range(len(said)), key=lambda index: (pinned[index], index))
+    order = sorted(range(len(messages)), key=lambda index: (pinned[index], index))
     for max_chars in _LINES:
         for index in order:
             if excess <= 0:
                 break
-            ends = _quote(_ends(said[index], max_chars))
+            ends = _quote(_ends(messages[index], max_chars))
             if len(ends) < len(pieces[index]):
                 excess -= len(pieces[index]) - len(ends)
                 pieces[index] = ends

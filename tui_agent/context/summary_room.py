@@ -49,7 +49,7 @@ class SummaryRoom:
     """
 
     room: int
-    wished: int
+    preferred: int
     story: int
     tokens: int
     cut: bool = False
@@ -64,11 +64,11 @@ class SummaryRoom:
         for the request.
         """
         window_chars = window / per_char
-        wished = round(share * window_chars) - beside.base_chars
-        story = round(min(STORY_SHARE * window_chars, max(MIN_STORY * window_chars, wished - needs)))
+        preferred = round(share * window_chars) - beside.base_chars
+        story = round(min(STORY_SHARE * window_chars, max(MIN_STORY * window_chars, preferred - needs)))
         room = max(MIN_CHARS, round(FULL * window_chars) - beside.base_chars)
         if needs + MIN_CHARS // 4 <= room:
-            return cls(room, max(wished, story), story, max(1, round(FULL * window) - beside.base))
+            return cls(room, max(preferred, story), story, max(1, round(FULL * window) - beside.base))
 
         def beside_work(kept: int) -> tuple[int, int]:
             max_chars = max(MIN_CHARS, round((last - kept) / per_char) - beside.fixed_chars)
@@ -77,11 +77,11 @@ class SummaryRoom:
         for least, beside_needs in ((MIN_KEPT, MIN_CHARS // 4), (MIN_TIGHT, 0)):
             max_chars, tokens = beside_work(round(least * window))
             if needs + beside_needs <= max_chars:
-                return cls(max_chars, max(wished, story), story, tokens)
+                return cls(max_chars, max(preferred, story), story, tokens)
         max_chars, tokens = beside_work(round(MIN_KEPT * window))
         preferred_chars = round(FULL_WHEN_CUT * window_chars) - beside.base_chars
         max_chars = max(MIN_CHARS, preferred_chars, min(max_chars, round(own * _BESIDE) + MIN_CHARS))
-        return cls(max_chars, max(wished, story), story, tokens, cut=True)
+        return cls(max_chars, max(preferred, story), story, tokens, cut=True)
 
 
 _NAMES: Final[dict[SectionName, str]] = {

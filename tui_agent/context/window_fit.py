@@ -82,10 +82,10 @@ class HistoryFitter:
         sections: Sequence[SectionName],
         room: Room,
         needed: int,
-        wished: int,
+        preferred: int,
     ) -> None:
-        """Shorten the history by `needed` tokens, and by `wished` as far as old blocks suffice."""
-        remaining = needed - wished + self._shorten_sections(fitted, sections, room, wished)
+        """Shorten the history by `needed` tokens, and by `preferred` as far as old blocks suffice."""
+        remaining = needed - preferred + self._shorten_sections(fitted, sections, room, preferred)
         everything = range(len(fitted.counted))
         free = [position for position in everything if position not in fitted.pinned]
         # The newest results are not shortened for the sake of a later request.
@@ -109,13 +109,13 @@ class HistoryFitter:
             if known is not None and known[0] is count.message:
                 fitted.replace_cut(index, count, known[1])
 
-    def cut_words(self, fitted: FittedHistory, needed: int, wished: int) -> None:
-        """Cut the longest user messages and summaries until `wished` tokens are saved, if `needed` is positive."""
+    def cut_words(self, fitted: FittedHistory, needed: int, preferred: int) -> None:
+        """Cut the longest user messages and summaries until `preferred` tokens are saved, if `needed` is positive."""
         longest = sorted(
             (index for index, count in enumerate(fitted.counted) if _words(count.message)),
             key=lambda index: -fitted.counted[index].tokens,
         )
-        remaining = wished
+        remaining = preferred
         for index in longest:
             if needed <= 0:
                 break
@@ -162,13 +162,13 @@ class HistoryFitter:
         fitted: FittedHistory,
         section: SectionName,
         positions: Sequence[int],
-        wanted: int,
+        needed: int,
         excess: int,
         *,
         tiny: bool = False,
     ) -> int:
         for position in positions:
-            if wanted <= 0:
+            if needed <= 0:
                 break
             before = fitted.counted[position]
             after = self._shorter(before, tiny=tiny)
@@ -180,7 +180,7 @@ class HistoryFitter:
             short = fitted.short.setdefault(section, [])
             if position not in short:
                 short.append(position)
-            wanted -= before.tokens - after.tokens
+            needed -= before.tokens - after.tokens
             excess -= before.tokens - after.tokens
         return excess
 

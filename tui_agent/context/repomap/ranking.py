@@ -23,8 +23,6 @@ MATCHES = 1_000
 LOOKED_INTO = 50
 WINDOW_SHARE, PHRASE_SHARE, HISTORY_SHARE = 0.5, 0.2, 0.3
 NAME_TIMES = 3
-FULL_TRUST = 0.25
-"""Fraction of a question's words in a past message at which history has full weight."""
 Reader = Callable[[str], Text]
 Definer = Callable[[str], tuple[Symbol, ...]]
 LineFinder = Callable[[str], WordLines | None]
@@ -75,13 +73,6 @@ def by_history(index: Snapshot, query: Query, present: Collection[str], weight: 
     commits = index.similar_commits(expression(query), BEST)
     if not commits or commits[0][0] <= 0:
         return {}
-    message_words = set(commits[0][1].split())
-    trust = min(
-        1.0,
-        sum(query.weights[word] for word in message_words & query.weights.keys())
-        / sum(query.weights.values())
-        / FULL_TRUST,
-    )
     scores: dict[str, float] = {}
     for score, _, files in commits:
         share = (score / commits[0][0]) ** 2 / sqrt(len(files))
@@ -89,7 +80,7 @@ def by_history(index: Snapshot, query: Query, present: Collection[str], weight: 
             if path in present:
                 scores[path] = scores.get(path, 0.0) + share * weight(path)
     top = max(scores.values(), default=1.0)
-    return {path: trust * value / top for path, value in scores.items()}
+    return {path: value / top for path, value in scores.items()}
 
 
 def rank_files(

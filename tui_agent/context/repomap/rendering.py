@@ -143,11 +143,26 @@ def _group_by_folder(paths: Sequence[str], place: int) -> list[str]:
     return [*paths[:fixed_count], *(path for grouped in folders.values() for path in grouped)]
 
 
+class _FolderOf(dict[str, str]):
+    """Cache of each path's folder; it is cleared when it holds `LIMIT` paths."""
+
+    LIMIT = 200_000
+
+    def __missing__(self, path: str) -> str:
+        if len(self) >= self.LIMIT:
+            self.clear()
+        folder = self[path] = path.rpartition("/")[0]
+        return folder
+
+
+_folder_of = _FolderOf()
+
+
 def _folders(paths: Sequence[str], room: int) -> str:
     """Describe the folders of the other paths in one line."""
     if not paths:
         return ""
-    paths_by_folder = Counter(path.rpartition("/")[0] for path in paths)
+    paths_by_folder = Counter(map(_folder_of.__getitem__, paths))
     tops = {name.partition("/")[0] for name in paths_by_folder if name}
     depth = 2 if len(tops) + paths_by_folder[""] < MANY_TOPS else 1
     counts: Counter[str] = Counter()

@@ -342,7 +342,7 @@ class Compactor:
         """
         chars = room.room
         for _ in range(MAX_TRIES):
-            make = partial(build_summary, facts, story, chars, room.wished, self._resolve_text)
+            make = partial(build_summary, facts, story, chars, room.preferred, self._resolve_text)
             summary = await to_thread.run_sync(make)
             message = SummaryMessage(text=summary.text, seq=facts.through, shares=summary.shares)
             smaller = await self._measure([message, *rest])
