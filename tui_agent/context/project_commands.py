@@ -16,26 +16,16 @@ FILES: Final = tuple(
     """Makefile justfile pyproject.toml setup.py tox.ini requirements.txt package.json Cargo.toml go.mod pom.xml
     build.gradle build.gradle.kts CMakeLists.txt Gemfile composer.json mix.exs""".split()  # noqa: SIM905 - read as a list of words
 )
-_WORDS: Final[Mapping[str, Kind]] = {
-    "install": "install",
-    "setup": "install",
-    "deps": "install",
-    "build": "build",
-    "compile": "build",
-    "test": "test",
-    "tests": "test",
+_WORDS_BY_KIND: Final[Mapping[Kind, str]] = {
+    "install": "install setup deps",
+    "build": "build compile",
+    "test": "test tests",
     "lint": "lint",
-    "check": "check",
-    "typecheck": "check",
-    "type-check": "check",
-    "types": "check",
-    "fmt": "format",
-    "format": "format",
-    "run": "run",
-    "start": "run",
-    "dev": "run",
-    "serve": "run",
+    "check": "check typecheck type-check types",
+    "format": "fmt format",
+    "run": "run start dev serve",
 }
+_WORDS: Final = {word: kind for kind, words in _WORDS_BY_KIND.items() for word in words.split()}
 _TARGET: Final = re.compile(r"^([A-Za-z][\w-]*)[ \t]*:(?![:=])", re.MULTILINE)
 _RECIPE: Final = re.compile(r"^@?([A-Za-z][\w-]*)(?:[ \t][^:=\n]*)?:(?!=)", re.MULTILINE)
 _LOCKS: Final = (

@@ -6,13 +6,13 @@ containment; unreadable folders are left out.
 """
 
 import os
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from tui_agent.config.small_files import read_regular
 from tui_agent.errors import EnvironmentFault
 from tui_agent.folds.text.gitignore import IgnoreRules
 from tui_agent.ports.environment import FileInfo
@@ -76,19 +76,12 @@ def _list_entries(
             yield item
 
 
-def _read_ignore_file(folder_fd: int, name: str) -> str:
+def _read_ignore_file(folder_fd: int, path: str) -> str:
     try:
-        fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
+        data = read_regular(path, _MAX_IGNORE_BYTES, os.O_NOFOLLOW, folder_fd=folder_fd)
     except OSError:
         return ""
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return ""
-        return os.read(fd, _MAX_IGNORE_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return ""
-    finally:
-        os.close(fd)
+    return (data or b"").decode("utf-8", "replace")
 
 
 def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, IgnoreRules]:
@@ -107,7 +100,7 @@ def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, Ign
             folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 if index == 0:
-                    rules = rules.with_file("", _read_nested_ignore_file(folder_fd, ".git/info/exclude"))
+                    rules = rules.with_file("", _read_ignore_file(folder_fd, ".git/info/exclude"))
                 if name is not None:
                     rules = rules.with_file(base, _read_ignore_file(folder_fd, ".gitignore"))
             finally:
@@ -117,18 +110,6 @@ def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, Ign
             base += name + "/"
     # A walk that starts in an ignored folder shows its files.
     return top, IgnoreRules() if base and rules.is_inside_ignored(base.rstrip("/")) else rules
-
-
-def _read_nested_ignore_file(parent_fd: int, path: str) -> str:
-    folder, _, name = path.rpartition("/")
-    try:
-        folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent_fd)
-    except OSError:
-        return ""
-    try:
-        return _read_ignore_file(folder_fd, name)
-    finally:
-        os.close(folder_fd)
 
 
 def _repository_top(root: str) -> str:

@@ -8,7 +8,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 
 from tui_agent.errors import EnvironmentFault, StaleFile
@@ -75,47 +75,32 @@ class LocalFiles:
     def read(self, path: str, max_bytes: int) -> FileContent:
         """See `ports.environment.Environment.read`."""
         parts = self._contain.resolve_parts(path)
-        if not parts:
-            raise EnvironmentFault(f"{printable_path(path)} is a folder.")
-        try:
-            with self._contain.open_folder(parts[:-1]) as folder_fd:
-                fd, status = _open_regular(parts[-1], folder_fd, path)
-                try:
-                    data = _read_up_to(fd, status.st_size, max_bytes, path)
-                finally:
-                    os.close(fd)
-        except OSError as error:
-            raise path_error(path, error) from error
+        with self._open_parent(parts, path) as folder_fd:
+            fd, status = _open_regular(parts[-1], folder_fd, path)
+            try:
+                data = _read_up_to(fd, status.st_size, max_bytes, path)
+            finally:
+                os.close(fd)
         return _content(parts, data, status)
 
     def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
         """See `ports.environment.Environment.write`."""
         parts = self._contain.resolve_parts(path)
-        if not parts:
-            raise EnvironmentFault(f"{printable_path(path)} is a folder.")
-        try:
-            with self._contain.open_folder(parts[:-1], create=expect is None) as folder_fd:
-                self._sweep(folder_fd)
-                state = _read_state(parts[-1], folder_fd, path)
-                _check_expected(state, expect, path)
-                status = _replace_file(parts[-1], folder_fd, path, data, state)
-        except OSError as error:
-            raise path_error(path, error) from error
+        with self._open_parent(parts, path, create=expect is None) as folder_fd:
+            self._sweep(folder_fd)
+            state = _read_state(parts[-1], folder_fd, path)
+            _check_expected(state, expect, path)
+            status = _replace_file(parts[-1], folder_fd, path, data, state)
         return _content(parts, data, status)
 
     def remove(self, path: str, expect: str) -> None:
         """See `ports.environment.Environment.remove`. A link is refused, not followed."""
         parts = self._contain.resolve_entry(path)
-        if not parts:
-            raise EnvironmentFault(f"{printable_path(path)} is a folder.")
-        try:
-            with self._contain.open_folder(parts[:-1]) as folder_fd:
-                state = _read_state(parts[-1], folder_fd, path)
-                _check_expected(state, expect, path)
-                os.unlink(parts[-1], dir_fd=folder_fd)
-                os.fsync(folder_fd)
-        except OSError as error:
-            raise path_error(path, error) from error
+        with self._open_parent(parts, path) as folder_fd:
+            state = _read_state(parts[-1], folder_fd, path)
+            _check_expected(state, expect, path)
+            os.unlink(parts[-1], dir_fd=folder_fd)
+            os.fsync(folder_fd)
 
     def stat(self, path: str) -> FileInfo | None:
         """Return what is at `path` without following a link at its end; None if nothing is there."""
@@ -140,6 +125,17 @@ class LocalFiles:
         if len(entries) > MAX_LISTED:
             raise EnvironmentFault(f"{printable_path(path)} has more than {MAX_LISTED:,} entries.")
         return tuple(entries)
+
+    @contextmanager
+    def _open_parent(self, parts: tuple[str, ...], path: str, *, create: bool = False) -> Iterator[int]:
+        """Yield a descriptor of a file's folder; errors of the system become those of `path`."""
+        if not parts:
+            raise EnvironmentFault(f"{printable_path(path)} is a folder.")
+        try:
+            with self._contain.open_folder(parts[:-1], create=create) as folder_fd:
+                yield folder_fd
+        except OSError as error:
+            raise path_error(path, error) from error
 
     def _sweep(self, folder_fd: int) -> None:
         """Remove leftovers of killed processes, once for each folder that is changed."""

@@ -22,7 +22,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -137,14 +137,7 @@ class Reaper:
             os._exit(101)
 
     def _reap(self) -> None:
-        while True:
-            try:
-                child, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if not child:
-                return
-            code = os.waitstatus_to_exitcode(status)
+        for child, code in reap_children():
             if child in self._wardens:
                 self._wardens.discard(child)
                 self._killed += max(code, 0)
@@ -264,15 +257,9 @@ class Warden:
         return True
 
     def _reap(self) -> None:
-        while True:
-            try:
-                child, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if not child:
-                return
+        for child, code in reap_children():
             if child == self._leader:
-                self._send_line(f"ended {os.waitstatus_to_exitcode(status)}")
+                self._send_line(f"ended {code}")
 
     def _is_tree_empty(self) -> bool:
         """Return True if no process is left: orphans have become children, so there is no child either."""
@@ -347,6 +334,16 @@ class ControlGroups:
             with suppress(OSError):
                 group.rmdir()
         self._created.clear()
+
+
+def reap_children() -> Iterator[tuple[int, int]]:
+    """Yield the children that have ended, with their exit codes as `subprocess` counts."""
+    with suppress(ChildProcessError):
+        while True:
+            child, status = os.waitpid(-1, os.WNOHANG)
+            if not child:
+                return
+            yield child, os.waitstatus_to_exitcode(status)
 
 
 def lower_limit(which: int, maximum: int) -> None:

@@ -1,10 +1,12 @@
 """Bubblewrap's command line: the whole file system read-only, with a command's writable places mounted over
 it.
 
-Invariant: pure. The order matters: later mounts cover earlier ones.
+Invariant: nothing is read or changed here. The order matters: later mounts cover earlier ones.
 """
 
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tui_agent.workspace.sandbox.mounts import Mounts
@@ -99,3 +101,26 @@ def _cover_each(source: str, paths: Iterable[str]) -> Iterator[str]:
     """Mount an unreadable device over each path, on a file system that ignores devices."""
     for path in paths:
         yield from ("--ro-bind", source, path)
+
+
+@contextmanager
+def open_descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
+    """Yield the descriptors that bubblewrap receives, by its numbers for them, and the one of its status output.
+
+    `calls` is the seccomp filter that it reads, if any.
+    """
+    status, status_in = os.pipe()
+    descriptors = [status, status_in]
+    try:
+        os.set_blocking(status, False)
+        given = {DESCRIPTORS[1]: status_in}
+        if calls is not None:
+            filter_end, filter_in = os.pipe()
+            descriptors.append(filter_end)
+            given[DESCRIPTORS[0]] = filter_end
+            os.write(filter_in, calls)
+            os.close(filter_in)
+        yield given, status
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)

@@ -246,7 +246,7 @@ class Confinement:
         covers = bubblewrap.cover_files(mounts, private)
         guards = tuple(guard_arguments(mounts, covers, [place.path for place in extra]))
         filtered = self._support.filter is not None
-        with _descriptors(self._support.filter) as (given, status):
+        with bubblewrap.open_descriptors(self._support.filter) as (given, status):
             options = bubblewrap.bubblewrap_arguments(
                 machine, mounts, private, folder.path, network=network, has_filter=filtered
             )
@@ -346,26 +346,6 @@ def describe_sandbox(support: SandboxSupport, bounds: Bounds) -> tuple[str, ...]
             else "The kernel does not support Landlock."
         )
     return tuple(lines)
-
-
-@contextmanager
-def _descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
-    """Open the seccomp filter for reading, and bubblewrap's status output."""
-    status, status_in = os.pipe()
-    descriptors = [status, status_in]
-    try:
-        os.set_blocking(status, False)
-        given = {bubblewrap.DESCRIPTORS[1]: status_in}
-        if calls is not None:
-            filter_end, filter_in = os.pipe()
-            descriptors.append(filter_end)
-            given[bubblewrap.DESCRIPTORS[0]] = filter_end
-            os.write(filter_in, calls)
-            os.close(filter_in)
-        yield given, status
-    finally:
-        for descriptor in descriptors:
-            os.close(descriptor)
 
 
 def _landlock_command(

@@ -7,7 +7,6 @@ import os
 import platform
 import subprocess
 import tempfile
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache, partial
@@ -98,7 +97,7 @@ def _detect_bubblewrap() -> SandboxSupport:
                     path for path in PRIVATE_FOLDERS if Path(path).is_dir() and not Path(path).is_symlink()
                 ),
             )
-            problem = _try_sandbox(partial(_bubblewrap_options, machine, private, calls), calls)
+            problem = _try_sandbox(machine, private, calls)
             if not problem:
                 return SandboxSupport("bubblewrap", "", machine, calls, Kernel().abi())
     return SandboxSupport(why_not=f"bubblewrap cannot create a sandbox here: {problem}")
@@ -112,43 +111,35 @@ def _find_system_program(name: str) -> str | None:
         return None
 
 
-def _bubblewrap_options(
-    machine: bubblewrap.Machine,
-    private: bubblewrap.PrivateFolders,
-    calls: bytes | None,
-    descriptors: tuple[int, int],
-) -> list[str]:
-    no_mounts = Mounts((), (), (), (), ())
-    return bubblewrap.bubblewrap_arguments(
-        machine, no_mounts, private, "/", network=False, has_filter=calls is not None, descriptors=descriptors
-    )
-
-
-def _try_sandbox(build_command: Callable[[tuple[int, int]], list[str]], calls: bytes | None) -> str:
+def _try_sandbox(machine: bubblewrap.Machine, private: bubblewrap.PrivateFolders, calls: bytes | None) -> str:
     """Return what went wrong; empty if the sandbox works."""
-    filter_end, filter_in = os.pipe()
-    status_end, status_in = os.pipe()
+    no_mounts = Mounts((), (), (), (), ())
     true = _find_system_program("true") or "/bin/true"
     try:
-        os.write(filter_in, calls or b"")
-        os.close(filter_in)
-        filter_in = -1
-        completed = subprocess.run(
-            [*build_command((filter_end, status_in)), true],
-            env={"PATH": os.defpath},
-            pass_fds=(filter_end, status_in),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            timeout=TRY_TIMEOUT_S,
-        )
+        with bubblewrap.open_descriptors(calls) as (given, _):
+            filter_number, status_number = bubblewrap.DESCRIPTORS
+            options = bubblewrap.bubblewrap_arguments(
+                machine,
+                no_mounts,
+                private,
+                "/",
+                network=False,
+                has_filter=calls is not None,
+                descriptors=(given.get(filter_number, -1), given[status_number]),
+            )
+            completed = subprocess.run(
+                [*options, true],
+                env={"PATH": os.defpath},
+                pass_fds=tuple(given.values()),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                timeout=TRY_TIMEOUT_S,
+            )
     except subprocess.TimeoutExpired:
         return f"it did not answer within {TRY_TIMEOUT_S:g} s."
     except OSError as error:
         return f"{error.strerror}."
-    finally:
-        for descriptor in (filter_end, status_end, status_in, *((filter_in,) if filter_in >= 0 else ())):
-            os.close(descriptor)
     if completed.returncode == 0:
         return ""
     line = completed.stderr.decode("utf-8", "replace").strip().split("\n")[-1].removeprefix("bwrap: ")
