@@ -418,10 +418,10 @@ class CheckpointMachine(RuleBasedStateMachine):
         since = differing(self.states[head], before)
         plan = self.run(self.shadow.plan_restore, source)
         wanted = differing(before, self.states[source]) & session
-        assert {act.path for act in plan.acts} == wanted
-        assert {act.path for act in plan.acts if act.conflict} >= wanted & (since | people)
+        assert {act.path for act in plan.actions} == wanted
+        assert {act.path for act in plan.actions if act.conflict} >= wanted & (since | people)
         assert snapshot(self.files) == before
-        named = [act.path for act in plan.acts if act.conflict] if overwrite else []
+        named = [act.path for act in plan.actions if act.conflict] if overwrite else []
         restored = self.run(self.shadow.restore, plan, named)
         after = snapshot(self.files)
         assert set(restored.paths) | set(restored.kept) == wanted
