@@ -48,7 +48,9 @@ def shadow(
     folder: Path, *, limits: Limits | None = None, acts: FileOperations | None = None
 ) -> GitCheckpoints:
     """The checkpoints of a workspace, in a folder beside it."""
-    return GitCheckpoints(folder, folder.parent / "checkpoints.git", limits=limits or Limits(), operations=acts)
+    return GitCheckpoints(
+        folder, folder.parent / "checkpoints.git", limits=limits or Limits(), operations=acts
+    )
 
 
 async def begun(folder: Path, *, limits: Limits | None = None) -> GitCheckpoints:
