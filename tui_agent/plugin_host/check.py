@@ -17,7 +17,7 @@ _DOOR = "tui_agent.plugin_api"
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The result of a check: `faults` stop the plugin from working; `notes` are advice; `contributions` as in `plugin.loaded`."""
+    """The result of a check: `faults` stop the plugin from working; `notes` are advice; `offers` as in `plugin.loaded`."""
 
     name: str
     version: str

@@ -65,7 +65,7 @@ class RestorePlan:
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """The result of a restore: restored `paths`, `kept_paths` paths, and the `commit` of the resulting workspace.
+    """The result of a restore: the restored `paths`, the `kept_paths`, and the `commit` of the resulting workspace.
 
     `files` describes the first of the restored paths, with their contents before and after.
     """
@@ -75,7 +75,7 @@ class RestoreResult:
     kept_paths: tuple[str, ...]
     files: tuple[FileDifference, ...] = ()
     blocked: Mapping[str, str] = field(default_factory=dict)
-    """Those `kept_paths` paths that cannot be restored even if the user agrees, each with the reason."""
+    """Those `kept_paths` that cannot be restored even if the user agrees, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)

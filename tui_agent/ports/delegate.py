@@ -82,7 +82,7 @@ class DelegateReport:
 class Delegates(Protocol):
     """The service behind `ToolContext.delegate`, for a single call."""
 
-    async def run(self, errand: DelegateTask) -> DelegateReport:
+    async def run(self, task: DelegateTask) -> DelegateReport:
         """Run a delegate on this task and wait for its report.
 
         Raises `ToolError` if no delegate can start. Cancellation ends the delegate.

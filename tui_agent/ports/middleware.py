@@ -20,8 +20,8 @@ from tui_agent.protocol.parts import ToolCallPart
 class Fragment:
     """A piece of the system prompt or context. Lower `priority` numbers come first; `max_tokens` limits its length.
 
-    An empty text is not sent; `missing_reason` gives the reason for the manifest. A fragment that `joined_seq` the conversation
-    with the message of that event is not sent either, as long as the history contains that message.
+    An empty text is not sent; `missing_reason` gives the reason for the manifest. `joined_seq` is the
+    event whose message added the fragment to the conversation; it is not sent as long as the history has that message.
     """
 
     id: str

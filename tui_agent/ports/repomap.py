@@ -52,11 +52,11 @@ class MapLanguage:
 class RepoMaps(Protocol):
     """Renders maps of the workspace. The same repository and request give the same text."""
 
-    async def render(self, wish: MapRequest) -> RenderedMap:
+    async def render(self, request: MapRequest) -> RenderedMap:
         """Render a map in a thread. Raises `EnvironmentFault` if the folder cannot be read."""
         ...
 
-    async def render_within(self, wish: MapRequest, seconds: float) -> RenderedMap | None:
+    async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
         """Return the map if it is ready within `seconds`, else None; `take_late_map` returns it when it is ready.
 
         Returns None at once while an earlier map is still being rendered. Raises as `render` does.

@@ -223,7 +223,7 @@ Resolve = Callable[[str, str, Effort | None], ModelInfo]
 
 
 def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
-    """Give the call whose result the fork replaces that result, if it is open. Return the number of calls, 0 or 1."""
+    """Finish the call with the result that the fork gives it, if it is open. Return the number of calls, 0 or 1."""
     state = recorder.state
     call = next((call for call in state.open_calls if call.call_id == change.call_id), None)
     if call is None or change.result is None:

@@ -47,7 +47,7 @@ class LinePosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The first line of the cache file: product, session, place and checksums."""
+    """The first line of the cache file: product, session, position in the log, and checksums."""
 
     product: str
     format: int

@@ -125,7 +125,7 @@ def _json_object(line: bytes) -> dict[str, JsonValue] | None:
 
 
 def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
-    """Return the event of a line whose whole payload is a blob (see `store.payload`)."""
+    """Return the event of a line whose whole payload is a blob (see `store.payload_shrinker`)."""
     raw = _json_object(line)
     payload = None if raw is None else raw.get("payload")
     if raw is None or blobs is None or not isinstance(payload, dict):

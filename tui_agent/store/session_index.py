@@ -183,7 +183,7 @@ class SessionIndex:
         *,
         on_stale: OnStale = _ignore_stale,
     ) -> list[SearchHit]:
-        """Search for sessions: the newest hit of each, among the newest `MOST_PLACES` hits."""
+        """Search for sessions: the newest hit of each, among the newest `MAX_HITS` hits."""
         hits = self._query(states, lambda db: session_search.find_sessions(db, text, workspace), on_stale)
         if hits is None:
             hits = session_search.newest_per_session(scan_logs(states, split_words(text), workspace))
