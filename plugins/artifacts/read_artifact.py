@@ -5,19 +5,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    Artifact,
-    BlobNotFound,
-    FrozenModel,
-    SessionTool,
-    TextBlock,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    format_count,
-    load_spec,
-    text_result,
-)
+import tui_agent.plugin_api as api
 
 MAX_LINES = 1_000
 MAX_CHARS = 16_000
@@ -26,7 +14,7 @@ MAX_ROW_CHARS = 2_000
 MAX_LISTED_ARTIFACTS = 5
 
 
-class ReadArtifactArgs(FrozenModel):
+class ReadArtifactArgs(api.FrozenModel):
     """Arguments of read_artifact."""
 
     artifact_id: str
@@ -35,13 +23,15 @@ class ReadArtifactArgs(FrozenModel):
     pattern: str = ""
 
 
-class ReadArtifact(SessionTool):
+class ReadArtifact(api.SessionTool):
     """Reads recorded outputs only. Secrets are redacted in them as they are in the log."""
 
     subject = "artifacts"
 
     def __init__(self) -> None:
-        self.spec = load_spec("read_artifact", __file__, ReadArtifactArgs, verb="read", parallel_safe=True)
+        self.spec = api.load_spec(
+            "read_artifact", __file__, ReadArtifactArgs, verb="read", parallel_safe=True
+        )
 
     def target(self, args: ReadArtifactArgs) -> str:
         """Return the artifact id with the pattern or the line range."""
@@ -49,20 +39,20 @@ class ReadArtifact(SessionTool):
             return f"{args.artifact_id} {args.pattern}"
         return f"{args.artifact_id}:{args.offset}-{args.offset + args.lines - 1}"
 
-    async def run(self, args: ReadArtifactArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: ReadArtifactArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the requested lines, up to `MAX_CHARS` characters."""
         artifact = _find_artifact(args.artifact_id, ctx)
         try:
             text = await asyncio.to_thread(ctx.blobs.read_text, artifact.text)
-        except BlobNotFound as fault:
-            raise ToolError(
+        except api.BlobNotFound as fault:
+            raise api.ToolError(
                 f"The stored output {artifact.id} is missing or damaged.",
                 hint="Run the call again to get the output.",
             ) from fault
         return await asyncio.to_thread(_build_result, text, args, artifact, ctx)
 
 
-def _find_artifact(artifact_id: str, ctx: ToolContext) -> Artifact:
+def _find_artifact(artifact_id: str, ctx: api.ToolContext) -> api.Artifact:
     known = ctx.state.artifacts
     artifact = known.get(artifact_id.strip())
     if artifact is None:
@@ -71,11 +61,13 @@ def _find_artifact(artifact_id: str, ctx: ToolContext) -> Artifact:
             for known_artifact in list(known.values())[-MAX_LISTED_ARTIFACTS:]
         )
         hint = f"The newest are: {newest}." if newest else "The session has no artifacts yet."
-        raise ToolError(f"The session has no artifact {artifact_id!r}.", hint=hint)
+        raise api.ToolError(f"The session has no artifact {artifact_id!r}.", hint=hint)
     return artifact
 
 
-def _build_result(text: str, args: ReadArtifactArgs, artifact: Artifact, ctx: ToolContext) -> ToolResult:
+def _build_result(
+    text: str, args: ReadArtifactArgs, artifact: api.Artifact, ctx: api.ToolContext
+) -> api.ToolResult:
     rows = list(_split_rows(text))
     if args.pattern:
         needle = args.pattern.casefold()
@@ -88,29 +80,30 @@ def _build_result(text: str, args: ReadArtifactArgs, artifact: Artifact, ctx: To
         return _empty_result(args, artifact, len(rows), len(matches))
     rows_shown, last = _number_rows(rows, numbers)
     if args.pattern:
-        notes = f"[{len(matches):,} of {format_count(len(rows), 'line')} of {artifact.id} {'contains' if len(matches) == 1 else 'contain'} {args.pattern!r}"
+        notes = f"[{len(matches):,} of {api.format_count(len(rows), 'line')} of {artifact.id} {'contains' if len(matches) == 1 else 'contain'} {args.pattern!r}"
     else:
         notes = f"[lines {numbers[0]}-{last} of {len(rows)} of {artifact.id}"
     more = last < (matches[-1] if args.pattern else len(rows))
     body = "\n".join([*rows_shown, f"{notes}; read on with offset={last + 1}]" if more else f"{notes}]"])
-    return text_result(
+    return api.text_result(
         body,
-        summary=format_count(len(rows_shown), "line"),
-        display=(TextBlock(text=ctx.blobs.put_text(body)),),
+        summary=api.format_count(len(rows_shown), "line"),
+        display=(api.TextBlock(text=ctx.blobs.put_text(body)),),
         data={"artifact_id": artifact.id, "first": numbers[0], "last": last, "lines": len(rows)},
     )
 
 
-def _empty_result(args: ReadArtifactArgs, artifact: Artifact, lines: int, match_count: int) -> ToolResult:
+def _empty_result(
+    args: ReadArtifactArgs, artifact: api.Artifact, lines: int, match_count: int
+) -> api.ToolResult:
     if args.pattern and not match_count:
-        message = f"No line of {artifact.id} contains {args.pattern!r}; it has {format_count(lines, 'line')}."
+        message = (
+            f"No line of {artifact.id} contains {args.pattern!r}; it has {api.format_count(lines, 'line')}."
+        )
     else:
-        message = f"{artifact.id} has {format_count(lines, 'line')}; line {args.offset} is past its end."
-    return text_result(
-        message,
-        ok=False,
-        summary="nothing",
-        data={"artifact_id": artifact.id, "lines": lines},
+        message = f"{artifact.id} has {api.format_count(lines, 'line')}; line {args.offset} is past its end."
+    return api.text_result(
+        message, ok=False, summary="nothing", data={"artifact_id": artifact.id, "lines": lines}
     )
 
 

@@ -2,61 +2,52 @@
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    FrozenModel,
-    SessionTool,
-    TextBlock,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    load_spec,
-    text_result,
-)
+import tui_agent.plugin_api as api
 
 MAX_OPTIONS = 9
 MAX_DATA_CHARS = 2_000
 """Characters of an answer that are copied into the result's data, for the session memory."""
 
 
-class AskUserArgs(FrozenModel):
+class AskUserArgs(api.FrozenModel):
     """Arguments of ask_user."""
 
     question: str
     options: tuple[str, ...] = Field(default=(), description="choices; the user may also answer freely")
 
 
-class AskUser(SessionTool):
+class AskUser(api.SessionTool):
     """Waits for the user's answer without a time limit."""
 
     subject = "question"
 
     def __init__(self) -> None:
-        self.spec = load_spec("ask_user", __file__, AskUserArgs, verb="ask", timeout=None, needs={"ask"})
+        self.spec = api.load_spec("ask_user", __file__, AskUserArgs, verb="ask", timeout=None, needs={"ask"})
 
     def target(self, args: AskUserArgs) -> str:
         """Return the question's first line."""
         return args.question.strip().split("\n")[0]
 
-    async def run(self, args: AskUserArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: AskUserArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the chosen option, the user's words, or both."""
         question = args.question.strip()
         options = tuple(option.strip() for option in args.options if option.strip())
         if not question:
-            raise ToolError("The question is empty.")
+            raise api.ToolError("The question is empty.")
         if len(options) > MAX_OPTIONS:
-            raise ToolError(f"{len(options)} options are too many; the limit is {MAX_OPTIONS}.")
+            raise api.ToolError(f"{len(options)} options are too many; the limit is {MAX_OPTIONS}.")
         if ctx.ask is None:
-            raise ToolError(
+            raise api.ToolError(
                 "No user can answer in this run.", hint="Decide yourself and state your assumption."
             )
         answer = await ctx.ask(question, options, "choice" if options else "text")
         chosen = options[answer.choice] if answer.choice is not None and answer.choice < len(options) else ""
         text = answer.text.strip()
         reply = "\n".join(dict.fromkeys(piece for piece in (chosen, text) if piece))
-        return text_result(
+        return api.text_result(
             reply or "The user gave no answer.",
             summary=(reply.split("\n")[0] or "no answer")[:60],
-            display=(TextBlock(text=reply),) if reply else (),
+            display=(api.TextBlock(text=reply),) if reply else (),
             data={
                 "choice": answer.choice,
                 "answer": ctx.blobs.read_text(ctx.blobs.put_text(reply))[:MAX_DATA_CHARS],

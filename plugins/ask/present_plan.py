@@ -2,35 +2,26 @@
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    FrozenModel,
-    MarkdownBlock,
-    SessionTool,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    load_spec,
-    text_result,
-)
+import tui_agent.plugin_api as api
 
 OPTIONS = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
 """The answers to a plan; the last one rejects it."""
 REFUSAL_INDEX = 2
 
 
-class PresentPlanArgs(FrozenModel):
+class PresentPlanArgs(api.FrozenModel):
     """Arguments of present_plan."""
 
     plan: str = Field(description="Markdown")
 
 
-class PresentPlan(SessionTool):
+class PresentPlan(api.SessionTool):
     """Waits for the answer. Text given with an approval is the edited plan; with a rejection, the reason."""
 
     subject = "plan"
 
     def __init__(self) -> None:
-        self.spec = load_spec(
+        self.spec = api.load_spec(
             "present_plan", __file__, PresentPlanArgs, verb="plan", timeout=None, needs={"ask"}
         )
 
@@ -38,21 +29,21 @@ class PresentPlan(SessionTool):
         """Return the plan's first line."""
         return args.plan.strip().split("\n")[0].lstrip("# ")
 
-    async def run(self, args: PresentPlanArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: PresentPlanArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the user's decision on the plan."""
         plan = args.plan.strip()
         if not plan:
-            raise ToolError("The plan is empty.")
+            raise api.ToolError("The plan is empty.")
         if ctx.ask is None:
-            raise ToolError(
+            raise api.ToolError(
                 "No user can approve a plan in this run.", hint="Give the plan as your answer instead."
             )
         answer = await ctx.ask(plan, OPTIONS, "plan")
         words = answer.text.strip()
-        block = MarkdownBlock(text=ctx.blobs.put_text(plan))
+        block = api.MarkdownBlock(text=ctx.blobs.put_text(plan))
         if answer.choice is None or answer.choice >= REFUSAL_INDEX:
             decision = f"The user refused the plan: {words}" if words else "The user refused the plan."
-            return text_result(
+            return api.text_result(
                 f"{decision}\nChange nothing; revise the plan.",
                 ok=False,
                 summary="refused",
@@ -60,13 +51,13 @@ class PresentPlan(SessionTool):
                 data={"plan": "refused"},
             )
         if words and words not in (plan, OPTIONS[answer.choice]):
-            return text_result(
+            return api.text_result(
                 f"The user edited the plan and approved this:\n\n{words}",
                 summary="edited",
-                display=(MarkdownBlock(text=ctx.blobs.put_text(words)),),
+                display=(api.MarkdownBlock(text=ctx.blobs.put_text(words)),),
                 data={"plan": "edited"},
             )
-        return text_result(
+        return api.text_result(
             "The user approved the plan. Carry it out.",
             summary="approved",
             display=(block,),

@@ -11,22 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    BaseTool,
-    Effect,
-    Environment,
-    FileContent,
-    FrozenModel,
-    Preview,
-    SessionStateView,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    WriteEffect,
-    escape_unprintable,
-    format_count,
-    load_spec,
-)
+import tui_agent.plugin_api as api
 
 from .file_changes import (
     FileChange,
@@ -42,7 +27,7 @@ from .text import SNIFF_BYTES, decode, describe_binary, encode
 MAX_BYTES = 20_000_000
 
 
-class EditFileArgs(FrozenModel):
+class EditFileArgs(api.FrozenModel):
     """Arguments of edit_file."""
 
     path: str
@@ -51,29 +36,31 @@ class EditFileArgs(FrozenModel):
     replace_all: bool = Field(default=False, description="replace every occurrence")
 
 
-class EditFile(BaseTool):
+class EditFile(api.BaseTool):
     """Replaces text that occurs exactly once in a file that was read and has not changed since."""
 
     def __init__(self) -> None:
-        self.spec = load_spec("edit_file", __file__, EditFileArgs, verb="edit")
+        self.spec = api.load_spec("edit_file", __file__, EditFileArgs, verb="edit")
 
     def target(self, args: EditFileArgs) -> str:
         """Return the path."""
         return args.path
 
-    def effects(self, args: EditFileArgs) -> tuple[Effect, ...]:
+    def effects(self, args: EditFileArgs) -> tuple[api.Effect, ...]:
         """Return the write of the file."""
-        return (WriteEffect(path=args.path),)
+        return (api.WriteEffect(path=args.path),)
 
-    async def predict_failure(self, args: EditFileArgs, env: Environment, state: SessionStateView) -> None:
+    async def predict_failure(
+        self, args: EditFileArgs, env: api.Environment, state: api.SessionStateView
+    ) -> None:
         """Raise a `ToolError` if the file was not read, or has changed since."""
         require_current_read(await _read_base(args, env), state)
 
-    async def preview(self, args: EditFileArgs, env: Environment) -> Preview:
+    async def preview(self, args: EditFileArgs, env: api.Environment) -> api.Preview:
         """Return the diff that the edit would make."""
         return preview_change((await _compute_edit(args, await _read_base(args, env)))[0])
 
-    async def run(self, args: EditFileArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: EditFileArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Make the edit and return its result."""
         content = await _read_base(args, ctx.env)
         require_current_read(content, ctx.state)
@@ -81,54 +68,58 @@ class EditFile(BaseTool):
         where = ", ".join(map(str, places[:10])) + (", …" if len(places) > 10 else "")
         message = f"Edited {content.path} at line {where}: +{change.diff.added} -{change.diff.removed} lines."
         if len(places) > 1:
-            message = message.replace("at line", f"({format_count(len(places), 'place')}) at lines")
+            message = message.replace("at line", f"({api.format_count(len(places), 'place')}) at lines")
         return await write_change(change, message, ctx)
 
 
-async def _read_base(args: EditFileArgs, env: Environment) -> FileContent:
+async def _read_base(args: EditFileArgs, env: api.Environment) -> api.FileContent:
     if not args.old_text:
-        raise ToolError("old_text is empty.", hint="Use write_file to create or replace a whole file.")
+        raise api.ToolError("old_text is empty.", hint="Use write_file to create or replace a whole file.")
     if args.old_text == args.new_text:
-        raise ToolError("old_text and new_text are the same: nothing would change.")
+        raise api.ToolError("old_text and new_text are the same: nothing would change.")
     content = await read_existing(args.path, env)
     if content is None:
-        raise ToolError(f"File not found: {args.path}.", hint="Create it with write_file.")
+        raise api.ToolError(f"File not found: {args.path}.", hint="Create it with write_file.")
     if decode(content.data[:SNIFF_BYTES]) is None:
         raise _binary_error(content)
     return content
 
 
-def _binary_error(content: FileContent) -> ToolError:
-    return ToolError(f"{content.path} is not text ({describe_binary(content.data)}) and cannot be edited.")
+def _binary_error(content: api.FileContent) -> api.ToolError:
+    return api.ToolError(
+        f"{content.path} is not text ({describe_binary(content.data)}) and cannot be edited."
+    )
 
 
-async def _compute_edit(args: EditFileArgs, content: FileContent) -> tuple[FileChange, list[int]]:
+async def _compute_edit(args: EditFileArgs, content: api.FileContent) -> tuple[FileChange, list[int]]:
     data, places = await asyncio.to_thread(_replace_text, args, content)
     return await compute_change(content.path, content, data), places
 
 
-def _replace_text(args: EditFileArgs, content: FileContent) -> tuple[bytes, list[int]]:
+def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, list[int]]:
     """Return the new bytes and the line numbers of the changed places."""
     decoded = decode(content.data)
     if decoded is None:
         raise _binary_error(content)
     matches = find_matches(decoded.text, args.old_text)
     if not matches:
-        raise ToolError(
-            f"old_text was not found in {escape_unprintable(content.path)}.\n{explain_mismatch(decoded.display_text, args.old_text)}"
+        raise api.ToolError(
+            f"old_text was not found in {api.escape_unprintable(content.path)}.\n{explain_mismatch(decoded.display_text, args.old_text)}"
         )
     places = [line_number(decoded.text, match.start) for match in matches]
     if len(matches) > 1 and not args.replace_all:
         where = ", ".join(map(str, places[:20])) + (", …" if len(places) > 20 else "")
-        raise ToolError(
-            f"old_text occurs {len(matches)} times in {escape_unprintable(content.path)}: lines {where}.",
+        raise api.ToolError(
+            f"old_text occurs {len(matches)} times in {api.escape_unprintable(content.path)}: lines {where}.",
             hint="Add surrounding lines until it is unique, or set replace_all=true.",
         )
     data = encode(decoded, replace_matches(decoded.text, matches, args.new_text))
     if data is None:
-        raise ToolError(f"new_text contains a character that {content.path} ({decoded.note}) cannot encode.")
+        raise api.ToolError(
+            f"new_text contains a character that {content.path} ({decoded.note}) cannot encode."
+        )
     if len(data) > MAX_BYTES:
-        raise ToolError(f"{content.path} would grow to {len(data):,} bytes; the limit is {MAX_BYTES:,}.")
+        raise api.ToolError(f"{content.path} would grow to {len(data):,} bytes; the limit is {MAX_BYTES:,}.")
     return data, places
 
 

@@ -4,22 +4,9 @@ import asyncio
 import hashlib
 from dataclasses import dataclass
 
-from tui_agent.plugin_api import (
-    DiffBlock,
-    Environment,
-    FileContent,
-    LineDiff,
-    Preview,
-    SessionStateView,
-    StaleFile,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    diff_lines,
-    text_result,
-)
+import tui_agent.plugin_api as api
 
-from .text import decode, guess_language
+from .text import decode
 
 MAX_DIFF_BYTES = 4_000_000
 
@@ -29,60 +16,56 @@ class FileChange:
     """A computed change that has not been written yet. `before` is None for a new file."""
 
     path: str
-    before: FileContent | None
+    before: api.FileContent | None
     data: bytes
-    diff: LineDiff
+    diff: api.LineDiff
 
-    def diff_block(self) -> DiffBlock:
-        return DiffBlock(
-            path=self.path,
-            diff=self.diff.text,
-            added=self.diff.added,
-            removed=self.diff.removed,
-            language=guess_language(self.path),
+    def diff_block(self) -> api.DiffBlock:
+        return api.DiffBlock(
+            path=self.path, diff=self.diff.text, added=self.diff.added, removed=self.diff.removed
         )
 
 
-def require_current_read(content: FileContent, state: SessionStateView) -> None:
+def require_current_read(content: api.FileContent, state: api.SessionStateView) -> None:
     """Raise a `ToolError` unless the session has read exactly this content of the file."""
     # The log replaces bytes of a name that are not UTF-8, so look the name up in that form.
     logged_path = content.path.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     last_read = state.read_files.get(logged_path)
     if last_read is None:
-        raise ToolError(f"{content.path} has not been read in this session.", hint="Read it first.")
+        raise api.ToolError(f"{content.path} has not been read in this session.", hint="Read it first.")
     if last_read.digest != content.digest:
-        raise ToolError(f"{content.path} has changed since it was read.", hint="Read it again.")
+        raise api.ToolError(f"{content.path} has changed since it was read.", hint="Read it again.")
 
 
-async def compute_change(path: str, before: FileContent | None, data: bytes) -> FileChange:
+async def compute_change(path: str, before: api.FileContent | None, data: bytes) -> FileChange:
     """Compute the change and its diff in a thread."""
     return FileChange(path, before, data, await asyncio.to_thread(_diff, before, data))
 
 
-def _diff(before: FileContent | None, data: bytes) -> LineDiff:
+def _diff(before: api.FileContent | None, data: bytes) -> api.LineDiff:
     old = b"" if before is None else before.data
     old_text, new_text = decode(old), decode(data)
     if old_text is None or new_text is None or len(old) + len(data) > MAX_DIFF_BYTES:
-        return LineDiff("", data.count(b"\n"), old.count(b"\n"))
-    return diff_lines(old_text.display_text, new_text.display_text)
+        return api.LineDiff("", data.count(b"\n"), old.count(b"\n"))
+    return api.diff_lines(old_text.display_text, new_text.display_text)
 
 
-def preview_change(change: FileChange) -> Preview:
+def preview_change(change: FileChange) -> api.Preview:
     """Return the diff to approve, bound to the exact bytes before and after."""
     base = "" if change.before is None else change.before.digest
-    return Preview((change.diff_block(),), content=f"{base} {hashlib.sha256(change.data).hexdigest()}")
+    return api.Preview((change.diff_block(),), content=f"{base} {hashlib.sha256(change.data).hexdigest()}")
 
 
-async def write_change(change: FileChange, message: str, ctx: ToolContext) -> ToolResult:
+async def write_change(change: FileChange, message: str, ctx: api.ToolContext) -> api.ToolResult:
     """Write the change if the file is still what it was computed from; return the result for model and user."""
     expect = None if change.before is None else change.before.digest
     try:
         await ctx.env.write(change.path, change.data, expect)
-    except StaleFile as stale:
-        raise ToolError(f"{change.path} was not changed: {stale}") from stale
+    except api.StaleFile as stale:
+        raise api.ToolError(f"{change.path} was not changed: {stale}") from stale
     block = change.diff_block()
     stored_block = block.model_copy(update={"diff": ctx.blobs.put_text(change.diff.text)})
-    return text_result(
+    return api.text_result(
         message,
         summary=f"+{block.added} -{block.removed}",
         display=(stored_block,),
@@ -90,11 +73,11 @@ async def write_change(change: FileChange, message: str, ctx: ToolContext) -> To
     )
 
 
-async def read_existing(path: str, env: Environment) -> FileContent | None:
+async def read_existing(path: str, env: api.Environment) -> api.FileContent | None:
     """Return the file's content, or None if it does not exist; raise a `ToolError` for a folder."""
     info = await env.stat(path)
     if info is None:
         return None
     if info.kind == "directory":
-        raise ToolError(f"{path} is a folder.")
+        raise api.ToolError(f"{path} is a folder.")
     return await env.read(path)

@@ -2,23 +2,7 @@
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    BaseTool,
-    Effect,
-    EnvironmentFault,
-    FileInfo,
-    FrozenModel,
-    ReadEffect,
-    TextBlock,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    escape_unprintable,
-    format_bytes,
-    format_count,
-    load_spec,
-    text_result,
-)
+import tui_agent.plugin_api as api
 
 MAX_ENTRIES = 500
 SKIPPED_FOLDERS = frozenset(
@@ -26,36 +10,38 @@ SKIPPED_FOLDERS = frozenset(
 )
 
 
-class ListDirectoryArgs(FrozenModel):
+class ListDirectoryArgs(api.FrozenModel):
     """Arguments of list_directory."""
 
     path: str = Field(default=".", description="folder")
 
 
-class ListDirectory(BaseTool):
+class ListDirectory(api.BaseTool):
     """Lists folders first, with a trailing slash, then files with their size."""
 
     def __init__(self) -> None:
-        self.spec = load_spec("list_directory", __file__, ListDirectoryArgs, verb="list", parallel_safe=True)
+        self.spec = api.load_spec(
+            "list_directory", __file__, ListDirectoryArgs, verb="list", parallel_safe=True
+        )
 
     def target(self, args: ListDirectoryArgs) -> str:
         """Return the folder."""
         return args.path or "."
 
-    def effects(self, args: ListDirectoryArgs) -> tuple[Effect, ...]:
+    def effects(self, args: ListDirectoryArgs) -> tuple[api.Effect, ...]:
         """Return the read of the folder."""
-        return (ReadEffect(path=args.path or "."),)
+        return (api.ReadEffect(path=args.path or "."),)
 
-    async def run(self, args: ListDirectoryArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: ListDirectoryArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the entries, without version control folders and caches."""
         try:
             items = await ctx.env.listdir(args.path or ".")
-        except EnvironmentFault as fault:
+        except api.EnvironmentFault as fault:
             info = await ctx.env.stat(args.path)
             if info is None:
-                raise ToolError(f"Folder not found: {args.path}.", hint="Find it with glob.") from fault
+                raise api.ToolError(f"Folder not found: {args.path}.", hint="Find it with glob.") from fault
             if info.kind == "file":
-                raise ToolError(f"{args.path} is a file.", hint="Use read_file.") from fault
+                raise api.ToolError(f"{args.path} is a file.", hint="Use read_file.") from fault
             raise
         entries = [item for item in items if _base_name(item) not in SKIPPED_FOLDERS]
         entries.sort(key=lambda item: item.kind != "directory")
@@ -63,20 +49,20 @@ class ListDirectory(BaseTool):
         if len(entries) > MAX_ENTRIES:
             lines.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; use glob to narrow it down]")
         text = "\n".join(lines) or "[the folder is empty]"
-        return text_result(
+        return api.text_result(
             text,
-            summary=format_count(len(entries), "entry", "entries"),
-            display=(TextBlock(text=ctx.blobs.put_text(text)),),
+            summary=api.format_count(len(entries), "entry", "entries"),
+            display=(api.TextBlock(text=ctx.blobs.put_text(text)),),
             data={"path": args.path, "entries": len(entries)},
         )
 
 
-def _base_name(item: FileInfo) -> str:
+def _base_name(item: api.FileInfo) -> str:
     return item.path.rsplit("/", 1)[-1]
 
 
-def _format_entry(item: FileInfo) -> str:
-    name = escape_unprintable(_base_name(item))
+def _format_entry(item: api.FileInfo) -> str:
+    name = api.escape_unprintable(_base_name(item))
     match item.kind:
         case "directory":
             return f"{name}/"
@@ -85,4 +71,4 @@ def _format_entry(item: FileInfo) -> str:
         case "other":
             return f"{name} (not a regular file)"
         case "file":
-            return f"{name}  {format_bytes(item.size)}"
+            return f"{name}  {api.format_bytes(item.size)}"

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from difflib import SequenceMatcher
 
+from tui_agent.plugin_api import format_count
+
 MAX_LINES = 20_000
 MAX_WIDTH = 300
 FUZZY_LIMIT = 2_000
@@ -79,9 +81,8 @@ def _count_blanks(text: str) -> str:
     if not text:
         return "no spaces"
     tabs, spaces = text.count("\t"), text.count(" ")
-    words = [f"{tabs} tab{'s' * (tabs != 1)}"] if tabs else []
-    words += [f"{spaces} space{'s' * (spaces != 1)}"] if spaces else []
-    return " and ".join(words) or "other white space"
+    counts = ((tabs, "tab"), (spaces, "space"))
+    return " and ".join(format_count(count, noun) for count, noun in counts if count) or "other white space"
 
 
 def _find_similar(lines: list[str], old: list[str]) -> int | None:

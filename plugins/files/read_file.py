@@ -6,29 +6,7 @@ from pathlib import PurePosixPath
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    BaseTool,
-    Effect,
-    Environment,
-    EnvironmentFault,
-    FileContent,
-    FileRead,
-    FrozenModel,
-    ImageBlock,
-    ImageContent,
-    ReadEffect,
-    TextBlock,
-    TextContent,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    escape_unprintable,
-    format_bytes,
-    format_count,
-    image_type,
-    load_spec,
-    text_result,
-)
+import tui_agent.plugin_api as api
 
 from .text import decode, describe_binary
 
@@ -38,7 +16,7 @@ MAX_LINE_CHARS = 2000
 MAX_IMAGE_BYTES = 5_000_000
 
 
-class ReadFileArgs(FrozenModel):
+class ReadFileArgs(api.FrozenModel):
     """Arguments of read_file."""
 
     path: str
@@ -46,11 +24,11 @@ class ReadFileArgs(FrozenModel):
     limit: int = Field(default=MAX_LINES, ge=1, le=MAX_LINES, description="how many lines")
 
 
-class ReadFile(BaseTool):
+class ReadFile(api.BaseTool):
     """Reads text by lines and images as a whole, and records what was read so that it may be edited."""
 
     def __init__(self) -> None:
-        self.spec = load_spec("read_file", __file__, ReadFileArgs, verb="read", parallel_safe=True)
+        self.spec = api.load_spec("read_file", __file__, ReadFileArgs, verb="read", parallel_safe=True)
 
     def target(self, args: ReadFileArgs) -> str:
         """Return the path, with the line range if one is given."""
@@ -58,80 +36,82 @@ class ReadFile(BaseTool):
             return args.path
         return f"{args.path}:{args.offset}-{args.offset + args.limit - 1}"
 
-    def effects(self, args: ReadFileArgs) -> tuple[Effect, ...]:
+    def effects(self, args: ReadFileArgs) -> tuple[api.Effect, ...]:
         """Return the read of the file."""
-        return (ReadEffect(path=args.path),)
+        return (api.ReadEffect(path=args.path),)
 
-    async def run(self, args: ReadFileArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: ReadFileArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the requested lines within the module's limits, or the image."""
         content = await _read_content(args.path, ctx.env)
-        if image_type(content.data):
+        if api.image_type(content.data):
             return await _image_result(content, ctx)
         return await asyncio.to_thread(_text_result, content, args, ctx)
 
 
-async def _read_content(path: str, env: Environment) -> FileContent:
+async def _read_content(path: str, env: api.Environment) -> api.FileContent:
     try:
         return await env.read(path)
-    except EnvironmentFault as fault:
+    except api.EnvironmentFault as fault:
         kind = await _path_kind(path, env)
         if kind == "directory":
-            raise ToolError(f"{path} is a folder.", hint="Use list_directory.") from fault
+            raise api.ToolError(f"{path} is a folder.", hint="Use list_directory.") from fault
         if kind == "nothing":
-            raise ToolError(f"File not found: {path}.", hint=await _suggest_similar(path, env)) from fault
+            raise api.ToolError(f"File not found: {path}.", hint=await _suggest_similar(path, env)) from fault
         raise
 
 
-async def _path_kind(path: str, env: Environment) -> str:
+async def _path_kind(path: str, env: api.Environment) -> str:
     try:
         info = await env.stat(path)
-    except EnvironmentFault:
+    except api.EnvironmentFault:
         return "unknown"
     return "nothing" if info is None else info.kind
 
 
-async def _suggest_similar(path: str, env: Environment) -> str:
+async def _suggest_similar(path: str, env: api.Environment) -> str:
     """Return a hint at files with a similar name in the same folder."""
     wanted = PurePosixPath(path)
     try:
         siblings = [item.path for item in await env.listdir(str(wanted.parent))]
-    except EnvironmentFault:
+    except api.EnvironmentFault:
         return "Its folder does not exist either; use list_directory or glob."
     names = {PurePosixPath(sibling).name: sibling for sibling in siblings}
     similar = get_close_matches(wanted.name, list(names), n=3, cutoff=0.6)
     return (
-        f"Did you mean {', '.join(escape_unprintable(names[name]) for name in similar)}?" if similar else ""
+        f"Did you mean {', '.join(api.escape_unprintable(names[name]) for name in similar)}?"
+        if similar
+        else ""
     )
 
 
-async def _image_result(content: FileContent, ctx: ToolContext) -> ToolResult:
+async def _image_result(content: api.FileContent, ctx: api.ToolContext) -> api.ToolResult:
     size = len(content.data)
     if size > MAX_IMAGE_BYTES:
-        raise ToolError(
-            f"The image {content.path} is too large: {format_bytes(size)}, the limit is {format_bytes(MAX_IMAGE_BYTES)}.",
+        raise api.ToolError(
+            f"The image {content.path} is too large: {api.format_bytes(size)}, the limit is {api.format_bytes(MAX_IMAGE_BYTES)}.",
             hint="Make a smaller copy first.",
         )
-    media = image_type(content.data)
+    media = api.image_type(content.data)
     sha = await asyncio.to_thread(ctx.blobs.put_bytes, content.data)
     name = PurePosixPath(content.path).name
-    label = f"{content.path}: {media}, {format_bytes(size)}"
-    return ToolResult(
+    label = f"{content.path}: {media}, {api.format_bytes(size)}"
+    return api.ToolResult(
         ok=True,
         content=(
-            TextContent(text=label),
-            ImageContent(media_type=media, blob_sha256=sha, size=size, name=name),
+            api.TextContent(text=label),
+            api.ImageContent(media_type=media, blob_sha256=sha, size=size, name=name),
         ),
-        summary=f"{media.removeprefix('image/')}, {format_bytes(size)}",
-        display=(ImageBlock(media_type=media, blob_sha256=sha, size=size, name=name),),
+        summary=f"{media.removeprefix('image/')}, {api.format_bytes(size)}",
+        display=(api.ImageBlock(media_type=media, blob_sha256=sha, size=size, name=name),),
         events=(_read_event(content, ctx, 1, 1, whole=True),),
     )
 
 
-def _text_result(content: FileContent, args: ReadFileArgs, ctx: ToolContext) -> ToolResult:
+def _text_result(content: api.FileContent, args: ReadFileArgs, ctx: api.ToolContext) -> api.ToolResult:
     decoded = decode(content.data)
     if decoded is None:
-        raise ToolError(
-            f"{content.path} is not text: {describe_binary(content.data)}, {format_bytes(len(content.data))}.",
+        raise api.ToolError(
+            f"{content.path} is not text: {describe_binary(content.data)}, {api.format_bytes(len(content.data))}.",
             hint="Use a command that understands this format.",
         )
     lines = decoded.display_text.split("\n")
@@ -139,8 +119,8 @@ def _text_result(content: FileContent, args: ReadFileArgs, ctx: ToolContext) -> 
         lines.pop()
     total = len(lines)
     if args.offset > max(total, 1):
-        raise ToolError(
-            f"{content.path} has only {format_count(total, 'line')}; offset {args.offset} is past its end."
+        raise api.ToolError(
+            f"{content.path} has only {api.format_count(total, 'line')}; offset {args.offset} is past its end."
         )
     shown, clipped = _number_lines(lines, args.offset, min(args.limit, total - args.offset + 1))
     last = args.offset + len(shown) - 1
@@ -148,7 +128,7 @@ def _text_result(content: FileContent, args: ReadFileArgs, ctx: ToolContext) -> 
     if "\r\n" in decoded.text:
         notes.append("[lines end with CRLF]")
     if clipped:
-        notes.append(f"[{format_count(clipped, 'long line')} cut at {MAX_LINE_CHARS} characters]")
+        notes.append(f"[{api.format_count(clipped, 'long line')} cut at {MAX_LINE_CHARS} characters]")
     if last < total:
         notes.append(f"[lines {args.offset}-{last} of {total}; read on with offset={last + 1}]")
     elif total == 0:
@@ -156,10 +136,10 @@ def _text_result(content: FileContent, args: ReadFileArgs, ctx: ToolContext) -> 
     body = "\n".join([*shown, *notes])
     whole = args.offset == 1 and last == total and not clipped
     block = ctx.blobs.put_text(body)
-    return text_result(
+    return api.text_result(
         body,
-        summary=format_count(len(shown), "line"),
-        display=(TextBlock(text=block),),
+        summary=api.format_count(len(shown), "line"),
+        display=(api.TextBlock(text=block),),
         data={"path": content.path, "first": args.offset, "last": last, "lines": total},
         events=(_read_event(content, ctx, args.offset, max(last, args.offset), whole=whole),),
     )
@@ -183,8 +163,10 @@ def _number_lines(lines: list[str], first: int, count: int) -> tuple[list[str], 
     return numbered, clipped
 
 
-def _read_event(content: FileContent, ctx: ToolContext, first: int, last: int, *, whole: bool) -> FileRead:
-    return FileRead(
+def _read_event(
+    content: api.FileContent, ctx: api.ToolContext, first: int, last: int, *, whole: bool
+) -> api.FileRead:
+    return api.FileRead(
         path=content.path,
         digest=content.digest,
         size=len(content.data),

@@ -5,7 +5,6 @@ Invariant: `encode(decoded, decoded.text)` returns exactly the bytes that were d
 
 import codecs
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 SNIFF_BYTES = 8192
 _BOMS = (
@@ -15,32 +14,6 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_LANGUAGES = {
-    "py": "python",
-    "pyi": "python",
-    "js": "javascript",
-    "jsx": "jsx",
-    "ts": "typescript",
-    "tsx": "tsx",
-    "rs": "rust",
-    "go": "go",
-    "rb": "ruby",
-    "java": "java",
-    "c": "c",
-    "h": "c",
-    "cc": "cpp",
-    "cpp": "cpp",
-    "hpp": "cpp",
-    "sh": "bash",
-    "md": "markdown",
-    "toml": "toml",
-    "yaml": "yaml",
-    "yml": "yaml",
-    "json": "json",
-    "html": "html",
-    "css": "css",
-    "sql": "sql",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +82,3 @@ def describe_binary(data: bytes) -> str:
         if data.startswith(magic):
             return words
     return "binary data"
-
-
-def guess_language(path: str) -> str:
-    """Guess the language from the file name, for syntax highlighting; empty if unknown."""
-    return _LANGUAGES.get(PurePosixPath(path).suffix.lower().removeprefix("."), "")

@@ -2,21 +2,7 @@
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    BaseTool,
-    Effect,
-    Environment,
-    EnvironmentFault,
-    FrozenModel,
-    Preview,
-    SessionStateView,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    WriteEffect,
-    format_count,
-    load_spec,
-)
+import tui_agent.plugin_api as api
 
 from .file_changes import (
     FileChange,
@@ -30,7 +16,7 @@ from .file_changes import (
 MAX_BYTES = 10_000_000
 
 
-class WriteFileArgs(FrozenModel):
+class WriteFileArgs(api.FrozenModel):
     """Arguments of write_file."""
 
     path: str
@@ -44,61 +30,65 @@ class ResolvedWrite(WriteFileArgs):
     exists: bool
 
 
-class WriteFile(BaseTool):
+class WriteFile(api.BaseTool):
     """Creates a file; replaces an existing one only if asked to, and only if it was read."""
 
     def __init__(self) -> None:
-        self.spec = load_spec("write_file", __file__, WriteFileArgs, verb="write")
+        self.spec = api.load_spec("write_file", __file__, WriteFileArgs, verb="write")
 
     def target(self, args: WriteFileArgs) -> str:
         """Return the path."""
         return args.path
 
-    async def settle_arguments(self, args: WriteFileArgs, env: Environment) -> ResolvedWrite:
+    async def settle_arguments(self, args: WriteFileArgs, env: api.Environment) -> ResolvedWrite:
         """Look up whether the file exists; a path that cannot be checked counts as missing."""
         try:
             exists = await env.stat(args.path) is not None
-        except EnvironmentFault:
+        except api.EnvironmentFault:
             exists = False
         return ResolvedWrite(**args.model_dump(), exists=exists)
 
-    def effects(self, args: WriteFileArgs) -> tuple[Effect, ...]:
+    def effects(self, args: WriteFileArgs) -> tuple[api.Effect, ...]:
         """Return the write of the file."""
         creates = not (args.exists if isinstance(args, ResolvedWrite) else args.overwrite)
-        return (WriteEffect(path=args.path, creates=creates),)
+        return (api.WriteEffect(path=args.path, creates=creates),)
 
-    async def predict_failure(self, args: WriteFileArgs, env: Environment, state: SessionStateView) -> None:
+    async def predict_failure(
+        self, args: WriteFileArgs, env: api.Environment, state: api.SessionStateView
+    ) -> None:
         """Raise a `ToolError` if the file to be replaced was not read, or has changed since."""
         before = await read_existing(args.path, env) if args.overwrite else None
         if before is not None:
             require_current_read(before, state)
 
-    async def preview(self, args: WriteFileArgs, env: Environment) -> Preview:
+    async def preview(self, args: WriteFileArgs, env: api.Environment) -> api.Preview:
         """Return the diff against the current file."""
         return preview_change(await _compute_write(args, env))
 
-    async def run(self, args: WriteFileArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: WriteFileArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Write the file and return the result."""
         change = await _compute_write(args, ctx.env)
         if change.before is not None:
             require_current_read(change.before, ctx.state)
-        lines = format_count(
+        lines = api.format_count(
             args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content)), "line"
         )
         verb = "Created" if change.before is None else "Replaced"
         return await write_change(change, f"{verb} {change.path}: {lines}.", ctx)
 
 
-async def _compute_write(args: WriteFileArgs, env: Environment) -> FileChange:
+async def _compute_write(args: WriteFileArgs, env: api.Environment) -> FileChange:
     try:
         data = args.content.encode()
     except UnicodeEncodeError as error:
-        raise ToolError(f"The content contains an unpaired surrogate at position {error.start}.") from error
+        raise api.ToolError(
+            f"The content contains an unpaired surrogate at position {error.start}."
+        ) from error
     if len(data) > MAX_BYTES:
-        raise ToolError(f"The content is too large: {len(data):,} bytes, the limit is {MAX_BYTES:,}.")
+        raise api.ToolError(f"The content is too large: {len(data):,} bytes, the limit is {MAX_BYTES:,}.")
     before = await read_existing(args.path, env)
     if before is not None and not args.overwrite:
-        raise ToolError(
+        raise api.ToolError(
             f"{args.path} already exists.",
             hint="Change it with edit_file, or read it and set overwrite=true to replace it.",
         )

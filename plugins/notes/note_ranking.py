@@ -9,14 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tui_agent.plugin_api import (
-    NOTE_BYTES,
-    list_note_locations,
-    read_note,
-    strip_accents,
-    title_of_note,
-    word_forms,
-)
+import tui_agent.plugin_api as api
 
 MAX_NOTES = 10_000
 MAX_BYTES = 16_000_000
@@ -81,7 +74,7 @@ class _QueryWords:
     """The query's words, and the weights with which words of a note match them."""
 
     def __init__(self, query: str) -> None:
-        self.words = tuple(dict.fromkeys(word_forms(strip_accents(query))))
+        self.words = tuple(dict.fromkeys(api.word_forms(api.strip_accents(query))))
         self._typed = {word: {word, _without_e(word)} for word in self.words}
         self._seeds = tuple(
             {form[:MIN_PREFIX_CHARS].rstrip("y") for forms in self._typed.values() for form in forms}
@@ -95,7 +88,7 @@ class _QueryWords:
         if not any(seed in lowered for seed in self._seeds):
             return {}
         counts: dict[str, float] = {}
-        for term in word_forms(text):
+        for term in api.word_forms(text):
             for word, weight in self._match_weights(term):
                 counts[word] = counts.get(word, 0.0) + weight
         return counts
@@ -104,7 +97,7 @@ class _QueryWords:
         """Return the text, shortened to the surroundings of its first query word if it is long."""
         if len(text) <= SNIPPET_CHARS:
             return text
-        lowered = strip_accents(text).lower()
+        lowered = api.strip_accents(text).lower()
         first_hit = min((place for seed in self._seeds if (place := lowered.find(seed)) >= 0), default=0)
         start = max(0, min(first_hit - SNIPPET_CHARS // 3, len(text) - SNIPPET_CHARS))
         end = start + SNIPPET_CHARS
@@ -125,7 +118,7 @@ class _QueryWords:
 
 def search(folder: Path, query: str, max_results: int, *, max_notes: int = MAX_NOTES) -> SearchResult:
     """Return the best paragraphs for the query's words (BM25; title and file name count with each paragraph)."""
-    places, query_words, scan = list_note_locations(folder), _QueryWords(query), _Scan()
+    places, query_words, scan = api.list_note_locations(folder), _QueryWords(query), _Scan()
     searched = 0
     for place in places[:max_notes] if query_words.words else ():
         if scan.chars > MAX_BYTES:
@@ -153,22 +146,22 @@ def search(folder: Path, query: str, max_results: int, *, max_notes: int = MAX_N
 
 
 def _scan_note(path: Path, name: str, size: int, query_words: _QueryWords, scan: _Scan) -> None:
-    text = read_note(path)
+    text = api.read_note(path)
     if text is None:
         scan.no_text.append(name)
         return
-    if size > NOTE_BYTES:
+    if size > api.NOTE_BYTES:
         scan.cut.append(name)
     scan.chars += len(text)
     lines = text.splitlines()
-    title = title_of_note(lines)
+    title = api.title_of_note(lines)
     heading_counts: dict[str, dict[str, float]] = {}
     for first, heading, paragraph in _paragraphs(lines):
         shown = "\n".join(paragraph)
         about = title if heading in ("", title) else f"{title} › {heading}"
         if about not in heading_counts:
-            heading_counts[about] = query_words.counts(strip_accents(f"{about} {path.stem}"))
-        counts = query_words.counts(strip_accents(shown))
+            heading_counts[about] = query_words.counts(api.strip_accents(f"{about} {path.stem}"))
+        counts = query_words.counts(api.strip_accents(shown))
         scan.paragraphs += 1
         if counts or heading_counts[about]:
             for word, count in heading_counts[about].items():

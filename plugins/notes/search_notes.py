@@ -6,44 +6,34 @@ from pathlib import Path
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    NOTE_BYTES,
-    FrozenModel,
-    SessionTool,
-    TextBlock,
-    ToolContext,
-    ToolResult,
-    format_count,
-    load_spec,
-    text_result,
-)
+import tui_agent.plugin_api as api
 
 from .note_ranking import MAX_BYTES, MAX_NOTES, SearchResult, search
 
 MAX_LISTED_NOTES = 3
 
 
-class SearchNotesArgs(FrozenModel):
+class SearchNotesArgs(api.FrozenModel):
     """Arguments of search_notes."""
 
     query: str = Field(min_length=1, max_length=1000)
     max_results: int = Field(default=5, ge=1, le=20)
 
 
-class SearchNotes(SessionTool):
+class SearchNotes(api.SessionTool):
     """Ranks paragraphs of notes by the query's words."""
 
     subject = "notes"
 
     def __init__(self, folder: Path) -> None:
-        self.spec = load_spec("search_notes", __file__, SearchNotesArgs, verb="notes", parallel_safe=True)
+        self.spec = api.load_spec("search_notes", __file__, SearchNotesArgs, verb="notes", parallel_safe=True)
         self._folder = folder
 
     def target(self, args: SearchNotesArgs) -> str:
         """Return the query."""
         return args.query
 
-    async def run(self, args: SearchNotesArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: SearchNotesArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return snippets with file:line, the best first."""
         result = await asyncio.to_thread(search, self._folder, args.query, args.max_results)
         pieces = [
@@ -53,10 +43,10 @@ class SearchNotes(SessionTool):
         text = "\n\n".join([*(pieces or [_explain_empty(result)]), *_search_limits(result)])
         count = len(pieces)
         files = list(dict.fromkeys(snippet.file for snippet in result.snippets))
-        return text_result(
+        return api.text_result(
             text,
             summary="none" if not count else "1 snippet" if count == 1 else f"{count} snippets",
-            display=(TextBlock(text=ctx.blobs.put_text(text)),) if count else (),
+            display=(api.TextBlock(text=ctx.blobs.put_text(text)),) if count else (),
             data={"files": list(files), "scores": [snippet.score for snippet in result.snippets]},
         )
 
@@ -67,7 +57,7 @@ def _explain_empty(result: SearchResult) -> str:
     if not result.words:
         return "The query has only words that occur in every text. Use words that a note would contain."
     searched = result.notes - result.skipped
-    return f"No note contains any of these words ({format_count(searched, 'note')} searched)."
+    return f"No note contains any of these words ({api.format_count(searched, 'note')} searched)."
 
 
 def _search_limits(result: SearchResult) -> list[str]:
@@ -79,7 +69,9 @@ def _search_limits(result: SearchResult) -> list[str]:
             f"{MAX_NOTES:,} notes and {MAX_BYTES // 1_000_000} MB.]"
         )
     if result.truncated:
-        lines.append(f"[Searched only the first {NOTE_BYTES // 1000} KB of {_join_names(result.truncated)}.]")
+        lines.append(
+            f"[Searched only the first {api.NOTE_BYTES // 1000} KB of {_join_names(result.truncated)}.]"
+        )
     if result.unreadable:
         lines.append(f"[Unreadable: {_join_names(result.unreadable)}.]")
     return lines

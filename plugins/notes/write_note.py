@@ -6,89 +6,72 @@ from pathlib import Path
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    NOTE_BYTES,
-    BaseTool,
-    DiffBlock,
-    Effect,
-    Environment,
-    FrozenModel,
-    Preview,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    WriteEffect,
-    diff_lines,
-    load_spec,
-    read_note,
-    replace_private,
-    text_result,
-)
+import tui_agent.plugin_api as api
 
 MAX_TITLE = 100
 
 
-class WriteNoteArgs(FrozenModel):
+class WriteNoteArgs(api.FrozenModel):
     """Arguments of write_note."""
 
     title: str = Field(min_length=1, max_length=MAX_TITLE)
     text: str = Field(min_length=1, description="Markdown")
 
 
-class WriteNote(BaseTool):
+class WriteNote(api.BaseTool):
     """Writes one note: a file outside the workspace, and judged as such."""
 
     def __init__(self, folder: Path) -> None:
-        self.spec = load_spec("write_note", __file__, WriteNoteArgs, verb="note")
+        self.spec = api.load_spec("write_note", __file__, WriteNoteArgs, verb="note")
         self._folder = folder
 
     def target(self, args: WriteNoteArgs) -> str:
         """Return the title."""
         return args.title
 
-    def effects(self, args: WriteNoteArgs) -> tuple[Effect, ...]:
+    def effects(self, args: WriteNoteArgs) -> tuple[api.Effect, ...]:
         """Return the write of the note's file."""
-        return (WriteEffect(path=str(note_path(self._folder, args.title))),)
+        return (api.WriteEffect(path=str(note_path(self._folder, args.title))),)
 
-    async def preview(self, args: WriteNoteArgs, env: Environment) -> Preview:
+    async def preview(self, args: WriteNoteArgs, env: api.Environment) -> api.Preview:
         """Return the diff against the existing note."""
         block, _ = await asyncio.to_thread(self._diff_note, args.title, format_note(args.title, args.text))
-        return Preview(
+        return api.Preview(
             (block,), content=block.diff if isinstance(block.diff, str) else block.diff.blob_sha256
         )
 
-    async def run(self, args: WriteNoteArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: WriteNoteArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Write the note with its secrets redacted."""
         if ctx.blobs.read_text(ctx.blobs.put_text(args.title)) != args.title:
-            raise ToolError(
+            raise api.ToolError(
                 "The title holds a secret, and the note's file is named after it.",
                 hint="Choose another title.",
             )
         redacted = ctx.blobs.read_text(ctx.blobs.put_text(format_note(args.title, args.text)))
-        if len(redacted.encode()) > NOTE_BYTES:
-            raise ToolError(
-                f"The note is larger than {NOTE_BYTES // 1000} KB.", hint="Shorten it to what matters."
+        if len(redacted.encode()) > api.NOTE_BYTES:
+            raise api.ToolError(
+                f"The note is larger than {api.NOTE_BYTES // 1000} KB.", hint="Shorten it to what matters."
             )
         block, new = await asyncio.to_thread(self._diff_note, args.title, redacted)
         path = note_path(self._folder, args.title)
         try:
-            await asyncio.to_thread(replace_private, path, redacted)
+            await asyncio.to_thread(api.replace_private, path, redacted)
         except OSError as error:
-            raise ToolError(f"The note {path} cannot be written: {error.strerror}.") from error
+            raise api.ToolError(f"The note {path} cannot be written: {error.strerror}.") from error
         message = f"{'Saved' if new else 'Replaced'} the note {path.name}."
-        return text_result(
+        return api.text_result(
             message,
             summary="new" if new else f"+{block.added} −{block.removed}",
             display=(block,),
             data={"path": str(path)},
         )
 
-    def _diff_note(self, title: str, after: str) -> tuple[DiffBlock, bool]:
+    def _diff_note(self, title: str, after: str) -> tuple[api.DiffBlock, bool]:
         """Return the diff that writing would make, and True if the note is new."""
         path = note_path(self._folder, title)
-        before = read_note(path)
-        diff = diff_lines(before or "", after)
-        block = DiffBlock(path=str(path), diff=diff.text, added=diff.added, removed=diff.removed)
+        before = api.read_note(path)
+        diff = api.diff_lines(before or "", after)
+        block = api.DiffBlock(path=str(path), diff=diff.text, added=diff.added, removed=diff.removed)
         return block, before is None
 
 

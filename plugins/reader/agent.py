@@ -1,15 +1,6 @@
 """The agent `reader`: only reading tools are offered to the model, whatever the policy would allow."""
 
-from tui_agent.plugin_api import (
-    Action,
-    AskModel,
-    CallTools,
-    ModelQuery,
-    Reject,
-    SayMessage,
-    SessionStateView,
-    ToolCallPart,
-)
+import tui_agent.plugin_api as api
 
 READING_TOOLS = ("read_file", "list_directory", "glob", "grep", "read_todos", "write_todos", "ask_user")
 
@@ -19,12 +10,12 @@ class Reader:
 
     name = "reader"
 
-    async def step(self, state: SessionStateView, ask: AskModel) -> Action:
+    async def step(self, state: api.SessionStateView, ask: api.AskModel) -> api.Action:
         """Request a reply with the reading tools; a reply without calls ends the turn."""
-        reply = await ask(ModelQuery(tools=READING_TOOLS))
-        calls = [part for part in reply.parts if isinstance(part, ToolCallPart)]
+        reply = await ask(api.ModelQuery(tools=READING_TOOLS))
+        calls = [part for part in reply.parts if isinstance(part, api.ToolCallPart)]
         if calls:
-            return CallTools(tuple(call for call in calls if call.name in READING_TOOLS))
+            return api.CallTools(tuple(call for call in calls if call.name in READING_TOOLS))
         if reply.finish == "refusal":
-            return Reject("The model refused this task.")
-        return SayMessage()
+            return api.Reject("The model refused this task.")
+        return api.SayMessage()

@@ -10,22 +10,7 @@ from dataclasses import dataclass, field
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    BaseTool,
-    Effect,
-    Environment,
-    EnvironmentFault,
-    FrozenModel,
-    ReadEffect,
-    TextBlock,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    compile_path_pattern,
-    escape_unprintable,
-    load_spec,
-    text_result,
-)
+import tui_agent.plugin_api as api
 
 from . import python_search, ripgrep
 from .query import Query, SearchResult, split_lines
@@ -38,7 +23,7 @@ MAX_SINGLE_FILE_BYTES = 20_000_000
 """Maximum size in bytes of a file searched by its name; files found in a folder have the smaller limit of `query`."""
 
 
-class GrepArgs(FrozenModel):
+class GrepArgs(api.FrozenModel):
     """Arguments of grep."""
 
     pattern: str
@@ -60,25 +45,25 @@ class RenderedHits:
     truncated: bool = False
 
 
-class Grep(BaseTool):
+class Grep(api.BaseTool):
     """Searches with ripgrep if it is installed, else with Python in a process that can be stopped."""
 
     def __init__(self) -> None:
-        self.spec = load_spec("grep", __file__, GrepArgs, verb="search", timeout=60, parallel_safe=True)
+        self.spec = api.load_spec("grep", __file__, GrepArgs, verb="search", timeout=60, parallel_safe=True)
 
     def target(self, args: GrepArgs) -> str:
         """Return the pattern, and where it is searched."""
         where = " ".join(piece for piece in (args.path, args.glob) if piece)
         return f"{args.pattern} in {where}" if where else args.pattern
 
-    def effects(self, args: GrepArgs) -> tuple[Effect, ...]:
+    def effects(self, args: GrepArgs) -> tuple[api.Effect, ...]:
         """Return a read of everything below the path."""
-        return (ReadEffect(path=args.path or ".", recursive=True),)
+        return (api.ReadEffect(path=args.path or ".", recursive=True),)
 
-    async def run(self, args: GrepArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: GrepArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the matching lines with their numbers, by file in path order."""
         if not args.pattern or len(args.pattern) > MAX_PATTERN:
-            raise ToolError("The pattern is empty." if not args.pattern else "The pattern is too long.")
+            raise api.ToolError("The pattern is empty." if not args.pattern else "The pattern is too long.")
         query = await _build_query(args, ctx.env)
         result = await ripgrep.search(query, ctx.env, ctx.may_read)
         if result is None:
@@ -91,36 +76,36 @@ class Grep(BaseTool):
 def _check_patterns(pattern: str, glob: str) -> None:
     try:
         if glob.strip("!"):
-            compile_path_pattern(glob.removeprefix("!"))
+            api.compile_path_pattern(glob.removeprefix("!"))
     except ValueError as error:
-        raise ToolError(f"The glob is not valid: {error}") from error
+        raise api.ToolError(f"The glob is not valid: {error}") from error
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ToolError(
+        raise api.ToolError(
             f"The pattern is not a valid regular expression: {error}.", hint="Escape literal characters."
         ) from error
 
 
-async def _build_query(args: GrepArgs, env: Environment) -> Query:
+async def _build_query(args: GrepArgs, env: api.Environment) -> Query:
     real = env.resolve(args.path)
     root = env.root.rstrip("/")
     inside = real == env.root or real.startswith(root + "/")
     path = real[len(root) + 1 :] if inside else real
     info = await env.stat(path)
     if info is None:
-        raise ToolError(f"File or folder not found: {args.path}.")
+        raise api.ToolError(f"File or folder not found: {args.path}.")
     if info.kind not in ("file", "directory"):
-        raise ToolError(f"{args.path} is not a regular file.")
+        raise api.ToolError(f"{args.path} is not a regular file.")
     if info.kind == "file" and info.size > MAX_SINGLE_FILE_BYTES:
-        raise ToolError(
+        raise api.ToolError(
             f"{args.path} is too large: {info.size:,} bytes, the limit is {MAX_SINGLE_FILE_BYTES:,}.",
             hint="Use a command to search it.",
         )
     return Query(args.pattern, path, info.kind == "file", args.glob, args.ignore_case, args.max_results)
 
 
-async def _render(result: SearchResult, args: GrepArgs, env: Environment) -> RenderedHits:
+async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) -> RenderedHits:
     shown = RenderedHits()
     for path in sorted(result.lines, key=lambda path: path.split("/")):
         if shown.hits >= args.max_results or shown.chars > MAX_CHARS:
@@ -130,7 +115,7 @@ async def _render(result: SearchResult, args: GrepArgs, env: Environment) -> Ren
         selected = numbers[: args.max_results - shown.hits]
         if not selected:
             continue
-        rows = [escape_unprintable(path), *_format_rows(lines, selected, args.context)]
+        rows = [api.escape_unprintable(path), *_format_rows(lines, selected, args.context)]
         shown.lines += ["", *rows] if shown.lines else rows
         shown.files += 1
         shown.hits += len(selected)
@@ -139,11 +124,11 @@ async def _render(result: SearchResult, args: GrepArgs, env: Environment) -> Ren
     return shown
 
 
-async def _read_hits(path: str, numbers: Iterable[int], env: Environment) -> tuple[list[int], list[str]]:
+async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) -> tuple[list[int], list[str]]:
     """Read the file through the environment; return the hits that exist in it, and its lines."""
     try:
         content = await env.read(path)
-    except EnvironmentFault:
+    except api.EnvironmentFault:
         return [], []
     if content.path != path:  # replaced by a link after the search
         return [], []
@@ -171,16 +156,18 @@ def _shorten(line: str) -> str:
     return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}… (+{len(line) - MAX_LINE} characters)"
 
 
-def _build_result(shown: RenderedHits, result: SearchResult, args: GrepArgs, ctx: ToolContext) -> ToolResult:
+def _build_result(
+    shown: RenderedHits, result: SearchResult, args: GrepArgs, ctx: api.ToolContext
+) -> api.ToolResult:
     hits = f"{shown.hits}{'+' if shown.truncated or result.incomplete else ''} {'hit' if shown.hits == 1 else 'hits'}"
     notes = list(result.notes)
     if shown.truncated:
         notes.append("more hits than shown; narrow the search by path, glob or pattern")
     lines = shown.lines or [f"No match for {args.pattern}."]
     text = "\n".join([*lines, *(f"[{note}]" for note in notes)])
-    return text_result(
+    return api.text_result(
         text,
         summary=hits if shown.hits else "no hits",
-        display=(TextBlock(text=ctx.blobs.put_text(text)),),
+        display=(api.TextBlock(text=ctx.blobs.put_text(text)),),
         data={"hits": shown.hits, "files": shown.files, "engine": result.engine},
     )

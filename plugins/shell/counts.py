@@ -4,6 +4,7 @@ Invariant: a count missing in the output is -1; if the output has no counts, all
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,28 +40,20 @@ def read_counts(framework: str, output: str) -> TestCounts:
 
 
 def _pytest(output: str) -> TestCounts:
-    counts = {}
     for line in reversed(output.split("\n")):
         plain = line.strip("= \t")
-        numbers = re.findall(
-            r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)\b", plain
-        )
-        if numbers and re.search(r" in [\d.:]+", plain):
-            counts = {
-                word.rstrip("s") if word.startswith("error") else word: int(count) for count, word in numbers
-            }
-            break
+        counts = _count_words("passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?", plain)
+        if counts and re.search(r" in [\d.:]+", plain):
+            names = re.findall(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", output, re.MULTILINE)
+            return TestCounts(
+                counts["passed"] + counts["xpassed"],
+                counts["failed"] + counts["error"] + counts["errors"],
+                counts["skipped"] + counts["xfailed"],
+                _first(names),
+            )
         if plain.startswith("no tests ran"):
             return TestCounts(0, 0, 0)
-    if not counts:
-        return TestCounts()
-    names = re.findall(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", output, re.MULTILINE)
-    return TestCounts(
-        counts.get("passed", 0) + counts.get("xpassed", 0),
-        counts.get("failed", 0) + counts.get("error", 0),
-        counts.get("skipped", 0) + counts.get("xfailed", 0),
-        _first(names),
-    )
+    return TestCounts()
 
 
 def _unittest(output: str) -> TestCounts:
@@ -89,13 +82,9 @@ def _cargo(output: str) -> TestCounts:
     nextest = re.findall(r"(\d+) tests? run: (.*)", output)
     if not nextest:
         return TestCounts()
-    numbers = {
-        word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped)", nextest[-1][1])
-    }
+    counts = _count_words("passed|failed|skipped", nextest[-1][1])
     names = re.findall(r"^\s*FAIL \[.*?\] +(.+)$", output, re.MULTILINE)
-    return TestCounts(
-        numbers.get("passed", 0), numbers.get("failed", 0), numbers.get("skipped", 0), _first(names)
-    )
+    return TestCounts(counts["passed"], counts["failed"], counts["skipped"], _first(names))
 
 
 def _go(output: str) -> TestCounts:
@@ -131,12 +120,10 @@ def _summary_line(pattern: str, failure: str, output: str) -> TestCounts:
     lines = re.findall(pattern, output, re.MULTILINE)
     if not lines:
         return TestCounts()
-    numbers = {
-        word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped|todo)", lines[-1])
-    }
+    counts = _count_words("passed|failed|skipped|todo", lines[-1])
     names = re.findall(failure, output, re.MULTILINE)
-    skipped = numbers.get("skipped", 0) + numbers.get("todo", 0)
-    return TestCounts(numbers.get("passed", 0), numbers.get("failed", 0), skipped, _first(names))
+    skipped = counts["skipped"] + counts["todo"]
+    return TestCounts(counts["passed"], counts["failed"], skipped, _first(names))
 
 
 def _node(output: str) -> TestCounts:
@@ -169,6 +156,11 @@ _READERS: dict[str, Callable[[str], TestCounts]] = {
     "go": _go,
     "npm": _npm,
 }
+
+
+def _count_words(words: str, text: str) -> Counter[str]:
+    """Read counts such as `1 failed, 2 passed`; `words` are alternatives of a regular expression."""
+    return Counter({word: int(count) for count, word in re.findall(rf"(\d+) ({words})\b", text)})
 
 
 def _last(pattern: str, output: str) -> int | None:

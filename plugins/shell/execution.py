@@ -47,9 +47,7 @@ def _limit_time(spec: ExecSpec, ctx: ToolContext) -> ExecSpec:
     if ctx.deadline is None or spec.timeout is None:
         return spec
     remaining = max(ctx.deadline - time.monotonic(), MIN_TIMEOUT_S)
-    if remaining >= spec.timeout:
-        return spec
-    return replace(spec, timeout=remaining)
+    return replace(spec, timeout=min(remaining, spec.timeout))
 
 
 def sandbox_note(result: ExecResult) -> str:

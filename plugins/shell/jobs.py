@@ -2,95 +2,83 @@
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    FrozenModel,
-    JobReport,
-    Jobs,
-    SessionTool,
-    TerminalBlock,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    load_spec,
-    text_result,
-)
+import tui_agent.plugin_api as api
 
 from .output import decode_output, shorten_for_model
 
 MAX_WAIT = 60
+READ_TIMEOUT_S = MAX_WAIT + 10.0
 
 
-class StopJobArgs(FrozenModel):
-    """Arguments of stop_job."""
+class JobArgs(api.FrozenModel):
+    """Arguments of stop_job, and the first of read_job_output."""
 
     job_id: str = Field(description="from run_command, e.g. job-1")
 
 
-class ReadJobOutputArgs(StopJobArgs):
+class ReadJobOutputArgs(JobArgs):
     """Arguments of read_job_output."""
 
     wait: float = Field(default=0, ge=0, le=MAX_WAIT, description="seconds to wait for new output")
 
 
-class ReadJobOutput(SessionTool):
-    """Reads the new output of a background job."""
+class JobTool(api.SessionTool):
+    """A tool for one background job of the session."""
 
     subject = "jobs"
 
+    def target(self, args: JobArgs) -> str:
+        """Return the job id."""
+        return args.job_id
+
+
+class ReadJobOutput(JobTool):
+    """Reads the new output of a background job."""
+
     def __init__(self) -> None:
-        self.spec = load_spec(
+        self.spec = api.load_spec(
             "read_job_output",
             __file__,
             ReadJobOutputArgs,
             verb="read",
-            timeout=MAX_WAIT + 10.0,
+            timeout=READ_TIMEOUT_S,
             needs={"jobs"},
         )
 
-    def target(self, args: ReadJobOutputArgs) -> str:
-        """Return the job id."""
-        return args.job_id
-
-    async def run(self, args: ReadJobOutputArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: ReadJobOutputArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the new output and the job's state."""
         return job_result(await background_jobs(ctx).read(args.job_id, args.wait), ctx)
 
 
-class StopJob(SessionTool):
+class StopJob(JobTool):
     """Stops a job and every process it started."""
 
-    subject = "jobs"
-
     def __init__(self) -> None:
-        self.spec = load_spec("stop_job", __file__, StopJobArgs, verb="end", timeout=15.0, needs={"jobs"})
+        self.spec = api.load_spec("stop_job", __file__, JobArgs, verb="end", timeout=15.0, needs={"jobs"})
 
-    def target(self, args: StopJobArgs) -> str:
-        """Return the job id."""
-        return args.job_id
-
-    async def run(self, args: StopJobArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: JobArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Stop the job and return its last output."""
         return job_result(await background_jobs(ctx).stop(args.job_id), ctx)
 
 
-def background_jobs(ctx: ToolContext) -> Jobs:
+def background_jobs(ctx: api.ToolContext) -> api.Jobs:
     """Return the session's jobs; raise a `ToolError` if this run has none."""
     if ctx.jobs is None:
-        raise ToolError("Background jobs are not available in this run.")
+        raise api.ToolError("Background jobs are not available in this run.")
     return ctx.jobs
 
 
-def job_result(report: JobReport, ctx: ToolContext) -> ToolResult:
+def job_result(report: api.JobReport, ctx: api.ToolContext) -> api.ToolResult:
     """Return the report for the model and the user; a job that could not start is a failure."""
     output = decode_output(report.output, 0, ctx.blobs.put_text)
     text = shorten_for_model(output)
     missed_note = f"[{report.dropped_bytes:,} earlier bytes were not kept]\n" if report.dropped_bytes else ""
     body = f"{missed_note}{text}" if text else "(no new output)"
-    return text_result(
+    return api.text_result(
         f"[{report.job_id} {_describe_state(report)}]\n{body}",
         ok=report.state != "failed",
         summary=f"{report.job_id}, {_summarise_state(report)}",
-        display=(TerminalBlock(text=output.stored),) if text else (),
+        display=(api.TerminalBlock(text=output.stored),) if text else (),
         data={
             "job_id": report.job_id,
             "state": report.state,
@@ -101,7 +89,7 @@ def job_result(report: JobReport, ctx: ToolContext) -> ToolResult:
     )
 
 
-def _describe_state(report: JobReport) -> str:
+def _describe_state(report: api.JobReport) -> str:
     seconds = f"{report.seconds:.0f} s"
     match report.state:
         case "running":
@@ -117,7 +105,7 @@ def _describe_state(report: JobReport) -> str:
             return f"ended after {seconds}"
 
 
-def _summarise_state(report: JobReport) -> str:
+def _summarise_state(report: api.JobReport) -> str:
     if report.state == "exited" and report.exit_code is not None:
         return f"exit {report.exit_code}"
     return {"running": "running", "failed": "not started"}.get(report.state, "ended")

@@ -134,10 +134,10 @@ def shorten_for_model(output: DecodedOutput) -> str:
     return f"{head}\n[… {format_count(max(missing, 0), 'line')}, {format_count(left_out, 'character')} left out{_artifact_note(output.stored)} …]\n{tail}"
 
 
-def _artifact_note(kept: LongText) -> str:
-    if not isinstance(kept, BlobText):
+def _artifact_note(stored: LongText) -> str:
+    if not isinstance(stored, BlobText):
         return ""
-    return f"; the full output is stored: {kept.size:,} bytes"
+    return f"; the full output is stored: {stored.size:,} bytes"
 
 
 def _take_head(text: str) -> str:

@@ -2,24 +2,7 @@
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    BaseTool,
-    Effect,
-    Environment,
-    ExecResult,
-    ExecSpec,
-    FrozenModel,
-    Preview,
-    RunEffect,
-    TerminalBlock,
-    TestFinished,
-    TextBlock,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    load_spec,
-    text_result,
-)
+import tui_agent.plugin_api as api
 
 from .command_words import plain_words, split_words
 from .counts import read_counts
@@ -33,7 +16,7 @@ MAX_COMMAND = 100_000
 BACKGROUND_NOTE = "Runs in the background until it ends, you stop it in /jobs, or the session ends."
 
 
-class RunCommandArgs(FrozenModel):
+class RunCommandArgs(api.FrozenModel):
     """Arguments of run_command."""
 
     command: str
@@ -45,11 +28,11 @@ class RunCommandArgs(FrozenModel):
     background: bool = Field(default=False, description="run without waiting, e.g. a server or watcher")
 
 
-class RunCommand(BaseTool):
+class RunCommand(api.BaseTool):
     """Runs a command to its end, streams its output, and stops every process it started."""
 
     def __init__(self) -> None:
-        self.spec = load_spec(
+        self.spec = api.load_spec(
             "run_command", __file__, RunCommandArgs, verb="run", timeout=None, needs={"jobs"}
         )
 
@@ -57,41 +40,41 @@ class RunCommand(BaseTool):
         """Return the command as given."""
         return args.command.strip()
 
-    def effects(self, args: RunCommandArgs) -> tuple[Effect, ...]:
+    def effects(self, args: RunCommandArgs) -> tuple[api.Effect, ...]:
         """Return exactly what will run: words or a script."""
         argv, script = _parse_command(args)
-        return (RunEffect(argv=argv, script=script, cwd=args.cwd),)
+        return (api.RunEffect(argv=argv, script=script, cwd=args.cwd),)
 
-    async def preview(self, args: RunCommandArgs, env: Environment) -> Preview:
+    async def preview(self, args: RunCommandArgs, env: api.Environment) -> api.Preview:
         """Return the command exactly as it will run."""
         command = args.command.strip()
         if args.background:
-            blocks = (TextBlock(text=command), TextBlock(text=BACKGROUND_NOTE))
-            return Preview(blocks, content=f"{args.command}\0background")
-        return Preview((TextBlock(text=command),), content=args.command, time_limit_s=args.timeout)
+            blocks = (api.TextBlock(text=command), api.TextBlock(text=BACKGROUND_NOTE))
+            return api.Preview(blocks, content=f"{args.command}\0background")
+        return api.Preview((api.TextBlock(text=command),), content=args.command, time_limit_s=args.timeout)
 
-    async def run(self, args: RunCommandArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: RunCommandArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Run the command; an exit status other than 0 is a failure."""
         argv, script = _parse_command(args)
         if not argv and not script:
-            raise ToolError("The command is empty.")
+            raise api.ToolError("The command is empty.")
         if args.shell is False:
             argv = split_words(args.command.strip())
         if len(args.command) > MAX_COMMAND:
-            raise ToolError("The command is too long.", hint="Write it to a script file and run that.")
+            raise api.ToolError("The command is too long.", hint="Write it to a script file and run that.")
         if args.background:
-            spec = ExecSpec(argv=argv, script=script, cwd=args.cwd)
+            spec = api.ExecSpec(argv=argv, script=script, cwd=args.cwd)
             return job_result(await background_jobs(ctx).start(args.command.strip(), spec), ctx)
-        spec = ExecSpec(argv=argv, script=script, cwd=args.cwd, timeout=args.timeout)
+        spec = api.ExecSpec(argv=argv, script=script, cwd=args.cwd, timeout=args.timeout)
         result, output = await run_program(spec, ctx)
         end = describe_end(result)
         text = shorten_for_model(output)
         report = f"[{end}]\n{text}" if text else f"[{end}, no output]"
-        return text_result(
+        return api.text_result(
             report + sandbox_note(result),
             ok=result.exit_code == 0,
             summary=end,
-            display=(TerminalBlock(text=output.stored),) if text else (),
+            display=(api.TerminalBlock(text=output.stored),) if text else (),
             data={
                 "exit_code": result.exit_code,
                 "ended": result.outcome,
@@ -104,8 +87,8 @@ class RunCommand(BaseTool):
 
 
 def _test_events(
-    command: TestCommand, result: ExecResult, output: DecodedOutput, ctx: ToolContext
-) -> tuple[TestFinished, ...]:
+    command: TestCommand, result: api.ExecResult, output: DecodedOutput, ctx: api.ToolContext
+) -> tuple[api.TestFinished, ...]:
     """Return the counts of a test program as an event, as run_tests does."""
     if not command.framework or result.outcome != "exited":
         return ()
@@ -120,7 +103,7 @@ def _parse_command(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
     if args.shell is False:
         try:
             return split_words(command), ""
-        except ToolError:
+        except api.ToolError:
             return (command,), ""
     words = None if args.shell else plain_words(command)
     return (words, "") if words is not None else ((), command)

@@ -5,23 +5,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    BaseTool,
-    Effect,
-    Environment,
-    ExecResult,
-    ExecSpec,
-    FrozenModel,
-    Preview,
-    RunEffect,
-    TerminalBlock,
-    TextBlock,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    load_spec,
-    text_result,
-)
+import tui_agent.plugin_api as api
 
 from .command_words import plain_words
 from .counts import TestCounts, read_counts
@@ -32,7 +16,7 @@ from .output import DecodedOutput, shorten_for_model
 MAX_TIMEOUT = 3600
 
 
-class RunTestsArgs(FrozenModel):
+class RunTestsArgs(api.FrozenModel):
     """Arguments of run_tests."""
 
     command: str = Field(default="", description="e.g. python -m pytest tests/test_a.py; omitted: detected")
@@ -48,47 +32,49 @@ class ResolvedTests(RunTestsArgs):
     folder: str = ""
 
 
-class RunTests(BaseTool):
+class RunTests(api.BaseTool):
     """Runs a test program and counts passed and failed tests; refuses any other command."""
 
     def __init__(self) -> None:
-        self.spec = load_spec("run_tests", __file__, RunTestsArgs, verb="test", timeout=None)
+        self.spec = api.load_spec("run_tests", __file__, RunTestsArgs, verb="test", timeout=None)
 
     def target(self, args: RunTestsArgs) -> str:
         """Return the command, or the path to test."""
         return args.command.strip() or args.path or "all tests"
 
-    async def settle_arguments(self, args: RunTestsArgs, env: Environment) -> ResolvedTests:
+    async def settle_arguments(self, args: RunTestsArgs, env: api.Environment) -> ResolvedTests:
         """Return the arguments with the command that will run, detected if not given."""
         command = await _resolve_command(args, env)
         return ResolvedTests(
             **args.model_dump(), argv=command.argv, framework=command.framework, folder=command.cwd
         )
 
-    def effects(self, args: RunTestsArgs) -> tuple[Effect, ...]:
+    def effects(self, args: RunTestsArgs) -> tuple[api.Effect, ...]:
         """Return the command's words; none if the command is not known yet."""
         if isinstance(args, ResolvedTests):
-            return (RunEffect(argv=args.argv, cwd=args.folder),)
+            return (api.RunEffect(argv=args.argv, cwd=args.folder),)
         more = (args.path,) if args.path else ()
         words = plain_words(args.command.strip())
-        return (RunEffect(argv=(*words, *more) if words else ()),)
+        return (api.RunEffect(argv=(*words, *more) if words else ()),)
 
-    async def preview(self, args: RunTestsArgs, env: Environment) -> Preview:
+    async def preview(self, args: RunTestsArgs, env: api.Environment) -> api.Preview:
         """Return the exact command; its folder is part of the effects."""
         command = await _settled_command(args, env)
         text = shlex.join(command.argv)
-        return Preview((TextBlock(text=text),), content=f"{command.cwd}\n{text}", time_limit_s=args.timeout)
+        return api.Preview(
+            (api.TextBlock(text=text),), content=f"{command.cwd}\n{text}", time_limit_s=args.timeout
+        )
 
-    async def run(self, args: RunTestsArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: RunTestsArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Run the tests; failed tests make the call a failure."""
         command = await _settled_command(args, ctx.env)
-        spec = ExecSpec(argv=command.argv, cwd=command.cwd, timeout=args.timeout)
+        spec = api.ExecSpec(argv=command.argv, cwd=command.cwd, timeout=args.timeout)
         result, output = await run_program(spec, ctx)
         tests = _build_result(command, result, output, read_counts(command.framework, output.clean), ctx)
         if args.command.strip():
             return tests
         # The call's row names only what is tested, so show a detected command above the output.
-        return replace(tests, display=(TextBlock(text=f"$ {_with_folder(command)}"), *tests.display))
+        return replace(tests, display=(api.TextBlock(text=f"$ {_with_folder(command)}"), *tests.display))
 
 
 def _with_folder(command: TestCommand) -> str:
@@ -97,8 +83,12 @@ def _with_folder(command: TestCommand) -> str:
 
 
 def _build_result(
-    command: TestCommand, result: ExecResult, output: DecodedOutput, counts: TestCounts, ctx: ToolContext
-) -> ToolResult:
+    command: TestCommand,
+    result: api.ExecResult,
+    output: DecodedOutput,
+    counts: TestCounts,
+    ctx: api.ToolContext,
+) -> api.ToolResult:
     words = shlex.join(command.argv)
     end = describe_end(result)
     ran = result.outcome == "exited"
@@ -106,11 +96,11 @@ def _build_result(
     head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {_with_folder(command)}"]
     head += [f"failed: {name}" for name in counts.failures]
     text = shorten_for_model(output) + sandbox_note(result)
-    return text_result(
+    return api.text_result(
         "\n".join([*head, "", text] if text else head),
         ok=result.exit_code == 0,
         summary=summary,
-        display=(TerminalBlock(text=output.stored),) if text else (),
+        display=(api.TerminalBlock(text=output.stored),) if text else (),
         data={
             "command": words,
             "folder": command.cwd,
@@ -125,19 +115,19 @@ def _build_result(
     )
 
 
-async def _settled_command(args: RunTestsArgs, env: Environment) -> TestCommand:
+async def _settled_command(args: RunTestsArgs, env: api.Environment) -> TestCommand:
     if isinstance(args, ResolvedTests):
         return TestCommand(args.argv, args.framework, args.folder)
     return await _resolve_command(args, env)
 
 
-async def _resolve_command(args: RunTestsArgs, env: Environment) -> TestCommand:
+async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestCommand:
     if not args.command.strip():
         return await find_test_command(env, args.path)
     words = plain_words(args.command.strip())
     framework = detect_framework(words) if words is not None else ""
     if words is None or not framework:
-        raise ToolError(
+        raise api.ToolError(
             "run_tests runs only test programs without shell syntax: pytest, unittest, npm test and similar, "
             "cargo test, go test.",
             hint="Use run_command for anything else.",

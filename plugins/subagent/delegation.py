@@ -7,25 +7,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    DelegateReport,
-    DelegateTask,
-    DisplayBlock,
-    Environment,
-    EnvironmentFault,
-    FrozenModel,
-    JsonMap,
-    MarkdownBlock,
-    Preview,
-    SessionTool,
-    TextBlock,
-    TextContent,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    format_count,
-    load_spec,
-)
+import tui_agent.plugin_api as api
 
 from .evidence import Findings, read_findings
 
@@ -34,13 +16,13 @@ INVESTIGATOR = "investigator"
 _ENDS = {"completed": "done", "failed": "failed", "interrupted": "stopped", "budget": "out of budget"}
 
 
-class DelegationTool(SessionTool):
+class DelegationTool(api.SessionTool):
     """A tool that hands a task to another agent. The policy judges each call of that agent by itself."""
 
     subject = "subtask"
 
-    def __init__(self, name: str, args: type[FrozenModel]) -> None:
-        self.spec = load_spec(
+    def __init__(self, name: str, args: type[api.FrozenModel]) -> None:
+        self.spec = api.load_spec(
             name,
             __file__,
             args,
@@ -52,13 +34,13 @@ class DelegationTool(SessionTool):
         )
 
 
-async def _delegate(task: DelegateTask, ctx: ToolContext) -> DelegateReport:
+async def _delegate(task: api.DelegateTask, ctx: api.ToolContext) -> api.DelegateReport:
     if ctx.delegate is None:
-        raise ToolError("Tasks cannot be delegated in this run.")
+        raise api.ToolError("Tasks cannot be delegated in this run.")
     return await ctx.delegate.run(task)
 
 
-class SpawnSubtaskArgs(FrozenModel):
+class SpawnSubtaskArgs(api.FrozenModel):
     """Arguments of spawn_subtask."""
 
     prompt: str = Field(min_length=1, description="the whole task: paths, names, when it is done")
@@ -83,25 +65,25 @@ class SpawnSubtask(DelegationTool):
         task = " ".join(args.prompt.split())
         return f"{args.agent}: {task}" if args.agent else task
 
-    async def preview(self, args: SpawnSubtaskArgs, env: Environment) -> Preview:
+    async def preview(self, args: SpawnSubtaskArgs, env: api.Environment) -> api.Preview:
         """Return an empty preview: the task says enough."""
-        return Preview((), content=args.prompt)
+        return api.Preview((), content=args.prompt)
 
-    async def run(self, args: SpawnSubtaskArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: SpawnSubtaskArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the delegate's report, never its conversation."""
-        task = DelegateTask(args.prompt, tools=args.allowed_tools, max_tokens=args.max_tokens)
+        task = api.DelegateTask(args.prompt, tools=args.allowed_tools, max_tokens=args.max_tokens)
         if args.agent:
             task = replace(task, role=args.agent)
         report = await _delegate(task, ctx)
-        answer: JsonMap = {
+        answer: api.JsonMap = {
             "summary": report.summary,
             "files_created": list(report.files_created),
             "files_modified": list(report.files_modified),
         }
-        return _build_result(report, answer, (MarkdownBlock(text=report.summary), *_file_rows(report)))
+        return _build_result(report, answer, (api.MarkdownBlock(text=report.summary), *_file_rows(report)))
 
 
-class DelegateReadonlyArgs(FrozenModel):
+class DelegateReadonlyArgs(api.FrozenModel):
     """Arguments of delegate_readonly."""
 
     task: str = Field(min_length=1, description="the question, and what is already known")
@@ -117,39 +99,41 @@ class DelegateReadonly(DelegationTool):
         """Return the question."""
         return f"{INVESTIGATOR}: {' '.join(args.task.split())}"
 
-    async def preview(self, args: DelegateReadonlyArgs, env: Environment) -> Preview:
+    async def preview(self, args: DelegateReadonlyArgs, env: api.Environment) -> api.Preview:
         """Return an empty preview: the question says enough."""
-        return Preview((), content=args.task)
+        return api.Preview((), content=args.task)
 
-    async def run(self, args: DelegateReadonlyArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: DelegateReadonlyArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the findings: a summary and its evidence."""
-        report = await _delegate(DelegateTask(args.task, INVESTIGATOR), ctx)
+        report = await _delegate(api.DelegateTask(args.task, INVESTIGATOR), ctx)
         findings = read_findings(report.summary, trusted=report.success)
         missing = await _missing_paths({place.path for place in findings.evidence}, ctx.env)
         findings = findings.without_missing_files(missing)
         lengths = await _count_lines({place.path for place in findings.evidence if place.lines}, ctx.env)
         findings = findings.mark_past_end(lengths)
-        return _build_result(report, findings.as_json(), (MarkdownBlock(text=_format_findings(findings)),))
+        return _build_result(
+            report, findings.as_json(), (api.MarkdownBlock(text=_format_findings(findings)),)
+        )
 
 
-async def _missing_paths(paths: Collection[str], env: Environment) -> set[str]:
+async def _missing_paths(paths: Collection[str], env: api.Environment) -> set[str]:
     """Return the paths that do not exist or cannot be read."""
     missing: set[str] = set()
     for path in paths:
         try:
             exists = await env.stat(path) is not None
-        except (EnvironmentFault, ValueError):
+        except (api.EnvironmentFault, ValueError):
             exists = False
         if not exists:
             missing.add(path)
     return missing
 
 
-async def _count_lines(paths: Collection[str], env: Environment) -> dict[str, int]:
+async def _count_lines(paths: Collection[str], env: api.Environment) -> dict[str, int]:
     """Return the number of lines of each file that can be read."""
     lines: dict[str, int] = {}
     for path in paths:
-        with suppress(EnvironmentFault, ValueError):
+        with suppress(api.EnvironmentFault, ValueError):
             data = (await env.read(path)).data
             lines[path] = data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
     return lines
@@ -171,37 +155,35 @@ def _format_findings(findings: Findings) -> str:
     return "\n".join([*lines, "", f"Confidence: {findings.confidence}"])
 
 
-def _build_result(report: DelegateReport, findings: JsonMap, display: tuple[DisplayBlock, ...]) -> ToolResult:
+def _build_result(
+    report: api.DelegateReport, findings: api.JsonMap, display: tuple[api.DisplayBlock, ...]
+) -> api.ToolResult:
     """Return the result of a delegation: its `findings`, success and, on failure, the reason.
 
     The figures are left out of the model's text.
     """
-    answer: JsonMap = {**findings, "success": report.success}
+    answer: api.JsonMap = {**findings, "success": report.success}
     if not report.success:
         answer["reason"] = report.reason
-    return ToolResult(
-        content=(TextContent(text=json.dumps(answer, ensure_ascii=False, indent=1)),),
+    calls = api.format_count(report.tool_calls, "tool call")
+    return api.ToolResult(
+        content=(api.TextContent(text=json.dumps(answer, ensure_ascii=False, indent=1)),),
         ok=report.success,
         stopped=report.reason == "interrupted",
-        summary=_describe_outcome(report),
+        summary=calls if report.success else _ENDS[report.reason],
         display=display,
         data={**answer, **_usage_figures(report)},
     )
 
 
-def _describe_outcome(report: DelegateReport) -> str:
-    """Return the number of tool calls after a success, else how the delegate ended."""
-    return format_count(report.tool_calls, "tool call") if report.success else _ENDS[report.reason]
-
-
-def _file_rows(report: DelegateReport) -> tuple[DisplayBlock, ...]:
+def _file_rows(report: api.DelegateReport) -> tuple[api.DisplayBlock, ...]:
     """Return a block that lists the files the delegate wrote, if any."""
     rows = [f"created {path}" for path in report.files_created]
     rows += [f"changed {path}" for path in report.files_modified]
-    return (TextBlock(text="\n".join(rows)),) if rows else ()
+    return (api.TextBlock(text="\n".join(rows)),) if rows else ()
 
 
-def _usage_figures(report: DelegateReport) -> JsonMap:
+def _usage_figures(report: api.DelegateReport) -> api.JsonMap:
     return {
         "id": report.agent,
         "reason": report.reason,

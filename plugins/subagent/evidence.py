@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from tui_agent.plugin_api import JsonMap
+from tui_agent.plugin_api import JsonMap, format_count
 
 Confidence: TypeAlias = Literal["high", "medium", "low"]
 
@@ -74,7 +74,7 @@ class Findings:
         Without any other evidence, confidence is low.
         """
         marked = tuple(
-            replace(place, not_found=_past_end_note(lines[place.path]))
+            replace(place, not_found=f"not found: the file has {format_count(lines[place.path], 'line')}")
             if place.last_line > lines.get(place.path, place.last_line) + TRAILING_LINES
             else place
             for place in self.evidence
@@ -96,17 +96,11 @@ class Findings:
         }
 
 
-def _past_end_note(lines: int) -> str:
-    return f"not found: the file has {lines:,} line{'' if lines == 1 else 's'}"
-
-
 def read_findings(text: str, *, trusted: bool = True) -> Findings:
     """Parse an answer: a JSON object in it, else the places in its text. If not `trusted`, confidence is low."""
     candidates = (_parse_object(raw) for raw in _find_objects(text))
     findings = next((parsed for parsed in candidates if parsed is not None), None) or _parse_text(text)
-    return (
-        findings if trusted else Findings(findings.summary, findings.evidence, "low", findings.open_questions)
-    )
+    return findings if trusted else replace(findings, confidence="low")
 
 
 def _find_objects(text: str) -> Iterator[dict[str, object]]:

@@ -4,81 +4,68 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from tui_agent.plugin_api import (
-    FrozenModel,
-    SessionTool,
-    TextBlock,
-    TodoItem,
-    TodoStatus,
-    TodoUpdated,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    format_count,
-    load_spec,
-    text_result,
-)
+import tui_agent.plugin_api as api
 
 MAX_ITEMS = 100
 MAX_CONTENT = 500
 
 
-class Todo(FrozenModel):
+class Todo(api.FrozenModel):
     """One item as the model writes it."""
 
     content: str
-    status: TodoStatus = "pending"
+    status: api.TodoStatus = "pending"
     id: str = Field(default="", description="omitted: assigned")
     parent: str = Field(default="", description="id of another item")
 
 
-class WriteTodosArgs(FrozenModel):
+class WriteTodosArgs(api.FrozenModel):
     """Arguments of write_todos."""
 
     todos: tuple[Todo, ...]
 
 
-class WriteTodos(SessionTool):
+class WriteTodos(api.SessionTool):
     """Replaces the list. If several items are in progress, only the first stays so, and the model is told."""
 
     subject = "todos"
 
     def __init__(self) -> None:
-        self.spec = load_spec("write_todos", __file__, WriteTodosArgs, verb="todos", needs={"state"})
+        self.spec = api.load_spec("write_todos", __file__, WriteTodosArgs, verb="todos", needs={"state"})
 
     def target(self, args: WriteTodosArgs) -> str:
         """Return the number of items."""
-        return format_count(len(args.todos), "item")
+        return api.format_count(len(args.todos), "item")
 
-    async def run(self, args: WriteTodosArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: WriteTodosArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the new list in order."""
         items = _assign_ids(args.todos, ctx.state.todo)
         _check_tree(items)
         items, note = _keep_one_in_progress(items)
         text = format_items(items)
         listing = f"{format_progress(items)}\n{text}" if items else "The list is empty now."
-        return text_result(
+        return api.text_result(
             f"{note}\n{listing}" if note else listing,
             summary=format_progress(items),
-            display=(TextBlock(text=ctx.blobs.put_text(text)),),
-            events=(TodoUpdated(items=items, note=note),),
+            display=(api.TextBlock(text=ctx.blobs.put_text(text)),),
+            events=(api.TodoUpdated(items=items, note=note),),
         )
 
 
-def _assign_ids(todos: Sequence[Todo], known: Sequence[TodoItem]) -> tuple[TodoItem, ...]:
+def _assign_ids(todos: Sequence[Todo], known: Sequence[api.TodoItem]) -> tuple[api.TodoItem, ...]:
     """Return the items; one without an id gets that of the known item with the same text, else the next free number."""
     if len(todos) > MAX_ITEMS:
-        raise ToolError(f"{len(todos)} items are too many; the limit is {MAX_ITEMS}.")
+        raise api.ToolError(f"{len(todos)} items are too many; the limit is {MAX_ITEMS}.")
     taken = {todo.id for todo in todos if todo.id}
     ids_by_text = {item.content: item.id for item in reversed(known)}
     number = 0
-    items: list[TodoItem] = []
+    items: list[api.TodoItem] = []
     for todo in todos:
         text = " ".join(todo.content.split())
         if not text:
-            raise ToolError("An item has no content.")
+            raise api.ToolError("An item has no content.")
         if len(text) > MAX_CONTENT:
-            raise ToolError(f"An item is too long: {len(text)} characters, the limit is {MAX_CONTENT}.")
+            raise api.ToolError(f"An item is too long: {len(text)} characters, the limit is {MAX_CONTENT}.")
         item_id = todo.id or ids_by_text.get(text, "")
         if not todo.id and item_id in taken:
             item_id = ""
@@ -87,27 +74,27 @@ def _assign_ids(todos: Sequence[Todo], known: Sequence[TodoItem]) -> tuple[TodoI
             if str(number) not in taken and str(number) not in ids_by_text.values():
                 item_id = str(number)
         taken.add(item_id)
-        items.append(TodoItem(id=item_id, content=text, status=todo.status, parent=todo.parent or None))
+        items.append(api.TodoItem(id=item_id, content=text, status=todo.status, parent=todo.parent or None))
     return tuple(items)
 
 
-def _check_tree(items: Sequence[TodoItem]) -> None:
+def _check_tree(items: Sequence[api.TodoItem]) -> None:
     parents = {item.id: item.parent for item in items}
     if len(parents) < len(items):
         duplicate = next(item.id for item in items if sum(other.id == item.id for other in items) > 1)
-        raise ToolError(f"The id {duplicate} is used twice.")
+        raise api.ToolError(f"The id {duplicate} is used twice.")
     for item in items:
         if item.parent is not None and item.parent not in parents:
-            raise ToolError(f"Item {item.id} has the parent {item.parent}, which is not in the list.")
+            raise api.ToolError(f"Item {item.id} has the parent {item.parent}, which is not in the list.")
         parent, depth = item.parent, 0
         while parent is not None:
             depth += 1
             if depth > len(items):
-                raise ToolError(f"Item {item.id} is its own ancestor.")
+                raise api.ToolError(f"Item {item.id} is its own ancestor.")
             parent = parents[parent]
 
 
-def _keep_one_in_progress(items: tuple[TodoItem, ...]) -> tuple[tuple[TodoItem, ...], str]:
+def _keep_one_in_progress(items: tuple[api.TodoItem, ...]) -> tuple[tuple[api.TodoItem, ...], str]:
     active = [item for item in items if item.status == "in_progress"]
     if len(active) < 2:
         return items, ""
@@ -121,17 +108,17 @@ def _keep_one_in_progress(items: tuple[TodoItem, ...]) -> tuple[tuple[TodoItem, 
     )
 
 
-class ReadTodosArgs(FrozenModel):
+class ReadTodosArgs(api.FrozenModel):
     """Arguments of read_todos: none."""
 
 
-class ReadTodos(SessionTool):
+class ReadTodos(api.SessionTool):
     """Shows the list with the items' ids."""
 
     subject = "todos"
 
     def __init__(self) -> None:
-        self.spec = load_spec(
+        self.spec = api.load_spec(
             "read_todos", __file__, ReadTodosArgs, verb="todos", parallel_safe=True, needs={"state"}
         )
 
@@ -139,16 +126,16 @@ class ReadTodos(SessionTool):
         """Return an empty string: there is nothing to name."""
         return ""
 
-    async def run(self, args: ReadTodosArgs, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: ReadTodosArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the list in order."""
         items = ctx.state.todo
         if not items:
-            return text_result("There are no todos.", summary="none")
+            return api.text_result("There are no todos.", summary="none")
         text = format_items(items, ids=True)
-        return text_result(
+        return api.text_result(
             f"{format_progress(items)}\n{text}",
             summary=format_progress(items),
-            display=(TextBlock(text=ctx.blobs.put_text(format_items(items))),),
+            display=(api.TextBlock(text=ctx.blobs.put_text(format_items(items))),),
         )
 
 
@@ -156,10 +143,10 @@ DONE = frozenset({"completed", "verified"})
 _MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "verified": "[x]", "abandoned": "[-]"}
 
 
-def format_items(items: Sequence[TodoItem], *, ids: bool = False) -> str:
+def format_items(items: Sequence[api.TodoItem], *, ids: bool = False) -> str:
     """Return one line per item, in order; subtasks are indented by two spaces below their parent."""
     known = {item.id for item in items}
-    children: dict[str | None, list[TodoItem]] = {}
+    children: dict[str | None, list[api.TodoItem]] = {}
     for item in items:
         children.setdefault(item.parent if item.parent in known else None, []).append(item)
     lines: list[str] = []
@@ -173,7 +160,7 @@ def format_items(items: Sequence[TodoItem], *, ids: bool = False) -> str:
     return "\n".join(lines)
 
 
-def format_progress(items: Sequence[TodoItem]) -> str:
+def format_progress(items: Sequence[api.TodoItem]) -> str:
     """Format progress as `2/5 done`; abandoned items do not count."""
     relevant = [item for item in items if item.status != "abandoned"]
     return f"{sum(item.status in DONE for item in relevant)}/{len(relevant)} done"

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from tests.stubs.clock import SequentialIds
 from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.tokens import Tokens
+from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.model.agent import ModelAgent
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.engine.tools.registry import ToolRegistry

@@ -7,8 +7,7 @@ import anyio
 
 from tests.engine.harness import EchoTool, call, running
 from tui_agent.context.tokens import Tokens
-from tui_agent.engine.middleware.prompts import PromptTexts
-from tui_agent.engine.middleware.sections import prompt_sections
+from tui_agent.engine.middleware.sections import PromptTexts, prompt_sections
 from tui_agent.ports.model import FinishChunk, TextChunk, UsageChunk
 from tui_agent.protocol.commands import SetPolicy, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked, ContextWarned

@@ -62,8 +62,7 @@ def _reading(
     def made(recorder: Recorder) -> Middleware:
         return Instructions(
             files,
-            recorder.state_of,
-            lambda event, agent: recorder.append(event, agent=agent),
+            recorder,
             whole,
             partial(paths_of_call, registry, RulePolicy()),
         )

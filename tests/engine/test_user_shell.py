@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from tests.engine.harness import Bench, running, say
-from tui_agent.engine.user_shell import MAX_LIVE_CHARS
+from tui_agent.engine.tools.live_output import MAX_UNSAMPLED_CHARS
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import (
     Close,
@@ -100,7 +100,7 @@ async def test_an_endless_printer_is_recorded_in_samples(tmp_path: Path) -> None
         recorded = sum(
             len(one.text) for one in bench.of(UserShellProgress) if isinstance(one, UserShellProgress)
         )
-    assert recorded < 2 * MAX_LIVE_CHARS
+    assert recorded < 2 * MAX_UNSAMPLED_CHARS
     assert _end(bench).exit_code == 0
 
 

@@ -36,7 +36,7 @@ class Case:
         if outcome.fault is not None:
             assert outcome.fault.retry_after == self.retry_after
             assert outcome.fault.message
-            assert outcome.assembler.partial == (self.reply.text if self.reply.status == 200 else "")
+            assert outcome.assembler.text == (self.reply.text if self.reply.status == 200 else "")
             return
         assert sum(call.malformed is None for call in outcome.calls) == self.sound
         assert len(outcome.calls) == len(self.reply.calls)

@@ -14,7 +14,7 @@ from tests.stubs.clock import FakeClock, SequentialIds
 from tests.stubs.sse_server import Reply, Shape, SseServer, running
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.endpoint import Endpoint
-from tui_agent.models.replay import ReplayClient
+from tui_agent.models.replay import RecordedAnswers, ReplayClient
 from tui_agent.models.script_format import Script, ScriptedAnswer, ScriptedCall, ScriptedFault, ScriptedUsage
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.ports.clock import Clock
@@ -118,7 +118,7 @@ async def scripted_rig(*replies: Reply) -> AsyncIterator[Rig]:
 async def replay_rig(*replies: Reply) -> AsyncIterator[Rig]:
     """A recording that says the same."""
     info = ModelInfo(profile="p", provider="replay", model="ses")
-    yield _Rig(info, ReplayClient([_recorded(reply) for reply in replies], "replay:ses", FakeClock()))
+    yield _Rig(info, ReplayClient(RecordedAnswers([_recorded(reply) for reply in replies]), "replay:ses"))
 
 
 def _scripted(reply: Reply) -> ScriptedAnswer:

@@ -6,8 +6,8 @@ part has its index.
 
 from collections.abc import Collection, Sequence
 
-from tui_agent.engine.cleanup import close_calls
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.open_calls import close_calls
 from tui_agent.engine.recorder import Recorder
 from tui_agent.ports.clock import Ids
 from tui_agent.protocol.events.model import ModelResponded

@@ -59,11 +59,9 @@ def check_command(
             return Refusal(f"{subject} is running. {_LATER[type(command)]}", _ESC)
         case commands.Delegate(text=text) if not text.strip():
             return Refusal("The task is missing.", "Use /delegate AGENT TASK.")
-        case commands.Delegate():
-            return _turn_limit_refusal(state, running)
         case commands.ContinueTurn() if state.open_calls:
             return None  # this continues a turn that is counted already
-        case commands.ContinueTurn():
+        case commands.Delegate() | commands.ContinueTurn():
             return _turn_limit_refusal(state, running)
         case commands.SetModel() | commands.SetEffort() | commands.SetAgent() | commands.SetContextMode() if (
             running
@@ -74,8 +72,10 @@ def check_command(
             return Refusal("A call is waiting for your approval.", "Answer it, or say what to do instead.")
         case commands.Pause() if state.shell is not None:
             return Refusal("Your command is running. It cannot be paused.", _ESC)
+        case _ if _is_empty_message(command):
+            return Refusal("The message is empty.")
         case commands.SubmitPrompt() | commands.Steer() | commands.Queue() | commands.WriteGuide():
-            return _message_refusal(command, state, running)
+            return _turn_limit_refusal(state, running and state.shell is None)
         case commands.Interrupt() | commands.Pause() if not running:
             return Refusal("Nothing is running.")
         case commands.Interrupt(scope="agent", agent=agent) if all(
@@ -117,14 +117,10 @@ def check_can_continue(history: Sequence[Message]) -> Refusal | None:
     return Refusal("The agent has answered; there is nothing to continue.", "Say what to do next.")
 
 
-def _message_refusal(
-    command: commands.SubmitPrompt | commands.Steer | commands.Queue | commands.WriteGuide,
-    state: SessionStateView,
-    running: bool,
-) -> Refusal | None:
-    if not isinstance(command, commands.WriteGuide) and not command.text.strip() and not command.attachments:
-        return Refusal("The message is empty.")
-    return _turn_limit_refusal(state, running and state.shell is None)
+def _is_empty_message(command: Command) -> bool:
+    if not isinstance(command, commands.SubmitPrompt | commands.Steer | commands.Queue):
+        return False
+    return not command.text.strip() and not command.attachments
 
 
 def _turn_limit_refusal(state: SessionStateView, running: bool) -> Refusal | None:

@@ -30,7 +30,7 @@ ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
 class EngineParts:
     """Everything that the engine uses but does not create.
 
-    `remember_rule` stores an "always" rule; `allowed_tools` limits the tools that may be called (None: all).
+    `remember_rule` stores an "always" rule.
     """
 
     recorder: Recorder
@@ -50,12 +50,11 @@ class EngineParts:
     clock: Clock
     ids: Ids
     interactive: bool = True
-    remember_rule: Callable[[str], None] | None = None
+    remember_rule: Callable[[str], object] | None = None
     try_confined: bool = False
     """True: a command that the policy does not understand is tried in the sandbox before the user is asked."""
     remember_readable: Callable[[Sequence[str]], None] | None = None
     """Lets commands always read these files. Raises `ConfigError`."""
-    allowed_tools: frozenset[str] | None = None
     max_retries: int = 4
     checkpoints: Checkpoints | None = None
     """The store of checkpoints; None: no checkpoints are taken."""

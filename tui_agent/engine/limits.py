@@ -2,6 +2,7 @@
 
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.events.turn import TurnEnd
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost
 
 
@@ -14,15 +15,13 @@ def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
         return None
     budgets = state.settings.budgets
     if budgets.max_parts is not None and state.parts - state.turn_start_part >= budgets.max_parts:
-        return "part_limit", f"Stopped at {_count_text(budgets.max_parts, 'part')}, the limit of a turn."
+        return "part_limit", f"Stopped at {format_count(budgets.max_parts, 'part')}, the limit of a turn."
     cost = state.totals.cost_usd
     if budgets.max_cost_usd is not None and cost is not None and cost >= budgets.max_cost_usd:
-        return (
-            "cost_limit",
-            f"Stopped at {format_cost(cost, digits=2)}, the limit of this session. /cost raises it.",
-        )
+        amount = format_cost(cost, digits=2)
+        return "cost_limit", f"Stopped at {amount}, the limit of this session. /cost raises it."
     if budgets.max_iterations is not None and state.turn_iterations >= budgets.max_iterations:
-        iterations = _count_text(budgets.max_iterations, "iteration")
+        iterations = format_count(budgets.max_iterations, "iteration")
         return "iteration_limit", f"Stopped at {iterations}, the limit of a turn."
     return None
 
@@ -31,7 +30,3 @@ def is_budget_exhausted(state: SessionStateView) -> bool:
     """Return True if no further tool of the running iteration may start."""
     limit = reached_limit(state)
     return limit is not None and limit[0] != "iteration_limit"
-
-
-def _count_text(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -9,11 +9,10 @@ from typing import Literal
 
 from tui_agent.engine.agent_messages import close_unused_calls, record_agent_answer, with_new_ids
 from tui_agent.engine.agent_state import StateKeeper
-from tui_agent.engine.cleanup import close_calls
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.limits import reached_limit
 from tui_agent.engine.model.caller import ModelCaller
-from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_as_sent
+from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_as_sent, close_calls
 from tui_agent.engine.questions import STUCK_OPTIONS, Asker
 from tui_agent.engine.tools.phase import ToolPhase
 from tui_agent.errors import AgentLoopDetected, ConfigError, ModelError, ToolError
@@ -24,6 +23,12 @@ from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import AgentState
 
+_ACTION_NAMES: dict[type[Action], Literal["calls", "message", "finish", "reject"]] = {
+    CallTools: "calls",
+    SayMessage: "message",
+    Finish: "finish",
+    Reject: "reject",
+}
 MAX_REPEATS = 4
 """The user is asked after this many equal calls with equal results in a row."""
 
@@ -117,7 +122,7 @@ class TurnLoop:
         recorder.append(
             IterationFinished(
                 iteration=iteration,
-                action=_action_name(action),
+                action=_ACTION_NAMES[type(action)],
                 duration_ms=round((clock.monotonic() - started) * 1000, 1),
             ),
             agent=self._agent,
@@ -177,15 +182,3 @@ def _has_new_steering(before: SessionStateView, now: SessionStateView) -> bool:
     """
     called_model = now.totals.model_calls > before.totals.model_calls
     return now.pending_steers > (0 if called_model else before.pending_steers)
-
-
-def _action_name(action: Action) -> Literal["calls", "message", "finish", "reject"]:
-    match action:
-        case CallTools():
-            return "calls"
-        case SayMessage():
-            return "message"
-        case Finish():
-            return "finish"
-        case Reject():
-            return "reject"

@@ -1,24 +1,40 @@
-"""Calls that waited for approval when a run ended and stay open, so that the next run asks about them again.
+"""Open calls, delegates and requests after an interruption, a limit or a crash: which calls stay open, and the end of the rest.
 
-Invariant: only a call that never started stays open, and only if its arguments are still as the model sent them.
+Invariant: only a call that waits for approval stays open, if it never started and its arguments are still as the model
+sent them; the next run asks about it again. Everything else on the branch gets a result or an end.
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from tui_agent.engine.model.request import resolve_part
 from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.tools.live_output import LiveOutputs
 from tui_agent.errors import BlobNotFound
+from tui_agent.folds.session.delegates import DelegateState, delegate_chain
 from tui_agent.folds.session.view import OpenCall
+from tui_agent.ports.delegate import DelegateEnd
 from tui_agent.ports.log import BlobReader
-from tui_agent.protocol.ids import MAIN_AGENT, CallId
+from tui_agent.protocol.events.agent import AgentFinished
+from tui_agent.protocol.events.model import ModelFailed
+from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage
-from tui_agent.protocol.parts import ToolCallPart
+from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 TURN_ENDED_FIRST = "the turn before ended first"
-"""The reason for closing such a call when something else starts."""
+"""The reason for closing a call that waited for approval when something else starts."""
 _REDACTED = "[redacted: "
 """The log's replacement of a secret; the model's original argument is then unknown."""
+_MESSAGES: dict[ToolStatus, tuple[str, str]] = {
+    "interrupted": ("This call was stopped before it finished.", "stopped"),
+    "lost": (
+        "The program ended while this call ran. Its effects are unknown: check them before you run it again.",
+        "lost",
+    ),
+}
+"""The message for the model and the summary of a closed call."""
+NEVER_STARTED = "This subtask was waiting for others and never started. Nothing of it was done."
 
 
 def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[OpenCall, ...]:
@@ -51,3 +67,110 @@ def _resolve_call(call: ToolCallPart, blobs: BlobReader) -> ToolCallPart | None:
     if not isinstance(resolved, ToolCallPart) or _REDACTED in json.dumps(resolved.arguments):
         return None
     return resolved
+
+
+def close_calls(
+    recorder: Recorder,
+    calls: Sequence[OpenCall] | None = None,
+    *,
+    crashed: bool = False,
+    why: str = "",
+    lost_message: str = "",
+    printed: LiveOutputs | None = None,
+) -> int:
+    """Give open calls (all, or `calls`) a result, and return their number. `crashed`: started calls count as lost.
+
+    `why` is the reason given for calls that did not start; `lost_message` replaces the usual message of lost calls. The output
+    in `printed` becomes part of a call's result.
+    """
+    state = recorder.state
+    open_calls = state.open_calls if calls is None else calls
+    printed = printed or LiveOutputs()
+    delegates = {delegate.agent: delegate for delegate in state.delegates}
+    # The deepest delegates first, so that a parent's result comes after those of its delegates.
+    for call in sorted(open_calls, key=lambda call: len(delegate_chain(delegates, call.agent)), reverse=True):
+        status: ToolStatus = (
+            "lost" if crashed and call.started and not call.waits_for_delegate else "interrupted"
+        )
+        for_model, summary = (NEVER_STARTED, "not started") if call.waits_for_delegate else _MESSAGES[status]
+        if why and not call.started:
+            for_model, summary = f"Not run: {why}", "not run"
+        elif lost_message and status == "lost":
+            for_model = lost_message
+        for_model = with_output(for_model, printed.pop(call.call_id))
+        for_model += _close_delegates(recorder, call.call_id, crashed=crashed)
+        recorder.append(
+            ToolFinished(
+                call_id=call.call_id,
+                name=call.name,
+                status=status,
+                part=None,
+                content=(TextContent(text=for_model),),
+                summary=summary,
+            ),
+            agent=call.agent,
+        )
+    if calls is None:
+        _close_delegates(recorder, None, crashed=crashed)
+    return len(open_calls)
+
+
+def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: bool) -> str:
+    """End the delegates that a call (None: any call) waits for. Return a message on the files that they changed."""
+    message = ""
+    for delegate in reversed(recorder.state.delegates):
+        if call_id is not None and delegate.call_id != call_id:
+            continue
+        if delegate.request is not None:
+            _cancel_request(recorder, delegate.request, "", delegate.agent)
+        why = "The program ended while the subtask was running." if crashed else "The subtask was stopped."
+        recorder.append(delegate_end(delegate, "interrupted", why), agent=delegate.agent)
+        written = (*delegate.files_created, *delegate.files_modified)
+        if written:
+            message += f" Until then the subtask had written: {', '.join(written)}."
+    return message
+
+
+def delegate_end(
+    delegate: DelegateState, reason: DelegateEnd, summary: str, duration_ms: float = 0.0
+) -> AgentFinished:
+    """Return the event of a delegate's end, with its figures."""
+    return AgentFinished(
+        success=reason == "completed",
+        summary=summary,
+        reason=reason,
+        files_created=delegate.files_created,
+        files_modified=delegate.files_modified,
+        iterations=delegate.local_iteration,
+        model_calls=delegate.model_calls,
+        tool_calls=delegate.tool_calls,
+        input_tokens=delegate.input_tokens,
+        output_tokens=delegate.output_tokens,
+        cost_usd=delegate.cost_usd,
+        duration_ms=round(duration_ms, 1),
+    )
+
+
+def with_output(message: str, output: str) -> str:
+    """Return the message on a call that did not finish, followed by its output until then."""
+    return f"{message} Its output until then:\n{output}" if output else message
+
+
+def close_requests(recorder: Recorder, partials: dict[str, str]) -> int:
+    """End every open model request as cancelled, with its partial text, and return their number."""
+    open_requests = recorder.state.open_requests
+    for request_id in open_requests:
+        _cancel_request(recorder, request_id, partials.get(request_id, ""), MAIN_AGENT)
+    return len(open_requests)
+
+
+def _cancel_request(recorder: Recorder, request_id: RequestId, partial: str, agent: AgentId) -> None:
+    recorder.append(
+        ModelFailed(
+            request_id=request_id,
+            fault="cancelled",
+            message="The program ended while the model answered.",
+            partial=partial,
+        ),
+        agent=agent,
+    )

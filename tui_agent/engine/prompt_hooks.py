@@ -11,52 +11,15 @@ import anyio
 from tui_agent.context.mentions import MAX_ALL_CHARS, Sources, may_mention, resolve_mentions
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.tools.access import denial_reason
-from tui_agent.engine.tools.hooks import NO_VERDICT, Hooks, HookVerdict
+from tui_agent.engine.tools.hooks import Hooks, HookVerdict
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 
 MessageT = TypeVar("MessageT", UserMessageReceived, UserSteered)
+CHARS_PER_TOKEN = 4
 MAX_WINDOW_SHARE = 0.25
 """Maximum share of the model's window for the mentions of one message."""
-
-
-class MentionExpander:
-    """Expands the mentions of messages."""
-
-    def __init__(self, parts: EngineParts) -> None:
-        self._parts = parts
-
-    def may_mention(self, text: LongText) -> bool:
-        """Return True if the text may contain mentions."""
-        return may_mention(self._parts.blobs.read_text(text), self._parts.env.root)
-
-    async def add_mentions(self, message: MessageT) -> MessageT:
-        """Return the message with the contents that it mentions."""
-        if message.mentions or not self.may_mention(message.text):
-            return message
-        mentions = await resolve_mentions(self._parts.blobs.read_text(message.text), self._sources())
-        return message.model_copy(update={"mentions": mentions}) if mentions else message
-
-    def _sources(self) -> Sources:
-        parts = self._parts
-        settings = parts.recorder.state.settings
-        window = parts.recorder.windows.effective_window(settings.model) if settings is not None else 0
-        room = round(window * MAX_WINDOW_SHARE * 4) if window else MAX_ALL_CHARS
-        return Sources(
-            env=parts.env,
-            may_read=self._why_not,
-            keep_image=parts.blobs.put_bytes,
-            symbols=parts.knowledge.symbols,
-            images=settings is not None and settings.model.images,
-            room=min(room, MAX_ALL_CHARS),
-        )
-
-    def _why_not(self, path: str, real: str) -> str:
-        parts = self._parts
-        return denial_reason(
-            parts.policy, parts.recorder.state, parts.env.root, path, real, allowed=parts.allowed_tools
-        )
 
 
 END_HOOKS_TIMEOUT_S: Final = 10.0
@@ -72,7 +35,6 @@ class PromptHooks:
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
         self._hooks = Hooks(parts)
-        self._mentioning = MentionExpander(parts)
         self._lock = anyio.Lock()
         self._session_started = anyio.Event()
         if not self._hooks.has_hooks("session_start"):
@@ -80,20 +42,37 @@ class PromptHooks:
 
     def can_record_at_once(self, text: LongText) -> bool:
         """Return True if the prompt can be recorded at once: no hooks and no mentions."""
-        return not self.pending_hook and not self._mentioning.may_mention(text)
+        return not self.pending_hook and not self._may_mention(text)
 
     @property
     def pending_hook(self) -> str:
         """The hook that a prompt waits for; empty if there is none."""
-        return (
-            ""
-            if self._session_started.is_set() and not self._hooks.has_hooks("before_prompt")
-            else "before_prompt hook"
-        )
+        is_free = self._session_started.is_set() and not self._hooks.has_hooks("before_prompt")
+        return "" if is_free else "before_prompt hook"
 
     async def add_mentions(self, message: MessageT) -> MessageT:
         """Return the message with the contents that it mentions."""
-        return await self._mentioning.add_mentions(message)
+        if message.mentions or not self._may_mention(message.text):
+            return message
+        parts, settings = self._parts, self._parts.recorder.state.settings
+        window = parts.recorder.windows.effective_window(settings.model) if settings is not None else 0
+        sources = Sources(
+            env=parts.env,
+            may_read=self._denial_reason,
+            keep_image=parts.blobs.put_bytes,
+            symbols=parts.knowledge.symbols,
+            images=settings is not None and settings.model.images,
+            room=min(round(window * MAX_WINDOW_SHARE * CHARS_PER_TOKEN) or MAX_ALL_CHARS, MAX_ALL_CHARS),
+        )
+        mentions = await resolve_mentions(parts.blobs.read_text(message.text), sources)
+        return message.model_copy(update={"mentions": mentions}) if mentions else message
+
+    def _may_mention(self, text: LongText) -> bool:
+        return may_mention(self._parts.blobs.read_text(text), self._parts.env.root)
+
+    def _denial_reason(self, path: str, real: str) -> str:
+        parts = self._parts
+        return denial_reason(parts.policy, parts.recorder.state, parts.env.root, path, real)
 
     async def session_start(self) -> None:
         """Tell hooks that the session is open. After a cancellation, prompts no longer wait for them."""
@@ -107,9 +86,8 @@ class PromptHooks:
 
     async def session_end(self, *, abandoned: bool) -> None:
         """Tell hooks that the session ends; slow hooks are stopped."""
-        with anyio.move_on_after(
-            ABANDONED_HOOKS_TIMEOUT_S if abandoned else END_HOOKS_TIMEOUT_S, shield=True
-        ):
+        time_limit_s = ABANDONED_HOOKS_TIMEOUT_S if abandoned else END_HOOKS_TIMEOUT_S
+        with anyio.move_on_after(time_limit_s, shield=True):
             await self._hooks.run_hooks("session_end", {"reason": "abandoned" if abandoned else "closed"})
 
     async def ask_hooks(self, text: LongText) -> HookVerdict:
@@ -118,14 +96,14 @@ class PromptHooks:
             await self._session_started.wait()
             return await self._hooks.ask_hooks("before_prompt", {"prompt": self._parts.blobs.read_text(text)})
 
-    def record(self, heard: HookVerdict) -> None:
+    def record(self, hook_verdict: HookVerdict) -> None:
         """Record the answers that `ask_hooks` returned."""
-        self._hooks.record(heard)
+        self._hooks.record(hook_verdict)
 
-    def rejection(self, heard: HookVerdict | None, command: str) -> CommandRejected:
+    def rejection(self, hook_verdict: HookVerdict | None, command: str) -> CommandRejected:
         """Return the rejection of a prompt by a hook, or (None) by the user, who stopped the hook."""
         hint = _UP if self._parts.interactive else ""
-        if heard is None or heard is NO_VERDICT or heard.decision != "deny":
+        if hook_verdict is None or hook_verdict.decision != "deny":
             return CommandRejected(command=command, reason="Stopped before it was sent.", hint=hint)
-        why = f": {heard.reason.rstrip('.')}." if heard.reason else "."
+        why = f": {hook_verdict.reason.rstrip('.')}." if hook_verdict.reason else "."
         return CommandRejected(command=command, reason=f"A hook refused this message{why}", hint=hint)

@@ -32,21 +32,22 @@ LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
 
 
 class _Folds:
-    """The folds that cover only the current branch."""
+    """The folds that cover only the current branch, from the beginning or from a cached fold."""
 
-    def __init__(self, history: Iterable[Record], kept: Snapshot | None = None) -> None:
-        self.state = SessionState(kept.state if kept else None)
-        self.messages = ModelMessages(history=kept.messages if kept else None)
-        self.meter = ContextMeter(kept.meter if kept else None)
-        self.calibration = Calibration(kept.calibration if kept else None)
-        self.windows = InferredWindows(kept.windows if kept else None)
+    def __init__(self, history: Iterable[Record], cached: Snapshot | None = None) -> None:
+        self.state = SessionState(cached.state if cached else None)
+        self.messages = ModelMessages(history=cached.messages if cached else None)
+        self.meter = ContextMeter(cached.meter if cached else None)
+        self.calibration = Calibration(cached.calibration if cached else None)
+        self.windows = InferredWindows(cached.windows if cached else None)
         for record in history:
             if isinstance(record, Envelope):
                 self.apply(record)
 
-    def apply(self, record: Envelope) -> None:
+    def apply(self, record: Envelope, for_model: Envelope | None = None) -> None:
+        """Fold an event. `for_model` is the event with texts that the log has redacted."""
         self.state.apply(record)
-        self.messages.apply(record)
+        self.messages.apply(for_model or record)
         self.meter.apply(record)
         self.calibration.apply(record)
         self.windows.apply(record)
@@ -65,11 +66,11 @@ class Recorder:
         load_earlier_fold: LoadEarlierFold = lambda on: None,
         model_sees_secrets: bool = False,
     ) -> None:
-        """`model_messages` is the whole log; or only its branch if `marks` (from `read_marks`) are given; or only the records
+        """`history` is the whole log; or only its branch if `marks` (from `read_marks`) are given; or only the records
         after a cached fold (`cached`), among which no head was moved.
 
-        `model_sees_secrets`: the model sees texts of this run unredacted, although the log has them redacted. `load_earlier_fold` may be called
-        in a thread.
+        `model_sees_secrets`: the model sees texts of this run unredacted, although the log has them redacted.
+        `load_earlier_fold` may be called in a thread.
         """
         self._log = log
         self._earlier = load_earlier_fold
@@ -77,38 +78,25 @@ class Recorder:
         self._prepared: tuple[int, _Folds] | None = None
         self._hooks = tuple(hooks)
         self.cause: CommandId | None = None
-        if cached is not None:
-            self._resume(cached, history)
-            return
-        self._branches, self._commits = Branches(), Commits()
-        if marks is None:
+        self._branches = Branches(cached.branches if cached else None)
+        self._commits = cached.commits if cached else Commits()
+        if cached is not None or marks is None:
             marks = records = list(history)
-            history = current_branch(records)
+            history = records if cached is not None else current_branch(records)
         for record in marks:
             if isinstance(record, Envelope):
                 self._branches.apply(record)
                 self._commits.apply(record)
-        folds = _Folds(history)
-        self.calibration, self.windows = folds.calibration, folds.windows
+        self._folds = _Folds(history, cached)
+        self.calibration, self.windows = self._folds.calibration, self._folds.windows
         """Learnt from providers' counts and refusals; a revert does not reset them."""
-        self._use(folds)
+        self._delegates: dict[AgentId, ModelMessages] = {}
 
     def _use(self, folds: _Folds) -> None:
-        """Replace the folds; those of delegates are dropped."""
-        self._state, self._meter = folds.state, folds.meter
-        self._messages: dict[AgentId, ModelMessages] = {MAIN_AGENT: folds.messages}
-
-    def _resume(self, kept: Snapshot, rest: Iterable[Record]) -> None:
-        self._branches = Branches(kept.branches)
-        self._commits = kept.commits
-        folds = _Folds((), kept)
-        for record in rest:
-            if isinstance(record, Envelope):
-                self._branches.apply(record)
-                self._commits.apply(record)
-                folds.apply(record)
-        self.calibration, self.windows = folds.calibration, folds.windows
-        self._use(folds)
+        """Replace the folds after a move of the head; the histories of delegates are dropped."""
+        folds.calibration, folds.windows = self.calibration, self.windows
+        self._folds = folds
+        self._delegates = {}
 
     async def fold_branch_at(self, to_seq: int) -> None:
         """Fold the branch that ends at `to_seq` in a thread, before the head moves there.
@@ -119,8 +107,8 @@ class Recorder:
         self._prepared = to_seq, await to_thread.run_sync(partial(self._fold_branch, branch_stretches))
 
     def _fold_branch(self, branch_stretches: Sequence[Stretch]) -> _Folds:
-        kept, seq = self._earlier(branch_stretches) or (None, -1)
-        return _Folds(self._log.read_branch(branch_stretches, seq), kept)
+        cached, seq = self._earlier(branch_stretches) or (None, -1)
+        return _Folds(self._log.read_branch(branch_stretches, seq), cached)
 
     def _move_head(self, moved: Envelope, to_seq: int) -> None:
         prepared, self._prepared = self._prepared, None
@@ -131,33 +119,36 @@ class Recorder:
         self._apply(moved)
 
     def _apply(self, envelope: Envelope, unredacted: Payload | None = None) -> None:
-        self._state.apply(envelope)
         for_model = (
             envelope.model_copy(update={"payload": unredacted}) if self._plain and unredacted else envelope
         )
-        for messages in self._messages.values():
+        self._folds.apply(envelope, for_model)
+        for messages in self._delegates.values():
             messages.apply(for_model)
-        self._meter.apply(envelope)
-        self.calibration.apply(envelope)
-        self.windows.apply(envelope)
 
     def snapshot(self) -> Snapshot | None:
         """Return the present folds, to be saved at once; None while something is open, or if they hold secrets."""
         if self._plain:
             return None
-        main = self._messages[MAIN_AGENT]
+        folds = self._folds
         return take_snapshot(
-            self._state, main, self._meter, self._branches, self._commits, self.calibration, self.windows
+            folds.state,
+            folds.messages,
+            folds.meter,
+            self._branches,
+            self._commits,
+            self.calibration,
+            self.windows,
         )
 
     @property
     def state(self) -> SessionStateView:
         """The session's state as of the newest event."""
-        return self._state.view()
+        return self._folds.state.view()
 
     def state_of(self, agent: AgentId) -> SessionStateView:
         """Return the session's state as of the newest event, as seen by an agent."""
-        return self._state.view().view_for_agent(agent)
+        return self._folds.state.view().view_for_agent(agent)
 
     @property
     def branches(self) -> BranchesView:
@@ -167,7 +158,7 @@ class Recorder:
     @property
     def meter(self) -> ContextMeterView:
         """How full the main agent's context is."""
-        return self._meter.view()
+        return self._folds.meter.view()
 
     def append(
         self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
@@ -215,16 +206,16 @@ class Recorder:
 
     def model_messages(self, agent: AgentId = MAIN_AGENT) -> ModelMessages:
         """Return an agent's history, including messages that left the context. Do not change it."""
-        return self._messages[agent]
+        return self._folds.messages if agent == MAIN_AGENT else self._delegates[agent]
 
     def messages(self, agent: AgentId = MAIN_AGENT) -> tuple[Message, ...]:
         """Return an agent's history as its model sees it."""
-        return self._messages[agent].view()
+        return self.model_messages(agent).view()
 
     def add_agent(self, agent: AgentId) -> None:
         """Start a history for a delegate."""
-        self._messages[agent] = ModelMessages(agent)
+        self._delegates[agent] = ModelMessages(agent)
 
     def drop_agent(self, agent: AgentId) -> None:
         """Drop the history of a finished delegate; it stays in the log."""
-        self._messages.pop(agent, None)
+        self._delegates.pop(agent, None)

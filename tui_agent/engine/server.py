@@ -4,25 +4,24 @@ Invariant: a command leads either to events that have its id as `cause`, or to `
 engine never ends the server.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup
 
 from tui_agent.engine.agent_state import StateKeeper
-from tui_agent.engine.attachments import load_attachments
+from tui_agent.engine.agents import INIT_SOURCE, require_role
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.checkpoints.rewind import Rewind
-from tui_agent.engine.cleanup import close_calls
 from tui_agent.engine.command_checks import Refusal, check_can_continue, check_command
 from tui_agent.engine.compaction.commands import pin_messages
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.delegates.handoff import require_role
 from tui_agent.engine.mailbox import Mailbox, PendingAnswers
 from tui_agent.engine.model.delta_merge import FlushTimer
-from tui_agent.engine.model.init_agent import INIT_SOURCE
-from tui_agent.engine.open_calls import TURN_ENDED_FIRST
+from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls
 from tui_agent.engine.prompt_hooks import PromptHooks
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.settings import SettingCommand, apply_setting, revoke_rule
@@ -32,13 +31,18 @@ from tui_agent.engine.turns import Turns
 from tui_agent.engine.user_shell import begin_user_shell, run_user_shell
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.ports.log import Blobs
 from tui_agent.protocol import commands
-from tui_agent.protocol.commands import Command
+from tui_agent.protocol.commands import Attachment, Command
 from tui_agent.protocol.events.session import CommandRejected, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered, UserUnqueued
 from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.parts import ImageContent
 from tui_agent.protocol.settings import AgentState
 
+TITLE_LENGTH = 48
+MAX_ATTACHMENT_BYTES = 20_000_000
+ATTACHMENT_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _HEAD_MOVES = {
     "revert": "reverting",
     "undo": "undoing",
@@ -62,21 +66,10 @@ class Engine:
         self._is_closing = self._client_is_gone = False
         self._running_plan: anyio.Event | None = None
         """Set when the running `PlanRevert` has ended; a command that moves the head waits for it."""
-        self._checkpointing = CheckpointRecorder(
-            parts.recorder,
-            parts.blobs,
-            parts.checkpoints,
-            parts.clock,
-        )
+        self._checkpointing = CheckpointRecorder(parts.recorder, parts.blobs, parts.checkpoints, parts.clock)
         self._jobs = JobManager(parts, self._ticker, on_trouble)
         self._turns = Turns(
-            parts,
-            self._states,
-            self._ticker,
-            self._decisions,
-            self._answers,
-            self._checkpointing,
-            self._jobs,
+            parts, self._states, self._ticker, self._decisions, self._answers, self._checkpointing, self._jobs
         )
         self._rewind = Rewind(parts, self._checkpointing)
         self._prompt_hooks = PromptHooks(parts)
@@ -94,8 +87,8 @@ class Engine:
             self._guard(partial(self._states.set, AgentState.IDLE))
             if self._checkpointing.load_uncheckpointed():
                 group.start_soon(self._take_baseline)
-            group.start_soon(self._report_store_errors, self._prompt_hooks.session_start)
-            group.start_soon(self._report_store_errors, self._turns.count_history)
+            group.start_soon(self._guard_async, self._prompt_hooks.session_start)
+            group.start_soon(self._guard_async, self._turns.count_history)
             self._next_in_queue(group)
             async for command in self._mailbox.commands():
                 if isinstance(command, commands.Close):
@@ -108,9 +101,7 @@ class Engine:
             await self._jobs.end_all("session")
             if not self._client_is_gone:
                 self._guard(partial(close_calls, self._parts.recorder, why=TURN_ENDED_FIRST))
-            await self._report_store_errors(
-                partial(self._prompt_hooks.session_end, abandoned=self._client_is_gone)
-            )
+            await self._guard_async(partial(self._prompt_hooks.session_end, abandoned=self._client_is_gone))
             stopped = self._client_is_gone or self._parts.recorder.state.last_turn_end == "interrupted"
             unattended = not self._parts.interactive and not stopped
             await self._checkpointing.aclose(unattended=unattended)
@@ -118,17 +109,13 @@ class Engine:
 
     def _guard(self, act: Callable[[], object]) -> None:
         """Run `act`; report a `StoreError` to the client instead of raising it."""
-        try:
+        with _reporting_store_errors(self._on_trouble):
             act()
-        except StoreError as error:
-            self._on_trouble(error)
 
-    async def _report_store_errors(self, act: Callable[[], Awaitable[object]]) -> None:
+    async def _guard_async(self, act: Callable[[], Awaitable[object]]) -> None:
         """Await `act`; report a `StoreError` to the client instead of raising it."""
-        try:
+        with _reporting_store_errors(self._on_trouble):
             await act()
-        except StoreError as error:
-            self._on_trouble(error)
 
     def _carry_out(self, command: Command, group: TaskGroup) -> None:
         state = self._parts.recorder.state
@@ -214,21 +201,15 @@ class Engine:
     ) -> None:
         recorder = self._parts.recorder
         images = load_attachments(self._parts.blobs, command.attachments)
-        if (
-            self._turns.is_running
-            and isinstance(command, commands.Steer)
-            and not _is_not_steerable(recorder.state)
-        ):
+        if not self._turns.is_running:
+            message = UserMessageReceived(text=command.text, attachments=images)
+            self._begin_turn(message, group, command)
+        elif isinstance(command, commands.Steer) and _is_steerable(recorder.state):
             self._steer(UserSteered(text=command.text, attachments=images), group, command)
-            return
-        if self._turns.is_running:
-            recorder.append(
-                UserQueued(queue_id=self._parts.ids.request(), text=command.text, attachments=images),
-                cause=command.id,
-            )
-            return
-        message = UserMessageReceived(text=command.text, attachments=images)
-        self._begin_turn(message, group, command)
+        else:
+            queue_id = self._parts.ids.request()
+            queued = UserQueued(queue_id=queue_id, text=command.text, attachments=images)
+            recorder.append(queued, cause=command.id)
 
     def _continue_turn(self, command: commands.ContinueTurn, group: TaskGroup) -> None:
         recorder = self._parts.recorder
@@ -241,7 +222,7 @@ class Engine:
             self._reject(command, reason)
             return
         recorder.cause = command.id
-        self._run_turn(group, goes_on=recorder.state.pending_prompt is None)
+        self._run_turn(group, continues=recorder.state.pending_prompt is None)
 
     def _send_queued(self, queue_id: RequestId, group: TaskGroup, command: Command) -> None:
         recorder = self._parts.recorder
@@ -262,8 +243,8 @@ class Engine:
         """Steer after the hooks were asked. If the session ends meanwhile, the message stays in the queue."""
         text, images, recorder = message.text, message.attachments, self._parts.recorder
         try:
-            heard = await self._prompt_hooks.ask_hooks(text)
-            if heard.decision != "deny":
+            hook_verdict = await self._prompt_hooks.ask_hooks(text)
+            if hook_verdict.decision != "deny":
                 message = await self._prompt_hooks.add_mentions(message)
         except StoreError as error:
             self._on_trouble(error)
@@ -272,13 +253,15 @@ class Engine:
             queued = UserQueued(queue_id=self._parts.ids.request(), text=text, attachments=images)
             self._guard(partial(recorder.append, queued, cause=command.id))
             raise
-        if heard.decision == "deny":
-            self._guard(partial(self._reject_by_hook, heard, command, None))
+        if hook_verdict.decision == "deny":
+            self._guard(partial(self._reject_by_hook, hook_verdict, command, None))
         elif self._turns.is_running:
             self._guard(partial(recorder.append, message, cause=command.id))
-            self._guard(partial(self._prompt_hooks.record, heard))
+            self._guard(partial(self._prompt_hooks.record, hook_verdict))
         else:
-            self._guard(partial(self._start_turn, _prompt_from_steering(message), group, command, heard))
+            self._guard(
+                partial(self._start_turn, _prompt_from_steering(message), group, command, hook_verdict)
+            )
 
     def _begin_turn(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
         if self._prompt_hooks.can_record_at_once(message.text):
@@ -293,59 +276,56 @@ class Engine:
         """Start a turn after the hooks were asked and mentions were read. If stopped meanwhile, nothing is sent."""
         activity = self._prompt_hooks.pending_hook or "reading your mentions"
         self._guard(partial(self._states.set, AgentState.RUNNING, activity))
-        heard: HookVerdict | None = None
+        hook_verdict: HookVerdict | None = None
         try:
             with self._turns.scope as scope:
-                heard = await self._prompt_hooks.ask_hooks(message.text)
-                if heard.decision != "deny":
+                hook_verdict = await self._prompt_hooks.ask_hooks(message.text)
+                if hook_verdict.decision != "deny":
                     message = await self._prompt_hooks.add_mentions(message)
         except StoreError as error:
             self._on_trouble(error)
         finally:
             self._turns.release()
-        if heard is not None and heard.decision != "deny" and not scope.cancel_called:
-            self._guard(partial(self._start_turn, message, group, command, heard))
+        if hook_verdict is not None and hook_verdict.decision != "deny" and not scope.cancel_called:
+            self._guard(partial(self._start_turn, message, group, command, hook_verdict))
             return
-        self._guard(partial(self._reject_by_hook, heard, command, message.queue_id))
+        self._guard(partial(self._reject_by_hook, hook_verdict, command, message.queue_id))
         self._guard(partial(self._states.set, AgentState.IDLE))
         self._next_in_queue(group)
 
     def _reject_by_hook(
-        self, heard: HookVerdict | None, command: Command | None, queue_id: RequestId | None
+        self, hook_verdict: HookVerdict | None, command: Command | None, queue_id: RequestId | None
     ) -> None:
         cause = command.id if command is not None else None
         if queue_id is not None:
             self._parts.recorder.append(UserUnqueued(queue_id=queue_id), cause=cause)
-        if heard is not None:
-            self._prompt_hooks.record(heard)
+        if hook_verdict is not None:
+            self._prompt_hooks.record(hook_verdict)
         kind = command.kind if command is not None else "queue"
-        self._parts.recorder.append(self._prompt_hooks.rejection(heard, kind), cause=cause)
+        self._parts.recorder.append(self._prompt_hooks.rejection(hook_verdict, kind), cause=cause)
 
     def _start_turn(
         self,
         message: UserMessageReceived,
         group: TaskGroup,
         command: Command | None,
-        heard: HookVerdict = NO_VERDICT,
+        hook_verdict: HookVerdict = NO_VERDICT,
     ) -> None:
         recorder = self._parts.recorder
         recorder.cause = command.id if command is not None else None
         close_calls(recorder, why=TURN_ENDED_FIRST)
         title_session(recorder, message)
         recorder.append(message)
-        self._prompt_hooks.record(heard)
-        self._run_turn(group, goes_on=False)
+        self._prompt_hooks.record(hook_verdict)
+        self._run_turn(group, continues=False)
 
-    def _run_turn(self, group: TaskGroup, *, goes_on: bool) -> None:
+    def _run_turn(self, group: TaskGroup, *, continues: bool) -> None:
         self._turns.reserve()
         group.start_soon(self._take_baseline)
-        group.start_soon(partial(self._serve_turn, group, goes_on=goes_on))
+        group.start_soon(partial(self._serve_turn, group, continues=continues))
 
-    async def _serve_turn(self, group: TaskGroup, *, goes_on: bool) -> None:
-        try:
-            await self._turns.run(continues=goes_on)
-        except StoreError as error:
-            self._on_trouble(error)
+    async def _serve_turn(self, group: TaskGroup, *, continues: bool) -> None:
+        await self._guard_async(partial(self._turns.run, continues=continues))
         self._next_in_queue(group)
 
     def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
@@ -361,43 +341,37 @@ class Engine:
         self._guard(partial(self._begin_turn, _queued_prompt(state.queue[0]), group, None))
 
     async def _serve_user_shell(self, command: commands.RunUserShell, group: TaskGroup) -> None:
-        before = {message.queue_id for message in self._parts.recorder.state.queue}
-        try:
-            with self._turns.scope:
-                await run_user_shell(self._parts, self._states, self._ticker, command)
-                await self._checkpointing.checkpoint_workspace()
-        except CheckpointError as fault:
-            self._guard(partial(self._checkpointing.report_fault, fault))
-        except StoreError as error:
-            self._on_trouble(error)
-        finally:
-            self._turns.release()
-        queue = self._parts.recorder.state.queue
-        self._next_in_queue(group, awaited=any(message.queue_id not in before for message in queue))
+        before = _queued_ids(self._parts.recorder)
+        with _reporting_store_errors(self._on_trouble):
+            try:
+                with self._turns.scope:
+                    await run_user_shell(self._parts, self._states, self._ticker, command)
+                    await self._checkpointing.checkpoint_workspace()
+            except CheckpointError as fault:
+                self._checkpointing.report_fault(fault)
+            finally:
+                self._turns.release()
+        self._next_in_queue(group, awaited=not _queued_ids(self._parts.recorder) <= before)
 
     async def _reshape_context(
         self, command: commands.Compact | commands.RestoreContext, group: TaskGroup
     ) -> None:
         """Compact or restore the context at the user's request; messages sent meanwhile come after it."""
         self._parts.recorder.cause = command.id
-        before = {message.queue_id for message in self._parts.recorder.state.queue}
+        before = _queued_ids(self._parts.recorder)
         try:
-            await self._turns.change_context(command)
-        except StoreError as error:
-            self._on_trouble(error)
+            await self._guard_async(partial(self._turns.change_context, command))
         finally:
             self._turns.release()
             self._guard(partial(self._states.set, AgentState.IDLE))
-        queue = self._parts.recorder.state.queue
-        self._next_in_queue(group, awaited=any(message.queue_id not in before for message in queue))
+        self._next_in_queue(group, awaited=not _queued_ids(self._parts.recorder) <= before)
 
     async def _take_baseline(self) -> None:
-        try:
-            await self._checkpointing.begin()
-        except CheckpointError as fault:
-            self._guard(partial(self._checkpointing.report_fault, fault))
-        except StoreError as error:
-            self._on_trouble(error)
+        with _reporting_store_errors(self._on_trouble):
+            try:
+                await self._checkpointing.begin()
+            except CheckpointError as fault:
+                self._checkpointing.report_fault(fault)
 
     async def _move_head(
         self,
@@ -438,9 +412,22 @@ class Engine:
             self._reject(command, reason)
 
 
-def _is_not_steerable(state: SessionStateView) -> bool:
-    """Return True if something other than a turn runs, which cannot be steered."""
-    return state.shell is not None or state.is_compacting
+@contextmanager
+def _reporting_store_errors(report: Callable[[TuiAgentError], None]) -> Iterator[None]:
+    """Report a `StoreError` of the block to the client instead of raising it."""
+    try:
+        yield
+    except StoreError as error:
+        report(error)
+
+
+def _queued_ids(recorder: Recorder) -> set[RequestId]:
+    return {message.queue_id for message in recorder.state.queue}
+
+
+def _is_steerable(state: SessionStateView) -> bool:
+    """Return True if a turn runs, rather than a command of the user or a compaction."""
+    return state.shell is None and not state.is_compacting
 
 
 def _queued_prompt(queued: UserQueued) -> UserMessageReceived:
@@ -453,9 +440,6 @@ def _prompt_from_steering(message: UserSteered) -> UserMessageReceived:
     return UserMessageReceived(text=message.text, attachments=message.attachments, mentions=message.mentions)
 
 
-TITLE_LENGTH = 48
-
-
 def title_session(recorder: Recorder, message: UserMessageReceived) -> None:
     """Record a title for a session that has none."""
     if recorder.state.title or not isinstance(message.text, str) or message.source == INIT_SOURCE:
@@ -465,3 +449,27 @@ def title_session(recorder: Recorder, message: UserMessageReceived) -> None:
         return
     title = text if len(text) <= TITLE_LENGTH else text[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
     recorder.append(SessionTitled(title=title, titled_by="auto"))
+
+
+def load_attachments(blobs: Blobs, wanted: Sequence[Attachment]) -> tuple[ImageContent, ...]:
+    """Read and store images. Raises `ConfigError` if one cannot be read or has an unsupported type."""
+    return tuple(_store_image(blobs, attachment) for attachment in wanted)
+
+
+def _store_image(blobs: Blobs, attachment: Attachment) -> ImageContent:
+    path = Path(attachment.path)
+    if attachment.media_type not in ATTACHMENT_TYPES:
+        raise ConfigError(
+            f"{path.name} is {attachment.media_type}.", hint="Models accept PNG, JPEG, GIF and WebP."
+        )
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_ATTACHMENT_BYTES:
+            raise ConfigError(
+                f"{path} is not a file, or is larger than {MAX_ATTACHMENT_BYTES // 1_000_000} MB."
+            )
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
+    return ImageContent(
+        media_type=attachment.media_type, blob_sha256=blobs.put_bytes(data), size=len(data), name=path.name
+    )

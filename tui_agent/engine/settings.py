@@ -2,9 +2,10 @@
 
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel
 
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import ConfigError
 from tui_agent.protocol import commands
 from tui_agent.protocol.events.policy import PermissionRevoked
@@ -30,34 +31,35 @@ def apply_setting(parts: EngineParts, command: SettingCommand) -> None:
     settings = parts.recorder.state.settings
     if settings is None:
         raise ConfigError("The session has not started yet.")
+    key: SettingKey
+    value: BaseModel | str
     match command:
         case commands.SetModel(model=name, base_url=base_url):
-            model = parts.resolve_model(name, base_url, settings.model.effort)
-            _record(parts, settings, "model", model, command.id)
+            key, value = "model", parts.resolve_model(name, base_url, settings.model.effort)
         case commands.SetEffort(effort=effort):
-            model = parts.resolve_model(settings.model.profile, settings.model.base_url, effort)
-            _record(parts, settings, "model", model, command.id)
+            key, value = "model", parts.resolve_model(settings.model.profile, settings.model.base_url, effort)
         case commands.SetPolicy(policy=policy):
             if policy not in POLICIES:
                 raise ConfigError(
                     f"The policy {policy} is for delegated agents only.",
                     hint=f"Choose one of: {', '.join(POLICIES)}.",
                 )
-            _record(parts, settings, "policy", policy, command.id)
+            key, value = "policy", policy
         case commands.SetAgent(agent=agent):
             if agent not in parts.agents:
                 raise ConfigError(
                     f"There is no agent {agent!r}.", hint=f"Choose one of: {', '.join(sorted(parts.agents))}."
                 )
-            _record(parts, settings, "agent", agent, command.id)
+            key, value = "agent", agent
         case commands.SetContextMode(mode=mode):
-            _record(parts, settings, "context_mode", mode, command.id)
+            key, value = "context_mode", mode
         case commands.SetRepoMap(mode=map_mode):
-            _record(parts, settings, "repo_map", map_mode, command.id)
-        case commands.SetRepoMapOptions(options=choice):
-            _record(parts, settings, "map_options", choice, command.id)
+            key, value = "repo_map", map_mode
+        case commands.SetRepoMapOptions(options=options):
+            key, value = "map_options", options
         case commands.SetBudgets(budgets=budgets):
-            _record(parts, settings, "budgets", budgets, command.id)
+            key, value = "budgets", budgets
+    record_setting(parts.recorder, key, settings, settings.model_copy(update={key: value}), cause=command.id)
 
 
 def revoke_rule(parts: EngineParts, command: commands.RevokeRule) -> None:
@@ -69,14 +71,16 @@ def revoke_rule(parts: EngineParts, command: commands.RevokeRule) -> None:
     parts.recorder.append(PermissionRevoked(rule=command.rule), cause=command.id)
 
 
-def _record(
-    parts: EngineParts, settings: SessionSettings, key: SettingKey, value: BaseModel | str, cause: CommandId
+def record_setting(
+    recorder: Recorder,
+    key: str,
+    old: SessionSettings,
+    new: SessionSettings,
+    *,
+    changed_by: Literal["user", "engine"] = "user",
+    cause: CommandId | None = None,
 ) -> None:
-    parts.recorder.append(
-        SettingsChanged(key=key, value=_json_value(value), previous=_json_value(getattr(settings, key))),
-        cause=cause,
-    )
-
-
-def _json_value(value: BaseModel | str) -> JsonValue:
-    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    """Record that the setting `key` changed, with both values as plain JSON."""
+    value, previous = new.model_dump(mode="json")[key], old.model_dump(mode="json")[key]
+    fields = {"key": key, "value": value, "previous": previous, "changed_by": changed_by}
+    recorder.append(SettingsChanged.model_validate(fields), cause=cause)

@@ -6,22 +6,21 @@ Invariant: at most one turn runs; `turn.started` is always followed by `turn.fin
 import traceback
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 import anyio
 
 from tui_agent.engine.agent_state import StateKeeper
+from tui_agent.engine.agents import INIT_SOURCE, HandoffAgent, InitAgent
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
-from tui_agent.engine.cleanup import close_calls
 from tui_agent.engine.compaction.commands import require_messages, restore_messages
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.delegates.handoff import HandoffAgent
-from tui_agent.engine.delegates.runner import DelegateRunner
+from tui_agent.engine.delegates.runner import CallDelegates, DelegateRunner
 from tui_agent.engine.loop import Outcome, TurnLoop
 from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.engine.model.caller import ModelCaller
 from tui_agent.engine.model.delta_merge import FlushTimer
-from tui_agent.engine.model.init_agent import INIT_SOURCE, InitAgent
-from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_awaiting_approval
+from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_awaiting_approval, close_calls
 from tui_agent.engine.questions import Asker
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.hooks import Hooks
@@ -66,7 +65,7 @@ class Turns:
         self._checkpointing = checkpointing
         asker = Asker(parts, states, answers)
         gate = Gate(parts, states, decisions)
-        self._runner = CallRunner(parts, ticker, asker, checkpointing, jobs, gate, self._delegates)
+        self._runner = CallRunner(parts, ticker, asker, checkpointing, jobs, gate, self._delegates_for)
         phase = ToolPhase(parts, gate, self._runner)
 
         used_call_ids: set[CallId] = set()
@@ -133,8 +132,8 @@ class Turns:
         """Stop a delegate; its parent gets a report and continues."""
         return self._delegating.stop(agent)
 
-    def _delegates(self, call_id: CallId, agent: AgentId) -> Delegates:
-        return self._delegating.for_call(call_id, agent)
+    def _delegates_for(self, call_id: CallId, agent: AgentId) -> Delegates:
+        return CallDelegates(self._delegating, call_id, agent)
 
     def _loop(self, addressed: UserMessageReceived | None) -> TurnLoop:
         """Return the main agent's loop, with another agent if the message is for a named agent or for `/init`."""
@@ -167,7 +166,7 @@ class Turns:
             if not continues:
                 close_calls(recorder, why=TURN_ENDED_FIRST)
             recorder.append(TurnStarted(turn=turn, is_continuation=continues))
-            outcome = await self._run_limited(turn, addressed, goes_on=continues)
+            outcome = await self._run_limited(turn, addressed, continues=continues)
             await self._tell_hooks(turn, outcome)
             with anyio.CancelScope(shield=True):
                 await self._checkpointing.end_turn()
@@ -234,7 +233,7 @@ class Turns:
                 self._hooks_scope = None
 
     async def _run_limited(
-        self, turn: int, addressed: UserMessageReceived | None, *, goes_on: bool
+        self, turn: int, addressed: UserMessageReceived | None, *, continues: bool
     ) -> Outcome:
         """Run the loop inside the turn's cancel scope and its time limit."""
         settings = self._parts.recorder.state.settings
@@ -242,7 +241,7 @@ class Turns:
         scope = self.scope
         outcome: Outcome | None = None
         with scope, anyio.move_on_after(limit) as clock_scope:
-            outcome = await self._run_supervised(turn, addressed, goes_on=goes_on)
+            outcome = await self._run_supervised(turn, addressed, continues=continues)
         if outcome is not None:
             return outcome
         if clock_scope.cancelled_caught and not scope.cancel_called:
@@ -250,14 +249,14 @@ class Turns:
         return Outcome("interrupted")
 
     async def _run_supervised(
-        self, turn: int, addressed: UserMessageReceived | None, *, goes_on: bool
+        self, turn: int, addressed: UserMessageReceived | None, *, continues: bool
     ) -> Outcome:
         """Run the loop; an exception of the engine is recorded and ends the turn, but not the session."""
         try:
             await self._notify_middlewares("start", turn, None)
-            if not goes_on:
+            if not continues:
                 await self._hooks.run_hooks("after_prompt", {})
-            verdict = await self._hooks.run_hooks("before_turn", {"is_continuation": goes_on})
+            verdict = await self._hooks.run_hooks("before_turn", {"is_continuation": continues})
             if verdict.decision == "deny":
                 return Outcome(
                     "rejected", f"A hook refused the turn: {verdict.reason or 'it gave no reason'}."
@@ -290,17 +289,9 @@ class Turns:
     def _emit(self, payload: Payload) -> None:
         self._parts.recorder.append(payload)
 
-    async def _notify_middlewares(self, kind: str, turn: int, reason: TurnEnd | None) -> None:
-        recorder = self._parts.recorder
+    async def _notify_middlewares(
+        self, kind: Literal["start", "end"], turn: int, reason: TurnEnd | None
+    ) -> None:
         for middleware in self._parts.middlewares:
-            context = TurnContext(
-                turn=turn,
-                state=recorder.state,
-                emit=self._emit,
-                reason=reason,
-                kind="start" if kind == "start" else "end",
-            )
-            if kind == "start":
-                await middleware.on_turn_start(context)
-            else:
-                await middleware.on_turn_end(context)
+            notify = middleware.on_turn_start if kind == "start" else middleware.on_turn_end
+            await notify(TurnContext(turn, self._parts.recorder.state, self._emit, reason, kind))

@@ -3,7 +3,6 @@
 Invariant: `user.shell_started` is always followed by `user.shell_finished` with the output until then.
 """
 
-import codecs
 from collections.abc import Sequence
 
 from tui_agent.context.truncation import head_and_tail
@@ -11,26 +10,16 @@ from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.model.delta_merge import DeltaMerger, FlushTimer
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.tools.live_output import Output
+from tui_agent.engine.tools.live_output import Output, OutputSampler
 from tui_agent.errors import EnvironmentFault
-from tui_agent.ports.clock import Clock
 from tui_agent.ports.environment import ExecSpec
 from tui_agent.protocol.commands import RunUserShell
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.turn import (
-    ShellEnd,
-    UserShellFinished,
-    UserShellProgress,
-    UserShellStarted,
-)
+from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
 from tui_agent.protocol.settings import AgentState
 
 TIMEOUT_S = 600.0
 MAX_OUTPUT_BYTES = 2_000_000
-MAX_LIVE_CHARS = 64_000
-"""Characters of live output that are recorded completely; later output is sampled."""
-SAMPLE_CHARS = 2_000
-SAMPLE_EVERY_S = 0.5
 _ENDS: dict[str, ShellEnd] = {"exited": "exited", "timeout": "timeout"}
 
 
@@ -98,11 +87,14 @@ class _ShellRun:
             unsandboxed=True,
             allow_network=True,
         )
-        live = _LiveOutput(merger, self._parts.clock)
+        clock = self._parts.clock
+        sampler = OutputSampler(clock.monotonic())
 
         def handle_output(data: bytes) -> None:
             self._output += data[: max(MAX_OUTPUT_BYTES - len(self._output), 0)]
-            live.add(data)
+            text = sampler.add(data, clock.monotonic())
+            if text:
+                merger.add("output", text)
 
         try:
             result = await self._parts.env.exec(spec, handle_output)
@@ -131,26 +123,3 @@ class _ShellRun:
             ),
             cause=self._command.id,
         )
-
-
-class _LiveOutput:
-    """A decoder that passes on output as it arrives: all of it at first, then samples of the newest."""
-
-    def __init__(self, merger: DeltaMerger[str], clock: Clock) -> None:
-        self._merger = merger
-        self._clock = clock
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace")
-        self._room = MAX_LIVE_CHARS
-        self._sampled_at = 0.0
-
-    def add(self, data: bytes) -> None:
-        """Add new output; called on the event loop."""
-        text = self._decode.decode(data)
-        if self._room and text:
-            first, text = text[: self._room], text[self._room :]
-            self._room -= len(first)
-            self._merger.add("output", first)
-        now = self._clock.monotonic()
-        if text and now - self._sampled_at >= SAMPLE_EVERY_S:
-            self._sampled_at = now
-            self._merger.add("output", text[-SAMPLE_CHARS:])

@@ -5,7 +5,7 @@ that are not a complete JSON object, and those of a call cut off by the length l
 never completed.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -53,6 +53,8 @@ class _Text:
 
 @dataclass(slots=True)
 class _Call:
+    position: int
+    """Index of its block in the answer."""
     index: int | None
     call_id: str | None
     name: str = ""
@@ -70,8 +72,8 @@ class Assembler:
     def __init__(self, offered: Collection[str] = ()) -> None:
         self._offered = frozenset(offered)
         self._blocks: list[_Text | _Call] = []
-        self._by_index: dict[int, int] = {}
-        self._by_id: dict[str, int] = {}
+        self._by_index: dict[int, _Call] = {}
+        self._by_id: dict[str, _Call] = {}
         self.usage = Usage()
         self.cost_usd: float | None = None
         self.finished: FinishChunk | None = None
@@ -103,11 +105,6 @@ class Assembler:
             for block in self._blocks
             if isinstance(block, _Text) and block.kind == "text"
         )
-
-    @property
-    def partial(self) -> str:
-        """The text of a failed answer: shown, but its calls are never run."""
-        return self.text
 
     @property
     def finish(self) -> FinishReason:
@@ -158,40 +155,34 @@ class Assembler:
     def _add_text(self, kind: Literal["text", "reasoning"], text: str) -> Delta | None:
         if not text:
             return None
-        last = self._blocks[-1] if self._blocks else None
-        if not isinstance(last, _Text) or last.kind != kind:
-            last = _Text(kind)
-            self._blocks.append(last)
-        last.pieces.append(text)
+        self._text_block(kind).pieces.append(text)
         return Delta(kind, len(self._blocks) - 1, text)
 
     def _add_reasoning(self, chunk: ReasoningChunk) -> Delta | None:
-        last = self._blocks[-1] if self._blocks else None
-        if (
-            not isinstance(last, _Text)
-            or last.kind != "reasoning"
-            or self._is_reasoning_complete(last, chunk)
-        ):
-            last = _Text("reasoning")
-            self._blocks.append(last)
-        if chunk.text:
-            last.pieces.append(chunk.text)
-        last.signature += chunk.signature
-        last.opaque = chunk.opaque if chunk.opaque is not None else last.opaque
+        block = self._text_block("reasoning")
+        # A signature, or another item of the provider, closes a block of reasoning.
+        if block.signature or (block.opaque is not None and chunk.opaque != block.opaque):
+            block = _Text("reasoning")
+            self._blocks.append(block)
+        block.pieces.append(chunk.text)
+        block.signature += chunk.signature
+        block.opaque = chunk.opaque if chunk.opaque is not None else block.opaque
         return Delta("reasoning", len(self._blocks) - 1, chunk.text) if chunk.text else None
 
-    @staticmethod
-    def _is_reasoning_complete(last: _Text, chunk: ReasoningChunk) -> bool:
-        """Return True if the block is closed by a signature or by another provider item; then a new block begins."""
-        return bool(last.signature) or (last.opaque is not None and chunk.opaque != last.opaque)
+    def _text_block(self, kind: Literal["text", "reasoning"]) -> _Text:
+        """Return the newest block if it is of this kind, else a new one."""
+        last = self._blocks[-1] if self._blocks else None
+        if isinstance(last, _Text) and last.kind == kind:
+            return last
+        block = _Text(kind)
+        self._blocks.append(block)
+        return block
 
     def _add_call(self, chunk: ToolCallChunk) -> Delta | None:
-        position = self._find_or_add_call(chunk)
-        call = self._blocks[position]
-        assert isinstance(call, _Call)
+        call = self._find_or_add_call(chunk)
         if chunk.call_id and call.call_id is None:
             call.call_id = chunk.call_id
-            self._by_id.setdefault(chunk.call_id, position)
+            self._by_id.setdefault(chunk.call_id, call)
         if chunk.name and not call.name:
             call.name = chunk.name
         piece = chunk.arguments
@@ -200,49 +191,49 @@ class Assembler:
         if piece:
             call.pieces.append(piece)
             call.size += len(piece)
-        return Delta(
-            "tool_call", position, piece, normalise.tool_name(call.name, self._offered), call.call_id
-        )
+        return self._call_delta(call, piece)
 
-    def _find_or_add_call(self, chunk: ToolCallChunk) -> int:
-        """Return the block of the chunk's call: by id, else by index, else the last call; add one if there is none."""
+    def _call_delta(self, call: _Call, text: str) -> Delta:
+        name = normalise.tool_name(call.name, self._offered)
+        return Delta("tool_call", call.position, text, name, call.call_id)
+
+    def call_deltas(self) -> Iterator[Delta]:
+        """Yield each call of the answer with all of its arguments."""
+        for block in self._blocks:
+            if isinstance(block, _Call):
+                yield self._call_delta(block, block.raw)
+
+    def _find_or_add_call(self, chunk: ToolCallChunk) -> _Call:
+        """Return the chunk's call: by id, else by index, else the last call; add one if there is none."""
         known = self._by_id.get(chunk.call_id) if chunk.call_id else None
         if known is not None and not self._reuses_id(known, chunk):
             return known
-        open_position = (
-            self._by_index.get(chunk.index) if chunk.index is not None else self._last_open_call(chunk)
-        )
-        if open_position is not None and not self._starts_new_call(open_position, chunk):
-            return open_position
-        self._blocks.append(_Call(chunk.index, chunk.call_id, chunk.name or ""))
-        position = len(self._blocks) - 1
+        known = self._by_index.get(chunk.index) if chunk.index is not None else self._last_open_call(chunk)
+        if known is not None and not self._starts_new_call(known, chunk):
+            return known
+        call = _Call(len(self._blocks), chunk.index, chunk.call_id, chunk.name or "")
+        self._blocks.append(call)
         if chunk.index is not None:
-            self._by_index[chunk.index] = position
+            self._by_index[chunk.index] = call
         if chunk.call_id:
-            self._by_id[chunk.call_id] = position
-        return position
+            self._by_id[chunk.call_id] = call
+        return call
 
-    def _reuses_id(self, position: int, chunk: ToolCallChunk) -> bool:
+    def _reuses_id(self, call: _Call, chunk: ToolCallChunk) -> bool:
         """Return True if a different call (named, with another index) reuses the id of an earlier call."""
-        call = self._blocks[position]
-        assert isinstance(call, _Call)
         elsewhere = chunk.index is not None and call.index is not None and chunk.index != call.index
         return elsewhere and bool(chunk.name) and not self._is_summary(call, chunk)
 
-    def _last_open_call(self, chunk: ToolCallChunk) -> int | None:
+    def _last_open_call(self, chunk: ToolCallChunk) -> _Call | None:
         """Return the last call for a piece without an index; None if it names a tool and so starts a call."""
-        for position in range(len(self._blocks) - 1, -1, -1):
-            if isinstance(self._blocks[position], _Call):
-                return None if chunk.name else position
-        return None
+        calls = (block for block in reversed(self._blocks) if isinstance(block, _Call))
+        return None if chunk.name else next(calls, None)
 
-    def _starts_new_call(self, position: int, chunk: ToolCallChunk) -> bool:
+    def _starts_new_call(self, call: _Call, chunk: ToolCallChunk) -> bool:
         """Return True for a new id on a used index, or a name after complete arguments.
 
         Some servers send a fresh id with every piece: such pieces continue a call that is not complete yet.
         """
-        call = self._blocks[position]
-        assert isinstance(call, _Call)
         if self._is_summary(call, chunk):
             return False
         named = bool(chunk.name)

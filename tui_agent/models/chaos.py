@@ -12,14 +12,8 @@ from typing import Literal, TypeAlias, get_args
 
 from tui_agent.models.faults import fault
 from tui_agent.ports.clock import Clock
-from tui_agent.ports.model import (
-    FinishChunk,
-    ModelChunk,
-    ModelClient,
-    ModelRequest,
-    TextChunk,
-    ToolCallChunk,
-)
+from tui_agent.ports.model import FinishChunk, ModelChunk, ModelClient, ModelRequest, TextChunk, ToolCallChunk
+from tui_agent.protocol.events.model import FaultKind
 
 ChaosFault: TypeAlias = Literal[
     "none",
@@ -35,6 +29,12 @@ ChaosFault: TypeAlias = Literal[
     "repeat",
 ]
 
+_IMMEDIATE_FAULTS: dict[ChaosFault, tuple[FaultKind, str]] = {
+    "rate_limit": ("rate_limit", "Too many requests (chaos)."),
+    "overloaded": ("overloaded", "The provider is overloaded (chaos)."),
+    "refused": ("transport", "The connection was refused (chaos)."),
+}
+"""Faults that take the place of the whole answer."""
 IN_A_ROW = 2
 SHARE = 0.4
 """Fraction of requests that are disturbed."""
@@ -86,17 +86,11 @@ class ChaosClient:
                     yield piece
 
     def _immediate_fault(self, mischief: ChaosFault) -> ModelChunk | None:
-        match mischief:
-            case "rate_limit":
-                return fault(
-                    "rate_limit", "Too many requests (chaos).", retry_after=self._random.choice([None, 1.0])
-                )
-            case "overloaded":
-                return fault("overloaded", "The provider is overloaded (chaos).")
-            case "refused":
-                return fault("transport", "The connection was refused (chaos).")
-            case _:
-                return None
+        if mischief not in _IMMEDIATE_FAULTS:
+            return None
+        kind, message = _IMMEDIATE_FAULTS[mischief]
+        wait_s = self._random.choice([None, 1.0]) if kind == "rate_limit" else None
+        return fault(kind, message, retry_after=wait_s)
 
 
 def _disturb(chunk: ModelChunk, mischief: ChaosFault) -> list[ModelChunk]:

@@ -7,12 +7,12 @@ counts as a cut stream and no `FinishChunk` is returned.
 import json
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 
 from tui_agent.models import chat_messages, faults, pricing
-from tui_agent.models import stream_bridge as bridging
 from tui_agent.models.endpoint import Endpoint
-from tui_agent.models.http import Exchange, HttpStreams, json_object
+from tui_agent.models.http import HttpClient, json_object
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import (
     FinishChunk,
@@ -25,7 +25,6 @@ from tui_agent.ports.model import (
 )
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.model import FinishReason
-from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import ModelInfo
 
 ROUTE = "chat/completions"
@@ -48,25 +47,17 @@ REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Fields in which servers stream reasoning: DeepSeek, Qwen, vLLM, SGLang; OpenRouter, Groq, Ollama."""
 
 
-class ChatCompletionsClient:
+class ChatCompletionsClient(HttpClient):
     """Client for one endpoint with the Chat Completions API."""
 
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
-        self._endpoint = endpoint
-        self._streams = HttpStreams(endpoint, clock)
+        super().__init__(endpoint, clock)
         self._memo = chat_messages.MessageCache()
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
         """Return one streamed answer; see `ports.model.ModelClient`."""
-        return self._streams.open(
-            lambda: Exchange(
-                ROUTE, build_body(request, self._endpoint, self._memo), ChatDialect(request.model)
-            )
-        )
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._streams.aclose()
+        make_body = partial(build_body, request, self._endpoint, self._memo)
+        return self.open_stream(ROUTE, make_body, ChatDialect(request.model))
 
 
 def build_body(
@@ -77,7 +68,7 @@ def build_body(
     limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"
     out: JsonMap = {
         "model": request.model.model,
-        "messages": list(bridging.adapt_messages(messages) if endpoint.bridge else messages),
+        "messages": list(chat_messages.adapt_to_strict_template(messages) if endpoint.bridge else messages),
         limit: request.max_tokens,
         "stream": endpoint.stream,
     }
@@ -111,7 +102,7 @@ class ChatDialect:
                 choice.get("delta") or choice.get("message") or {}, choice.get("finish_reason"), out
             )
         if chunk.get("usage"):
-            usage = usage_of(chunk["usage"])
+            usage = pricing.parse_usage(chunk["usage"])
             out.append(UsageChunk(usage, pricing.cost(self._info, usage)))
         return out
 
@@ -145,20 +136,6 @@ class ChatDialect:
         if finish in ("error", "abort", "network_error"):
             return faults.fault("cut", f"The provider ended the answer with '{finish}'.")
         return FinishChunk(FINISH_REASONS.get(finish.lower(), "stop"), self._id)
-
-
-def usage_of(raw: dict[str, Any]) -> Usage:
-    """Parse the token counts of the Chat Completions API and its variants."""
-    prompt = raw.get("prompt_tokens_details") or {}
-    completion = raw.get("completion_tokens_details") or {}
-    cached = prompt.get("cached_tokens") or raw.get("prompt_cache_hit_tokens") or 0
-    return Usage(
-        input_tokens=int(raw.get("prompt_tokens") or 0),
-        output_tokens=int(raw.get("completion_tokens") or 0),
-        cached_tokens=int(cached),
-        cache_write_tokens=int(prompt.get("cache_write_tokens") or 0),
-        reasoning_tokens=int(completion.get("reasoning_tokens") or 0),
-    )
 
 
 def _parse_call(call: dict[str, Any]) -> ToolCallChunk:

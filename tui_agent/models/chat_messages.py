@@ -5,7 +5,9 @@ results follow in a user message, because tool messages can contain only text.
 """
 
 import base64
+import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -172,10 +174,7 @@ def _image_blocks(content: Sequence[Content], images: Mapping[str, bytes]) -> li
 
 
 def _image_message(images: list[JsonMap]) -> JsonMap:
-    return {
-        "role": "user",
-        "content": [{"type": "text", "text": "Images of the results above:"}, *images],
-    }
+    return {"role": "user", "content": [{"type": "text", "text": "Images of the results above:"}, *images]}
 
 
 def _text_only(message: AssistantMessage) -> str | None:
@@ -234,3 +233,48 @@ def _thinking_block(part: ReasoningPart, opaque: JsonMap) -> JsonMap:
         return {"type": "redacted_thinking", "data": opaque.get("data")}
     signature = "" if part.signature is None else text_preview(part.signature)
     return {"type": "thinking", "thinking": text_preview(part.text), "signature": signature}
+
+
+BRIDGE_TEXT: Final = "I have read the results."
+"""Text of the assistant message inserted between a tool result and a user message."""
+_STRICT_FAMILY: Final = re.compile(r"(?:mi|mini|magi|code|dev|pix|vox)stral|mixtral", re.IGNORECASE)
+_SHORT_ID: Final = re.compile(r"[0-9A-Za-z]{9}")
+
+
+def has_strict_template(model: str) -> bool:
+    """Return True if the named model needs `adapt_to_strict_template`."""
+    return _STRICT_FAMILY.search(model) is not None
+
+
+def adapt_to_strict_template(messages: Sequence[JsonMap]) -> list[JsonMap]:
+    """Return copies for strict templates, such as those of Mistral's models; the given messages are not changed.
+
+    An assistant message stands between a tool result and a user message, and every call id has nine letters and
+    digits.
+    """
+    out: list[JsonMap] = []
+    for message in messages:
+        if out and message["role"] == "user" and out[-1]["role"] == "tool":
+            out.append({"role": "assistant", "content": BRIDGE_TEXT})
+        out.append(_with_short_ids(message))
+    return out
+
+
+def _with_short_ids(message: JsonMap) -> JsonMap:
+    calls = message.get("tool_calls")
+    if isinstance(calls, list):
+        return {**message, "tool_calls": [_shorten_call_id(call) for call in calls]}
+    if message["role"] == "tool":
+        return {**message, "tool_call_id": _short_id(message["tool_call_id"])}
+    return message
+
+
+def _shorten_call_id(call: JsonValue) -> JsonValue:
+    return {**call, "id": _short_id(call["id"])} if isinstance(call, dict) else call
+
+
+def _short_id(call_id: JsonValue) -> str:
+    text = str(call_id)
+    return (
+        text if _SHORT_ID.fullmatch(text) else hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:9]
+    )

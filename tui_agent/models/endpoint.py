@@ -21,7 +21,7 @@ _ROUTES = ("/chat/completions", "/responses", "/messages", "/models")
 class Endpoint:
     """A provider's address and options.
 
-    `timeout`: seconds without a byte after which the answer counts as stalled. `bridge`: apply `models.stream_bridge`.
+    `timeout`: seconds without a byte after which the answer counts as stalled. `bridge`: adapt messages to a strict template.
     """
 
     base_url: str

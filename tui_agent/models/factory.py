@@ -10,13 +10,12 @@ import importlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.config.providers import BUILT_IN_PROFILES, CLIENTS, PROVIDERS, ClientName
 from tui_agent.config.settings import ModelProfile
 from tui_agent.errors import ConfigError
-from tui_agent.models import pricing
-from tui_agent.models import stream_bridge as bridging
+from tui_agent.models import chat_messages, pricing
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.replay import RecordedAnswers, ReplayClient
@@ -46,16 +45,7 @@ _MODULES = {
 }
 """Clients that are slow to import, loaded when one is created."""
 _SCRIPTED = ("tui_agent.models.scripted", "ScriptedClient")
-_SCRIPT_FORMAT = "tui_agent.models.script_format"
 """Scripts are YAML, which only scripted models need; importing it takes 16 ms."""
-
-
-class _MakeClient(Protocol):
-    def __call__(self, endpoint: Endpoint, clock: Clock) -> ModelClient: ...
-
-
-class _MakeScripted(Protocol):
-    def __call__(self, script: "Script", name: str, clock: Clock, demo: bool) -> ModelClient: ...
 
 
 class ModelFactory:
@@ -113,30 +103,28 @@ class ModelFactory:
                 self.client(self.resolve(inner, info.base_url, info.effort)), seed, self._clock
             )
         if name.startswith("replay:"):
-            recording = self._load_recording(name)
-            return ReplayClient(recording.answers, name, self._clock, recording.delegates)
+            return ReplayClient(self._load_recording(name), name)
         script = self._script_path(name)
         if script is not None:
             demo = name.partition(":")[0] == "demo"
-            scripted = cast(_MakeScripted, _import_name(_SCRIPTED))
-            return scripted(_read_script(script), script.name, self._clock, demo)
+            make_scripted: Callable[..., ModelClient] = _import_name(*_SCRIPTED)
+            return make_scripted(_read_script(script), script.name, self._clock, demo)
         if info.provider in self._plugins:
             return self._plugins[info.provider](info)
         route = self._routes.find(name, info.base_url)
-        make = cast(
-            _MakeClient, _import_name(_MODULES[info.provider if info.provider in _MODULES else route.client])
-        )
+        place = _MODULES[info.provider if info.provider in _MODULES else route.client]
+        make_client: Callable[[Endpoint, Clock], ModelClient] = _import_name(*place)
         endpoint = Endpoint(
             info.base_url,
             self._routes.key(info, route),
             timeout=route.profile.timeout,
             stream=route.profile.stream,
             headers=route.profile.headers,
-            bridge=bridging.needs_bridge(info.model)
+            bridge=chat_messages.has_strict_template(info.model)
             if route.profile.bridge_tool_results is None
             else route.profile.bridge_tool_results,
         )
-        return make(endpoint, self._clock)
+        return make_client(endpoint, self._clock)
 
     def no_model(self, fault: str = "") -> ModelInfo:
         """Return the placeholder for no model. `fault`: the reason; empty if none was requested."""
@@ -254,14 +242,13 @@ class ModelFactory:
         )
 
 
-def _import_name(place: tuple[str, str]) -> object:
+def _import_name(module: str, name: str) -> Any:
     """Import a module and return one of its names."""
-    module, name = place
     return getattr(importlib.import_module(module), name)
 
 
 def _read_script(script: Path) -> "Script":
-    contents: Script = importlib.import_module(_SCRIPT_FORMAT).read_script(script)
+    contents: Script = _import_name("tui_agent.models.script_format", "read_script")(script)
     return contents
 
 

@@ -8,7 +8,6 @@ import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import anyio
@@ -21,6 +20,7 @@ from tui_agent.models.sse import EventParser, EventTooLong
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelChunk, ModelFault
 from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.model import FaultKind
 
 ERROR_BODY_LIMIT = 64 << 10
 WHOLE_BODY_LIMIT = 64 << 20
@@ -44,28 +44,14 @@ class Dialect(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """One request: its route, its body, and the parser for its answer."""
-
-    route: str
-    body: JsonMap
-    dialect: Dialect
-
-
-@dataclass(slots=True)
 class _EncodedRequest:
     """A request encoded as JSON in pieces; each is freed once sent, so that a long history is not held twice."""
 
-    route: str
-    dialect: Dialect
-    pieces: deque[bytes]
-    size: int
-
-    @classmethod
-    def encode(cls, exchange: Exchange) -> "_EncodedRequest":
-        pieces = deque(encode_body(exchange.body))
-        return cls(exchange.route, exchange.dialect, pieces, sum(map(len, pieces)))
+    def __init__(self, route: str, body: JsonMap, dialect: Dialect) -> None:
+        self.route = route
+        self.dialect = dialect
+        self.pieces = deque(encode_body(body))
+        self.size = sum(map(len, self.pieces))
 
     async def drain(self) -> AsyncIterator[bytes]:
         """Yield and remove the pieces."""
@@ -110,8 +96,8 @@ def json_object(data: bytes) -> dict[str, Any]:
 Chunks: TypeAlias = AsyncGenerator[ModelChunk, None]
 
 
-class HttpStreams:
-    """Connections to one endpoint, opened on first use, closed by `aclose`."""
+class HttpClient:
+    """Base of the clients for one endpoint. Its connections are opened on first use, and closed by `aclose`."""
 
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
         self._endpoint = endpoint
@@ -119,10 +105,15 @@ class HttpStreams:
         self._http: httpx.AsyncClient | None = None
 
     @asynccontextmanager
-    async def open(self, make: Callable[[], Exchange]) -> AsyncIterator[AsyncIterator[ModelChunk]]:
-        """Open the chunks of one exchange; the request is sent when the first chunk is read."""
+    async def open_stream(
+        self, route: str, make_body: Callable[[], JsonMap], dialect: Dialect
+    ) -> AsyncIterator[AsyncIterator[ModelChunk]]:
+        """Open the chunks of one answer; the request is sent when the first chunk is read.
+
+        `dialect` parses the answer. The body is made here, so that nobody else holds it.
+        """
         async with AsyncExitStack() as stack:
-            outgoing = _EncodedRequest.encode(make())
+            outgoing = _EncodedRequest(route, make_body(), dialect)
             yield await stack.enter_async_context(aclosing(self._chunks(outgoing, stack)))
 
     async def aclose(self) -> None:
@@ -255,17 +246,13 @@ class HttpStreams:
 
     def _connection_fault(self, error: httpx.HTTPError) -> ModelFault:
         reason = (str(error) or type(error).__name__).rstrip(".")
+        kind: FaultKind = "cut"
+        message = f"The connection broke in the middle of the answer: {reason}."
         if isinstance(error, httpx.TimeoutException):
-            return faults.fault(
-                "timeout", f"{self._endpoint.host} did not answer in time: {reason}.", original=reason
-            )
-        if isinstance(error, httpx.ConnectError):
-            return faults.fault(
-                "transport", f"{self._endpoint.base_url} cannot be reached: {reason}.", original=reason
-            )
-        return faults.fault(
-            "cut", f"The connection broke in the middle of the answer: {reason}.", original=reason
-        )
+            kind, message = "timeout", f"{self._endpoint.host} did not answer in time: {reason}."
+        elif isinstance(error, httpx.ConnectError):
+            kind, message = "transport", f"{self._endpoint.base_url} cannot be reached: {reason}."
+        return faults.fault(kind, message, original=reason)
 
 
 def _format_fault(data: bytes, error: Exception) -> ModelFault:

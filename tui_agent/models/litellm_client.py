@@ -19,8 +19,7 @@ import anyio
 import anyio.to_thread
 
 from tui_agent.models import chat_messages, faults, pricing
-from tui_agent.models import stream_bridge as bridging
-from tui_agent.models.chat_completions import FINISH_REASONS, usage_of
+from tui_agent.models.chat_completions import FINISH_REASONS
 from tui_agent.models.endpoint import USER_AGENT, Endpoint
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import (
@@ -156,7 +155,7 @@ def call_arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
     info = request.model
     messages = _convert_messages(request)
     if endpoint.bridge:
-        messages = bridging.adapt_messages(chat_messages.merge_user_turns(messages))
+        messages = chat_messages.adapt_to_strict_template(chat_messages.merge_user_turns(messages))
     effort = info.effective_effort if _can_think(messages, info.model) else None
     if effort is None:  # without thinking, Anthropic rejects a history with reasoning in it
         for message in messages:
@@ -235,7 +234,9 @@ class _Reader:
         self._id = self._id or str(getattr(chunk, "id", "") or "")
         usage = getattr(chunk, "usage", None)
         if usage is not None:
-            self._usage = usage_of(usage.model_dump() if hasattr(usage, "model_dump") else dict(usage))
+            self._usage = pricing.parse_usage(
+                usage.model_dump() if hasattr(usage, "model_dump") else dict(usage)
+            )
         for choice in getattr(chunk, "choices", None) or ():
             yield from _delta_chunks(choice.delta)
             self._finish = str(getattr(choice, "finish_reason", None) or self._finish)
@@ -282,6 +283,16 @@ def _delta_chunks(delta: Any) -> Iterable[ModelChunk]:
         )
 
 
+_CUT_NAMES = ("ReadError", "RemoteProtocolError")
+_CUT_MESSAGES = (
+    "peer closed connection",
+    "incomplete chunked read",
+    "Response payload is not completed",
+    "TransferEncoding",
+)
+"""Signs of an exception that the connection broke."""
+
+
 def translate_error(error: BaseException, *, now: float) -> ModelFault:
     """Convert litellm's exception to a fault, by status first, because its class names can be wrong."""
     inner = getattr(error, "original_exception", None)
@@ -291,16 +302,14 @@ def translate_error(error: BaseException, *, now: float) -> ModelFault:
     name = type(error).__name__
     if name == "ContextWindowExceededError":
         return faults.from_status(400, f"context_length_exceeded: {message}", {}, now=now)
+    short = message[:500]
     if name == "ContentPolicyViolationError":
-        return faults.fault("refusal", f"The provider refused: {message[:500]}", original=message)
+        return faults.fault("refusal", f"The provider refused: {short}", original=message)
     if "Timeout" in name:
-        return faults.fault(
-            "timeout", f"The provider did not answer in time: {message[:500]}", original=message
-        )
-    if _is_cut(error, message):
-        return faults.fault(
-            "cut", f"The connection broke in the middle of the answer: {message[:500]}", original=message
-        )
+        return faults.fault("timeout", f"The provider did not answer in time: {short}", original=message)
+    if name in _CUT_NAMES or any(words in message for words in _CUT_MESSAGES):
+        problem = f"The connection broke in the middle of the answer: {short}"
+        return faults.fault("cut", problem, original=message)
     status = _status(error)
     headers = getattr(error, "litellm_response_headers", None) or getattr(
         getattr(error, "response", None), "headers", None
@@ -317,19 +326,6 @@ def _status(error: BaseException) -> int:
         if isinstance(status, int) and 400 <= status < 600:
             return status
     return 0
-
-
-def _is_cut(error: BaseException, message: str) -> bool:
-    cut_messages = (
-        "peer closed connection",
-        "incomplete chunked read",
-        "Response payload is not completed",
-        "TransferEncoding",
-    )
-    return any(words in message for words in cut_messages) or type(error).__name__ in (
-        "ReadError",
-        "RemoteProtocolError",
-    )
 
 
 def _known_exceptions() -> tuple[type[BaseException], ...]:

@@ -1,11 +1,12 @@
-"""Correction of malformed tool calls where the model's intention is certain.
+"""Correction of tool names and malformed tool calls where the model's intention is certain.
 
 Invariant: nothing is invented: half a JSON object stays malformed, and a tool that was not offered is not replaced.
 """
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from difflib import get_close_matches
 
 from pydantic import JsonValue
 
@@ -17,14 +18,14 @@ ALIASES = {
     alias: tool
     for tool, aliases in {
         "run_command": (
-            "bash shell sh terminal exec execute execute_command exec_command shell_command run_shell "
-            "run_shell_command"
+            "bash shell sh terminal exec execute execute_command execute_shell exec_command shell_command "
+            "run_shell run_shell_command"
         ),
         "read_file": "read view cat open_file view_file",
         "write_file": "write create_file",
-        "edit_file": "edit str_replace replace_in_file str_replace_editor",
+        "edit_file": "edit replace str_replace replace_in_file str_replace_editor",
         "list_directory": "ls list list_dir list_files",
-        "grep": "search search_files search_text ripgrep",
+        "grep": "search search_code search_files search_text ripgrep",
         "glob": "find_files find",
         "run_tests": "test",
         "write_todos": "todo_write update_todos todowrite",
@@ -48,9 +49,7 @@ _FENCED = re.compile(r"```(?:json|tool_call|tool_code)?\s*\n(.*?)\n?```\s*\Z", r
 
 def tool_name(name: str, offered: Collection[str]) -> str:
     """Return the offered tool that the name refers to; the cleaned name if there is none."""
-    clean = name.split("<|", 1)[0].strip()
-    for prefix in _PREFIXES:
-        clean = clean.removeprefix(prefix)
+    clean = _strip_decoration(name)
     if clean in offered:
         return clean
     if not offered:
@@ -60,6 +59,29 @@ def tool_name(name: str, offered: Collection[str]) -> str:
         return folded[_fold(clean)]
     alias = ALIASES.get(_snake(clean), "")
     return alias if alias in offered else legal_name(clean)
+
+
+def canonical_name(name: str) -> str:
+    """Return our name for a tool as other programs call it; a name without an alias stays."""
+    clean = _strip_decoration(name)
+    return ALIASES.get(_snake(clean), clean)
+
+
+def similar_names(name: str, known: Iterable[str]) -> list[str]:
+    """Return up to three names in `known` that are similar to `name`."""
+    names = sorted(known)
+    alias = ALIASES.get(_snake(name))
+    similar = get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    if alias in names and alias not in similar:
+        similar.insert(0, alias)
+    return similar[:3]
+
+
+def _strip_decoration(name: str) -> str:
+    clean = name.split("<|", 1)[0].strip()
+    for prefix in _PREFIXES:
+        clean = clean.removeprefix(prefix)
+    return clean
 
 
 def legal_name(name: str) -> str:
@@ -107,13 +129,12 @@ def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None
     if not candidate.startswith("{"):
         return None
     match = next(_objects(candidate), None)
-    if match is None or match[1] != 0 or not _only_objects(candidate[match[2] :]):
+    if match is None or match[1] != 0:
+        return None
+    rest = candidate[match[2] :].strip()
+    if rest and not rest.startswith("{"):
         return None
     return _as_call(match[0], offered)
-
-
-def _only_objects(rest: str) -> bool:
-    return not rest.strip() or rest.strip().startswith("{")
 
 
 def _as_call(value: JsonMap, offered: Collection[str]) -> tuple[str, JsonMap] | None:

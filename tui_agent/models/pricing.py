@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from pydantic import JsonValue
 
@@ -170,6 +170,19 @@ def cost(info: ModelInfo, usage: Usage) -> float | None:
     total = fresh * info.input_price + usage.output_tokens * info.output_price
     total += usage.cached_tokens * cached_price + usage.cache_write_tokens * info.input_price * 1.25
     return total / MILLION
+
+
+def parse_usage(raw: dict[str, Any]) -> Usage:
+    """Parse the token counts of the Chat Completions API and its variants, or of the Responses API."""
+    given = raw.get("prompt_tokens_details") or raw.get("input_tokens_details") or {}
+    generated = raw.get("completion_tokens_details") or raw.get("output_tokens_details") or {}
+    return Usage(
+        input_tokens=int(raw.get("prompt_tokens") or raw.get("input_tokens") or 0),
+        output_tokens=int(raw.get("completion_tokens") or raw.get("output_tokens") or 0),
+        cached_tokens=int(given.get("cached_tokens") or raw.get("prompt_cache_hit_tokens") or 0),
+        cache_write_tokens=int(given.get("cache_write_tokens") or 0),
+        reasoning_tokens=int(generated.get("reasoning_tokens") or 0),
+    )
 
 
 def _entry(model: str, vendor: str) -> Entry | None:

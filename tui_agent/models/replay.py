@@ -13,7 +13,6 @@ from anyio.lowlevel import checkpoint
 
 from tui_agent.folds.base import current_branch
 from tui_agent.models.faults import fault
-from tui_agent.ports.clock import Clock
 from tui_agent.ports.log import BlobReader
 from tui_agent.ports.model import (
     FinishChunk,
@@ -44,17 +43,9 @@ class RecordedAnswers:
 class ReplayClient:
     """Streams recorded answers. `name` is used in messages."""
 
-    def __init__(
-        self,
-        answers: Sequence[ModelResponded],
-        name: str,
-        clock: Clock,
-        delegates: Mapping[str, Sequence[ModelResponded]] | None = None,
-    ) -> None:
-        self._answers = tuple(answers)
-        self._delegates = delegates or {}
+    def __init__(self, recording: RecordedAnswers, name: str) -> None:
+        self._recording = recording
         self._name = name
-        self._clock = clock
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
         """Return one answer; see `ports.model.ModelClient`."""
@@ -66,11 +57,10 @@ class ReplayClient:
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk, None]:
         await checkpoint()
         index = request.answer_index
-        answers = self._delegates.get(_conversation_task(request), self._answers)
+        answers = self._recording.delegates.get(_conversation_task(request), self._recording.answers)
         if index >= len(answers):
             yield fault(
-                "script",
-                f"{self._name} has only {len(answers)} recorded answers, but another was requested.",
+                "script", f"{self._name} has only {len(answers)} recorded answers, but another was requested."
             )
             return
         for chunk in chunks_of(answers[index]):

@@ -7,12 +7,12 @@ reasoning items. An answer is complete only after `response.completed` or `respo
 import json
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 
 from tui_agent.models import chat_messages, faults, pricing
 from tui_agent.models.endpoint import Endpoint
-from tui_agent.models.http import Exchange, HttpStreams, json_object
-from tui_agent.ports.clock import Clock
+from tui_agent.models.http import HttpClient, json_object
 from tui_agent.ports.model import (
     FinishChunk,
     ModelChunk,
@@ -25,28 +25,20 @@ from tui_agent.ports.model import (
 from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.events.model import FinishReason
 from tui_agent.protocol.messages import AssistantMessage, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import Content, ReasoningPart, TextContent, TextPart, ToolCallPart, Usage
+from tui_agent.protocol.parts import Content, ReasoningPart, TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
 
 ROUTE = "responses"
 
 
-class ResponsesClient:
+class ResponsesClient(HttpClient):
     """Client for one endpoint with the Responses API."""
-
-    def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
-        self._endpoint = endpoint
-        self._streams = HttpStreams(endpoint, clock)
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
         """Return one streamed answer; see `ports.model.ModelClient`."""
-        return self._streams.open(
-            lambda: Exchange(ROUTE, build_body(request, self._endpoint), ResponsesDialect(request.model))
+        return self.open_stream(
+            ROUTE, partial(build_body, request, self._endpoint), ResponsesDialect(request.model)
         )
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._streams.aclose()
 
 
 def build_body(request: ModelRequest, endpoint: Endpoint) -> JsonMap:
@@ -226,7 +218,7 @@ class ResponsesDialect:
     def _end(self, response: dict[str, Any], event_type: str) -> list[ModelChunk]:
         out: list[ModelChunk] = []
         if response.get("usage"):
-            usage = usage_of(response["usage"])
+            usage = pricing.parse_usage(response["usage"])
             out.append(UsageChunk(usage, pricing.cost(self._info, usage)))
         if event_type == "response.failed":
             return [*out, faults.from_error(response.get("error") or "the answer failed")]
@@ -239,16 +231,6 @@ class ResponsesDialect:
         if self._refused:
             reason = "refusal"
         return [*out, FinishChunk(reason, str(response.get("id") or ""))]
-
-
-def usage_of(raw: dict[str, Any]) -> Usage:
-    """Parse the token counts of the Responses API."""
-    return Usage(
-        input_tokens=int(raw.get("input_tokens") or 0),
-        output_tokens=int(raw.get("output_tokens") or 0),
-        cached_tokens=int((raw.get("input_tokens_details") or {}).get("cached_tokens") or 0),
-        reasoning_tokens=int((raw.get("output_tokens_details") or {}).get("reasoning_tokens") or 0),
-    )
 
 
 def _output_index(event: dict[str, Any]) -> int:

@@ -49,8 +49,7 @@ class Routes:
             return self._profile_route(name, profile)
         first, slash, rest = name.partition("/")
         if slash and first in CLIENTS:
-            inner = PROVIDERS.get(rest.partition("/")[0]) if CLIENTS[first] == "litellm" else None
-            return Route(CLIENTS[first], first, ModelProfile(model=rest), inner)
+            return _client_route(first, ModelProfile(model=rest))
         if slash and first in self._plugins:
             return Route("litellm", first, ModelProfile(model=rest))
         if slash and first in PROVIDERS:
@@ -73,8 +72,7 @@ class Routes:
         model = profile.model if profile.provider else profile.model.removeprefix(f"{provider}/")
         profile = profile.model_copy(update={"model": model})
         if provider in CLIENTS:
-            inner = PROVIDERS.get(model.partition("/")[0]) if CLIENTS[provider] == "litellm" else None
-            return Route(CLIENTS[provider], provider, profile, inner)
+            return _client_route(provider, profile)
         if provider in self._plugins:
             return Route("litellm", provider, profile)
         vendor = PROVIDERS.get(provider)
@@ -183,6 +181,12 @@ class Routes:
         except ConfigError:
             return False
         return True
+
+
+def _client_route(name: str, profile: ModelProfile) -> Route:
+    """Return the route of a profile whose client is named, such as `openai-chat`."""
+    vendor = PROVIDERS.get(profile.model.partition("/")[0]) if CLIENTS[name] == "litellm" else None
+    return Route(CLIENTS[name], name, profile, vendor)
 
 
 def _openai_client(model: str, is_default_host: bool) -> ClientName:

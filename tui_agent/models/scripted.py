@@ -36,7 +36,6 @@ from tui_agent.ports.model import (
     UsageChunk,
 )
 from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.events.model import FinishReason
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, TextContent, Usage
 
@@ -127,7 +126,9 @@ class ScriptedClient:
             return
         usage = _build_usage(answer, request)
         yield UsageChunk(usage, pricing.cost(request.model, usage))
-        yield FinishChunk(answer.finish or _finish(answer), f"scripted-{index + 1}")
+        yield FinishChunk(
+            answer.finish or ("tool_calls" if answer.calls else "stop"), f"scripted-{index + 1}"
+        )
 
     def _conversation(self, request: ModelRequest) -> tuple[str, list[ScriptedAnswer]]:
         first = _first_words(request)
@@ -226,10 +227,6 @@ def _build_fault(failure: ScriptedFault) -> ModelFault:
     return replace(plain, status=failure.status)
 
 
-def _finish(answer: ScriptedAnswer) -> FinishReason:
-    return "tool_calls" if answer.calls else "stop"
-
-
 def _build_usage(answer: ScriptedAnswer, request: ModelRequest) -> Usage:
     """Return the script's counts, or an estimate of four characters per token."""
     if answer.usage is not None:
@@ -262,11 +259,9 @@ def _length(message: Message) -> int:
 
 
 def _first_words(request: ModelRequest) -> str:
-    return request.opening_text if request.starts_with_summary else _first_user(request.messages)
-
-
-def _first_user(messages: tuple[Message, ...]) -> str:
-    return next((_text(message.content) for message in messages if _is_user_text(message)), "")
+    if request.starts_with_summary:
+        return request.opening_text
+    return next((_text(message.content) for message in request.messages if _is_user_text(message)), "")
 
 
 def _last_user(messages: tuple[Message, ...]) -> str:

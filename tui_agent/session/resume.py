@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.engine.cleanup import close_calls, close_requests
-from tui_agent.engine.open_calls import calls_awaiting_approval
+from tui_agent.engine.open_calls import calls_awaiting_approval, close_calls, close_requests
 from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.settings import record_setting
 from tui_agent.engine.tools.live_output import LiveOutputs
 from tui_agent.engine.user_shell import close_shell
 from tui_agent.errors import UsageError
@@ -33,7 +33,6 @@ from tui_agent.protocol.events.session import (
     SessionContextLoaded,
     SessionForked,
     SessionStarted,
-    SettingsChanged,
 )
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
@@ -255,14 +254,7 @@ def apply_fork_settings(recorder: Recorder, resolve: Resolve, *, model_given: bo
         effort = change.reasoning_effort or known.model.effort
         base_url = "" if change.model else known.model.base_url
         model = resolve(change.model or known.model.profile, base_url, effort)
-        _record(recorder, known, known.model_copy(update={"model": model}), "model")
+        record_setting(recorder, "model", known, known.model_copy(update={"model": model}))
     if change.context_mode is not None:
-        _record(
-            recorder, known, known.model_copy(update={"context_mode": change.context_mode}), "context_mode"
-        )
-
-
-def _record(recorder: Recorder, old: SessionSettings, new: SessionSettings, key: str) -> None:
-    # Compared values must be plain JSON, as the event stores them.
-    previous, value = old.model_dump(mode="json")[key], new.model_dump(mode="json")[key]
-    recorder.append(SettingsChanged.model_validate({"key": key, "value": value, "previous": previous}))
+        new = known.model_copy(update={"context_mode": change.context_mode})
+        record_setting(recorder, "context_mode", known, new)

@@ -14,9 +14,8 @@ from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.skills import FOLDER, SkillStore
 from tui_agent.engine.middleware.instructions import Instructions
 from tui_agent.engine.middleware.memory import WorkingMemory
-from tui_agent.engine.middleware.prompts import PromptTexts
 from tui_agent.engine.middleware.repo_map import RepoMapSection
-from tui_agent.engine.middleware.sections import prompt_sections
+from tui_agent.engine.middleware.sections import PromptTexts, prompt_sections
 from tui_agent.engine.middleware.skills import READ_SKILL, SkillsSection, skills_event
 from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.engine.recorder import Recorder
@@ -28,8 +27,6 @@ from tui_agent.ports.environment import Environment
 from tui_agent.ports.knowledge import Knowledge
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.policy import Policy
-from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.store.session_log import SessionLog
 from tui_agent.wiring.repomap import SessionMaps
@@ -37,27 +34,21 @@ from tui_agent.wiring.startup_context import StartupContext
 
 
 class ContextComposition:
-    """Builds the middlewares and lookup services of one session."""
+    """Builds the middlewares and lookup services of one session, and records its skills if they changed."""
 
     def __init__(self, base: StartupContext, recorder: Recorder, maps: SessionMaps) -> None:
         self._base = base
         self._recorder = recorder
         self._maps = maps
-        self._shelf = SkillStore(base.config.paths.config_dir / FOLDER, base.config.project)
+        self._skills = SkillStore(base.config.paths.config_dir / FOLDER, base.config.project)
+        event = skills_event(self._skills.records, recorder.state)
+        if event is not None:
+            recorder.append(event)
 
     @property
     def knowledge(self) -> Knowledge:
         """The lookup services for mentions and tools."""
-        return Knowledge(symbols=self._maps.find_definitions, skills=self._shelf)
-
-    @classmethod
-    def create(cls, base: StartupContext, recorder: Recorder, maps: SessionMaps) -> "ContextComposition":
-        """Find the skills, and record them if they differ from those that the session knows."""
-        context = cls(base, recorder, maps)
-        event = skills_event(context._shelf.records, recorder.state)
-        if event is not None:
-            recorder.append(event)
-        return context
+        return Knowledge(symbols=self._maps.find_definitions, skills=self._skills)
 
     def middlewares(
         self,
@@ -83,12 +74,11 @@ class ContextComposition:
             *prompt_sections(texts, system, "bash", tools.names(), roles),
             Instructions(
                 files,
-                recorder.state_of,
-                partial(_record, recorder),
+                recorder,
                 log.blobs.read_text,
                 partial(paths_of_call, tools, policy),
             ),
-            SkillsSection(self._shelf, readable=READ_SKILL in tools.names()),
+            SkillsSection(self._skills, readable=READ_SKILL in tools.names()),
             StuckNotice(lambda: recorder.state),
             WorkingMemory(lambda: recorder.state, self._base.redactor.redact_text),
             RepoMapSection(self._maps),
@@ -103,7 +93,3 @@ def paths_of_call(tools: ToolRegistry, policy: Policy, call: ToolCallPart) -> tu
     if tool is None or not isinstance(args, BaseModel):
         return ()
     return policy.touched_paths(tool.effects(args))
-
-
-def _record(recorder: Recorder, payload: Payload, agent: AgentId) -> None:
-    recorder.append(payload, agent=agent)

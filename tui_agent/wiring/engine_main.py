@@ -11,7 +11,6 @@ import gc
 import json
 import os
 import threading
-from dataclasses import dataclass
 from functools import partial
 
 import anyio
@@ -42,18 +41,10 @@ ORPHAN_GRACE_S = 3.0
 """Seconds for a session whose app is gone to close in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pipes:
-    """The descriptors that carry the protocol: input from the app, output to it."""
-
-    inp: int
-    out: int
-
-
 def main() -> int:
     """Serve one session. Returns the exit status: 0, or 2 if the session could not be opened."""
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), name="parent", daemon=True).start()
-    return anyio.run(_serve, _claim_pipes())
+    return anyio.run(_serve, *_claim_pipes())
 
 
 def _end_with_parent(parent: int) -> None:
@@ -69,9 +60,9 @@ def _end_with_parent(parent: int) -> None:
     os._exit(1)
 
 
-def _claim_pipes() -> Pipes:
-    """Duplicate both pipes; redirect standard output to standard error, and standard input to an empty file."""
-    pipes = Pipes(inp=os.dup(0), out=os.dup(1))
+def _claim_pipes() -> tuple[int, int]:
+    """Duplicate the descriptors of the protocol, input first; redirect standard output to standard error, and standard input to an empty file."""
+    pipes = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
@@ -79,14 +70,14 @@ def _claim_pipes() -> Pipes:
     return pipes
 
 
-async def _serve(pipes: Pipes) -> int:
+async def _serve(input_fd: int, output_fd: int) -> int:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=LINE_LIMIT)
     await loop.connect_read_pipe(
-        partial(asyncio.StreamReaderProtocol, reader), os.fdopen(pipes.inp, "rb", buffering=0)
+        partial(asyncio.StreamReaderProtocol, reader), os.fdopen(input_fd, "rb", buffering=0)
     )
     transport, protocol = await loop.connect_write_pipe(
-        asyncio.streams.FlowControlMixin, os.fdopen(pipes.out, "wb", buffering=0)
+        asyncio.streams.FlowControlMixin, os.fdopen(output_fd, "wb", buffering=0)
     )
     writer = asyncio.StreamWriter(transport, protocol, None, loop)
     first = await reader.readline()

@@ -5,7 +5,8 @@ in its reply; a plugin's listener that fails is not called again.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from functools import partial
 
 import anyio
 from anyio import to_thread
@@ -37,11 +38,11 @@ def build_hooks(base: StartupContext, loaded: LoadedPlugins, env: Environment) -
         if source == "project":
             if project is None:
                 continue
-            ask = _TrustedHook(project, ask).ask
+            ask = partial(_ask_trusted, project, ask)
         label = " ".join(hook.command.split())
         commands.append(Hook(hook.event, label, source, ask, hook.pattern, hook.timeout))
     functions = (
-        Hook(offered.event, f"plugin {offered.owner}", "plugin", _PluginFunction(offered).ask)
+        Hook(offered.event, f"plugin {offered.owner}", "plugin", partial(ask_plugin_function, offered))
         for offered in loaded.asked
     )
     return (*commands, *functions)
@@ -60,36 +61,27 @@ def _hook_only_variables(base: StartupContext) -> dict[str, str]:
     return {name: value for name, value in secrets.items() if name not in model_keys}
 
 
-@dataclass(frozen=True, slots=True)
-class _TrustedHook:
-    """A project's hook, asked only while the project's files are those that were trusted."""
-
-    project: ProjectFiles
-    inner: HookFunction
-
-    async def ask(self, facts: JsonMap, time_limit_s: float) -> HookReply:
-        present = await to_thread.run_sync(read_project_files, self.project.folder)
-        if present.key != self.project.key:
-            return HookReply(fault=PROJECT_CHANGED)
-        return await self.inner(facts, time_limit_s)
+async def _ask_trusted(
+    project: ProjectFiles, ask: HookFunction, facts: JsonMap, time_limit_s: float
+) -> HookReply:
+    """Ask a project's hook, if the project's files are still those that were trusted."""
+    present = await to_thread.run_sync(read_project_files, project.folder)
+    if present.key != project.key:
+        return HookReply(fault=PROJECT_CHANGED)
+    return await ask(facts, time_limit_s)
 
 
-@dataclass(frozen=True, slots=True)
-class _PluginFunction:
-    """A plugin's function as a hook."""
-
-    offered: OfferedHookFunction
-
-    async def ask(self, facts: JsonMap, time_limit_s: float) -> HookReply:
-        target: Callable[[JsonMap], Awaitable[object]] = self.offered.target
-        try:
-            with anyio.fail_after(time_limit_s):
-                answer = await target(facts)
-        except TimeoutError:
-            return HookReply(fault=f"It was stopped after {time_limit_s:g} s, its time limit.")
-        except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's error is reported, and ends nothing
-            return HookReply(fault=f"It failed: {type(error).__name__}: {error}")
-        return HookReply() if answer is None else _check_answer(answer)
+async def ask_plugin_function(offered: OfferedHookFunction, facts: JsonMap, time_limit_s: float) -> HookReply:
+    """Ask a plugin's function as a hook."""
+    target: Callable[[JsonMap], Awaitable[object]] = offered.target
+    try:
+        with anyio.fail_after(time_limit_s):
+            answer = await target(facts)
+    except TimeoutError:
+        return HookReply(fault=f"It was stopped after {time_limit_s:g} s, its time limit.")
+    except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's error is reported, and ends nothing
+        return HookReply(fault=f"It failed: {type(error).__name__}: {error}")
+    return HookReply() if answer is None else _check_answer(answer)
 
 
 def _check_answer(answer: object) -> HookReply:

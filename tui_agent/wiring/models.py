@@ -39,11 +39,25 @@ def _load_recording(store: SessionStore, session_id: str) -> RecordedAnswers:
     return read_recording(store.read(session_id), open_blobs(store.folder(session_id)))
 
 
-def create_client(models: ModelFactory, info: ModelInfo) -> ModelClient:
-    """Return a client for a model. Raises `ConfigError` if no model is set or it cannot be used."""
-    if info.provider == NO_MODEL:
-        raise ConfigError(
-            info.fault or "No model is set.",
-            hint="Choose one with /model, or try `tui-agent demo`, which needs no account.",
-        )
-    return models.client(info)
+class ClientCache:
+    """The model clients of a session, one per model, so that connections are reused."""
+
+    def __init__(self, models: ModelFactory) -> None:
+        self._models = models
+        self._clients: dict[ModelInfo, ModelClient] = {}
+
+    def get(self, info: ModelInfo) -> ModelClient:
+        """Return the client for a model. Raises `ConfigError` if no model is set or it cannot be used."""
+        if info.provider == NO_MODEL:
+            hint = "Choose one with /model, or try `tui-agent demo`, which needs no account."
+            raise ConfigError(info.fault or "No model is set.", hint=hint)
+        if info not in self._clients:
+            self._clients[info] = self._models.client(info)
+        return self._clients[info]
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        clients = list(self._clients.values())
+        self._clients.clear()
+        for client in clients:
+            await client.aclose()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tui_agent.config.note_files import notes_folder
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.engine.model.agent import ModelAgent
+from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.errors import ConfigError, PluginError
 from tui_agent.plugin_host.bundled import bundled_folder

@@ -3,7 +3,7 @@
 Invariant: an error in the user's or a trusted project's files stops the start; a faulty table of a plugin is left out.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.config.paths import PROJECT_FOLDER
@@ -16,7 +16,6 @@ from tui_agent.policy.rules.grammar import Rule
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.protocol.events.policy import CommandEffects
 from tui_agent.wiring.startup_context import StartupContext
 
 RULES_FILE = "policy.toml"
@@ -32,7 +31,7 @@ def build_policy(
     return make_policy(load_rules(base), base, catalog), refused
 
 
-class ReloadingPolicy:
+class ReloadingPolicy(RulePolicy):
     """The policy of an open session: it reloads the user's rules before each decision if their file changed.
 
     While the file cannot be read, the known rules that ask or deny still apply, and those that allow do not.
@@ -40,52 +39,31 @@ class ReloadingPolicy:
 
     def __init__(self, base: StartupContext, catalog: Catalog) -> None:
         self._base = base
-        self._catalog = catalog
         self._path = base.config.paths.config_dir / RULES_FILE
-        self._seen = _file_stamp(self._path)
-        self._policy = make_policy(load_rules(base), base, catalog)
+        self._stamp = _file_stamp(self._path)
+        super().__init__(load_rules(base), own=_own_folders(base), catalog=catalog)
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         """See `ports.policy`."""
-        return self._reloaded().decide(tool, effects, facts)
+        self._reload()
+        return super().decide(tool, effects, facts)
 
     def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
         """See `ports.policy`."""
-        return self._reloaded().decision_paths(effects, granted)
+        self._reload()
+        return super().decision_paths(effects, granted)
 
-    def describe_effects(
-        self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts
-    ) -> tuple[CommandEffects, ...]:
-        """See `ports.policy`."""
-        return self._policy.describe_effects(effects, new, facts)
-
-    def started_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """See `ports.policy`."""
-        return self._policy.started_programs(effects)
-
-    def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """See `ports.policy`."""
-        return self._policy.git_folders(effects)
-
-    def written_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """See `ports.policy`."""
-        return self._policy.written_paths(effects)
-
-    def touched_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """See `ports.policy`."""
-        return self._policy.touched_paths(effects)
-
-    def _reloaded(self) -> RulePolicy:
-        """Return the policy, reloaded if the user's rule file changed."""
+    def _reload(self) -> None:
+        """Take the user's rules anew if their file changed."""
         stamp = _file_stamp(self._path)
-        if stamp != self._seen:
-            self._seen = stamp
-            try:
-                new_rules = load_rules(self._base)
-            except ConfigError:
-                new_rules = tuple(rule for rule in self._policy.rules if rule.verdict != "allow")
-            self._policy = make_policy(new_rules, self._base, self._catalog)
-        return self._policy
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            rules = load_rules(self._base)
+        except ConfigError:
+            rules = tuple(rule for rule in self.rules if rule.verdict != "allow")
+        super().__init__(rules, own=_own_folders(self._base), catalog=self._catalog)
 
 
 def _file_stamp(path: Path) -> tuple[int, int, int] | None:
@@ -107,8 +85,12 @@ def build_reloading_policy(
 
 def make_policy(rule_list: Sequence[Rule], base: StartupContext, catalog: Catalog) -> RulePolicy:
     """Make a policy with these rules."""
-    own = (str(base.config.paths.config_dir), str(base.store.root))
-    return RulePolicy(rule_list, own=own, catalog=catalog)
+    return RulePolicy(rule_list, own=_own_folders(base), catalog=catalog)
+
+
+def _own_folders(base: StartupContext) -> tuple[str, str]:
+    """Return the product's folders, in which no agent may write."""
+    return str(base.config.paths.config_dir), str(base.store.root)
 
 
 def load_rules(base: StartupContext) -> tuple[Rule, ...]:
@@ -140,7 +122,7 @@ def load_catalog(
 
 
 def _user_layer(path: Path) -> list[Layer]:
-    """The user's own table, if there is one. Raises `ConfigError` if it cannot be read."""
+    """Return the user's own table, if there is one. Raises `ConfigError` if it cannot be read."""
     try:
         return [Layer("user", str(path), path.read_text(encoding="utf-8"))]
     except FileNotFoundError:

@@ -15,7 +15,6 @@ from tui_agent.config.path_kind import is_test
 from tui_agent.config.paths import local_repo_maps
 from tui_agent.config.settings import Config
 from tui_agent.context.repomap.repository_map import RepoMap, Visibility
-from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.places.visibility import may_hold_secrets, rules_digest
 from tui_agent.ports.knowledge import SymbolLocation
@@ -56,18 +55,18 @@ class SessionMaps:
         self._late: RenderedMap | None = None
         self._is_rendering = False
 
-    async def render(self, wish: MapRequest) -> RenderedMap:
+    async def render(self, request: MapRequest) -> RenderedMap:
         """See `ports.repomap.RepoMaps`. The thread of a cancelled call runs to its end."""
-        return await to_thread.run_sync(self._render, wish, abandon_on_cancel=True, limiter=self._limiter)
+        return await to_thread.run_sync(self._render, request, abandon_on_cancel=True, limiter=self._limiter)
 
-    async def render_within(self, wish: MapRequest, seconds: float) -> RenderedMap | None:
+    async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
         """See `ports.repomap.RepoMaps`."""
         if self._is_rendering:
             return None
         self._late = None
         with anyio.move_on_after(seconds):
             rendered = await to_thread.run_sync(
-                self._render_late, wish, abandon_on_cancel=True, limiter=self._limiter
+                self._render_late, request, abandon_on_cancel=True, limiter=self._limiter
             )
             self._late = None
             return rendered
@@ -78,11 +77,11 @@ class SessionMaps:
         rendered, self._late = self._late, None
         return rendered
 
-    def _render_late(self, wish: MapRequest) -> RenderedMap:
+    def _render_late(self, request: MapRequest) -> RenderedMap:
         """Render a map and keep it for `take_late_map`, in case `render_within` no longer waits for it."""
         self._is_rendering = True
         try:
-            rendered = self._late = self._render(wish)
+            rendered = self._late = self._render(request)
             return rendered
         finally:
             self._is_rendering = False
@@ -119,15 +118,15 @@ class SessionMaps:
         """Stop building the index."""
         await to_thread.run_sync(self._map.close)
 
-    def _render(self, wish: MapRequest) -> RenderedMap:
+    def _render(self, request: MapRequest) -> RenderedMap:
         started = time.perf_counter()
-        view: MapView = self._map.map(
-            wish.query,
-            wish.max_tokens,
-            refresh=wish.refresh,
-            pinned=wish.pinned,
-            hidden=wish.hidden,
-            recent=wish.recent,
+        view = self._map.map(
+            request.query,
+            request.max_tokens,
+            refresh=request.refresh,
+            pinned=request.pinned,
+            hidden=request.hidden,
+            recent=request.recent,
         )
         return RenderedMap(
             text=view.text,

@@ -4,11 +4,7 @@ import os
 from pathlib import Path
 
 from tui_agent.config.paths import find_paths, private_folders
-from tui_agent.policy.places.sandbox_places import (
-    guarded_outside,
-    guarded_places,
-    steering_names,
-)
+from tui_agent.policy.places.sandbox_places import guarded_outside, guarded_places, steering_names
 from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.sandbox import detection as detect

@@ -22,9 +22,8 @@ from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.tokens import Tokens
 from tui_agent.context.tokens import bundled as vocabulary
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.middleware.prompts import PromptTexts
+from tui_agent.engine.middleware.sections import PromptTexts
 from tui_agent.engine.middleware.subagents import Subagents
-from tui_agent.engine.model.client_cache import ClientCache
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import ConfigError, TuiAgentError
@@ -34,12 +33,7 @@ from tui_agent.policy.decision.rule_file import append_rule
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.env import EnvStarted
-from tui_agent.protocol.events.session import (
-    RunStarted,
-    SessionContextLoaded,
-    SessionStarted,
-    WorkspaceMoved,
-)
+from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded, SessionStarted, WorkspaceMoved
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.local import LocalSession
 from tui_agent.session.resume import (
@@ -57,7 +51,7 @@ from tui_agent.wiring import policy as judging
 from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.context import ContextComposition
 from tui_agent.wiring.hooks import build_hooks, build_listeners
-from tui_agent.wiring.models import build_model_factory, create_client
+from tui_agent.wiring.models import ClientCache, build_model_factory
 from tui_agent.wiring.plugins import agent_factories, build_tool_registry, load_plugins, require_agent
 from tui_agent.wiring.repomap import SessionMaps, index_folder
 from tui_agent.wiring.settings import apply_fork_changes, apply_options, build_settings
@@ -181,8 +175,8 @@ def _assemble(
     env = _environment(base, workspace, recorder)
     languages = [offered.language for offered in loaded.languages]
     maps = SessionMaps(workspace, index_folder(base.options, base.config), languages, base.redaction)
-    context = ContextComposition.create(base, recorder, maps)
-    clients = ClientCache(partial(create_client, models))
+    context = ContextComposition(base, recorder, maps)
+    clients = ClientCache(models)
     parts = EngineParts(
         recorder=recorder,
         blobs=log.blobs,
@@ -201,7 +195,7 @@ def _assemble(
         ids=base.ids,
         interactive=base.options.is_attended,
         try_confined=base.config.sandbox.try_confined,
-        remember_rule=partial(_remember_rule, base.config.paths.config_dir / "policy.toml"),
+        remember_rule=partial(append_rule, base.config.paths.config_dir / "policy.toml"),
         remember_readable=partial(save_readable_files, base.config.paths.user_config),
         checkpoints=_checkpoints(base, workspace, log),
         hooks=build_hooks(base, loaded, env),
@@ -256,9 +250,7 @@ def _environment(base: StartupContext, workspace: Path, recorder: Recorder) -> L
     hidden = base.keys.collect_secrets(key_names)
     shown = tuple(name for name in base.config.sandbox.variables if name in hidden)
     env = LocalEnvironment(
-        workspace,
-        hidden=hidden.keys() - set(shown),
-        confinement=confining.build_confinement(base, workspace),
+        workspace, hidden=hidden.keys() - set(shown), confinement=confining.build_confinement(base, workspace)
     )
     recorder.append(
         EnvStarted(
@@ -341,10 +333,6 @@ def _workspace(base: StartupContext, recorder: Recorder, past: UnfinishedHistory
     if not os.access(workspace, os.R_OK | os.X_OK):
         raise ConfigError(f"The workspace {workspace} cannot be read.", hint="Check its permissions.")
     return workspace
-
-
-def _remember_rule(path: Path, rule: str) -> None:
-    append_rule(path, rule)
 
 
 def _write_stderr(error: TuiAgentError) -> None:

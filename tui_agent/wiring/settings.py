@@ -3,9 +3,9 @@
 from functools import partial
 
 from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.settings import record_setting
 from tui_agent.errors import ConfigError
 from tui_agent.models.factory import NO_MODEL, ModelFactory
-from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.settings import Budgets, Effort, ModelInfo, SessionSettings
 from tui_agent.session.resume import apply_fork_settings
 from tui_agent.wiring.startup_context import StartupContext
@@ -15,24 +15,19 @@ CLIENTS_WITH_MODEL_CHOICE = ("app", "web", "editor")
 
 
 def build_settings(base: StartupContext, models: ModelFactory) -> SessionSettings:
-    """Return the settings of a new session."""
+    """Return the settings of a new session. If the client can choose another model, an unusable one does no harm."""
     config = base.config
+    model = models.no_model()
+    if config.model or config.base_url:
+        model = _resolve(base, models, config.model, config.base_url, config.reasoning_effort)
     return SessionSettings(
-        model=_initial_model(base, models),
+        model=model,
         policy=config.policy,
         agent=config.agent,
         context_mode=config.context_mode,
         repo_map=config.repo_map,
         budgets=config.budgets,
     )
-
-
-def _initial_model(base: StartupContext, models: ModelFactory) -> ModelInfo:
-    """Return the initial model. If the client can choose another, an unusable model does not prevent opening."""
-    config = base.config
-    if not config.model and not config.base_url:
-        return models.no_model()
-    return _resolve(base, models, config.model, config.base_url, config.reasoning_effort)
 
 
 def _resolve(
@@ -72,11 +67,5 @@ def apply_options(base: StartupContext, recorder: Recorder, settings: SessionSet
     if settings.budgets != Budgets():
         changed.add("budgets")
     for key in sorted(changed):
-        _record_change(recorder, key, settings, known)
-
-
-def _record_change(recorder: Recorder, key: str, settings: SessionSettings, known: SessionSettings) -> None:
-    new = settings.model_dump(mode="json")[key]
-    old = known.model_dump(mode="json")[key]
-    if new != old:
-        recorder.append(SettingsChanged.model_validate({"key": key, "value": new, "previous": old}))
+        if getattr(settings, key) != getattr(known, key):
+            record_setting(recorder, key, known, settings)

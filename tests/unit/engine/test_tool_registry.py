@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from tui_agent.engine.tools.arguments import InvalidArguments
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.engine.tools.schema import json_schema
-from tui_agent.engine.tools.tool_names import canonical_name
 from tui_agent.errors import PluginError
+from tui_agent.models.normalisation import canonical_name, tool_name
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.base import JsonMap
@@ -223,7 +223,7 @@ def test_foreign_names_become_ours(foreign: str, ours: str) -> None:
 
 
 def test_a_registered_name_is_never_rewritten() -> None:
-    assert canonical_name("search", known=("search",)) == "search"
+    assert tool_name("search", ("search",)) == "search"
 
 
 class FileArguments(BaseModel):

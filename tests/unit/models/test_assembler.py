@@ -211,7 +211,7 @@ def test_a_providers_fault_is_the_outcome() -> None:
     settled = assembler.final_fault()
     assert settled is not None
     assert settled.kind == "overloaded"
-    assert assembler.partial == "a"
+    assert assembler.text == "a"
 
 
 @pytest.mark.parametrize(

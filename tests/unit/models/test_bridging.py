@@ -5,8 +5,7 @@ import pytest
 from tests.stubs.clock import FakeClock
 from tests.stubs.story import MODEL as INFO
 from tui_agent.config.settings import ModelProfile
-from tui_agent.models import litellm_client
-from tui_agent.models import stream_bridge as bridging
+from tui_agent.models import chat_messages, litellm_client
 from tui_agent.models.chat_completions import build_body
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.factory import ModelFactory
@@ -55,7 +54,7 @@ def test_a_users_words_behind_results_have_an_answer_before_them_where_the_templ
     assert [one["role"] for one in found] == [
         *("system", "user", "assistant", "tool", "tool", "assistant", "user")
     ]
-    assert found[5]["content"] == bridging.BRIDGE_TEXT
+    assert found[5]["content"] == chat_messages.BRIDGE_TEXT
     asked = [call["id"] for call in found[2]["tool_calls"]]  # type: ignore[union-attr,index,call-overload]
     assert asked == [found[3]["tool_call_id"], found[4]["tool_call_id"]] and asked[1] == SHORT
     assert all(len(str(one)) == 9 and str(one).isalnum() for one in asked)
@@ -69,9 +68,12 @@ def test_other_models_are_sent_what_was_said() -> None:
 
 def test_the_models_name_says_whether_its_template_does_and_a_profile_overrides_it() -> None:
     names = ("devstral-small-2507", "mistralai/Magistral-Small", "open-mixtral-8x7b", "codestral-latest")
-    assert all(map(bridging.needs_bridge, names))
+    assert all(map(chat_messages.has_strict_template, names))
     assert not any(
-        map(bridging.needs_bridge, ("qwen3-coder", "gpt-5", "claude-sonnet-4-5", "gemini-pro-latest"))
+        map(
+            chat_messages.has_strict_template,
+            ("qwen3-coder", "gpt-5", "claude-sonnet-4-5", "gemini-pro-latest"),
+        )
     )
     for model, said, wanted in (("devstral", None, True), ("devstral", False, False), ("tuned", True, True)):
         profile = ModelProfile(

@@ -5,7 +5,7 @@ from tests.stubs.memory_blobs import MemoryBlobs
 from tests.stubs.model_contract import READ
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.chaos import ChaosClient
-from tui_agent.models.replay import ReplayClient, recorded_answers
+from tui_agent.models.replay import RecordedAnswers, ReplayClient, recorded_answers
 from tui_agent.models.script_format import parse_script
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.ports.model import ModelClient, ModelRequest
@@ -110,7 +110,7 @@ async def test_a_recording_is_given_again_in_order_with_long_texts_whole() -> No
                 payload=answer,
             )
         )
-    client = ReplayClient(recorded_answers(records, blobs), "replay:s", FakeClock())
+    client = ReplayClient(RecordedAnswers(recorded_answers(records, blobs)), "replay:s")
     first = await once(client, 1)
     assert first.parts(SequentialIds()) == answers[0].parts
     assert (first.usage.input_tokens, first.cost_usd) == (9, 0.5)

@@ -94,7 +94,7 @@ async def test_a_stream_that_breaks_off_is_cut_and_keeps_its_text(make: Make, fa
         outcome = await answer(rig)
     assert outcome.fault is not None
     assert outcome.fault.kind == "cut"
-    assert outcome.assembler.partial == "half of an ans"
+    assert outcome.assembler.text == "half of an ans"
 
 
 @failing_clients
@@ -210,7 +210,7 @@ async def test_an_error_inside_the_stream_is_one_fault(make: Make) -> None:
         outcome = await answer(rig)
     assert outcome.fault is not None
     assert outcome.fault.kind == "overloaded"
-    assert outcome.assembler.partial == "so far"
+    assert outcome.assembler.text == "so far"
 
 
 @http_clients

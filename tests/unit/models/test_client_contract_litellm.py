@@ -91,7 +91,7 @@ async def test_a_stream_that_breaks_off_is_cut_although_litellm_says_stop(make: 
         outcome = await answer(rig)
     assert outcome.fault is not None
     assert outcome.fault.kind == "cut"
-    assert outcome.assembler.partial == "half of an ans"
+    assert outcome.assembler.text == "half of an ans"
 
 
 @both
@@ -186,7 +186,7 @@ async def test_a_fault_inside_the_stream_is_one_fault_and_keeps_the_text(make: M
     async with make(Reply(text="so far", fault=fault, error=error)) as rig:  # type: ignore[arg-type]
         outcome = await answer(rig)
     assert outcome.fault is not None
-    assert outcome.assembler.partial == "so far"
+    assert outcome.assembler.text == "so far"
 
 
 @both

@@ -268,7 +268,7 @@ def test_what_is_available_is_what_has_its_key(tmp_path: Path) -> None:
 
 def test_a_plugins_provider_is_used() -> None:
     made = factory()
-    sentinel = ReplayClient([], "x", FakeClock())
+    sentinel = ReplayClient(RecordedAnswers(), "x")
     made.add("mine", lambda info: sentinel)
     info = made.resolve("mine/model-1")
     assert (info.provider, info.model) == ("mine", "model-1")

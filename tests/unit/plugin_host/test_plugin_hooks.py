@@ -8,13 +8,13 @@ import pytest
 from tui_agent.errors import PluginError
 from tui_agent.plugin_api import HookAnswer
 from tui_agent.plugin_host.api import OwnedApi
-from tui_agent.wiring.hooks import _PluginFunction
+from tui_agent.wiring.hooks import ask_plugin_function
 
 
 def asked(target, limit: float = 5.0):
     api = OwnedApi("mine", None, {})
     api.hook("before_tool", target)
-    return _PluginFunction(api.offers.asked[0]).ask({"tool_name": "echo"}, limit)
+    return ask_plugin_function(api.offers.asked[0], {"tool_name": "echo"}, limit)
 
 
 async def test_its_answer_counts():

@@ -23,13 +23,12 @@ from tui_agent.cli.replay.recorded_turn import (
     recorded_tools,
 )
 from tui_agent.context.tokens import Tokens
+from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.middleware.memory import WorkingMemory
-from tui_agent.engine.middleware.prompts import PromptTexts
 from tui_agent.engine.middleware.repo_map import RepoMapSection
-from tui_agent.engine.middleware.sections import prompt_sections
+from tui_agent.engine.middleware.sections import PromptTexts, prompt_sections
 from tui_agent.engine.middleware.stuck import StuckNotice
-from tui_agent.engine.model.agent import ModelAgent
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import TuiAgentError, UsageError

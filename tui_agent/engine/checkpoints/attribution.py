@@ -50,25 +50,21 @@ def uncheckpointed_by_earlier_runs(state: SessionStateView) -> Uncheckpointed:
     return Uncheckpointed(paths=set(recorded))
 
 
-@dataclass(frozen=True, slots=True)
-class Attributed:
-    """Changes of the session with their author; those in `changes.doubtful` may be the user's too."""
-
-    changes: WorkspaceChanges
-    author: Author
-    call_id: CallId | None
-
-
 async def attribute_changes(
     store: Checkpoints,
     changes: WorkspaceChanges,
     missed: Uncheckpointed,
-    told: Mapping[str, UncheckpointedChange],
-) -> Attributed:
-    """Find the author of these changes. `told` are the recorded changes. Raises `CheckpointError`."""
+    recorded: Mapping[str, UncheckpointedChange],
+) -> tuple[WorkspaceChanges, Author, CallId | None]:
+    """Return the changes with their author and call; those in `contested_paths` may be the user's too.
+
+    `recorded` are the changes in the log. Raises `CheckpointError`.
+    """
     files = {file.path: file for file in changes.files}
     by_session = {
-        path: record for path in changes.paths if (record := told.get(path)) is not None and record.by_session
+        path: record
+        for path in changes.paths
+        if (record := recorded.get(path)) is not None and record.by_session
     }
     as_recorded = {
         path: record
@@ -85,7 +81,7 @@ async def attribute_changes(
     by_agent = missed.paths.issuperset(others) and all(
         record.change.author == "agent" for record in as_recorded.values()
     )
-    return Attributed(
+    return (
         replace(changes, contested_paths=tuple(sorted(doubtful))),
         "agent" if by_agent and not missed.any_path else "command",
         calls.pop() if len(calls) == 1 and not others else None,
@@ -108,14 +104,14 @@ def file_changed_event(
     file: FileDifference,
     author: Author,
     call_id: CallId | None,
-    told: FileChanged | None = None,
+    recorded: FileChanged | None = None,
 ) -> FileChanged:
     """Return the event of a changed file, with its contents stored without secrets.
 
-    A content that is too large to store has no digest. `told` is the newest recorded change since the checkpoint; the
+    A content that is too large to store has no digest. `recorded` is the newest recorded change since the checkpoint; the
     event then describes only what changed after it.
     """
-    before, after = _content_before(blobs, file, told), file.after
+    before, after = _content_before(blobs, file, recorded), file.after
     added, removed = count_line_changes(before, after)
     old = None if before is None else blobs.put_file(before)
     new = None if after is None else blobs.put_file(after)
@@ -133,9 +129,13 @@ def file_changed_event(
         removed=removed,
         call_id=call_id,
     )
-    if told is None:
+    if recorded is None:
         return event
-    start = {"before": told.after, "before_sha256": told.after_sha256, "before_size": told.after_size}
+    start = {
+        "before": recorded.after,
+        "before_sha256": recorded.after_sha256,
+        "before_size": recorded.after_size,
+    }
     return event.model_copy(update=start)
 
 

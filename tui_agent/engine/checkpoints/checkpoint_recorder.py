@@ -89,13 +89,7 @@ class CheckpointMaintenance:
 class CheckpointRecorder:
     """Takes the checkpoints of one session while the engine runs. Without a store every method does nothing."""
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        blobs: Blobs,
-        store: Checkpoints | None,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, recorder: Recorder, blobs: Blobs, store: Checkpoints | None, clock: Clock) -> None:
         self._recorder = recorder
         self._blobs = blobs
         self._clock = clock
@@ -330,10 +324,9 @@ class CheckpointRecorder:
         unattributed = await self._use_store(lambda store: store.find_changes(paths))
         if not unattributed:
             return
-        attributed = await self._use_store(
+        changes, author, call_id = await self._use_store(
             lambda store: attribute_changes(store, unattributed, missed, recorded)
         )
-        changes, author, call_id = attributed.changes, attributed.author, attributed.call_id
         await self._record_changes(changes, author, None)
         await self._commit(changes, self._recorder.state.parts - 1, author, call_id)
 

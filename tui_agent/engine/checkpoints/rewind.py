@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from tui_agent.engine.checkpoints.attribution import file_changed_event
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
-from tui_agent.engine.cleanup import close_calls, close_requests
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.open_calls import TURN_ENDED_FIRST
+from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls, close_requests
+from tui_agent.engine.settings import record_setting
 from tui_agent.errors import UsageError
 from tui_agent.folds.session.branches import Reason, is_on_branch, stretches
 from tui_agent.folds.session.view import SessionStateView
@@ -24,13 +24,7 @@ from tui_agent.protocol.events.files import (
     CheckpointTaken,
     PlannedFileChange,
 )
-from tui_agent.protocol.events.session import (
-    ErrorRaised,
-    SessionHeadMoved,
-    SessionTitled,
-    SettingsChanged,
-    WorkspaceMoved,
-)
+from tui_agent.protocol.events.session import ErrorRaised, SessionHeadMoved, SessionTitled, WorkspaceMoved
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.settings import SessionSettings
 
@@ -192,14 +186,9 @@ class Rewind:
         present, reverted = before.settings, recorder.state.settings
         if present is None or reverted is None:
             return
-        new, old = present.model_dump(mode="json"), reverted.model_dump(mode="json")
         for key in SessionSettings.model_fields:
-            if new[key] != old[key]:
-                recorder.append(
-                    SettingsChanged.model_validate(
-                        {"key": key, "value": new[key], "previous": old[key], "changed_by": "engine"}
-                    )
-                )
+            if getattr(present, key) != getattr(reverted, key):
+                record_setting(recorder, key, reverted, present, changed_by="engine")
 
     def _record_restored(self, target: Target, restored: RestoreResult) -> None:
         recorder = self._recorder

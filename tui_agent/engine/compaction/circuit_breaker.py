@@ -7,8 +7,7 @@ the user resets the loop detection; a turn that only continues does not. Each me
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from anyio import to_thread
@@ -25,20 +24,6 @@ from tui_agent.protocol.parts import ToolCallPart
 MIN_REQUESTS_BETWEEN: Final = 10
 """Minimum number of requests between two summaries if the first left little room for work."""
 TIGHT_HINT: Final = "Results are shortened and old turns summarised only rarely. Choose a model with a larger window with /model."
-
-
-@dataclass(frozen=True, slots=True)
-class _RecordedCompactions:
-    """Recorded compactions of an agent.
-
-    `compactions` are events since the user's newest message; `tokens_after_summary` are the tokens that the newest summary left, and
-    `requests` the number of requests since; `tight` is True if the user was warned that little room is left.
-    """
-
-    compactions: tuple[int, ...]
-    floor: int
-    requests: int
-    tight: bool
 
 
 class CompactionBreaker:
@@ -98,33 +83,39 @@ class CompactionBreaker:
         self._is_loaded = True
         message_seq, summary_seq = max(forgotten.user_seqs, default=-1), forgotten.newest_compaction
         since = message_seq if summary_seq is None else min(message_seq, summary_seq - 1)
-        recorded = await to_thread.run_sync(
+        compactions, tokens_after_summary, requests, is_tight = await to_thread.run_sync(
             lambda: _read_compactions(self._recorder.records_after(since), message_seq, summary_seq)
         )
         originals = history.originals()
         self._loops.begin(message_seq)
-        for seq in recorded.compactions:
+        for seq in compactions:
             self._loops.end_stretch(
                 (message for message in originals if message.seq < seq), forgotten.is_user_text
             )
-        self.tokens_after_summary = recorded.floor
-        if summary_seq is not None and last - recorded.floor < WORK * window:
-            self._next_summary_at = self._requests + MIN_REQUESTS_BETWEEN - recorded.requests
-        self.warned_model = model if recorded.tight else ""
+        self.tokens_after_summary = tokens_after_summary
+        if summary_seq is not None and last - tokens_after_summary < WORK * window:
+            self._next_summary_at = self._requests + MIN_REQUESTS_BETWEEN - requests
+        self.warned_model = model if is_tight else ""
 
 
 def _read_compactions(
     records: Iterable[Record], message_seq: int, summary_seq: int | None
-) -> _RecordedCompactions:
-    """Read compactions from the log. The arguments are the events of the user's newest message and newest summary."""
-    compactions, floor, requests, tight = list[int](), 0, 0, False
-    for record in _main_agent_events(records):
+) -> tuple[list[int], int, int, bool]:
+    """Read compactions from the log. The arguments are the events of the user's newest message and newest summary.
+
+    Return the events of compactions since that message, the tokens that the summary left, the number of requests since,
+    and True if the user was warned that little room is left.
+    """
+    compactions, tokens_after, requests, tight = list[int](), 0, 0, False
+    for record in records:
+        if not isinstance(record, Envelope) or record.agent != MAIN_AGENT:
+            continue
         match record.payload:
-            case ContextCompacted(trigger=by, after_tokens=after):
-                if by != "user" and record.seq > message_seq:
+            case ContextCompacted(trigger=trigger, after_tokens=after):
+                if trigger != "user" and record.seq > message_seq:
                     compactions.append(record.seq)
                 if record.seq == summary_seq:
-                    floor, requests = after, 0
+                    tokens_after, requests = after, 0
             case ContextReduced() if record.seq > message_seq:
                 compactions.append(record.seq)
             case ContextPacked():
@@ -133,11 +124,7 @@ def _read_compactions(
                 tight = tight or hint == TIGHT_HINT
             case _:
                 pass
-    return _RecordedCompactions(tuple(compactions), floor, requests, tight)
-
-
-def _main_agent_events(records: Iterable[Record]) -> Sequence[Envelope]:
-    return [record for record in records if isinstance(record, Envelope) and record.agent == MAIN_AGENT]
+    return compactions, tokens_after, requests, tight
 
 
 MAX_SAME_RESULTS: Final = 3

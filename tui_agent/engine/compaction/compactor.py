@@ -5,7 +5,7 @@ alone, and after one that frees too little no other is tried in that turn. An ag
 each compaction is stopped.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, Literal, TypeAlias
@@ -39,6 +39,7 @@ from tui_agent.context.summary_room import (
 from tui_agent.engine.agent_messages import close_unused_calls
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.circuit_breaker import TIGHT_HINT, CompactionBreaker
+from tui_agent.engine.compaction.commands import Measure
 from tui_agent.engine.compaction.offload import OutputOffloader, available_text
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.tools.hooks import Hooks
@@ -63,7 +64,6 @@ from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.settings import AgentState, ModelInfo
 
 CompactionCause: TypeAlias = Literal["limit", "user", "overflow"]
-Measure: TypeAlias = Callable[[Sequence[Message]], Awaitable[PackedRequest]]
 
 CHARS_PER_TOKEN: Final = 4.0
 MIN_FREED_SHARE: Final = 0.10
@@ -123,9 +123,7 @@ class Compactor:
         if not window:
             return False
         compact_from = compaction_threshold(
-            window,
-            0 if self._learnt_window.tokens else answer,
-            limits.compact_at or COMPACT_FRACTION,
+            window, 0 if self._learnt_window.tokens else answer, limits.compact_at or COMPACT_FRACTION
         )
         if packed.short & HISTORY_SECTIONS or packed.needed >= min(
             compact_from, limits.reduce_at * window or compact_from
@@ -217,7 +215,12 @@ class Compactor:
         )
 
     async def compact(
-        self, by: CompactionCause, focus: str = "", *, before: int = 0, per_char: float = 1 / CHARS_PER_TOKEN
+        self,
+        trigger: CompactionCause,
+        focus: str = "",
+        *,
+        before: int = 0,
+        per_char: float = 1 / CHARS_PER_TOKEN,
     ) -> bool:
         """Replace all but the newest messages with a summary. Return True if that was done."""
         self._begin_turn()
@@ -231,7 +234,7 @@ class Compactor:
         self._states.set(AgentState.RUNNING, COMPACTING_REASON, agent=self._agent)
         try:
             facts: JsonMap = {
-                "trigger": by,
+                "trigger": trigger,
                 "focus": focus,
                 "tokens": before,
                 "window": window,
@@ -249,24 +252,24 @@ class Compactor:
                 ]
             )
             keep = await self._chars_to_keep(packed.chars - total, window / per_char)
-            if by == "user":
+            if trigger == "user":
                 keep = min(keep, total // 4)
             first = len(recorder.model_messages(self._agent).removed.leading_summary(history))
             cut = summary_cut(history, keep, first)
-            if by != "user" and cut and all(map(_is_kept_whole, history[first:cut])):
+            if trigger != "user" and cut and all(map(_is_kept_whole, history[first:cut])):
                 return False  # the user's own messages would not get shorter in a summary
             if not cut or total_chars(history[first:cut]) < MIN_CHARS:
-                return self._report_nothing_older(packed, by)
-            if by != "user":
+                return self._report_nothing_older(packed, trigger)
+            if trigger != "user":
                 self._check_loop()
-            return await self._summarise(by, focus.strip(), history, cut, first, before, per_char)
+            return await self._summarise(trigger, focus.strip(), history, cut, first, before, per_char)
         finally:
-            if by != "user":
+            if trigger != "user":
                 self._states.set(AgentState.RUNNING, agent=self._agent)
 
     async def _summarise(
         self,
-        by: CompactionCause,
+        trigger: CompactionCause,
         focus: str,
         history: Sequence[Message],
         cut: int,
@@ -303,7 +306,7 @@ class Compactor:
                 turns=max(1, turns),
                 before_tokens=before,
                 after_tokens=after,
-                trigger=by,
+                trigger=trigger,
                 focus=focus,
                 request_id=request,
                 fault=fault,
@@ -314,7 +317,7 @@ class Compactor:
             agent=self._agent,
         )
         await self._hooks.run_hooks(
-            "after_compaction", {"trigger": by, "tokens": after, "messages": len(kept_messages) + 1}
+            "after_compaction", {"trigger": trigger, "tokens": after, "messages": len(kept_messages) + 1}
         )
         if self._breaker.record_summary(after, last, window):
             self._warn_tight(smaller, window)
@@ -407,7 +410,7 @@ class Compactor:
         message = UserMessage(content=(TextContent(text=text),))
         try:
             reply = await self._ask(
-                ModelQuery(messages=(message,), system=prompt, tools=(), max_tokens=answer),
+                ModelQuery(messages=(message,), system=prompt, tools=(), max_tokens=answer)
             )
         except (ModelError, ContextOverflow, ConfigError) as error:
             return self._record_failure(error.message)
@@ -433,9 +436,9 @@ class Compactor:
         self._record_stuck(message, GIVE_UP_HINT, automatic=False)
         return False
 
-    def _report_nothing_older(self, packed: PackedRequest, by: CompactionCause) -> Literal[False]:
+    def _report_nothing_older(self, packed: PackedRequest, trigger: CompactionCause) -> Literal[False]:
         """Tell the user that there is nothing to summarise, or that the window is tight."""
-        if by == "user":
+        if trigger == "user":
             return self._give_up("There is nothing older than the newest messages to summarise.")
         self._warn_tight(packed, self._window())
         return False
@@ -472,19 +475,19 @@ class CutLength:
             self._chars, self._limit = chars, limit
 
     def limit_chars(self, room: int, limit: object) -> int:
-        """Return the characters for a summary: at most `input_budget`, and no more than before under the same limit."""
+        """Return the characters for a summary: at most `room`, and no more than before under the same limit."""
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit
         return chars
 
 
-def check_summary(reply: ModelReply, room: int) -> tuple[str, str]:
-    """Return the summary in a reply and "", or "" and the fault. `input_budget` is the maximum in characters."""
+def check_summary(reply: ModelReply, max_chars: int) -> tuple[str, str]:
+    """Return the summary in a reply and "", or "" and the fault. `max_chars` is its maximum length."""
     summary = "\n".join(text_preview(part.text) for part in reply.parts if isinstance(part, TextPart)).strip()
     if reply.finish == "refusal":
         return "", "it refused"
     if any(isinstance(part, ToolCallPart) for part in reply.parts) or not summary:
         return "", "it gave no summary"
-    if reply.finish == "length" or len(summary) > room:
+    if reply.finish == "length" or len(summary) > max_chars:
         return "", "its summary was too long"
     return summary, ""

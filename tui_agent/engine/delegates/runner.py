@@ -4,7 +4,7 @@ Invariant: `agent.spawned` is followed by exactly one `agent.finished`, and the 
 may use only its own tools; it can neither ask the user nor end the turn.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -13,22 +13,22 @@ import anyio
 
 from tui_agent.context.truncation import head_and_tail
 from tui_agent.engine.agent_state import StateKeeper
-from tui_agent.engine.cleanup import close_calls
+from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.loop import Outcome, TurnLoop
-from tui_agent.engine.model.agent import ModelAgent
 from tui_agent.engine.model.caller import ModelCaller
-from tui_agent.engine.tools.tool_names import canonical_name
+from tui_agent.engine.open_calls import close_calls, delegate_end
 from tui_agent.errors import ConfigError, StoreError, ToolError
 from tui_agent.folds.session.delegates import delegate_chain
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.models.normalisation import canonical_name
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.delegate import DelegateEnd, DelegateReport, DelegateTask, Role
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.middleware import Fragment, Middleware, ToolNext
 from tui_agent.ports.model import ModelNext, ModelReply, ModelRequest
 from tui_agent.ports.tool import ToolResult
-from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
+from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
@@ -50,7 +50,7 @@ MakeLoop = Callable[[EngineParts, ModelCaller, AgentId], TurnLoop]
 class _Plan:
     """A checked task with the delegate's role, tools, model and limits."""
 
-    errand: DelegateTask
+    task: DelegateTask
     role: Role
     tools: tuple[str, ...]
     model: ModelInfo
@@ -73,10 +73,6 @@ class DelegateRunner:
         self.requested_by: Literal["agent", "user"] = "agent"
         """Who requests the delegates that start now."""
 
-    def for_call(self, call_id: CallId, agent: AgentId) -> "CallDelegates":
-        """Return the service for one call of an agent."""
-        return CallDelegates(partial(self.run, call_id=call_id, parent=agent))
-
     def stop(self, agent: AgentId) -> bool:
         """Stop a delegate; its parent continues. Return False if it is not running."""
         scope = self._scopes.get(agent)
@@ -92,22 +88,22 @@ class DelegateRunner:
         agents = tuple(delegate.agent for delegate in delegates if delegate.call_id == call_id)
         return any(self.stop(agent) for agent in agents)
 
-    async def run(self, errand: DelegateTask, *, call_id: CallId, parent: AgentId) -> DelegateReport:
+    async def run(self, task: DelegateTask, *, call_id: CallId, parent: AgentId) -> DelegateReport:
         """Run a delegate for `parent`, waiting while too many are running. Raises `ToolError` if it cannot start."""
-        plan = self._plan(errand, parent)
+        plan = self._plan(task, parent)
         slots = self._slots.setdefault(parent, anyio.Semaphore(max(1, self._parts.delegation.max_parallel)))
         async with slots:
             return await self._run_plan(plan, call_id, parent)
 
-    def _plan(self, errand: DelegateTask, parent: AgentId) -> _Plan:
+    def _plan(self, task: DelegateTask, parent: AgentId) -> _Plan:
         delegation, state = self._parts.delegation, self._parts.recorder.state_of(parent)
         level = state.delegate_level + 1
         if level > delegation.max_depth:
             raise ToolError("A subtask cannot start further subtasks.", hint="Do this part yourself.")
-        role = delegation.roles.get(errand.role)
+        role = delegation.roles.get(task.role)
         if role is None:
             known = ", ".join(delegation.offered_roles) or "none"
-            raise ToolError(f"There is no agent {errand.role!r}.", hint=f"Named agents: {known}.")
+            raise ToolError(f"There is no agent {task.role!r}.", hint=f"Named agents: {known}.")
         if state.settings is None:
             raise ToolError("The session has no model.")
         try:
@@ -120,13 +116,13 @@ class DelegateRunner:
             raise ToolError(
                 f"The agent {role.name} cannot start: {error.message}", hint=error.hint
             ) from error
-        tools = self._tools(errand, role, deeper=level < delegation.max_depth)
-        return _Plan(errand, role, tools, model, level, role.max_iterations or delegation.max_iterations)
+        tools = self._tools(task, role, deeper=level < delegation.max_depth)
+        return _Plan(task, role, tools, model, level, role.max_iterations or delegation.max_iterations)
 
-    def _tools(self, errand: DelegateTask, role: Role, *, deeper: bool) -> tuple[str, ...]:
+    def _tools(self, task: DelegateTask, role: Role, *, deeper: bool) -> tuple[str, ...]:
         """Return the names of the delegate's tools. Tools that the call names must exist and belong to the role."""
         registry = self._parts.tools
-        requested = tuple(dict.fromkeys(canonical_name(name) for name in errand.tools or ()))
+        requested = tuple(dict.fromkeys(canonical_name(name) for name in task.tools or ()))
         for name in requested:
             if registry.get(name) is None:
                 raise ToolError(registry.unknown_tool_message(name).message)
@@ -180,19 +176,19 @@ class DelegateRunner:
             name=plan.role.name,
             parent_agent=parent,
             delegate_level=plan.level,
-            task=plan.errand.task,
+            task=plan.task.task,
             tools=plan.tools,
             model=plan.model,
             call_id=call_id,
             policy="read-only-delegate" if plan.role.read_only else None,
-            max_tokens=plan.errand.max_tokens,
+            max_tokens=plan.task.max_tokens,
             max_iterations=plan.iterations,
             requested_by=self.requested_by if plan.level == 1 else "agent",
         )
 
     def _loop(self, plan: _Plan, agent: AgentId) -> TurnLoop:
         parts = self._parts
-        brief = Brief(plan.role, plan.errand.max_tokens, partial(parts.recorder.state_of, agent))
+        brief = Brief(plan.role, plan.task.max_tokens, partial(parts.recorder.state_of, agent))
         wrapped = [
             InstructionsOnly(middleware, instructions=not plan.role.read_only)
             for middleware in parts.middlewares
@@ -221,52 +217,37 @@ class DelegateRunner:
         if reason == "completed" and not text:
             reason, why = "failed", "it ended without a report"
         delegate = next(delegate for delegate in recorder.state.delegates if delegate.agent == agent)
-        report = DelegateReport(
+        report = _report_text(reason, why, text, _last_calls(history, self._parts.blobs))
+        max_bytes = max(plan.task.max_tokens, 256) * CHARS_PER_TOKEN
+        summary = head_and_tail(report, max_bytes=max_bytes, max_lines=MAX_REPORT_LINES).text
+        end = delegate_end(delegate, reason, summary, duration_ms)
+        recorder.append(end, agent=agent)
+        return DelegateReport(
             agent=agent,
-            success=reason == "completed",
-            summary=_shorten(
-                _report_text(reason, why, text, _last_calls(history, self._parts.blobs)),
-                plan.errand.max_tokens,
-            ),
+            success=end.success,
+            summary=summary,
             reason=reason,
-            files_created=delegate.files_created,
-            files_modified=delegate.files_modified,
-            iterations=delegate.local_iteration,
-            tool_calls=delegate.tool_calls,
-            input_tokens=delegate.input_tokens,
-            output_tokens=delegate.output_tokens,
-            cost_usd=delegate.cost_usd,
+            files_created=end.files_created,
+            files_modified=end.files_modified,
+            iterations=end.iterations,
+            tool_calls=end.tool_calls,
+            input_tokens=end.input_tokens,
+            output_tokens=end.output_tokens,
+            cost_usd=end.cost_usd,
         )
-        recorder.append(_finished_event(report, delegate.model_calls, duration_ms), agent=agent)
-        return report
 
 
+@dataclass(frozen=True, slots=True)
 class CallDelegates:
-    """`ports.delegate.Delegates` for one call."""
+    """`ports.delegate.Delegates` for one call of an agent."""
 
-    def __init__(self, run: Callable[[DelegateTask], Awaitable[DelegateReport]]) -> None:
-        self._run = run
+    runner: DelegateRunner
+    call_id: CallId
+    agent: AgentId
 
-    async def run(self, errand: DelegateTask) -> DelegateReport:
+    async def run(self, task: DelegateTask) -> DelegateReport:
         """Run a delegate on the task and wait for its report."""
-        return await self._run(errand)
-
-
-def _finished_event(report: DelegateReport, model_calls: int, duration_ms: float) -> AgentFinished:
-    return AgentFinished(
-        success=report.success,
-        summary=report.summary,
-        reason=report.reason,
-        files_created=report.files_created,
-        files_modified=report.files_modified,
-        iterations=report.iterations,
-        model_calls=model_calls,
-        tool_calls=report.tool_calls,
-        input_tokens=report.input_tokens,
-        output_tokens=report.output_tokens,
-        cost_usd=report.cost_usd,
-        duration_ms=round(duration_ms, 1),
-    )
+        return await self.runner.run(task, call_id=self.call_id, parent=self.agent)
 
 
 def _classify_end(outcome: Outcome | None, iterations: int, *, in_time: bool) -> tuple[DelegateEnd, str]:
@@ -323,12 +304,6 @@ def _first_argument(call: ToolCallPart, blobs: Blobs) -> str:
     """Return the beginning of a call's first text argument. Storing it redacts secrets before it is cut."""
     argument = next((value for value in call.arguments.values() if isinstance(value, str)), "")
     return " ".join(blobs.read_text(blobs.put_text(argument)).split())[:MAX_ARGUMENT_CHARS]
-
-
-def _shorten(text: str, max_tokens: int) -> str:
-    return head_and_tail(
-        text, max_bytes=max(max_tokens, 256) * CHARS_PER_TOKEN, max_lines=MAX_REPORT_LINES
-    ).text
 
 
 LAST_ANSWER_NOTE = (

@@ -7,6 +7,7 @@ that join later do not change the beginning of a request.
 
 from collections.abc import Callable, Iterator, Sequence
 
+import tui_agent.plugin_api as api
 from tui_agent.context.instructions import (
     InstructionFiles,
     LoadedInstructions,
@@ -14,19 +15,9 @@ from tui_agent.context.instructions import (
     insert_files,
     room_of,
 )
+from tui_agent.engine.recorder import Recorder
 from tui_agent.folds.context.instructions import instruction_heading, truncation_note
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.plugin_api import (
-    BaseMiddleware,
-    FileRead,
-    Fragment,
-    LongText,
-    ToolCallPart,
-    ToolNext,
-    ToolResult,
-    TurnContext,
-)
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionsLoaded
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 
@@ -38,11 +29,11 @@ HEADING = (
 )
 
 
-class Instructions(BaseMiddleware):
+class Instructions(api.BaseMiddleware):
     """A middleware for AGENTS.md files.
 
-    `state` returns the state of an agent and `append` records an event for one; `resolve_text` resolves a stored text;
-    `touched` returns the files and folders that the commands of a call read or write.
+    `resolve_text` resolves a stored text; `touched` returns the files and folders that the commands of a call read or
+    write.
     """
 
     name = "instructions"
@@ -50,31 +41,29 @@ class Instructions(BaseMiddleware):
     def __init__(
         self,
         files: InstructionFiles,
-        state: Callable[[AgentId], SessionStateView],
-        append: Callable[[Payload, AgentId], object],
-        resolve_text: Callable[[LongText], str],
-        touched: Callable[[ToolCallPart], Sequence[str]] = lambda call: (),
+        recorder: Recorder,
+        resolve_text: Callable[[api.LongText], str],
+        touched: Callable[[api.ToolCallPart], Sequence[str]] = lambda call: (),
     ) -> None:
         self._files = files
-        self._state = state
-        self._append = append
+        self._recorder = recorder
         self._resolve_text = resolve_text
         self._touched = touched
 
-    async def on_turn_start(self, turn: TurnContext) -> None:
+    async def on_turn_start(self, turn: api.TurnContext) -> None:
         """Read the general instructions and record changes; add those of folders that the message mentions."""
         for event in _differences(turn.state, await self._files.load(turn.state.instructions)):
             turn.emit(event)
         await self._join(MAIN_AGENT, turn.state.mentioned_paths)
 
-    async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
+    async def wrap_tool(self, call: api.ToolCallPart, call_next: api.ToolNext) -> api.ToolResult:
         """Run the call, then add the instructions of folders whose files it read or changed."""
-        open_calls = self._state(MAIN_AGENT).open_calls
+        open_calls = self._recorder.state_of(MAIN_AGENT).open_calls
         agent = next((item.agent for item in open_calls if item.call_id == call.call_id), MAIN_AGENT)
-        before = self._state(agent).read_files
+        before = self._recorder.state_of(agent).read_files
         result = await call_next(call)
-        after, arguments = self._state(agent), str(call.arguments)
-        paths = [event.path for event in result.events if isinstance(event, FileRead)]
+        after, arguments = self._recorder.state_of(agent), str(call.arguments)
+        paths = [event.path for event in result.events if isinstance(event, api.FileRead)]
         paths += [
             path for path, read in after.read_files.items() if before.get(path) != read and path in arguments
         ]
@@ -88,25 +77,27 @@ class Instructions(BaseMiddleware):
         folders = folders_of(paths)
         if not folders:
             return
-        state = self._state(agent)
+        state = self._recorder.state_of(agent)
         window = state.settings.model.window if state.settings is not None else 0
         applicable = await self._files.load_nested(folders, state.instructions, room_of(window))
-        present = self._state(agent)  # read again: a parallel call may have added some meanwhile
+        present = self._recorder.state_of(agent)  # read again: a parallel call may have added some meanwhile
         known = {file.path for file in present.instructions}
         new = tuple(file for file in applicable.files if file.path not in known)
         notes = tuple(dict.fromkeys((*present.instruction_notes, *applicable.notes)))
         if new or notes != present.instruction_notes:
             order = tuple(file.path for file in insert_files(present.instructions, new))
-            self._append(InstructionsLoaded(trigger="nested", files=new, order=order, notes=notes), agent)
+            self._recorder.append(
+                InstructionsLoaded(trigger="nested", files=new, order=order, notes=notes), agent=agent
+            )
 
-    def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
+    def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
         """Return one fragment per file, in order of precedence; some have already joined the conversation."""
         if not state.instructions:
             return ()
         joined_at = [state.agent_instructions.joined.get(file.path) for file in state.instructions]
         # The heading is needed in the system prompt unless every file is in the conversation.
         first = None if None in joined_at else min(seq for seq in joined_at if seq is not None)
-        head = Fragment(
+        head = api.Fragment(
             id="instructions", text=HEADING, section="instructions", priority=FIRST_PRIORITY, joined_seq=first
         )
         return (
@@ -114,13 +105,13 @@ class Instructions(BaseMiddleware):
             *(self._fragment(index, file, joined_at[index]) for index, file in enumerate(state.instructions)),
         )
 
-    def _fragment(self, index: int, file: InstructionFile, joined: int | None) -> Fragment:
+    def _fragment(self, index: int, file: InstructionFile, joined: int | None) -> api.Fragment:
         texts = (
             instruction_heading(file.path, file.scope),
             self._resolve_text(file.text),
             truncation_note(file),
         )
-        return Fragment(
+        return api.Fragment(
             id=file.path,
             text="\n\n".join(filter(None, texts)),
             section="instructions",
@@ -129,11 +120,11 @@ class Instructions(BaseMiddleware):
         )
 
 
-def _differences(state: SessionStateView, found: LoadedInstructions) -> Iterator[InstructionsLoaded]:
+def _differences(state: SessionStateView, present: LoadedInstructions) -> Iterator[InstructionsLoaded]:
     """Yield events for new and changed files: those in the system prompt, then those in the conversation."""
-    loaded, order = state.agent_instructions, tuple(file.path for file in found.files)
+    loaded, order = state.agent_instructions, tuple(file.path for file in present.files)
     digests = {file.path: file.sha256 for file in loaded.files}
-    changed = [file for file in found.files if digests.get(file.path) != file.sha256]
+    changed = [file for file in present.files if digests.get(file.path) != file.sha256]
     # A changed file that joined the conversation must leave it before its new text joins.
     rejoining = tuple(file for file in changed if file.path in loaded.joined)
     gone = (*(file.path for file in rejoining), *(path for path in loaded.joined if path not in order))
@@ -141,9 +132,9 @@ def _differences(state: SessionStateView, found: LoadedInstructions) -> Iterator
     old_order, new_order = (
         [path for path in paths if path not in loaded.joined] for paths in (digests, order)
     )
-    if in_prompt or old_order != new_order or (found.notes != loaded.notes and not gone):
-        yield InstructionsLoaded(trigger="turn", files=in_prompt, order=order, notes=found.notes)
+    if in_prompt or old_order != new_order or (present.notes != loaded.notes and not gone):
+        yield InstructionsLoaded(trigger="turn", files=in_prompt, order=order, notes=present.notes)
     if gone:
         yield InstructionsLoaded(
-            trigger="nested", files=rejoining, removed=gone, order=order, notes=found.notes
+            trigger="nested", files=rejoining, removed=gone, order=order, notes=present.notes
         )

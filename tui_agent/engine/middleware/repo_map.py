@@ -7,25 +7,11 @@ manifest, and the first request after the map is ready includes it.
 
 from collections.abc import Callable, Sequence
 
+import tui_agent.plugin_api as api
 from tui_agent.errors import EnvironmentFault
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.plugin_api import (
-    BaseMiddleware,
-    Fragment,
-    MapRequest,
-    ModelNext,
-    ModelReply,
-    ModelRequest,
-    RenderedMap,
-    RepomapUsed,
-    ToolCallPart,
-    ToolNext,
-    ToolResult,
-    TurnContext,
-)
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.events.context import RepomapBuilt
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import SessionSettings
 
@@ -38,7 +24,7 @@ MAX_WAIT_S = 3.0
 LATE_REASON = f"the map was not ready after {MAX_WAIT_S:g} s; a later request includes it"
 
 
-class RepoMapSection(BaseMiddleware):
+class RepoMapSection(api.BaseMiddleware):
     """A middleware that emits the map at the start of a turn without one, or as soon as it is ready."""
 
     name = "repo_map"
@@ -49,7 +35,7 @@ class RepoMapSection(BaseMiddleware):
         self._late: tuple[str, Callable[[Payload], None]] | None = None
         """The query of the map that is still being rendered, and the function that records it."""
 
-    async def on_turn_start(self, turn: TurnContext) -> None:
+    async def on_turn_start(self, turn: api.TurnContext) -> None:
         """Request a map for the task, if the settings and the context mode want one."""
         state = turn.state
         settings = state.settings
@@ -60,7 +46,7 @@ class RepoMapSection(BaseMiddleware):
             return
         choice = settings.map_options
         query = state.root_task[:MAX_QUERY_CHARS]
-        wish = MapRequest(
+        request = api.MapRequest(
             query=query,
             max_tokens=choice.max_tokens,
             pinned=choice.pinned,
@@ -68,33 +54,37 @@ class RepoMapSection(BaseMiddleware):
             recent=state.explored_paths[-20:],
         )
         try:
-            rendered = await self._maps.render_within(wish, self._patience)
+            rendered = await self._maps.render_within(request, self._patience)
         except EnvironmentFault as error:
             turn.emit(ErrorRaised(where="repo_map", message=error.message, hint=error.hint))
             return
         if rendered is None:
             waited = self._patience * 1_000
             turn.emit(
-                RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=waited, delay_reason=LATE_REASON)
+                api.RepomapBuilt(
+                    files=0, skipped=0, partial=True, duration_ms=waited, delay_reason=LATE_REASON
+                )
             )
             self._late = self._late or (query, turn.emit)
         else:
             _record_map(rendered, query, turn.emit)
 
-    def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
+    def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
         """Return the reason for a missing map, else nothing: the map itself is in the conversation."""
         if not state.map_delay_reason or state.has_repo_map:
             return ()
-        return (Fragment(id=self.name, text="", section="repo_map", missing_reason=state.map_delay_reason),)
+        return (
+            api.Fragment(id=self.name, text="", section="repo_map", missing_reason=state.map_delay_reason),
+        )
 
-    async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
+    async def wrap_model(self, request: api.ModelRequest, call_next: api.ModelNext) -> api.ModelReply:
         """Call the model; after an answer with tool calls, record a late map if it is ready."""
         reply = await call_next(request)
-        if request.purpose == "answer" and any(isinstance(part, ToolCallPart) for part in reply.parts):
+        if request.purpose == "answer" and any(isinstance(part, api.ToolCallPart) for part in reply.parts):
             self._record_late_map()
         return reply
 
-    async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
+    async def wrap_tool(self, call: api.ToolCallPart, call_next: api.ToolNext) -> api.ToolResult:
         """Run the call; then record a late map if it is ready."""
         result = await call_next(call)
         self._record_late_map()
@@ -110,11 +100,11 @@ class RepoMapSection(BaseMiddleware):
         return True
 
 
-def _record_map(rendered: RenderedMap, query: str, emit: Callable[[Payload], None]) -> None:
+def _record_map(rendered: api.RenderedMap, query: str, emit: Callable[[Payload], None]) -> None:
     if rendered.total < MIN_FILES:
         return
     emit(
-        RepomapBuilt(
+        api.RepomapBuilt(
             files=rendered.total,
             skipped=rendered.skipped,
             partial=rendered.partial,
@@ -122,7 +112,7 @@ def _record_map(rendered: RenderedMap, query: str, emit: Callable[[Payload], Non
         )
     )
     emit(
-        RepomapUsed(
+        api.RepomapUsed(
             query=query, tokens=rendered.tokens, files=rendered.files, injected=True, text=rendered.text
         )
     )

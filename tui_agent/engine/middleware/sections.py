@@ -1,14 +1,21 @@
-"""Middlewares that only contribute a section of the system prompt: identity, each area of work, task guidance."""
+"""The prompt texts, and the middlewares that only contribute a section of the system prompt.
+
+Invariant: a text is a Markdown file that users can override with a file of the same name; the overriding folders are
+searched in order, the bundled one last.
+"""
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Final
 
-from tui_agent.engine.middleware.prompts import PromptTexts
-from tui_agent.engine.middleware.subagents import delegation_prompt
+from tui_agent.errors import ConfigError
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment
 from tui_agent.ports.delegate import Role
+from tui_agent.protocol.settings import PolicyName
 
+BUNDLED = Path(__file__).parent / "prompts"
+MAX_BYTES = 100_000
 SECTION_TOOLS: Final = {
     "planning": frozenset(("write_todos",)),
     "filesystem": frozenset(("write_file", "edit_file")),
@@ -17,30 +24,37 @@ SECTION_TOOLS: Final = {
 """The tools that a section is about; without any of them the section is left out."""
 
 
-class PromptSection(BaseMiddleware):
-    """A section with a constant text."""
+class PromptTexts:
+    """Prompt texts by name, from the first folder that contains `NAME.md`."""
 
-    def __init__(self, name: str, text: str, priority: int) -> None:
+    def __init__(self, folders: Sequence[Path] = ()) -> None:
+        self._folders = (*folders, BUNDLED)
+
+    def get(self, name: str) -> str:
+        """Return the text of `NAME.md`, stripped. Raises `ConfigError` if it cannot be read."""
+        for folder in self._folders:
+            path = folder / f"{name}.md"
+            try:
+                if path.is_file():
+                    return path.read_text(encoding="utf-8")[:MAX_BYTES].strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise ConfigError(f"The prompt {path} cannot be read: {error}.") from error
+        searched = ", ".join(map(str, self._folders))
+        raise ConfigError(f"There is no prompt {name!r}.", hint=f"Searched in: {searched}.")
+
+
+class PromptSection(BaseMiddleware):
+    """A section with a constant text, shown only under `policy` if one is given."""
+
+    def __init__(self, name: str, text: str, priority: int, policy: PolicyName | None = None) -> None:
         self.name = name
+        self._policy = policy
         self._fragments = (Fragment(id=name, text=text, priority=priority),)
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the same text for every state."""
-        return self._fragments
-
-
-class PlanModeSection(BaseMiddleware):
-    """Instructions for the policy `plan`."""
-
-    name = "plan_mode"
-
-    def __init__(self, texts: PromptTexts) -> None:
-        self._fragments = (Fragment(id=self.name, text=texts.get("plan_mode"), priority=350),)
-
-    def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the text if the policy is `plan`, else nothing."""
-        planning = state.settings is not None and state.settings.policy == "plan"
-        return self._fragments if planning else ()
+        """Return the text, unless the session has another policy than the section's."""
+        present = state.settings.policy if state.settings is not None else None
+        return self._fragments if self._policy in (None, present) else ()
 
 
 class WorkspaceSection(BaseMiddleware):
@@ -71,7 +85,7 @@ def prompt_sections(
         PromptSection("planning", texts.get("planning"), 200),
         PromptSection("filesystem", texts.get("filesystem"), 210),
         PromptSection("subagents", delegation_prompt(texts.get("subagents"), roles), 220),
-        PlanModeSection(texts),
+        PromptSection("plan_mode", texts.get("plan_mode"), 350, policy="plan"),
         PromptSection("guidance", texts.get("guidance"), 900),
     ]
     return [
@@ -79,3 +93,9 @@ def prompt_sections(
         for section in sections
         if section.name not in SECTION_TOOLS or SECTION_TOOLS[section.name] & set(tools)
     ]
+
+
+def delegation_prompt(text: str, roles: Sequence[Role]) -> str:
+    """Return the text on when to delegate, followed by the named agents."""
+    lines = [f"- {role.name}: {role.description or 'no description'}" for role in roles]
+    return "\n".join([text, "Named agents (the argument `agent`):", *lines]) if lines else text

@@ -27,14 +27,14 @@ class SkillsSection(BaseMiddleware):
 
     name = "skills"
 
-    def __init__(self, shelf: SkillStore, *, readable: bool = True) -> None:
+    def __init__(self, store: SkillStore, *, readable: bool = True) -> None:
         """`readable` False: the tool `read_skill` is missing, so no skills are listed."""
-        self._shelf = shelf
+        self._store = store
         self._readable = readable
 
     async def on_turn_start(self, turn: TurnContext) -> None:
         """Record the skills if they changed."""
-        event = skills_event(await to_thread.run_sync(self._shelf.refresh), turn.state)
+        event = skills_event(await to_thread.run_sync(self._store.refresh), turn.state)
         if event is not None:
             turn.emit(event)
 
@@ -49,9 +49,9 @@ class SkillsSection(BaseMiddleware):
         return (Fragment(id="skills", text=text, section="instructions", priority=PRIORITY),)
 
 
-def skills_event(found: tuple[SkillRecord, ...], state: SessionStateView) -> SkillsLoaded | None:
+def skills_event(present: tuple[SkillRecord, ...], state: SessionStateView) -> SkillsLoaded | None:
     """Return the event for changed skills; None if they are those of the state."""
-    return SkillsLoaded(skills=found) if found != state.skills else None
+    return SkillsLoaded(skills=present) if present != state.skills else None
 
 
 def _shorten(description: str) -> str:

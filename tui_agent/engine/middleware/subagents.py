@@ -1,4 +1,4 @@
-"""The delegation section of the system prompt, and the roles of delegates."""
+"""The roles of delegates: the built-in ones and named agents, with their faults."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -7,9 +7,9 @@ from pathlib import Path
 from tui_agent.config.agent_files import FOLDER, AgentFault, load_named_agents
 from tui_agent.config.settings import Config
 from tui_agent.engine.components import ResolveModel
-from tui_agent.engine.middleware.prompts import PromptTexts
-from tui_agent.engine.tools.tool_names import canonical_name, similar_names
+from tui_agent.engine.middleware.sections import PromptTexts
 from tui_agent.errors import ConfigError
+from tui_agent.models.normalisation import canonical_name, similar_names
 from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, DelegationRules, Role
 from tui_agent.protocol.events.session import ErrorRaised
 
@@ -20,12 +20,6 @@ INVESTIGATOR_TOOLS = ("read_file", "grep", "repo_map", "search_notes")
 INVESTIGATOR_ITERATIONS = 20
 MAX_NAMED_FAULTS = 3
 """Maximum number of faulty agent files to name when a session opens."""
-
-
-def delegation_prompt(text: str, roles: Sequence[Role]) -> str:
-    """Return the text on when to delegate, followed by the named agents."""
-    lines = [f"- {role.name}: {role.description or 'no description'}" for role in roles]
-    return "\n".join([text, "Named agents (the argument `agent`):", *lines]) if lines else text
 
 
 class Subagents:

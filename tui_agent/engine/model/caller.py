@@ -16,24 +16,19 @@ from tui_agent.context.budgets import MIN_ANSWER_TOKENS, Room
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.compactor import Compactor
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.model.delta_merge import FlushTimer, HeldArguments
+from tui_agent.engine.model.delta_merge import FlushTimer
 from tui_agent.engine.model.request import RequestBuilder
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError
 from tui_agent.folds.context.meter import MeterLevel
-from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
+from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.faults import is_transient, next_wait
 from tui_agent.models.pricing import cost
 from tui_agent.ports.agent import ModelQuery
 from tui_agent.ports.middleware import Fragment, Middleware
-from tui_agent.ports.model import (
-    ModelFault,
-    ModelNext,
-    ModelReply,
-    ModelRequest,
-)
+from tui_agent.ports.model import ModelFault, ModelNext, ModelReply, ModelRequest
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.context import ContextPacked, ContextWarned, ContextWindowInferred
 from tui_agent.protocol.events.model import (
@@ -135,24 +130,23 @@ class ModelCaller:
                     self._record_learnt_window()
                 return reply
 
-    def _learnt_window(self) -> InferredWindow:
-        """Return what is learnt about the window from requests that the provider accepted or refused."""
-        recorder = self._parts.recorder
-        return recorder.windows.window_of(
-            _require_settings(recorder.state_of(self._history_agent).settings).model
-        )
+    def _settings(self) -> SessionSettings:
+        """Return the settings of the agent whose history is sent. Raises `ModelError` if there are none."""
+        settings = self._parts.recorder.state_of(self._history_agent).settings
+        if settings is None:
+            raise ModelError("The session has no model.", hint="Choose one with /model.")
+        return settings
 
     def _record_learnt_window(self) -> None:
         """Record the model's learnt window if it changed."""
-        recorder, learnt = self._parts.recorder, self._learnt_window()
-        model = _require_settings(recorder.state_of(self._history_agent).settings).model
+        recorder, model = self._parts.recorder, self._settings().model
         if recorder.windows.has_news(model):
-            window, is_reported = learnt.effective_window(model.window), bool(learnt.window)
+            learnt = recorder.windows.window_of(model)
             event = ContextWindowInferred(
                 profile=model.profile,
-                window=window,
+                window=learnt.effective_window(model.window),
                 refused_tokens=learnt.refused,
-                stated_by_provider=is_reported,
+                stated_by_provider=bool(learnt.window),
             )
             recorder.append(event, agent=self._agent)
 
@@ -190,7 +184,8 @@ class ModelCaller:
         self, ask: ModelQuery, messages: Sequence[Message], request_id: RequestId
     ) -> RequestInput:
         state = self._parts.recorder.state_of(self._history_agent)
-        settings, learnt = _require_settings(state.settings), self._learnt_window()
+        settings = self._settings()
+        learnt = self._parts.recorder.windows.window_of(settings.model)
         window = learnt.effective_window(settings.model.window)
         return RequestInput(
             request_id,
@@ -367,7 +362,6 @@ class _Call:
         self._assembler = assembler = Assembler([tool.name for tool in self.request.tools])
         client = self._parts.client_for(self.request.model)
         clock = self._parts.clock
-        calls = HeldArguments()
         with self._ticker.open_merger(clock, self._emit) as merger:
             async with client.stream(self.request) as chunks:
                 async for chunk in chunks:
@@ -376,25 +370,21 @@ class _Call:
                         continue
                     if self._first_token is None:
                         self._first_token = clock.monotonic()
-                    if delta.part == "tool_call":
-                        calls.add(delta.block, delta.name, delta.text)
-                    else:
+                    # Arguments of calls are recorded as a whole: only its context shows that a part of a command is a
+                    # secret, and the password after `curl -u` must not be recorded, or printed, before that is known.
+                    if delta.part != "tool_call":
                         merger.add((delta.part, delta.block, delta.name), delta.text)
         fault = assembler.final_fault()
         if fault is None:
-            for number, name, text in calls.texts():
-                self._emit(("tool_call", number, name), text)
+            for call in assembler.call_deltas():
+                self._emit((call.part, call.block, call.name), call.text)
         return fault
 
     def _emit(self, block: _Block, text: str) -> None:
         kind, number, name = block
         self._parts.recorder.append(
             ModelDelta(
-                request_id=self.request.request_id,
-                part_kind=kind,
-                part_index=number,
-                text=text,
-                name=name,
+                request_id=self.request.request_id, part_kind=kind, part_index=number, text=text, name=name
             ),
             agent=self._agent,
         )
@@ -410,7 +400,7 @@ class _Call:
                 status=fault.status,
                 window=fault.window_tokens,
                 attempts=attempts,
-                partial=self._assembler.partial,
+                partial=self._assembler.text,
             ),
             agent=self._agent,
         )
@@ -460,12 +450,6 @@ def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
 
 async def _call_middleware(middleware: Middleware, nxt: ModelNext, request: ModelRequest) -> ModelReply:
     return await middleware.wrap_model(request, nxt)
-
-
-def _require_settings(settings: SessionSettings | None) -> SessionSettings:
-    if settings is None:
-        raise ModelError("The session has no model.", hint="Choose one with /model.")
-    return settings
 
 
 LEVEL_ORDER: Final[dict[MeterLevel, int]] = {"below": 0, "near": 1, "over": 2, "compaction": 3}

@@ -73,28 +73,6 @@ class DeltaMerger(Generic[KeyT]):
         self._size = len(rest)
 
 
-class HeldArguments:
-    """A buffer that holds back the arguments of tool calls until the answer is complete.
-
-    Only its context shows that a part of a command is a secret: pieces of the password after `curl -u` would be
-    recorded, and printed by `run --json`, before that is known.
-    """
-
-    def __init__(self) -> None:
-        self._pieces: dict[int, list[str]] = {}
-        self._names: dict[int, str] = {}
-
-    def add(self, block: int, name: str, text: str) -> None:
-        """Add a piece of a call's arguments."""
-        self._pieces.setdefault(block, []).append(text)
-        self._names[block] = name
-
-    def texts(self) -> Iterator[tuple[int, str, str]]:
-        """Yield each call's block, name and arguments."""
-        for block, pieces in self._pieces.items():
-            yield block, self._names[block], "".join(pieces)
-
-
 class FlushTimer:
     """A timer that flushes the active mergers every `FLUSH_INTERVAL_S`, in case their source stalls; sleeps if there are none."""
 

@@ -18,7 +18,7 @@ def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
     """Return the tools that an agent may call; None: all offered tools."""
     delegates = parts.recorder.state.delegates
     delegate = next((delegate for delegate in delegates if delegate.agent == agent), None)
-    return parts.allowed_tools if delegate is None else frozenset(delegate.tools)
+    return None if delegate is None else frozenset(delegate.tools)
 
 
 def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
@@ -31,19 +31,9 @@ def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
     return _decide_read(parts.policy, state, parts.env.root, path, real, allowed, tool).verdict != "deny"
 
 
-def denial_reason(
-    policy: Policy,
-    state: SessionStateView,
-    root: str,
-    path: str,
-    real: str,
-    allowed: frozenset[str] | None = None,
-) -> str:
-    """Return the reason why a file may not be read; empty if it may.
-
-    `real` is the real path behind `path`; `allowed` are the tools of the session (None: all).
-    """
-    decision = _decide_read(policy, state, root, path, real, allowed, RULE_TOOL)
+def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str, real: str) -> str:
+    """Return the reason why a file may not be read; empty if it may. `real` is the real path behind `path`."""
+    decision = _decide_read(policy, state, root, path, real, None, RULE_TOOL)
     return decision.reason if decision.verdict == "deny" else ""
 
 

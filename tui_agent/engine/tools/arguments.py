@@ -144,44 +144,22 @@ def _shorten(value: object) -> str:
     return f"{shortened!r}" if isinstance(value, str) else shortened
 
 
-ALIASES: dict[str, tuple[str, ...]] = {
-    "absolute_path": ("path",),
-    "cmd": ("command",),
-    "contents": ("content",),
-    "dir": ("path", "cwd"),
-    "dir_path": ("path", "cwd"),
-    "directory": ("path", "cwd"),
-    "file": ("path",),
-    "file_content": ("content",),
-    "file_path": ("path",),
-    "file_text": ("content",),
-    "filename": ("path",),
-    "filepath": ("path",),
-    "folder": ("path", "cwd"),
-    "glob_pattern": ("pattern",),
-    "include": ("glob",),
-    "include_pattern": ("glob",),
-    "items": ("todos",),
-    "new_str": ("new_text",),
-    "new_string": ("new_text",),
-    "new_content": ("content",),
-    "old_str": ("old_text",),
-    "old_string": ("old_text",),
-    "query": ("pattern",),
-    "regex": ("pattern",),
-    "relative_path": ("path",),
-    "replace_string": ("new_text",),
-    "search_path": ("path",),
-    "search_string": ("old_text", "pattern"),
-    "shell_command": ("command",),
-    "target_directory": ("path",),
-    "target_file": ("path",),
-    "text": ("content",),
-    "todo_list": ("todos",),
-    "workdir": ("cwd",),
-    "working_directory": ("cwd",),
+ALIASES: dict[str, str] = {
+    "path": (
+        "absolute_path dir dir_path directory file file_path filename filepath folder relative_path search_path "
+        "target_directory target_file"
+    ),
+    "cwd": "dir dir_path directory folder workdir working_directory",
+    "command": "cmd shell_command",
+    "content": "contents file_content file_text new_content text",
+    "glob": "include include_pattern",
+    "new_text": "new_str new_string replace_string",
+    "old_text": "old_str old_string search_string",
+    "pattern": "glob_pattern query regex search_string",
+    "todos": "items todo_list",
 }
-"""Alias -> our names, of which the first that the tool has is used. Only aliases with the same unit and meaning."""
+"""Our names with their aliases, of which the first name that the tool has is used. Only aliases with the same unit and
+meaning."""
 IGNORED_ARGUMENTS = frozenset({"description", "explanation"})
 """Arguments that tools of other programs take to explain a call. They have no effect and are dropped."""
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -201,4 +179,5 @@ def canonical_arguments(arguments: JsonMap, known: Collection[str]) -> JsonMap:
 
 def _canonical_name(key: str, known: Collection[str]) -> str:
     plain = _CAMEL_CASE_BOUNDARY.sub("_", key).replace("-", "_").lower()
-    return next((name for name in (plain, *ALIASES.get(plain, ())) if name in known), key)
+    names = (name for name, aliases in ALIASES.items() if plain in aliases.split())
+    return next((name for name in (plain, *names) if name in known), key)

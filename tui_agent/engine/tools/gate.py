@@ -64,7 +64,7 @@ ASK_IMPOSSIBLE = f"the policy asks, and {NOBODY_TO_ASK}"
 class _JudgedCall(CheckedCall):
     """A call with the facts that it is judged by."""
 
-    heard: HookVerdict = NO_VERDICT
+    hook_verdict: HookVerdict = NO_VERDICT
     scan: WorkspaceScan = field(default_factory=WorkspaceScan)
     tried: ExecResult | None = None
     """The result of its trial in the sandbox; None if there was none."""
@@ -81,20 +81,20 @@ class Gate:
         self._waiting = waiting
 
     async def decide(
-        self, checked: CheckedCall, heard: HookVerdict = NO_VERDICT, tried: ExecResult | None = None
+        self, checked: CheckedCall, hook_verdict: HookVerdict = NO_VERDICT, tried: ExecResult | None = None
     ) -> Verdict:
-        """Decide about a call and record the decision. Waits for the user if the policy or a hook (`heard`) asks.
+        """Decide about a call and record the decision. Waits for the user if the policy or a hook (`hook_verdict`) asks.
 
         `tried` is the result of a trial in the sandbox.
         """
-        case = _judged_call(checked, heard, await self._scan_workspace(checked), tried)
+        case = _judged_call(checked, hook_verdict, await self._scan_workspace(checked), tried)
         open_calls = self._parts.recorder.state.open_calls
         asked_before = any(item.awaits_decision for item in open_calls if item.call_id == case.call.call_id)
         preview = Preview(())
         rule_fault = faulty_rule = ""
         while True:
             judged = self._resolve_paths(case)
-            decision = merge_decisions(self._judge(case, judged), heard)
+            decision = merge_decisions(self._judge(case, judged), hook_verdict)
             # The user was asked by an earlier run: only the user's answer counts, not a rule that allows it now.
             if asked_before and decision.verdict == "allow":
                 decision = replace(decision, verdict="ask", reason=_ASKED_BEFORE)
@@ -114,11 +114,8 @@ class Gate:
                 )
                 return self._verdict_by_rule(case, decision, "", judged, nobody)
             preview = await self._preview(case, judged)
-            request = self._request(case, decision, preview, await self._describe_effects(case, judged))
-            if rule_fault:
-                request = request.model_copy(update={"rule_error": rule_fault, "rejected_rule": faulty_rule})
-            self._parts.recorder.append(request, agent=case.agent)
-            answer = await self._wait(request, case.agent)
+            faults = {"rule_error": rule_fault, "rejected_rule": faulty_rule} if rule_fault else {}
+            request, answer = await self._ask_user(case, decision, judged, preview, faults)
             rule_fault, faulty_rule = self._find_rule_fault(case, request, answer), answer.rule
             if rule_fault:
                 continue  # ask again: an answer with a faulty rule has no effect
@@ -126,7 +123,7 @@ class Gate:
             is_unchanged = present.content == preview.content and self._resolve_paths(case) == judged
             if answer.decision == "deny" or is_unchanged:
                 # The rules may have changed while the user was thinking; a new rule that denies wins.
-                latest = merge_decisions(self._judge(case, judged), heard)
+                latest = merge_decisions(self._judge(case, judged), hook_verdict)
                 if latest.verdict == "deny":
                     return self._verdict_by_rule(case, latest, preview.content, judged)
                 return self._verdict_by_user(case, decision, request, answer, judged)
@@ -186,13 +183,9 @@ class Gate:
         judged, rule_fault = self._resolve_paths(case), ""
         while True:
             preview = await self._preview(case, judged)
-            request = self._request(case, decision, preview, await self._describe_effects(case, judged))
             content = f"{opening_rule(paths)} {preview.content}"
-            request = request.model_copy(
-                update={"digest": self._digest(case, content), "rule_error": rule_fault}
-            )
-            self._parts.recorder.append(request, agent=case.agent)
-            answer = await self._wait(request, case.agent)
+            changes = {"digest": self._digest(case, content), "rule_error": rule_fault}
+            request, answer = await self._ask_user(case, decision, judged, preview, changes)
             if answer.decision == "deny" or answer.rule in ("", opening_rule(paths)):
                 break
             rule_fault = "You cannot edit the list of files here."
@@ -209,11 +202,8 @@ class Gate:
             self._record(case, decision, False, ASK_IMPOSSIBLE, "")
             return Rerun(f"It was not run outside the sandbox: {ASK_IMPOSSIBLE}.")
         preview = await self._preview(case, judged)
-        request = self._request(case, decision, preview, await self._describe_effects(case, judged))
         outside = {"digest": self._digest(case, f"outside {preview.content}"), "sandbox": ""}
-        request = request.model_copy(update=outside)
-        self._parts.recorder.append(request, agent=case.agent)
-        answer = await self._wait(request, case.agent)
+        request, answer = await self._ask_user(case, decision, judged, preview, outside)
         answer = answer.model_copy(update={"reach": "once", "rule": ""})
         verdict = self._verdict_by_user(case, decision, request, answer, judged)
         return Rerun() if verdict.allowed else Rerun(f"Outside the sandbox: {verdict.for_model}")
@@ -265,7 +255,7 @@ class Gate:
             resolved=judged,
             session_rules=(*state.granted_rules, *more),
             allowed_tools=allowed_tools(self._parts, case.agent),
-            interactive=self._parts.interactive or case.heard.decision in {"allow", "deny"},
+            interactive=self._parts.interactive or case.hook_verdict.decision in {"allow", "deny"},
             workspace_programs=finder.find_workspace_programs(programs) if finder else frozenset(),
             git_is_steered=bool(
                 finder
@@ -320,7 +310,7 @@ class Gate:
         return self._parts.policy.describe_effects(case.effects, new, self._facts(case, judged))
 
     def _request(
-        self, case: _JudgedCall, decision: Decision, preview: Preview, deeds: tuple[CommandEffects, ...]
+        self, case: _JudgedCall, decision: Decision, preview: Preview, commands: tuple[CommandEffects, ...]
     ) -> PermissionRequested:
         time_limit = preview.time_limit_s or case.tool.spec.timeout
         return PermissionRequested(
@@ -333,7 +323,7 @@ class Gate:
             digest=self._digest(case, preview.content),
             preview=preview.blocks,
             choices=decision.choices,
-            commands=deeds,
+            commands=commands,
             risk=decision.risk,
             reason=decision.reason,
             default_no=decision.default_no,
@@ -341,11 +331,22 @@ class Gate:
             sandbox=self._parts.env.sandbox.kind if case.is_command else "",
         )
 
-    async def _wait(self, request: PermissionRequested, agent: AgentId) -> DecidePermission:
-        self._states.set(AgentState.WAITING, f"{request.verb} {request.target}".strip(), agent=agent)
+    async def _ask_user(
+        self,
+        case: _JudgedCall,
+        decision: Decision,
+        judged: dict[str, str],
+        preview: Preview,
+        changes: dict[str, str],
+    ) -> tuple[PermissionRequested, DecidePermission]:
+        """Record the request, with some fields changed, and wait for the user's answer."""
+        request = self._request(case, decision, preview, await self._describe_effects(case, judged))
+        request = request.model_copy(update=changes)
+        self._parts.recorder.append(request, agent=case.agent)
+        self._states.set(AgentState.WAITING, f"{request.verb} {request.target}".strip(), agent=case.agent)
         answer = await self._waiting.wait(request.request_id)
-        self._states.set(AgentState.RUNNING, agent=agent)
-        return answer
+        self._states.set(AgentState.RUNNING, agent=case.agent)
+        return request, answer
 
     def _verdict_by_rule(
         self, case: _JudgedCall, decision: Decision, content: str, judged: dict[str, str], why: str = ""
@@ -416,20 +417,19 @@ class Gate:
     def _record(
         self, case: _JudgedCall, decision: Decision, allowed: bool, reason: str, content: str
     ) -> None:
-        self._parts.recorder.append(
-            PermissionDecided(
-                call_id=case.call.call_id,
-                request_id=None,
-                decision="allow" if allowed else "deny",
-                decided_by="engine" if decision.verdict == "ask" or decision.nobody_to_ask else "rule",
-                policy=self._policy_name(case.agent),
-                rule_id=decision.rule_id,
-                reason=reason,
-                digest=self._digest(case, content),
-                effects=case.effects,
-            ),
-            agent=case.agent,
+        by_engine = decision.verdict == "ask" or decision.nobody_to_ask
+        decided = PermissionDecided(
+            call_id=case.call.call_id,
+            request_id=None,
+            decision="allow" if allowed else "deny",
+            decided_by="engine" if by_engine else "rule",
+            policy=self._policy_name(case.agent),
+            rule_id=decision.rule_id,
+            reason=reason,
+            digest=self._digest(case, content),
+            effects=case.effects,
         )
+        self._parts.recorder.append(decided, agent=case.agent)
 
     def _allow(self, case: _JudgedCall, decision: Decision, judged: dict[str, str]) -> Verdict:
         """Return the verdict of an allowed call, with the permissions of its commands.
@@ -472,16 +472,16 @@ class Gate:
 
 
 def _judged_call(
-    checked: CheckedCall, heard: HookVerdict, scan: WorkspaceScan, tried: ExecResult | None
+    checked: CheckedCall, hook_verdict: HookVerdict, scan: WorkspaceScan, tried: ExecResult | None
 ) -> _JudgedCall:
     return _JudgedCall(
-        checked.call, checked.tool, checked.args, checked.agent, checked.effects, heard, scan, tried
+        checked.call, checked.tool, checked.args, checked.agent, checked.effects, hook_verdict, scan, tried
     )
 
 
 def _can_try(case: _JudgedCall, decision: Decision) -> bool:
     """Return True if a trial in the sandbox may replace asking the user; not if a hook asks."""
-    return decision.can_try_in_sandbox and case.tried is None and case.heard.decision != "ask"
+    return decision.can_try_in_sandbox and case.tried is None and case.hook_verdict.decision != "ask"
 
 
 def _with_arguments(case: _JudgedCall, preview: Preview) -> Preview:

@@ -65,25 +65,27 @@ CheckArguments = Callable[[ToolCallPart], tuple[str, str]]
 """Checks a call's arguments. Returns their fault (empty: none) and the target for the call's row."""
 
 
-def merge_decisions(decision: Decision, heard: HookVerdict) -> Decision:
+def merge_decisions(decision: Decision, hook_verdict: HookVerdict) -> Decision:
     """Merge the decisions of policy and hooks: deny wins, then ask. An allow only answers a question of the profile."""
-    if heard.decision == "deny" and decision.verdict != "deny":
-        return Decision("deny", HOOK_RULE, f"a hook refused it{_reason_suffix(heard)}", decision.classes)
-    if heard.decision == "ask" and decision.verdict == "allow":
-        reason = heard.reason or "a hook asks for your approval"
+    if hook_verdict.decision == "deny" and decision.verdict != "deny":
+        return Decision(
+            "deny", HOOK_RULE, f"a hook refused it{_reason_suffix(hook_verdict)}", decision.classes
+        )
+    if hook_verdict.decision == "ask" and decision.verdict == "allow":
+        reason = hook_verdict.reason or "a hook asks for your approval"
         return replace(decision, verdict="ask", rule_id=HOOK_RULE, reason=reason, choices=())
-    if heard.decision == "ask" and decision.verdict == "ask" and heard.reason:
-        return replace(decision, reason=f"{decision.reason}; {heard.reason}")
-    if heard.decision == "allow" and decision.verdict == "ask" and decision.by_profile:
-        why = f"a hook allowed it{_reason_suffix(heard)}"
+    if hook_verdict.decision == "ask" and decision.verdict == "ask" and hook_verdict.reason:
+        return replace(decision, reason=f"{decision.reason}; {hook_verdict.reason}")
+    if hook_verdict.decision == "allow" and decision.verdict == "ask" and decision.by_profile:
+        why = f"a hook allowed it{_reason_suffix(hook_verdict)}"
         return Decision(
             "allow", HOOK_RULE, why, decision.classes, private_temp_paths=decision.private_temp_paths
         )
     return decision
 
 
-def _reason_suffix(heard: HookVerdict) -> str:
-    return f": {heard.reason}" if heard.reason else ""
+def _reason_suffix(hook_verdict: HookVerdict) -> str:
+    return f": {hook_verdict.reason}" if hook_verdict.reason else ""
 
 
 class Hooks:
@@ -98,7 +100,7 @@ class Hooks:
 
     async def before_tool(self, call: ToolCallPart, agent: AgentId, fitting: CheckArguments) -> HookVerdict:
         """Ask the hooks about a call and record their answers. Each hook gets the call as earlier hooks changed it."""
-        heard = replace(NO_VERDICT, call=call)
+        hook_verdict = replace(NO_VERDICT, call=call)
         for hook in self._hooks_for("before_tool", call.name):
             reply, ran = await self._ask(hook, _call_facts(call), agent, call)
             changed = reply.answer.updated_input
@@ -112,10 +114,10 @@ class Hooks:
                     change = {"arguments_changed": True, "arguments": call.arguments, "target": target}
                     ran = ran.model_copy(update=change)
             self._parts.recorder.append(ran, agent=agent)
-            heard = replace(heard.with_outcome(ran), call=call)
-            if heard.decision == "deny":
+            hook_verdict = replace(hook_verdict.with_outcome(ran), call=call)
+            if hook_verdict.decision == "deny":
                 break
-        return heard
+        return hook_verdict
 
     async def after_tool(self, call: ToolCallPart, ended: ToolFinished, agent: AgentId) -> None:
         """Tell the hooks about a call's result, and record their answers."""
@@ -135,13 +137,13 @@ class Hooks:
         call: ToolCallPart | None = None,
     ) -> HookVerdict:
         """Ask all hooks of an event until one denies. Only cancelled hooks are recorded here."""
-        heard = NO_VERDICT
+        hook_verdict = NO_VERDICT
         for hook in self._hooks_for(event, call.name if call is not None else ""):
             _, ran = await self._ask(hook, facts, agent, call)
-            heard = heard.with_outcome(ran)
-            if heard.decision == "deny" and event.startswith("before"):
+            hook_verdict = hook_verdict.with_outcome(ran)
+            if hook_verdict.decision == "deny" and event.startswith("before"):
                 break
-        return heard
+        return hook_verdict
 
     async def run_hooks(
         self,
@@ -151,13 +153,13 @@ class Hooks:
         call: ToolCallPart | None = None,
     ) -> HookVerdict:
         """Ask all hooks of an event, and record their answers."""
-        heard = await self.ask_hooks(event, facts, agent, call)
-        self.record(heard, agent)
-        return heard
+        hook_verdict = await self.ask_hooks(event, facts, agent, call)
+        self.record(hook_verdict, agent)
+        return hook_verdict
 
-    def record(self, heard: HookVerdict, agent: AgentId = MAIN_AGENT) -> None:
+    def record(self, hook_verdict: HookVerdict, agent: AgentId = MAIN_AGENT) -> None:
         """Record the answers that `ask_hooks` returned."""
-        for ran in heard.outcomes:
+        for ran in hook_verdict.outcomes:
             self._parts.recorder.append(ran, agent=agent)
 
     def _hooks_for(self, event: HookEvent, tool: str) -> Iterator[Hook]:
@@ -209,9 +211,7 @@ def _with_reply(ran: HookRan, reply: HookReply) -> HookRan:
     """Return the event with the hook's reply; a decision that this event does not allow is a fault."""
     ran = ran.model_copy(update={"exit_code": reply.exit_code})
     answer = reply.answer
-    if reply.fault:
-        return _with_fault(ran, reply.fault)
-    fault = _find_fault(ran.event, answer)
+    fault = reply.fault or _find_fault(ran.event, answer)
     if fault:
         return _with_fault(ran, fault)
     context = answer.additional_context

@@ -4,7 +4,6 @@ Invariants: `job.started` is stored before the command starts and is always foll
 the session. The output that is kept and recorded is limited, however much a job prints.
 """
 
-import codecs
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
@@ -15,6 +14,7 @@ from anyio.abc import TaskGroup
 
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.model.delta_merge import FlushTimer
+from tui_agent.engine.tools.live_output import OutputSampler
 from tui_agent.engine.tools.sandbox_retry import SandboxGrant
 from tui_agent.engine.tools.truncating_blobs import TruncatingBlobs
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError, TuiAgentError
@@ -41,10 +41,6 @@ SANDBOX_HINT = (
     "A background job cannot leave the sandbox. If the command needs that, run it without `background`; the user is then "
     "asked."
 )
-MAX_UNSAMPLED_CHARS = 64_000
-"""Characters of live output that are recorded completely; later output is sampled."""
-SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
-"""Steps of sampling: up to this many recorded characters, the size of a sample, and the seconds between samples."""
 
 
 class _Job:
@@ -67,9 +63,7 @@ class _Job:
         self.size = 0
         self._newest = bytearray()
         self._read_to = 0
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace")
-        self._recorded = 0
-        self._sampled_at = now
+        self._sampler = OutputSampler(now)
 
     def add_output(self, data: bytes, now: float) -> str:
         """Keep new output. Return the part of it to record."""
@@ -78,18 +72,7 @@ class _Job:
         if len(self._newest) > MAX_KEPT_BYTES + MAX_KEPT_BYTES // 4:
             del self._newest[: len(self._newest) - MAX_KEPT_BYTES]
         self.changed.set()
-        text = self._decode.decode(data)
-        if self._recorded + len(text) > MAX_UNSAMPLED_CHARS:
-            size, interval = next(
-                (size, interval) for limit, size, interval in SAMPLES if self._recorded < limit
-            )
-            if self._recorded < MAX_UNSAMPLED_CHARS:
-                self._recorded = MAX_UNSAMPLED_CHARS
-            elif now - self._sampled_at < interval:
-                return ""
-            self._sampled_at, text = now, text[-size:]
-        self._recorded += len(text)
-        return text
+        return self._sampler.add(data, now)
 
     @property
     def newest_output(self) -> bytes:
@@ -142,10 +125,10 @@ class JobManager:
 
     async def start(self, command: str, spec: ExecSpec, call_id: CallId, agent: AgentId) -> JobReport:
         """See `ports.job.Jobs`."""
-        running = [job for job in self._jobs.values() if job.state is None]
+        running = self._running_ids()
         if len(running) >= MAX_JOBS:
             raise ToolError(
-                f"The limit of {MAX_JOBS} background jobs is reached: {_names(running)}.",
+                f"The limit of {MAX_JOBS} background jobs is reached: {', '.join(running)}.",
                 hint="Stop one with stop_job first.",
             )
         assert self._group is not None
@@ -200,10 +183,13 @@ class JobManager:
     def _get_job(self, job_id: str) -> _Job:
         job = self._jobs.get(JobId(job_id))
         if job is None:
-            running = [job for job in self._jobs.values() if job.state is None]
-            hint = f"Running: {_names(running)}." if running else "No jobs are running."
+            running = self._running_ids()
+            hint = f"Running: {', '.join(running)}." if running else "No jobs are running."
             raise ToolError(f"There is no job {job_id}; jobs end with the program.", hint=hint)
         return job
+
+    def _running_ids(self) -> list[JobId]:
+        return [job.job_id for job in self._jobs.values() if job.state is None]
 
     def _drop_oldest_ended(self) -> None:
         ended = [job.job_id for job in self._jobs.values() if job.state is not None]
@@ -290,7 +276,3 @@ class CallJobs:
     async def stop(self, job_id: str) -> JobReport:
         """Stop a job."""
         return await self._jobs.stop(job_id, "agent")
-
-
-def _names(jobs: Iterable[_Job]) -> str:
-    return ", ".join(job.job_id for job in jobs)

@@ -62,7 +62,8 @@ async def offload_large_result(result: ToolResult, tool: str, window: int, blobs
 def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs) -> RecordableResult:
     content, full_output = result.content, result.full_output
     if size > limit:
-        text = blobs.read_text(blobs.put_text(_join_texts(content, blobs)))
+        texts = (blobs.read_text(part.text) for part in content if isinstance(part, TextContent))
+        text = blobs.read_text(blobs.put_text("\n".join(texts)))
         content = _shorten(content, text, limit)
         if full_output is None or _size(full_output) <= len(text):
             full_output = blobs.put_text(text)
@@ -82,11 +83,8 @@ def _artifact(
         return None
     try:
         text = blobs.read_text(full_output)
-    except BlobNotFound:  # it could not be stored; `blobs` has the fault
-        return None
-    try:
         stored = full_output if isinstance(full_output, BlobText) else as_blob(text, blobs)
-    except EnvironmentFault:  # it could not be stored; `blobs` has the fault
+    except (BlobNotFound, EnvironmentFault):  # it could not be stored; `blobs` has the fault
         return None
     return Artifact.from_blob(tool, stored, lines=line_count(text), preview_size=_content_size(content))
 
@@ -102,12 +100,8 @@ def line_count(text: str) -> int:
     return text.count("\n") + (0 if text.endswith("\n") or not text else 1)
 
 
-def _join_texts(content: Sequence[Content], blobs: Blobs) -> str:
-    return "\n".join(blobs.read_text(part.text) for part in content if isinstance(part, TextContent))
-
-
 def _shorten(content: Sequence[Content], text: str, limit: int) -> tuple[Content, ...]:
-    """Replace all texts by the shortened `read_text`, followed by the other content such as images."""
+    """Replace all texts by the shortened `text`, followed by the other content such as images."""
     preview = head_and_tail(text, max_bytes=round(limit * _PREVIEW_SHARE), max_lines=MAX_LINES)
     return (TextContent(text=preview.text), *(part for part in content if not isinstance(part, TextContent)))
 

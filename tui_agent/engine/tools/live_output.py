@@ -3,6 +3,7 @@
 Invariant: limited for each call; the beginning and the newest output are kept.
 """
 
+import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,11 @@ from tui_agent.protocol.ids import CallId
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
 """Maximum characters to keep of the beginning and of the end."""
+
+MAX_UNSAMPLED_CHARS = 64_000
+"""Characters of live output that are recorded completely; later output is sampled."""
+SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
+"""Steps of sampling: up to this many recorded characters, the size of a sample, and the seconds between samples."""
 
 
 @dataclass(slots=True)
@@ -41,6 +47,30 @@ class Output:
         self._trim_tail()
         note = f"\n[… {self.omitted_chars:,} characters left out …]\n" if self.omitted_chars else ""
         return f"{self.head}{note}{self.tail}".strip("\n")
+
+
+class OutputSampler:
+    """Decodes a command's output, and chooses the part to record while it runs: all at first, then samples."""
+
+    def __init__(self, now: float) -> None:
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace")
+        self._recorded = 0
+        self._sampled_at = now
+
+    def add(self, data: bytes, now: float) -> str:
+        """Add new output. Return the part of it to record; empty if it is too early for the next sample."""
+        text = self._decode.decode(data)
+        if self._recorded + len(text) > MAX_UNSAMPLED_CHARS:
+            size, interval = next(
+                (size, interval) for limit, size, interval in SAMPLES if self._recorded < limit
+            )
+            if self._recorded < MAX_UNSAMPLED_CHARS:
+                self._recorded = MAX_UNSAMPLED_CHARS
+            elif now - self._sampled_at < interval:
+                return ""
+            self._sampled_at, text = now, text[-size:]
+        self._recorded += len(text)
+        return text
 
 
 class LiveOutputs:

@@ -19,8 +19,8 @@ from tui_agent.engine.tools.hooks import NO_VERDICT, Hooks
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.runner import CallRunner
 from tui_agent.engine.tools.sandbox_retry import Verdict
-from tui_agent.engine.tools.tool_names import canonical_name
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError
+from tui_agent.models.normalisation import tool_name
 from tui_agent.ports.tool import ArgumentSettler, Tool
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
@@ -78,9 +78,8 @@ class ToolPhase:
             await self._run_group([allowed for allowed in authorized if allowed is not None])
 
     def _plan(self, call: ToolCallPart) -> _PlannedCall:
-        name = call.name
-        if self._parts.tools.get(name) is None and canonical_name(name) != name:
-            name = canonical_name(name)
+        name = tool_name(call.name, self._parts.tools.names())
+        if name != call.name:
             call = call.model_copy(update={"name": name})
         tool = self._parts.tools.get(name)
         if call.malformed is not None and tool is not None:
@@ -111,11 +110,11 @@ class ToolPhase:
 
     async def _authorize(self, plan: _PlannedCall, agent: AgentId) -> _AllowedCall | None:
         """Ask hooks and gate about a call. If it may not run, record its result and return None."""
-        heard = NO_VERDICT
+        hook_verdict = NO_VERDICT
         if plan.args is not None:
-            heard = await self._hooks.before_tool(plan.call, agent, self._check_arguments)
-        if heard.call is not None and heard.call is not plan.call:
-            plan = self._plan(heard.call)
+            hook_verdict = await self._hooks.before_tool(plan.call, agent, self._check_arguments)
+        if hook_verdict.call is not None and hook_verdict.call is not plan.call:
+            plan = self._plan(hook_verdict.call)
         tool, args = plan.tool, plan.args
         if tool is None or args is None:
             self._close(plan.call, agent, "invalid", plan.problem, "invalid call")
@@ -128,7 +127,7 @@ class ToolPhase:
                 return None
         try:
             checked = CheckedCall(plan.call, tool, args, agent, tool.effects(args))
-            verdict = await self._gate.decide(checked, heard)
+            verdict = await self._gate.decide(checked, hook_verdict)
         except EnvironmentFault as fault:  # a path that cannot be looked up makes the call invalid
             self._close(plan.call, agent, "invalid", str(fault), "invalid path")
             return None

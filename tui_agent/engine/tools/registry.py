@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
 from tui_agent.engine.tools.schema import json_schema
-from tui_agent.engine.tools.tool_names import similar_names
 from tui_agent.errors import PluginError
+from tui_agent.models.normalisation import similar_names
 from tui_agent.ports.model import ToolSchema
 from tui_agent.ports.tool import Tool
 from tui_agent.protocol.base import JsonMap

@@ -14,9 +14,9 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
-from tui_agent.engine.cleanup import with_output
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.model.delta_merge import DeltaMerger, FlushTimer
+from tui_agent.engine.open_calls import with_output
 from tui_agent.engine.questions import Asker
 from tui_agent.engine.tools.access import may_read
 from tui_agent.engine.tools.gate import Gate

@@ -4,14 +4,12 @@ Invariant: no `$ref`, no titles, `additionalProperties` false in every object wi
 """
 
 from collections.abc import Mapping
-from typing import TypeGuard
 
 from pydantic import BaseModel, JsonValue
 
 from tui_agent.protocol.base import JsonMap
 
 _DROPPED = frozenset({"title", "$defs"})
-_MAPS_OF_SCHEMAS = frozenset({"properties"})
 
 
 def json_schema(args: type[BaseModel]) -> JsonMap:
@@ -54,7 +52,7 @@ def _simplify(node: JsonMap, definitions: Mapping[str, JsonValue], inside: tuple
     for key, value in node.items():
         if key in _DROPPED:
             continue
-        if key in _MAPS_OF_SCHEMAS and _is_map(value):
+        if key == "properties" and isinstance(value, dict):
             plain[key] = {
                 name: _inline_references(field, definitions, inside) for name, field in value.items()
             }
@@ -77,10 +75,6 @@ def _without_null(schema: JsonMap) -> JsonMap:
     if len(non_null) == len(options):
         return schema
     rest: JsonMap = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
-    if len(non_null) == 1 and _is_map(non_null[0]):
+    if len(non_null) == 1 and isinstance(non_null[0], dict):
         return {**non_null[0], **rest}
     return {**rest, "anyOf": non_null}
-
-
-def _is_map(value: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
-    return isinstance(value, dict)

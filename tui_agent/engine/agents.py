@@ -1,0 +1,127 @@
+"""The engine's own agents: the default one, which follows the model, and two that ask no model.
+
+Invariant: none of them does anything but return actions; the policy judges their calls as it does a model's.
+"""
+
+from typing import Final, Literal
+
+from tui_agent.context.init_guide import GUIDE_FILE, Survey, render_guide, survey
+from tui_agent.engine.components import EngineParts
+from tui_agent.errors import ConfigError, EnvironmentFault
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.ports.agent import Action, AskModel, CallTools, Finish, ModelQuery, Reject, SayMessage
+from tui_agent.ports.environment import Environment
+from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.parts import ToolCallPart
+
+INIT_SOURCE: Final[Literal["init"]] = "init"
+"""The value of `user.message.source` in messages that this agent answers."""
+SPAWN_TOOL = "spawn_subtask"
+"""The tool that starts a delegate."""
+
+
+class ModelAgent:
+    """An agent that asks the model once per iteration. An answer without tool calls ends the turn.
+
+    `tools` are the names of the offered tools; None: all.
+    """
+
+    name = "default"
+
+    def __init__(self, tools: tuple[str, ...] | None = None) -> None:
+        self._tools = tools
+
+    async def step(self, state: SessionStateView, ask: AskModel) -> Action:
+        """Ask the model with the whole history, and return what its answer says."""
+        reply = await ask(ModelQuery(tools=self._tools))
+        calls = tuple(part for part in reply.parts if isinstance(part, ToolCallPart))
+        if calls:
+            return CallTools(calls)
+        if reply.finish == "refusal":
+            return Reject("The model refused this task.")
+        return SayMessage()
+
+
+class InitAgent:
+    """The agent of `/init`: writes a first AGENTS.md.
+
+    It uses the ordinary tools, so that an approval shows the diff and /undo restores the file. Its last message says what
+    is in the file at that time.
+    """
+
+    name = "init"
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+        self._survey: Survey | None = None
+        self._called: set[str] = set()
+
+    async def step(self, state: SessionStateView, ask: AskModel) -> Action:
+        """Survey the repository, read the present file, write the new one, report."""
+        if self._survey is None:
+            try:
+                self._survey = await survey(self._env)
+            except EnvironmentFault as fault:
+                return Finish(f"{GUIDE_FILE} was not written: {fault.message}")
+        existing = self._survey.existing
+        content = render_guide(self._survey)
+        if content == existing:
+            return Finish(
+                f"{GUIDE_FILE} already names every command found in the repository's files. Nothing to add."
+            )
+        if existing is not None and "read_file" not in self._called:
+            return self._call("read_file", {"path": GUIDE_FILE})
+        if "write_file" not in self._called:
+            overwrite = existing is not None
+            return self._call("write_file", {"path": GUIDE_FILE, "content": content, "overwrite": overwrite})
+        return Finish(await self._report(existing, content))
+
+    def _call(self, name: str, arguments: JsonMap) -> CallTools:
+        self._called.add(name)
+        return CallTools((ToolCallPart(call_id=CallId(f"init_{name}"), name=name, arguments=arguments),))
+
+    async def _report(self, existing: str | None, content: str) -> str:
+        try:
+            present = (await self._env.read(GUIDE_FILE)).data.decode("utf-8", "replace")
+        except EnvironmentFault:
+            present = ""
+        if present != content:
+            return f"{GUIDE_FILE} was not written."
+        done = f"Created {GUIDE_FILE}" if existing is None else f"Added the missing commands to {GUIDE_FILE}"
+        return (
+            f"{done}. Read it, correct it, and add what the repository's files do not say. /undo reverts it."
+        )
+
+
+class HandoffAgent:
+    """The agent of a turn that the user gives to a named agent: calls `spawn_subtask` once and ends the turn.
+
+    The delegate's report is the answer.
+    """
+
+    name = "hands-over"
+
+    def __init__(self, agent: str, task: str) -> None:
+        self._call = ToolCallPart(
+            call_id=CallId("handed"), name=SPAWN_TOOL, arguments={"prompt": task, "agent": agent}
+        )
+        self._is_handed_over = False
+
+    async def step(self, state: SessionStateView, ask: AskModel) -> Action:
+        """Call the tool once, then finish."""
+        if self._is_handed_over:
+            return Finish()
+        self._is_handed_over = True
+        return CallTools((self._call,))
+
+
+def require_role(parts: EngineParts, name: str) -> None:
+    """Raise `ConfigError` if the user cannot delegate to an agent of this name."""
+    known = ", ".join(parts.delegation.offered_roles) or "none"
+    if name not in parts.delegation.offered_roles:
+        raise ConfigError(f"There is no agent {name!r} to delegate to.", hint=f"Named agents: {known}.")
+    if parts.tools.get(SPAWN_TOOL) is None:
+        raise ConfigError(
+            "Cannot delegate: the plugin `subagent` is not loaded.", hint="See /plugins for the reason."
+        )
