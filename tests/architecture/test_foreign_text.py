@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.architecture.source import Source, product
+from tests.architecture.source import Source, dotted_name, product
 
 CELLS = {
     "tui_agent/tui/widgets/rows.py": "rows of parts; every text goes through `cell_text`",
@@ -52,7 +52,7 @@ def screens() -> list[Source]:
 
 def places(sources: list[Source], found: Callable[[ast.AST], bool]) -> Iterator[str]:
     for source in sources:
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if found(node):
                 yield f"{source.name}:{getattr(node, 'lineno', 1)}"
 
@@ -65,7 +65,7 @@ def called(node: ast.AST) -> str:
 
 
 def whole(node: ast.AST) -> str:
-    return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    return dotted_name(node.func) if isinstance(node, ast.Call) else ""
 
 
 def files(found: Iterator[str]) -> set[str]:
@@ -109,7 +109,7 @@ def test_no_ready_made_widget_draws_text() -> None:
     found = [
         f"{source.name}:{node.lineno}: {name.name}"
         for source in screens()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.ImportFrom) and node.module == "textual.widgets"
         for name in node.names
         if name.name not in WIDGETS

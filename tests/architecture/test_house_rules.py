@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import Source, package, plugins, product, tooling
+from tests.architecture.source import Source, dotted_name, package, plugins, product, tooling
 
 VAGUE_NAMES = {"manager", "helper", "helpers", "util", "utils", "data", "process", "common", "misc"}
 ALLOWED_NAMES = {"tui_agent/engine_process.py"}
@@ -64,7 +64,7 @@ def test_there_are_few_top_level_packages() -> None:
 
 def broad_handlers(source: Source) -> Iterator[str]:
     """Where everything is caught and the handler does not end by raising (again, or translated)."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.ExceptHandler) and not isinstance(node.body[-1], ast.Raise):
             named = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
             if any(n is None or (isinstance(n, ast.Name) and n.id in BROAD) for n in named):
@@ -86,7 +86,7 @@ def test_no_task_is_started_outside_a_task_group() -> None:
     bare = {"create_task", "ensure_future", "run_coroutine_threadsafe"}
 
     def started(source: Source) -> Iterator[str]:
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if isinstance(node, ast.Call):
                 name = (
                     node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -99,7 +99,7 @@ def test_no_task_is_started_outside_a_task_group() -> None:
 
 def test_nothing_prints_outside_the_command_line() -> None:
     def prints(source: Source) -> Iterator[str]:
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Name)
@@ -134,9 +134,9 @@ def test_plugins_import_only_the_plugin_api() -> None:
 
 def doubtful_calls(source: Source) -> Iterator[str]:
     """Calls that patch a module of ours by its name, and calls of `time.sleep`."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
+            called = dotted_name(node.func)
             first = node.args[0] if node.args else None
             ours = isinstance(first, ast.Constant) and str(first.value).startswith("tui_agent")
             if called == "time.sleep" or (ours and called.endswith(("patch", "setattr"))):
@@ -156,7 +156,7 @@ def test_no_handler_of_the_screen_calls_its_base() -> None:
         where(source, node)
         for source in package()
         if source.name.startswith("tui_agent/tui/")
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr.startswith("on_")

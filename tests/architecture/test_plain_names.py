@@ -7,6 +7,7 @@ The rule finds places by their words; a reader is the judge. What the product st
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.architecture.source import Source, product
@@ -165,7 +166,7 @@ def findings(source: Source) -> Iterator[str]:
     """Yield one line for each place that breaks the rule."""
     if is_bare(source.path.stem):
         yield f"{source.name} module"
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         named = isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         if named and not node.name.startswith("__") and is_bare(node.name):
             yield f"{source.name} name {node.name}"
@@ -183,6 +184,7 @@ def excepted() -> set[str]:
     return set(EXCEPTIONS.read_text(encoding="utf-8").splitlines()) - {""}
 
 
+@cache
 def found() -> set[str]:
     return {place for source in product() for place in findings(source)}
 

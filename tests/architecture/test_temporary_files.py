@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import Source, product
+from tests.architecture.source import Source, dotted_name, product
 from tui_agent.store.file_ops import FILE_MODE
 
 UNSAFE = {
@@ -47,10 +47,8 @@ def texts(source: Source) -> list[str]:
     """Its strings, but for docstrings and lone texts behind a name."""
     if not names_shared(source.text):
         return []
-    lone = {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Expr)}
-    every = [
-        node for node in ast.walk(source.tree) if isinstance(node, ast.Constant) and id(node) not in lone
-    ]
+    lone = {id(node.value) for node in source.nodes if isinstance(node, ast.Expr)}
+    every = [node for node in source.nodes if isinstance(node, ast.Constant) and id(node) not in lone]
     return [node.value for node in every if isinstance(node.value, str)]
 
 
@@ -69,13 +67,13 @@ def opened(source: Source) -> Iterator[tuple[ast.Call, set[str]]]:
         return
     given = {
         target.id: words(node.value)
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Assign)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "os.open" and len(node.args) > 1:
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and dotted_name(node.func) == "os.open" and len(node.args) > 1:
             flags = words(node.args[1])
             flags |= {word for name in flags for word in given.get(name, ())}
             if "O_CREAT" in flags:

@@ -9,19 +9,26 @@ import asyncio
 import gc
 import itertools
 import unicodedata
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any, TypeVar
 from unittest.mock import patch
 
+from rich.segment import Segment
+from rich.style import Style
 from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.app import App
+from textual.color import Color
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.events import Key
 from textual.geometry import Size
 from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
 from textual.pilot import Pilot
+from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import Screen
 from textual.strip import Strip
 
@@ -33,7 +40,7 @@ THREADS_S = 1.0
 LOOK_S = 0.001
 COLLECTED_AFTER = 16
 OPENED = itertools.count(1)
-"""The collector comes by itself only after many apps: the first of them sets it to a process that has one."""
+"""Number of apps so far. The app's thresholds make automatic collections rare, so that one is due after some apps."""
 FRAMES = 4
 """Paintings that follow one another, at most: what moves by itself never comes to an end."""
 
@@ -112,6 +119,32 @@ def _render_over(app: App[Any]) -> Callable[[Compositor, Size | None], list[Stri
     return render
 
 
+def _parse_once(stylesheet: Stylesheet, css: str, *args: Any, **options: Any) -> list[RuleSet]:
+    """Replace `Stylesheet._parse_rules`: parse each source once in a process, instead of once in each app."""
+    key = (css, args, tuple(options.items()), tuple(stylesheet._variables.items()))
+    if key not in _RULES:
+        _RULES[key] = _PARSE_RULES(stylesheet, css, *args, **options)
+    return _RULES[key]
+
+
+_RULES: dict[tuple[object, ...], list[RuleSet]] = {}
+_PARSE_RULES = Stylesheet._parse_rules
+
+
+def _tint_segments(segments: Iterable[Segment], color: Color) -> Iterable[Segment]:
+    """Replace `BackgroundScreen.process_segments`: compute each style below a dialog once, not once for each segment."""
+    for segment in segments:
+        yield segment if segment.control else Segment(segment.text, _tint(segment.style, color))
+
+
+@cache
+def _tint(style: Style | None, color: Color) -> Style | None:
+    return next(iter(_TINT_SEGMENTS([Segment("", style)], color))).style
+
+
+_TINT_SEGMENTS = BackgroundScreen.process_segments
+
+
 @asynccontextmanager
 async def piloted(
     app: App[ResultT], size: tuple[int, int] = (80, 24), *, paint: bool = False
@@ -119,18 +152,20 @@ async def piloted(
     """Run the app without a terminal. It lays out its widgets, but renders their rows only with `paint` or when a test
     reads them.
 
-    The app tells the garbage collector to ignore all objects that exist: this is undone here.
+    The app must not tell the garbage collector to ignore all existing objects: those of earlier apps are among them.
     """
     painting = Compositor.render_update if paint else _skip_paint
     try:
         with (
+            patch.object(gc, "freeze"),
+            patch.object(BackgroundScreen, "process_segments", staticmethod(_tint_segments)),
+            patch.object(Stylesheet, "_parse_rules", _parse_once),
             patch.object(Compositor, "render_update", painting),
             patch.object(Compositor, "render_strips", _render_over(app)),
         ):
             async with app.run_test(size=size):
                 yield QuickPilot(app)
     finally:
-        gc.unfreeze()
         if next(OPENED) % COLLECTED_AFTER == 0:
             gc.collect()
 

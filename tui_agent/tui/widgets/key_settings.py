@@ -160,6 +160,8 @@ def _with_keys(given: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
 
 def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator[tuple[Action, Action, str]]:
     """Yield the pairs of actions that share a key where both apply, and do not by default; one has keys of the user."""
+    if not given:
+        return
     keys = {action.name: action.keys for action in actions}
     twice = {f"{key} {key}" for key in keys["stop"]}
     if wrong := next((key for key in keys["revert"] if " " in key and key not in twice), ""):
