@@ -37,11 +37,17 @@ class Collecting:
 
 
 def tools_of(plugin: str) -> dict[str, Any]:
-    """The tools of a bundled plugin, by name, loaded as the host loads them."""
+    """Return new tools of a bundled plugin, by name. The plugin is imported once, as the host does it."""
     api = Collecting()
-    import_from(plugin, PLUGINS / plugin).register(api)
-    unload_modules(plugin)
+    _package(plugin).register(api)
     return api.tools
+
+
+@cache
+def _package(plugin: str) -> Any:
+    package = import_from(plugin, PLUGINS / plugin)
+    unload_modules(plugin)
+    return package
 
 
 @cache
