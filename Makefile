@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 SOURCES := tui_agent plugins tests benchmarks
-WORKERS ?= 4
+WORKERS ?= 3
 # Bytecode is kept whatever the caller set: each worker, and each program that a test starts, would compile all anew.
 export PYTHONDONTWRITEBYTECODE =
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q

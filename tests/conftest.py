@@ -11,7 +11,7 @@ from hypothesis import settings
 # are the same in every run.
 settings.register_profile("ci", settings(), deadline=None)
 settings.register_profile(
-    "dev", settings.get_profile("ci"), max_examples=settings.get_profile("ci").max_examples // 3
+    "dev", settings.get_profile("ci"), max_examples=settings.get_profile("ci").max_examples // 5
 )
 settings.load_profile("ci")
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import Words, call, running, say
 from tests.engine.long_histories import (
     LIMITS,
@@ -116,6 +118,7 @@ async def test_calls_whose_results_differ_are_let_go_on_longer(tmp_path: Path) -
         assert len(compactions(bench)) == MAX_SAME_CALLS - 1
 
 
+@pytest.mark.slow
 async def test_one_new_call_between_two_summaries_is_no_circle(tmp_path: Path) -> None:
     for limits in (ONLY_SUMMARIES, LIMITS, CompactionSettings(prompt=LIMITS.prompt, compact_at=0)):
         folder = tmp_path / str(limits.compact_at + limits.reduce_at)

@@ -1,5 +1,6 @@
 """Streaming pieces merged before they are recorded."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ def test_pieces_come_out_whole_and_in_order_and_keys_never_mix(
     assert all(0 < len(text) <= MAX_EVENT_CHARS for _, text in out)
 
 
+@pytest.mark.slow
 def test_twenty_thousand_pieces_at_once_become_few_events() -> None:
     merger, out = _merger(0.0)
     for _ in range(20_000):

@@ -115,6 +115,7 @@ async def test_calls_with_one_id_are_judged_one_by_one(tmp_path: Path) -> None:
     assert kit[1].ran == ["0", "1", "2", "3"]
 
 
+@pytest.mark.slow
 async def test_two_hundred_calls_are_judged_one_by_one_and_run_in_their_order(tmp_path: Path) -> None:
     kit = tools()
     calls = [

@@ -34,7 +34,7 @@ answers:
   - calls:
       - run_command: {command: sleep 30}
 """
-FORMS = ("local", "remote")
+FORMS = ("local", pytest.param("remote", marks=pytest.mark.slow))
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def _without_deltas(events: list[Envelope]) -> list[Envelope]:
     return [event for event in events if event.payload.kind != "model.delta"]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ("local", "remote"))
 async def test_a_turn_runs_and_every_event_arrives_once_in_order(form: str, options: SessionOptions) -> None:
     async with opened(form, options) as session:
         reading = Reading(session)

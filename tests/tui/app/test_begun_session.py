@@ -104,6 +104,7 @@ async def test_what_is_read_stays_in_place_when_the_whole_comes() -> None:
         assert [row[:60] for row in driven.rows() if "question number" in row] == before
 
 
+@pytest.mark.slow
 async def test_without_a_kept_fold_the_whole_is_waited_for() -> None:
     session = _LongSession()
     session.standing = None
@@ -116,6 +117,7 @@ async def test_without_a_kept_fold_the_whole_is_waited_for() -> None:
         assert f"question number {TURNS + 1}" in driven.text()
 
 
+@pytest.mark.slow
 async def test_another_session_can_be_opened_before_the_whole_is_read() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:
@@ -129,6 +131,7 @@ async def test_another_session_can_be_opened_before_the_whole_is_read() -> None:
         assert controller.session is not session and "question number" not in driven.text()
 
 
+@pytest.mark.slow
 async def test_the_status_line_says_how_much_is_still_to_be_read() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:
@@ -155,6 +158,7 @@ async def test_what_can_be_gone_back_to_says_what_is_missing_and_takes_it_in() -
         assert len(picker.items) == TURNS and picker.items[-1].label == "question number 1"
 
 
+@pytest.mark.slow
 async def test_words_are_looked_for_once_all_is_known() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:

@@ -68,8 +68,17 @@ CASES = {
     "trace, leave": Case('leave_trace = "g"', ("f3",), TraceScreen, "escape", "g", depth, "G back"),
 }  # fmt: skip
 
+QUICK = {"app", "sheet, its own key", "list", "trace, a choice"}
+"""Of these the slow run has the rest: `test_key_dispatch` plays every key."""
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=name, marks=() if name in QUICK else pytest.mark.slow)
+        for name, case in CASES.items()
+    ],
+)
 async def test_the_new_key_works_and_the_old_one_does_nothing(case: Case, tmp_path: Path) -> None:
     async with open_with_keys(tmp_path, case.setting) as driven:
         await driven.press(*case.opens)

@@ -3,6 +3,8 @@
 import asyncio
 import re
 
+import pytest
+
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, open_app
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
@@ -53,6 +55,7 @@ async def test_its_end_is_laid_out_first_and_its_beginning_when_it_is_wanted() -
         assert f"question number {TURNS}" in driven.text()
 
 
+@pytest.mark.slow
 async def test_scrolling_up_lays_out_more_and_what_is_read_stays() -> None:
     async with open_app(session=_very_long()) as driven:
         widget = _widget(driven)
@@ -70,6 +73,7 @@ async def test_scrolling_up_lays_out_more_and_what_is_read_stays() -> None:
         assert _questions(driven) == reached
 
 
+@pytest.mark.slow
 async def test_an_event_of_long_ago_can_be_gone_to_and_words_of_it_found() -> None:
     async with open_app(session=_very_long()) as driven:
         controller = driven.app.controller
@@ -87,6 +91,7 @@ async def test_an_event_of_long_ago_can_be_gone_to_and_words_of_it_found() -> No
         assert f"question number {TURNS}" in driven.text()
 
 
+@pytest.mark.slow
 async def test_what_comes_is_shown_below() -> None:
     session = _very_long()
     async with open_app(session=session) as driven:
@@ -95,6 +100,7 @@ async def test_what_comes_is_shown_below() -> None:
         assert "one more" in driven.text()
 
 
+@pytest.mark.slow
 async def test_what_comes_and_changes_while_all_is_laid_out_is_in_it() -> None:
     session = _very_long()
     async with open_app(session=session) as driven:
@@ -117,6 +123,7 @@ async def test_what_comes_and_changes_while_all_is_laid_out_is_in_it() -> None:
         ]
 
 
+@pytest.mark.slow
 async def test_who_goes_elsewhere_while_all_is_laid_out_stays_there() -> None:
     async with open_app(session=_very_long()) as driven:
         widget = _widget(driven)
