@@ -10,7 +10,6 @@ from tests.architecture.source import Source, dotted_name, product
 CELLS = {
     "tui_agent/tui/widgets/rows.py": "rows of parts; every text goes through `cell_text`",
     "tui_agent/tui/transcript/rows.py": "rows of runs; every text goes through `cell_text`",
-    "tui_agent/tui/modals/block_rows.py": "JSON in rows; every text goes through `cell_text`",
     "tui_agent/tui/theme/scrollbar.py": "signs of its own only",
     "tui_agent/tui/screens/sessions/table.py": "joins rows that were made by `row`",
 }
@@ -83,7 +82,6 @@ def test_cells_are_made_in_few_places() -> None:
     [
         "tui_agent/tui/widgets/rows.py",
         "tui_agent/tui/transcript/rows.py",
-        "tui_agent/tui/modals/block_rows.py",
     ],
 )
 def test_who_makes_cells_of_foreign_text_takes_it_through_the_last_door(name: str) -> None:
