@@ -100,7 +100,7 @@ async def test_every_pane_is_what_a_fresh_fold_gives_at_that_event(log: str) -> 
         for seq in (jumps.randrange(len(records)) for _ in range(20)):
             shown.screen.move_to(seq)
             await shown.pilot.pause()
-            while shown.screen.chat._later is not None:
+            while shown.screen.chat._delayed is not None:
                 await shown.pilot.pause(0.01)
             assert panes(shown) == folded(records, seq), seq
             await shown.press("d")
