@@ -4,8 +4,7 @@ A plugin is a package (a folder with `__init__.py`) or a module with a function 
 The plugin owns what it registers, so that this can be listed, traced, disabled and isolated. Importing a plugin must do
 nothing; `register` runs once per process.
 
-Tools, middleware, agents, models and environments are registered as objects and live in the engine's process.
-Panes, commands and projections are lazy `"module:name"` references and are loaded in the app's process.
+Everything is registered as an object and lives in the engine's process.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -122,26 +121,6 @@ class PluginApi(Protocol):
 
     def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
         """Register a provider; `make` creates a client for `provider/model`, or for a profile with this provider."""
-        ...
-
-    def environment(self, name: str, make: Callable[[str], Environment]) -> None:
-        """Register an environment; `make` takes the workspace's absolute path."""
-        ...
-
-    def command(self, name: str, target: str, *, help: str) -> None:
-        """Register a slash command; `target` is `"module:name"`."""
-        ...
-
-    def pane(self, name: str, target: str, *, title: str) -> None:
-        """Register a pane; `target` is `"module:name"` of a widget class in the plugin's `tui/` folder."""
-        ...
-
-    def projection(self, name: str, target: str) -> None:
-        """Register a fold; `target` is `"module:name"` of a class without arguments."""
-        ...
-
-    def theme(self, path: str) -> None:
-        """Register a theme file (TOML, as in themes/)."""
         ...
 
     def policy_table(self, path: str) -> None:

@@ -15,19 +15,16 @@ from tui_agent.config.providers import CLIENTS, PROVIDERS
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.offers import (
     AnyTool,
-    LazyRef,
     OfferedFactory,
     OfferedHook,
     OfferedHookFunction,
     OfferedLanguage,
     OfferedMiddleware,
     OfferedPolicyTable,
-    OfferedTheme,
     OfferedTool,
     Offers,
 )
 from tui_agent.ports.agent import Agent
-from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import HOOK_EVENTS
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
@@ -92,34 +89,6 @@ class OwnedApi:
                 hint="Choose another name.",
             )
         self.offers.models.append(OfferedFactory(self.plugin, provider, _require_callable(make, provider)))
-
-    def environment(self, name: str, make: Callable[[str], Environment]) -> None:
-        """Register an environment."""
-        self._reserve("environment", name)
-        self.offers.environments.append(OfferedFactory(self.plugin, name, _require_callable(make, name)))
-
-    def command(self, name: str, target: str, *, help: str) -> None:
-        """Register a slash command; `target` is `"module:name"`."""
-        self._reserve("command", name)
-        self.offers.commands.append(LazyRef(self.plugin, name, _require_target(target), help))
-
-    def pane(self, name: str, target: str, *, title: str) -> None:
-        """Register a pane; `target` is `"module:name"` of a widget class in the plugin's `tui/` folder."""
-        self._reserve("pane", name)
-        self.offers.panes.append(LazyRef(self.plugin, name, _require_target(target), title))
-
-    def projection(self, name: str, target: str) -> None:
-        """Register a fold; `target` is `"module:name"` of a class without arguments."""
-        self._reserve("projection", name)
-        self.offers.projections.append(LazyRef(self.plugin, name, _require_target(target)))
-
-    def theme(self, path: str) -> None:
-        """Register a theme file; a relative path starts at the plugin's folder."""
-        full = (self._folder or Path()) / path
-        if not full.is_file():
-            raise PluginError(f"The theme {path} of {self.plugin} is not a file.")
-        self._reserve("theme", full.stem)
-        self.offers.themes.append(OfferedTheme(self.plugin, full))
 
     def policy_table(self, path: str) -> None:
         """Register a table of programs; a relative path starts at the plugin's folder."""

@@ -46,7 +46,7 @@ def check_plugin(path: Path) -> CheckReport:
             offers, version = event.contributions, event.version
     if not loaded.events:
         faults.append(f"No plugin at {path}: it must be a folder with __init__.py, or one .py file.")
-    faults += _schema_faults(loaded) + _target_faults(loaded, path)
+    faults += _schema_faults(loaded)
     notes = _import_notes(path)
     if not plugin.version:
         notes.append("It has no version: add `version` to plugin.toml.")
@@ -64,17 +64,6 @@ def _schema_faults(loaded: LoadedPlugins) -> list[str]:
             faults.append(f"The tool {spec.name} has no description; the model needs one to choose it.")
         if not 0 < len(spec.verb) <= 9:
             faults.append(f"The verb {spec.verb!r} of the tool {spec.name} must have 1 to 9 characters.")
-    return faults
-
-
-def _target_faults(loaded: LoadedPlugins, path: Path) -> list[str]:
-    faults = []
-    for ref in [*loaded.commands, *loaded.panes, *loaded.projections]:
-        module_name = ref.target.partition(":")[0]
-        place = path.joinpath(*module_name.split(".")) if path.is_dir() else path
-        exists = path.is_file() or place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
-        if not exists:
-            faults.append(f"{ref.name} refers to {ref.target}, but the module {module_name} was not found.")
     return faults
 
 

@@ -19,8 +19,8 @@ from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_api import API_VERSION
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.discover import FoundPlugin, PluginPlaces, discover
-from tui_agent.plugin_host.modules import import_entry, import_from, import_target, unload_modules
-from tui_agent.plugin_host.offers import LazyRef, Offers
+from tui_agent.plugin_host.modules import import_entry, import_from, unload_modules
+from tui_agent.plugin_host.offers import Offers
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 
 LOAD_LIMIT_S = 10.0
@@ -82,7 +82,6 @@ class PluginHost:
         self._places = places
         self._disabled = frozenset(disabled)
         self._limit = limit
-        self._modules: dict[str, ModuleType] = {}
         self._taken: dict[str, str] = {}
 
     def list_plugins(self) -> list[FoundPlugin]:
@@ -112,18 +111,6 @@ class PluginHost:
                 loaded.add_all(offers)
         return loaded
 
-    def resolve(self, ref: LazyRef) -> object:
-        """Import and return the target of a command, pane or projection. Raises `PluginError`."""
-        module = self._modules.get(ref.owner)
-        if module is None:
-            raise PluginError(f"{ref.name} cannot be loaded, because the plugin {ref.owner} is not loaded.")
-        try:
-            return import_target(module, ref.target)
-        except TuiAgentError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise PluginError(f"{ref.target} of {ref.owner} cannot be loaded: {_describe(error)}.") from error
-
     def _load_plugin(self, found: FoundPlugin) -> tuple[Offers | None, PluginLoaded | PluginFailed]:
         if found.fault:
             return None, _failed(found, found.fault)
@@ -138,7 +125,6 @@ class PluginHost:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - supervises foreign code
             self._unload(found, before)
             return None, _failed(found, _describe(error), _error_location(error, found.path))
-        self._modules[found.name] = module
         self._taken.update((name, found.name) for name in api.names)
         version = found.version or str(getattr(module, "__version__", ""))
         if found.source == "bundled":

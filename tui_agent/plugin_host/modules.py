@@ -39,22 +39,6 @@ def import_entry(value: str) -> ModuleType:
     return importlib.import_module(value.partition(":")[0].strip())
 
 
-def import_target(module: ModuleType, target: str) -> object:
-    """Return the object `"module:name"` of a plugin: from a submodule, or from the plugin module itself."""
-    module_name, _, name = target.partition(":")
-    full = f"{module.__name__}.{module_name}"
-    try:
-        is_itself = module_name == module.__name__.rpartition(".")[2]
-        target_module = module if is_itself else importlib.import_module(full)
-    except ModuleNotFoundError as error:
-        raise PluginError(f"{target} cannot be loaded: there is no module {error.name}.") from error
-    try:
-        value: object = getattr(target_module, name)
-    except AttributeError as error:
-        raise PluginError(f"{target} cannot be loaded: {module_name} has no {name}.") from error
-    return value
-
-
 def unload_modules(name: str) -> None:
     """Remove all of a plugin's modules."""
     full = f"{NAMESPACE}.{name}"

@@ -11,7 +11,6 @@ from typing import Generic, TypeAlias, TypeVar
 from pydantic import BaseModel
 
 from tui_agent.ports.agent import Agent
-from tui_agent.ports.environment import Environment
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.repomap import MapLanguage
@@ -44,33 +43,12 @@ MakeT = TypeVar("MakeT", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class OfferedFactory(Generic[MakeT]):
-    """Something that `make` creates on demand: an agent for a task, a client for a model, an environment for a path."""
+    """Something that `make` creates on demand: an agent for a task, a client for a model."""
 
     owner: str
     name: str
     make: MakeT
     description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LazyRef:
-    """Reference to an object for the app: `target` is `"module:name"` in the plugin; `description` its help or title.
-
-    `loader.resolve` imports it when it is first needed.
-    """
-
-    owner: str
-    name: str
-    target: str
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class OfferedTheme:
-    """A theme file that exists."""
-
-    owner: str
-    path: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +94,6 @@ class Offers:
     middlewares: list[OfferedMiddleware] = field(default_factory=list)
     agents: list[OfferedFactory[Callable[[], Agent]]] = field(default_factory=list)
     models: list[OfferedFactory[Callable[[ModelInfo], ModelClient]]] = field(default_factory=list)
-    environments: list[OfferedFactory[Callable[[str], Environment]]] = field(default_factory=list)
-    commands: list[LazyRef] = field(default_factory=list)
-    panes: list[LazyRef] = field(default_factory=list)
-    projections: list[LazyRef] = field(default_factory=list)
-    themes: list[OfferedTheme] = field(default_factory=list)
     policy_tables: list[OfferedPolicyTable] = field(default_factory=list)
     languages: list[OfferedLanguage] = field(default_factory=list)
     hooks: list[OfferedHook] = field(default_factory=list)

@@ -11,7 +11,7 @@ DOCS = (Path(__file__).parents[3] / "docs" / "plugins.md").read_text(encoding="u
 
 def test_every_hook_of_the_interface_has_its_section() -> None:
     hooks = [name for name in vars(PluginApi) if not name.startswith("_")]
-    assert len(hooks) >= 11
+    assert len(hooks) >= 9
     missing = [name for name in hooks if not re.search(rf"^### api\.{name}\b", DOCS, re.MULTILINE)]
     assert not missing
 
@@ -32,8 +32,8 @@ def test_the_example_in_the_documentation_is_a_plugin(tmp_path: Path) -> None:
     assert report.offers == ("tool:count_lines",)
 
 
-def test_everything_that_can_be_registered_is_said_to_work_or_not_to() -> None:
-    table = DOCS.partition("## What reaches a session today")[2].partition("\n## ")[0]
-    said = re.findall(r"`api\.(\w+)`", table)
+def test_everything_that_can_be_registered_is_listed() -> None:
+    section = DOCS.partition("## What a plugin can add")[2].partition("\n## ")[0]
+    said = re.findall(r"`api\.(\w+)`", section)
     told_about = {"plugin", "notes_folder"}  # what a plugin reads, and registers nothing
     assert sorted(said) == sorted({name for name in vars(PluginApi) if not name.startswith("_")} - told_about)

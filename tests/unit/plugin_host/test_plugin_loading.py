@@ -65,28 +65,12 @@ def test_a_strangers_plugin_registers_everything_under_its_name() -> None:
         contributions=(
             "tool:greet",
             "middleware:politeness",
-            "command:greet",
-            "pane:greetings",
-            "projection:greetings",
-            "theme:mint",
             "language:tally",
             "hook:tool.finished",
         ),
     )
     assert loaded.tools[0].tool.spec.description == "Greet a person by name."
     assert {offer.owner for offer in loaded.tools} == {"hello"}
-    assert loaded.themes[0].path == HELLO / "mint.toml"
-
-
-def test_what_the_app_needs_is_imported_only_when_asked_for() -> None:
-    host = PluginHost(PluginPlaces(extra=(HELLO,), entry_points=False))
-    loaded = host.load()
-    assert f"{NAMESPACE}.hello.tui.pane" not in sys.modules
-    pane = host.resolve(loaded.panes[0])
-    assert getattr(pane, "__name__", "") == "GreetingsPane"
-    command = host.resolve(loaded.commands[0])
-    assert callable(command)
-    assert command("Ada") == "Please greet Ada."
 
 
 def test_a_folder_of_plugins_can_be_given_too() -> None:
@@ -119,8 +103,11 @@ def test_the_plugins_of_a_trusted_project_are_loaded_after_the_users(tmp_path: P
         ("import sys\nsys.exit(3)\n", "it ended the program"),
         ("def register(:\n", "SyntaxError"),
         ("PLUGIN_API = 99\n" + NOTHING, "version 99 of the plugin API"),
-        ("def register(api):\n    api.pane('p', 'no target', title='')\n", "not a reference"),
-        ("def register(api):\n    api.theme('absent.toml')\n", "not a file"),
+        (
+            "def register(api):\n    api.language('p', ['p'], grammar='no target', query='x')\n",
+            "not a reference",
+        ),
+        ("def register(api):\n    api.policy_table('absent.toml')\n", "cannot be read"),
         ("def register(api):\n    api.hook('What?', print)\n", "neither an event kind"),
         ("def register(api):\n    api.agent('a b', print)\n", "not valid"),
         ("def register(api):\n    api.tool(object())\n", "no `spec`"),
@@ -194,29 +181,18 @@ def test_middlewares_stand_in_their_order(tmp_path: Path) -> None:
     assert [offer.owner for offer in load(tmp_path).middlewares] == ["beta", "alpha"]
 
 
+def test_a_single_file_is_a_plugin(tmp_path: Path) -> None:
+    (tmp_path / "single.py").write_text(TOOL, encoding="utf-8")
+    assert [offer.owner for offer in load(tmp_path).tools] == ["single"]
+
+
 def test_registering_late_is_refused(tmp_path: Path) -> None:
     code = "kept = []\ndef register(api):\n    kept.append(api)\n"
     write(tmp_path, "late", code)
     load(tmp_path)
     api = sys.modules[f"{NAMESPACE}.late"].kept[0]
     with pytest.raises(PluginError, match="after its register"):
-        api.command("x", "a:b", help="")
-
-
-def test_a_single_file_is_a_plugin_and_can_refer_to_itself(tmp_path: Path) -> None:
-    code = "def register(api):\n    api.command('x', 'single:run', help='')\ndef run():\n    return 7\n"
-    (tmp_path / "single.py").write_text(code, encoding="utf-8")
-    host = PluginHost(PluginPlaces(user=tmp_path, entry_points=False))
-    target = host.resolve(host.load().commands[0])
-    assert callable(target)
-    assert target() == 7
-
-
-def test_a_reference_that_leads_nowhere_is_a_plugin_error(tmp_path: Path) -> None:
-    write(tmp_path, "lost", "def register(api):\n    api.command('x', 'gone:run', help='')\n")
-    host = PluginHost(PluginPlaces(user=tmp_path, entry_points=False))
-    with pytest.raises(PluginError, match="no module"):
-        host.resolve(host.load().commands[0])
+        api.agent("x", object)
 
 
 def test_a_given_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
@@ -233,10 +209,10 @@ def test_checking_a_good_plugin_finds_nothing_and_leaves_nothing() -> None:
 
 
 def test_checking_names_what_is_wrong(tmp_path: Path) -> None:
-    code = "import tui_agent.errors\ndef register(api):\n    api.command('x', 'gone:run', help='')\n"
+    code = "import tui_agent.errors\n" + TOOL.replace('"wait"', '"wait for long"')
     report = check_plugin(write(tmp_path, "sloppy", code))
     assert not report.ok
-    assert "gone:run" in report.faults[0]
+    assert "wait for long" in report.faults[0]
     assert "tui_agent.errors" in report.notes[0]
     assert not check_plugin(tmp_path / "absent").ok
 
