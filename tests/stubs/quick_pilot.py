@@ -20,6 +20,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import Compositor
 from textual._context import visible_screen_stack
+from textual._styles_cache import StylesCache
 from textual.app import App
 from textual.color import Color
 from textual.css.model import RuleSet
@@ -166,6 +167,7 @@ async def piloted(
             async with app.run_test(size=size):
                 yield QuickPilot(app)
     finally:
+        StylesCache.get_inner_outer.cache_clear()  # it keeps a thousand widgets' rows of earlier apps
         if next(OPENED) % COLLECTED_AFTER == 0:
             gc.collect()
 
