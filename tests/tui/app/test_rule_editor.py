@@ -25,7 +25,7 @@ async def test_a_rule_that_is_edited_and_what_is_wrong_with_it_stand_whole(size:
     )
     async with open_app(golden("night_shift"), size=size) as driven:
         modal = await ask(driven, request().model_copy(update={"rule_error": wrong, "rejected_rule": rule}))
-        shown = "".join("".join(strip.text for strip in modal._foot.given).split())
+        shown = "".join("".join(strip.text for strip in modal._foot.strips).split())
         assert "".join(wrong.split()) in shown and "".join(rule.split()) in shown
         await driven.press("home")
         await driven.type("x")
