@@ -1,7 +1,7 @@
-"""The registry of all actions of the user: slash command, keys, help, footer word, and when it applies.
+"""Registry of every user action: its slash command, keys, help text, footer word, and when it is available.
 
-Invariant: palette, footer, F1 help, `/help` and docs/keys.md are made from `ACTIONS`, and screens take their keys from
-it by `widgets.keymap`. Every action of the scope `app` has a handler of its name (a test holds both together).
+Invariant: the palette, the footer, F1 help, `/help` and docs/keys.md are generated from `ACTIONS`. Screens look their
+keys up in it through `widgets.keymap`. A test checks that every action of scope `app` has a handler of the same name.
 """
 
 import string
@@ -17,14 +17,17 @@ Scope: TypeAlias = Literal[
     "trace", "replay", "compare", "tree", "checkpoints", "jobs", "map", "map_find", "fork", "sessions", "sessions_find",
     "sheet", "page", "rows", "field",
 ]  # fmt: skip
-"""The place where a key applies. `sheet`, `page`, `rows` and `field` are shared: by every modal sheet, every page of a
-list with details, everything that scrolls by pages, and every field that is opened over something else."""
+"""The place in which a key works. Several screens share a scope: `sheet` is for all modal sheets, `page` for all list
+pages with a details pane, `rows` for everything that scrolls by pages, and `field` for every input field opened over
+something else.
+"""
 
 
 class Action(NamedTuple):
-    """One thing to do. `keys` are Textual's names; `footer` is its word in the footer, `rank` its place there.
+    """An action of the user. `keys` are Textual key names, `footer` is the word in the footer, and `rank` sorts the
+    footer.
 
-    `ground` marks an action that would change the ground of a running turn: it is refused until the turn ends.
+    An action with `ground` set changes what a running turn relies on, so it is refused until the turn ends.
     """
 
     name: str
@@ -39,27 +42,30 @@ class Action(NamedTuple):
     rank: int = 0
     ground: bool = False
     footer_when: When | None = None
-    """When the footer names it; None if always when it applies."""
+    """When the footer shows the action; None: whenever the action is available (`when`)."""
     choices: int = 1
-    """The number of choices of its keys: of `up, down, k, j` with 2 choices `up` and `k` mean the first."""
+    """The number of choices the keys stand for. With 2 choices, `up, down, k, j` means: `up` and `k` are the first
+    one.
+    """
     typed: str = ""
-    """The character that means it in a message. It is text, not a key, and cannot be changed."""
+    """The character that triggers the action when typed in a message. It is text, not a key, so it cannot be rebound.
+    """
 
     @property
     def label(self) -> str:
-        """Its main keys as printed on a keyboard: `F1`, `Up/Down`, `1–6`."""
+        """The main keys as printed on a keyboard: `F1`, `Up/Down`, `1–6`."""
         return self.typed or _joined(self.keys[: self.choices])
 
     @property
     def shown(self) -> str:
-        """All of its keys as printed on a keyboard, the main ones first: `Shift+Enter, Alt+Enter or Ctrl+J`."""
+        """All keys as printed on a keyboard, the main ones first: `Shift+Enter, Alt+Enter or Ctrl+J`."""
         starts = range(0, len(self.keys), self.choices)
         names = [_joined(self.keys[start : start + self.choices]) for start in starts]
         return self.typed or " or ".join(", ".join(names).rsplit(", ", 1))
 
 
 class KeyHint(NamedTuple):
-    """A key as it is printed, the word for what it does, and the name of its action."""
+    """A key as printed on a keyboard, the footer word of its action, and the action's name."""
 
     key: str
     word: str
@@ -67,7 +73,7 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True if it closes something: a row that is too short for all keys keeps it."""
+        """True if the action closes something. A row that is too short for all keys keeps such a key."""
         return self.action in WAYS_OUT
 
 
@@ -103,7 +109,7 @@ def _part_name(part: str) -> str:
 
 
 def _joined(keys: Sequence[str]) -> str:
-    """Return the keys of several choices as one word: `Up/Down`, `[ ]`, `1–6`."""
+    """Return the keys of one group of choices in short form: `Up/Down`, `[ ]`, `1–6`."""
     names = [key_name(key) for key in keys]
     if len(names) > 2 and "".join(names) in string.digits:
         return f"{names[0]}–{names[-1]}"
@@ -367,7 +373,7 @@ ACTIONS: Final[tuple[Action, ...]] = (*_SLASH, *_PROMPT, *_SCREENS)
 BY_NAME: Final[Mapping[str, Action]] = {action.name: action for action in ACTIONS}
 BY_SLASH: Final[Mapping[str, Action]] = {action.slash: action for action in ACTIONS if action.slash}
 WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
-"""Actions that close what is open. They always keep a key."""
+"""Actions that close what is open. The user cannot leave them without a key."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -377,7 +383,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool) -> list[KeyHint]:
-    """Return the keys and words of the actions that apply now, most useful first."""
+    """Return the footer's keys and words for the actions available now, in order of `rank`."""
     now: When = "running" if running else "idle"
     rows = [
         action
@@ -392,7 +398,7 @@ def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool)
 
 
 def commands(actions: Iterable[Action] = ACTIONS) -> list[Action]:
-    """Return all actions that have a slash command, by name."""
+    """Return all actions that have a slash command, sorted by that command."""
     return sorted((action for action in actions if action.slash), key=lambda action: action.slash)
 
 

@@ -1,7 +1,7 @@
 """The full-screen app: handles keys and intents before and while a session is open, and quits.
 
-Invariant: importing this module loads textual and light modules only. Everything that knows sessions is in
-`controller/`, which is imported once, by name, after the first paint; what is typed before that is kept.
+Invariant: importing this module loads only Textual and light modules. Everything that works on sessions is in
+`controller/`, which is imported once, by name, after the first paint; input typed before that is queued.
 """
 
 import asyncio
@@ -38,12 +38,14 @@ if TYPE_CHECKING:
     from tui_agent.tui.controller.session_controller import SessionController
 
 GC_THRESHOLDS = 20_000, 20, 20
-"""Higher than usual: decoding and folding thousands of events triggers the collector, but leaves no garbage."""
+"""Collector thresholds above Python's defaults: folding thousands of events allocates much but leaves no garbage
+cycles.
+"""
 TWICE_S = 1.5
 
 
 class AgentApp(SessionApp, inherit_bindings=False):
-    """The app. `spawn` opens a session (tests inject their own)."""
+    """The full-screen app. `spawn` opens a session; tests pass their own."""
 
     def __init__(
         self,
@@ -90,7 +92,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.run_worker(self._start_controller(), name="controller", exit_on_error=False)
 
     async def _start_controller(self) -> None:
-        # In a thread, so that keys typed meanwhile are shown.
+        # In a thread, so that the app can echo keys typed meanwhile.
         try:
             module = await asyncio.to_thread(import_module, "tui_agent.tui.controller.session_controller")
         finally:
@@ -120,14 +122,15 @@ class AgentApp(SessionApp, inherit_bindings=False):
         await super().on_event(event)
 
     def on_key(self, event: events.Key) -> None:
-        """Handle the stop key, if no focused widget has used it."""
+        """Handle the stop key if the focused widget did not use it."""
         if len(self.screen_stack) == 1 and self.key_map.means(event.key, "stop"):
             self.stop()
 
     def _take_key(self, key: str) -> bool:
-        """Run the action of a key of the app or the transcript; return False for any other key.
+        """Run the app's or the transcript's action for a key; return False if the key has none.
 
-        While a screen covers the main one, only those keys work that copy, or open something in its place.
+        While another screen covers the main one, only keys that copy, or that open something in place of that screen,
+        work.
         """
         for action, choice in self.key_map.find(key, ("app", "transcript")):
             name = action.name
@@ -161,7 +164,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.do(event.name, event.argument)
 
     def on_start_focused(self, event: Message) -> None:
-        """Update the keys: the start page took or lost the focus. Bound by name, as the page is loaded later."""
+        """Update the footer when the start page gains or loses the focus. Bound by name, because the page is loaded
+        later.
+        """
         event.stop()
         focused = self.controller is not None and self.controller.chat.start.has_focus
         self.prompt.set_class(focused, "-quiet")
@@ -187,14 +192,14 @@ class AgentApp(SessionApp, inherit_bindings=False):
             self.controller.demo_end.typed()
 
     def stop(self) -> None:
-        """Handle Esc: close the menu or the notice, else interrupt."""
+        """Handle Esc: close the menu or the notice; if neither is open, interrupt."""
         if self.prompt.close_menu() or self.hide_note():
             return
         if self.controller is not None:
             self.controller.escape()
 
     def copy_or_stop(self) -> None:
-        """Handle Ctrl+C: copy the selection, else interrupt, twice in a row quit."""
+        """Handle Ctrl+C: copy the selection; without one, interrupt. A second press in a row quits."""
         selected = self.screen.get_selected_text() or self.prompt.editor.selected_text
         if selected:
             self.copy_text(selected)
@@ -210,7 +215,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.say(f"{done}Press {self.key_map.key_of('copy_or_stop')} again to quit. Your session is saved.")
 
     def use_keys(self, actions: tuple[Action, ...]) -> None:
-        """Use these actions, which have the user's keys."""
+        """Use these actions, whose keys follow the user's settings."""
         self.key_map = KeyMap(actions)
         self.prompt.use(actions)
         self.show_keys()
@@ -233,7 +238,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
             return
         hidden = self.controller.questions.hidden_keys if self.controller is not None else frozenset()
         if running and self.controller is not None and not self.controller.state.turn_running:
-            hidden |= {"steer"}  # a summary or a command runs, not a turn: a message waits for it
+            # A summary or a shell command runs, not a turn: a message cannot steer it, only wait for it.
+            hidden |= {"steer"}
         actions = [action for action in self.actions if action.name not in hidden]
         keys = footer(actions, scopes, running=running)
         if scopes == ("menu",) and not self.prompt.menu.runs:
@@ -243,19 +249,19 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.footer.set_keys(keys)
 
     def report_error(self, name: str, error: BaseException) -> str:
-        """Report a fault, and write it down for `/bug`."""
+        """Report an error on the screen, write it to the fault file for `/bug`, and return the notice."""
         if self.controller is not None:
             self.controller.faults.write(name, error)
         return super().report_error(name, error)
 
     def _fatal_error(self) -> None:
-        """Close without Textual's page of local variables: `draw` raises the error."""
+        """Exit without Textual's traceback, which prints local variables; `draw` raises the error."""
         self._close_messages_no_wait()
 
     # -- leaving ---------------------------------------------------------------------------------------------------
 
     def leave(self, reason: Literal["quit", "signal"] = "quit") -> None:
-        """Close the session in order, then the app."""
+        """Close the session first, then the app."""
         if self.left:
             self.exit(self.return_status)
             return
@@ -263,12 +269,12 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.run_worker(self._leave(reason), name="leave", exit_on_error=False)
 
     def leave_for(self, *words: str) -> None:
-        """Quit, and run the product's command line with these arguments afterwards."""
+        """Quit, then run `tui-agent` with these arguments."""
         self.then = words
         self.leave()
 
     def leave_by_signal(self, number: int) -> None:
-        """Quit after SIGTERM or SIGHUP, quickly and with the exit status that shells expect."""
+        """Quit after SIGTERM or SIGHUP: quickly, and with the exit status that shells expect."""
         if self.return_status:
             return
         self.return_status = 128 + number
@@ -278,9 +284,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     return_status = 0
     ended_jobs = 0
-    """Number of background jobs that ran when the session was closed."""
+    """Number of background jobs that were still running when the session was closed."""
     way_back = ""
-    """The session to come back to, set on quitting; empty if there is none."""
+    """The id of the session to resume, set on quitting; empty if there is none."""
     hangup: HangupWatch | None = None
     last_resort: threading.Timer | None = None
 
@@ -303,7 +309,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
 
 def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
-    """Return the id of the session to come back to; empty for a session without messages, and for a demo."""
+    """Return the id of the session to resume; empty for a demo and for a session without messages."""
     has_messages = folder is not None and is_session_stored(folder)
     return folder.name if folder is not None and has_messages and options.client != "demo" else ""
 
@@ -317,8 +323,8 @@ def run_app(
 ) -> int:
     """Run the app until the user quits; return the exit status.
 
-    `handle` is the engine's process for the first session, started before this module was loaded. `choose` opens the
-    list of all sessions first.
+    `handle` is the engine process of the first session, which was started before this module was loaded. `choose`
+    opens the session list first.
     """
     app = AgentApp(options, spawn=spawn, watch_themes=True)
     app.handle, app.choose = handle, choose
@@ -326,7 +332,7 @@ def run_app(
 
 
 def draw(app: AgentApp) -> int:
-    """Run the app in the terminal; return its exit status. After a fault, name the session and raise the error."""
+    """Run the app in the terminal; return its exit status. After a crash, print the session's id and raise the error."""
     status = app.run(mouse=app.first.mouse)
     data_dir = app.options.data_dir
     if app.last_resort is not None:

@@ -1,6 +1,6 @@
-"""Runs the product's own command line as a child process: sessions, models, doctor, exports.
+"""Runs `tui-agent` itself as a child process: sessions, models, doctor, exports.
 
-Invariant: nothing here blocks the loop or touches the terminal; the output comes back as text or JSON lines.
+Invariant: never blocks the event loop, never touches the terminal; returns output as text or JSON lines.
 """
 
 import asyncio
@@ -21,13 +21,15 @@ RowT = TypeVar("RowT")
 
 
 class Ask(Protocol):
-    """Runs the product's own command line; returns its exit status and output."""
+    """A function that runs `tui-agent` with some arguments and returns its exit status and output."""
 
     async def __call__(self, *words: str) -> tuple[int, str]: ...
 
 
 class CommandLine:
-    """`Ask` by a child process, which is killed when the caller is cancelled. `environ` is the child's."""
+    """An `Ask` that starts a child process and kills it when the caller is cancelled. `environ` is the child's
+    environment.
+    """
 
     def __init__(self, environ: Mapping[str, str], cwd: str) -> None:
         self._environ = {**environ, "NO_COLOR": "1"}
@@ -59,19 +61,19 @@ class CommandLine:
 
 
 def command_line(options: SessionOptions, environ: Mapping[str, str]) -> CommandLine:
-    """Return the command line for the folders and keys of these options."""
+    """Return a `CommandLine` that uses the folders and API keys of these options."""
     moved = {"TUI_AGENT_HOME": str(options.data_dir)} if options.data_dir is not None else {}
     return CommandLine({**environ, **moved, **dict(options.typed_keys)}, str(options.cwd))
 
 
 def place(options: SessionOptions) -> list[str]:
-    """Return arguments that make the command line use the folder and plugins of these options."""
+    """Return the arguments that select the folder and the plugins of these options."""
     folders = [("--plugin-dir", folder) for folder in options.plugin_dirs]
     return [*words_of([("--cwd", options.cwd), *folders]), *(["--no-plugins"] * options.no_plugins)]
 
 
 def json_rows(text: str) -> list[JsonRow]:
-    """Return the JSON objects among the lines."""
+    """Return the JSON objects among the lines of `text`; skip other lines."""
     rows: list[JsonRow] = []
     for line in text.splitlines():
         try:
@@ -84,7 +86,7 @@ def json_rows(text: str) -> list[JsonRow]:
 
 
 def read_rows(row_type: type[RowT], text: str) -> list[RowT]:
-    """Return the JSON objects among the lines as values of a dataclass; skip those that do not fit it."""
+    """Parse the JSON objects among the lines as values of a dataclass; skip those that do not fit it."""
     adapter: TypeAdapter[RowT] = _adapter(row_type)  # type: ignore[arg-type]  # every class can be hashed
     rows: list[RowT] = []
     for row in json_rows(text):
@@ -101,13 +103,13 @@ def _adapter(row_type: type[Any]) -> TypeAdapter[Any]:
 
 
 def beside_json(text: str) -> str:
-    """Return the output for people, which is not JSON, as one line."""
+    """Return the lines that are not JSON (messages for people), joined into one line."""
     words = " ".join(" ".join(line.split()) for line in text.splitlines() if not json_rows(line))
     return words.strip().removeprefix("tui-agent: ")
 
 
 def text_of(row: JsonRow, *names: str) -> str:
-    """Return the first of these fields that is a text or a number, as text."""
+    """Return the first of these fields that is a number or a non-empty string, as text; empty if there is none."""
     for name in names:
         value = row.get(name)
         if isinstance(value, str) and value:
@@ -118,18 +120,18 @@ def text_of(row: JsonRow, *names: str) -> str:
 
 
 def number_of(row: JsonRow, name: str) -> float:
-    """Return the number of a field, or 0."""
+    """Return the number in a field; 0 if the field is missing or not a number."""
     value = row.get(name)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0
 
 
 def words_of(options: Sequence[tuple[str, object]]) -> list[str]:
-    """Return options that have a value as arguments."""
+    """Return the command-line words `name value` of every option that has a value."""
     return [word for name, value in options if value for word in (name, str(value))]
 
 
 async def run_export(ask: Ask, *words: str) -> tuple[str, Literal["done", "error"]]:
-    """Export with the command line; return the notice to show and its level."""
+    """Run an export command; return the notice to show and its level."""
     status, output = await ask(*words)
     path = text_of(next(iter(json_rows(output)), {}), "path")
     if status == 0 and path:

@@ -1,7 +1,7 @@
-"""The interface of the open session and its screen, for commands, screens and modals.
+"""Interfaces of the open session and its screen, used by commands, screens and modals.
 
-Invariant: protocols only. `SessionController` implements `AppContext`; a module that takes a context never imports the
-controller or the app.
+Invariant: protocols only. `SessionController` implements `AppContext`; a module that takes a context never imports
+the controller or the app.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -37,7 +37,7 @@ class ChatPort(Protocol):
 
 
 class StartPort(Protocol):
-    """The page before the first message."""
+    """The start page, shown before the first message."""
 
     @property
     def is_shown(self) -> bool: ...
@@ -46,14 +46,16 @@ class StartPort(Protocol):
 
 
 class SessionsPort(Protocol):
-    """Opens other sessions in place of the open one."""
+    """Opens another session in place of the current one."""
 
     under_way: bool
-    """A session is being opened: messages wait for it."""
+    """True while a session is being opened; messages wait for it."""
 
     @property
     def older(self) -> str:
-        """`reading the older 96 %` while only the newest part of a very long session is known."""
+        """The progress text `reading the older 96 %` while only the newest part of a very long session has been
+        folded.
+        """
 
     async def wait_until_whole(self) -> None: ...
     async def open(self, options: SessionOptions) -> bool: ...
@@ -65,7 +67,7 @@ class SessionsPort(Protocol):
 
 
 class ReaderPort(Protocol):
-    """Reads texts and events of the open session that are not in its views."""
+    """Reads texts and events of the open session that its views do not contain."""
 
     async def read_text(self, text: LongText) -> str: ...
     async def events_between(self, first: int, last: int, most: int) -> list[Record]: ...
@@ -85,7 +87,7 @@ class RewindPort(Protocol):
 
 
 class DefaultModelPort(Protocol):
-    """The model that later sessions start with."""
+    """The model that new sessions start with."""
 
     def chosen(self, *, keep: bool = False) -> None: ...
     def lines(self) -> list[str]: ...
@@ -93,7 +95,7 @@ class DefaultModelPort(Protocol):
 
 
 class AppContext(Protocol):
-    """One open session, its views, and the app around it."""
+    """The open session, its views, and the app around it."""
 
     ask: Ask
     views: Views
@@ -101,7 +103,7 @@ class AppContext(Protocol):
     folder: Path | None
     session: AppSession | None
     seen_seq: int
-    """The last event of the log when it was opened: nothing up to it is news."""
+    """Sequence number of the last event when the log was opened; events up to it are not announced as new."""
 
     @property
     def app(self) -> SessionApp: ...
@@ -135,11 +137,11 @@ class AppContext(Protocol):
 
     @property
     def local_servers(self) -> Sequence[Server]:
-        """The model servers on this machine that answered."""
+        """The model servers on this machine that responded."""
 
     @property
     def work_folder(self) -> str:
-        """The folder that the session works in; without a session the app's own."""
+        """The folder that the session works in; the app's own folder while no session is open."""
 
     def submit(self, command: Command) -> None: ...
     def act(self, name: str, argument: str = "") -> None: ...
@@ -147,7 +149,9 @@ class AppContext(Protocol):
     def set_policy(self, name: str) -> None: ...
     def show_trust(self) -> None: ...
     def known_keys(self) -> frozenset[str]:
-        """Return the API key variables that have a value: in the environment, stored, or typed for this run."""
+        """Return the names of API key variables that have a value: in the environment, stored, or entered for this
+        run.
+        """
 
     async def use_key(self, variable: str, key: str) -> None:
-        """Give the engine a key for this run, and open the session again with it."""
+        """Give the engine an API key for this run, and reopen the session with it."""

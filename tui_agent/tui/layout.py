@@ -1,6 +1,6 @@
-"""The layout of the screen at each size.
+"""Layout of the screen at each terminal size.
 
-Invariant: pure; `shape(width, height)` is the only place that knows the breakpoints.
+Invariant: pure; only `shape(width, height)` knows the breakpoints.
 """
 
 from typing import NamedTuple
@@ -10,28 +10,28 @@ AIRY, LOW = 30, 16
 
 
 class Shape(NamedTuple):
-    """The layout at one size. Heights are rows, widths are cells; `sidebar` 0 means none."""
+    """The layout at one terminal size. Heights are in rows, widths in cells; `sidebar` is 0 if there is no sidebar."""
 
     width: int
     height: int
     sidebar: int
     airy: bool
-    """Empty rows below the header, above the status and above the footer."""
+    """True if empty rows separate header, status and footer from the rest."""
     tiny: bool
-    """Two-line mode: state on the first row, prompt on the last."""
+    """Two-line mode: the state on the first row, the prompt on the last."""
     strip: bool
     policy_row: bool
     prompt_rows: int
-    """The most rows the prompt may take, its policy row included."""
+    """Maximum height of the prompt in rows, including its policy row."""
 
     @property
     def main(self) -> int:
-        """Width of the chat's column."""
+        """Width of the chat column, in cells."""
         return self.width - self.sidebar
 
     @property
     def indent(self) -> int:
-        """Left margin of strip and footer."""
+        """Left margin of the strip and the footer, in cells."""
         return 4 if self.width >= SIDE else 2 if self.width >= 30 else 0
 
 

@@ -1,6 +1,6 @@
-"""Addresses of links, as they are shown and opened.
+"""Link addresses in the form that is shown and opened.
 
-Invariant: pure; the address shown is the one opened: the host as it is looked up (punycode), nothing hidden. Only a web
+Invariant: pure. The address shown is the one opened: the host in its DNS form (punycode), nothing hidden. Only a web
 address that is shown completely can be opened.
 """
 
@@ -18,7 +18,9 @@ _HOST: Final = re.compile(
 
 
 class Address(NamedTuple):
-    """`shown` is the address on the screen, which is the one opened; `opens` is True if it may be opened."""
+    """A link's address. `shown` is the text on the screen and the address that is opened; `opens` is True if opening
+    is allowed.
+    """
 
     shown: str
     host: str
@@ -42,7 +44,7 @@ def address_of(written: str) -> Address:
 
 
 def _encode_host(netloc: str) -> str:
-    """Return user, host and port with the host in punycode."""
+    """Return user, host and port, with the host encoded as punycode."""
     user, separator, host = netloc.rpartition("@")
     if host.isascii():
         return netloc

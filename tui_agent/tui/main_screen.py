@@ -1,6 +1,7 @@
-"""The frame of the app: its widgets, their sizes, its looks, and the notices above the prompt.
+"""The app's main screen: its widgets, their sizes and styles, and the notices above the prompt.
 
-Invariant: knows no session. Its widgets have their final sizes in the first frame; only typing and resizing lay out.
+Invariant: knows no session. The widgets have their final sizes in the first frame; after that, only typing and
+resizing cause a layout.
 """
 
 import os
@@ -47,18 +48,18 @@ Spawn = Callable[[SessionOptions], "AppSession"]
 
 NOTE_S = 8.0
 KEY_S = 0.04
-"""Time after a key in which a change is painted at once."""
+"""Seconds after a key press during which changes are painted at once."""
 BURST_S = 0.01
-"""Shortest time between two typed keys; faster ones are a paste."""
+"""Shortest time between two typed keys, in seconds; faster ones are a paste."""
 PAINT_S = 0.005
-"""Shortest time between two paints for keys."""
+"""Shortest time between two paints for keys, in seconds."""
 
 
 class MainScreen(Screen[None], inherit_bindings=False):
-    """The main screen; nothing in it moves the focus by Tab.
+    """The main screen. Tab does not move the focus on it.
 
-    A change made by a key is painted at once. Textual's own timer ticks 60 times a second and skips a tick after each
-    paint, so that a key would wait for up to 33 ms while an answer streams in.
+    A change made by a key press is painted at once. Textual's own timer ticks 60 times a second and skips a tick
+    after each paint, so a key could wait up to 33 ms while an answer streams in.
     """
 
     AUTO_FOCUS = "#editor"
@@ -67,16 +68,16 @@ class MainScreen(Screen[None], inherit_bindings=False):
     typed_at = 0.0
 
     def request_fast_paint(self) -> None:
-        """Paint the next changes without waiting for the timer: a key was pressed.
+        """Paint the next changes without waiting for Textual's timer, because a key was pressed.
 
-        Keys faster than typing are a paste: only the first of them gets its own paint.
+        Keys that arrive faster than a person types are a paste: only the first one gets its own paint.
         """
         now = time.monotonic()
         self.fast_until = now + KEY_S if now > self.typed_at + BURST_S else 0.0
         self.typed_at = now
 
     def on_idle(self) -> None:
-        """Paint dirty widgets if a key waits for it."""
+        """Paint dirty widgets if a key press is waiting to be shown."""
         now = time.monotonic()
         if now > self.fast_until or now < self.fast_painted_at + PAINT_S or not self.is_current:
             return
@@ -128,7 +129,7 @@ class Frame(App[int]):
         self.note = Note(looks, id="note")
         self.chat = Vertical(id="chat")
         if self.first.bare:
-            # By name: only a start that shows this page loads it before the first paint.
+            # By name, so that only a start that shows this page loads it before the first paint.
             self.start = import_module("tui_agent.tui.panes.start").first_page(
                 looks, self.prompt.editor, str(self.options.cwd)
             )
@@ -147,7 +148,7 @@ class Frame(App[int]):
 
     @property
     def typed_at(self) -> float:
-        """When the main screen got its last key, on the monotonic clock."""
+        """Monotonic time of the main screen's last key press, in seconds."""
         main = self.screen_stack[0]
         return main.typed_at if isinstance(main, MainScreen) else 0.0
 
@@ -159,17 +160,17 @@ class Frame(App[int]):
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """The registry's actions, with the user's keys."""
+        """The actions of the registry, with the user's keys."""
         return self.key_map.actions
 
-    # -- for the app that fills it -----------------------------------------------------------------------------------
+    # -- for the app built on this frame ---------------------------------------------------------------------------
 
     def page_fills_screen(self) -> bool:
-        """Return True if the start page needs the room of the side panes."""
+        """Return True if the start page needs the space of the side panes."""
         return self.start is not None and bool(self.start.display) and self.start.content.needs_model
 
     def looks_changed(self) -> None:
-        """Called when theme or symbols changed; widgets that cache strips are redrawn."""
+        """Redraw widgets that cache strips. Called after a change of theme or symbols."""
 
     # -- sizes -----------------------------------------------------------------------------------------------------
 
@@ -177,7 +178,7 @@ class Frame(App[int]):
         self.reshape(event.size.width, event.size.height)
 
     def reshape(self, width: int = 0, height: int = 0) -> None:
-        """Lay out for the present size."""
+        """Lay out for this size; without arguments, for the current size."""
         width, height = width or self.size.width, height or self.size.height
         is_page = self.page_fills_screen()
         now = shape(width, height, sidebar=self.sidebar_wanted and not is_page)
@@ -186,7 +187,7 @@ class Frame(App[int]):
         self._shaped = (now, is_page)
         self.shape = now
         screen = self.screen_stack[0]
-        # Set here and not by classes: a class on the screen styles every widget in it again.
+        # Set sizes here, not with CSS classes: a class on the screen restyles every widget in it.
         gap = (1, 0, 0, 0) if now.airy else 0
         for spaced in (self.chat, self.status, self.footer):
             spaced.styles.margin = gap
@@ -228,10 +229,10 @@ class Frame(App[int]):
                 pane.styles.width, pane.styles.height = width, rows
                 pane.styles.offset = (margin, bottom - rows)
 
-    # -- looks -----------------------------------------------------------------------------------------------------
+    # -- theme and symbols -----------------------------------------------------------------------------------------
 
     def apply_look(self, look: FirstLook) -> None:
-        """Draw everything with this theme and these symbols."""
+        """Redraw everything with this theme and these symbols."""
         self.looks = look.looks
         theme = textual_theme(look.theme, look.mode)
         self.register_theme(theme)
@@ -241,7 +242,7 @@ class Frame(App[int]):
         self.repaint()
 
     def use_theme(self, name: str) -> None:
-        """Switch to another theme; if its file cannot be used, say why and change nothing."""
+        """Switch to another theme. If its file cannot be used, report why and change nothing."""
         try:
             theme = named_theme(name, self.environ)
         except ConfigError as fault:
@@ -261,7 +262,7 @@ class Frame(App[int]):
     # -- notices -----------------------------------------------------------------------------------------------------
 
     def say(self, text: str, level: Level = "info", *, stays: bool = False) -> None:
-        """Show a notice above the prompt, for some seconds, or until Esc or the next message if it `stays`."""
+        """Show a notice above the prompt for a few seconds; with `stays`, until Esc or the next message."""
         self.note.text, self.note.level = text, level
         self.note.key = self.key_map.key_of("open_block")
         self.note.display = True
@@ -273,13 +274,13 @@ class Frame(App[int]):
             self.set_timer(NOTE_S, lambda: self.hide_note() if self._notices == number else None)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Report the fault of a worker; the app goes on."""
+        """Report an error in a worker; the app keeps running."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:
             self.report_error(event.worker.name, event.worker.error)
 
     def report_error(self, name: str, error: BaseException) -> str:
-        """Report a fault in the background, and return the notice; the app goes on."""
-        # By name: only a fault needs it.
+        """Report an error in the background and return the notice; the app keeps running."""
+        # By name, since only an error needs this module.
         clean = import_module("tui_agent.session.fault_redaction").redact_text
         error_text = clean(repr(error), self.environ, self.options.cwd)
         notice = f"{name or 'Something'} failed: {error_text}. Run /doctor to see why."
@@ -292,11 +293,11 @@ class Frame(App[int]):
         return self.shape.airy
 
     def put_on_clipboard(self, text: str) -> bool:
-        """Copy a text; return False if it is too long for the terminal."""
+        """Copy a text to the clipboard; return False if it is too long for the terminal."""
         return self.terminal.copy(text)
 
     def copy_text(self, text: str) -> None:
-        """Copy a text, and say so."""
+        """Copy a text, and show a notice about it."""
         if self.put_on_clipboard(text):
             lines = format_count(text.count("\n") + 1, "line")
             self.say(f"Copied {lines}.", "done")
@@ -310,7 +311,7 @@ class Frame(App[int]):
         return was_shown
 
     def edit_outside(self, text: str) -> str | None:
-        """Let the user change a text in their editor; return None if that failed."""
+        """Let the user edit a text in their external editor; return None if that failed."""
         try:
             with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder, self.suspend():
                 changed = edit_text(text, Path(folder), self.environ)
@@ -329,37 +330,37 @@ class Frame(App[int]):
 
 
 class SessionApp(Frame, inherit_bindings=False):
-    """The app as the controller, commands and screens of a session use it; `AgentApp` implements it."""
+    """The app's interface for the controller, commands and screens of a session; `AgentApp` implements it."""
 
     session_id = ""
     first_prompt = ""
     answer = ""
     """The agent's last answer, printed after quitting."""
     left = False
-    """The user has quit."""
+    """True once the user has quit."""
     handle: "EngineHandle | None" = None
-    """The engine's process for the first session."""
+    """The engine process of the first session."""
     spawn: Spawn | None = None
-    """Opens a session; None for a process of its own."""
+    """Opens a session; None starts a process of its own."""
     outside: "Ask | None" = None
-    """Runs the product's command line; None for a child process."""
+    """Runs `tui-agent` itself; None starts a child process."""
     waiting_intents: list[Intent | Prompt.Sent]
     """Actions and messages that wait for a session to open."""
 
     def do(self, name: str, argument: str = "") -> None:
-        """Run an action of the registry; before the session is open it waits."""
+        """Run an action of the registry; before the session is open, queue it."""
         raise NotImplementedError
 
     def leave(self, reason: Literal["quit", "signal"] = "quit") -> None:
-        """Close the session in order, then the app."""
+        """Close the session first, then the app."""
         raise NotImplementedError
 
     def leave_for(self, *words: str) -> None:
-        """Quit, and run the product's command line with these arguments afterwards."""
+        """Quit, then run `tui-agent` with these arguments."""
         raise NotImplementedError
 
     def use_keys(self, actions: tuple[Action, ...]) -> None:
-        """Use these actions, which have the user's keys."""
+        """Use these actions, whose keys follow the user's settings."""
         raise NotImplementedError
 
     def show_keys(self) -> None:

@@ -1,10 +1,10 @@
-"""The boundary for foreign text: text of models, tools, files and users becomes harmless cells here.
+"""Sanitizing of untrusted text: text of models, tools, files and users becomes harmless cells here.
 
-Invariant: what `clean` returns holds no control character but the line feed, no escape sequence, no character that is
-invisible or turns the direction of others, and no lone surrogate; nothing foreign is ever read as markup. What is left
-is as wide on every terminal as it is here: emoji stand in their parts, without joiners, selectors and shades, flags as
-their letters, and a code point that is not assigned as a replacement. Every regular expression here is linear in its
-input (possessive or bounded), so that a line of 10 MB is safe.
+Invariant: text returned by `clean` contains no control character except the line feed, no escape sequence, no
+invisible or direction-changing character, and no lone surrogate; it is never parsed as markup. Its width is the same
+on every terminal: emoji sequences are split into their parts (no joiners, variation selectors or skin tones), flags
+become letters, and unassigned code points become a replacement character. Every regular expression here is linear in
+its input (possessive or bounded), so a line of 10 MB is safe.
 """
 
 import re
@@ -21,7 +21,7 @@ from tui_agent.protocol.unicode_text import limit_combining_marks, reveal_invisi
 
 TAB: Final = 4
 _MAX_CACHED: Final = 200
-"""Characters up to which a text is cached: longer ones are not drawn repeatedly."""
+"""Maximum length in characters of a cached text; longer texts are not drawn repeatedly."""
 
 _PLAIN = re.compile(r"[\n\x20-\x7e]*+")
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]{0,4096}+(?:\x07|\x1b\\|\x9c)"
@@ -35,7 +35,7 @@ _FLAG_LETTERS = {0x1F1E6 + index: letter for index, letter in enumerate(ascii_up
 
 
 class _Foreign(NamedTuple):
-    """The patterns to search in a text that is not plain."""
+    """The compiled patterns for a text that is not plain ASCII."""
 
     escape: re.Pattern[str]
     line_break: re.Pattern[str]
@@ -59,10 +59,10 @@ def _foreign() -> _Foreign:
 
 
 def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
-    """Remove control sequences and invisible characters; tabs become spaces (`tab` 0 keeps them).
+    """Remove control sequences and invisible characters; expand tabs to `tab` cells (0 keeps them).
 
-    With `reveal` nothing is removed: every such character is shown as its code point, `<U+202E>`. Approvals use that
-    form, since the user must see the text exactly.
+    With `reveal`, nothing is removed: every such character is shown as its code point, `<U+202E>`. Approvals use that
+    form, because the user must see the exact text.
     """
     if _PLAIN.fullmatch(text) and not (reveal and "<" in text):
         return text
@@ -75,7 +75,9 @@ def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
 
 
 def typed(text: str) -> str:
-    """Clean text that is sent on: remove control sequences and invisible characters, keep tabs and emoji."""
+    """Clean text that the user typed and that is sent on: remove control sequences and invisible characters, keep
+    tabs and emoji.
+    """
     if _PLAIN.fullmatch(text):
         return text
     text = _remove_controls(text)
@@ -100,7 +102,7 @@ def _fix_widths(text: str, find: _Foreign) -> str:
 
 
 class _Replacements(dict[int, str]):
-    """The replacements of unassigned code points and surrogates; filled on demand."""
+    """Replacements for unassigned code points and surrogates, filled on demand."""
 
     def __missing__(self, code: int) -> str:
         unknown = unicodedata.category(chr(code)) in ("Cn", "Cs")
@@ -114,18 +116,18 @@ def _replacements() -> _Replacements:
 
 
 def clean_line(text: str, *, reveal: bool = False) -> str:
-    """Clean a text, with line breaks as single spaces: for titles, labels and cells."""
+    """Clean a text for titles, labels and cells, with each line break as one space."""
     cleaned = clean(text, reveal=reveal)
     return cleaned.replace("\n", " ") if "\n" in cleaned else cleaned
 
 
 def named(text: str) -> str:
-    """Show a command, a path or a host in one line, its invisible characters revealed: the user judges by it."""
+    """Show a command, path or host on one line with invisible characters revealed, because the user decides by it."""
     return clean_line(text, reveal=True)
 
 
 def cell_text(text: str) -> str:
-    """Clean a text for a row of cells, as `clean_line`; cheap if it is clean."""
+    """Clean a text for a row of cells as `clean_line` does, with a fast path for text that is already clean."""
     if text.isascii() and text.isprintable():
         return text
     return _cached_line(text) if len(text) <= _MAX_CACHED else clean_line(text)
@@ -137,27 +139,27 @@ def _cached_line(text: str) -> str:
 
 
 def content(text: str, style: Style | None = None, *, reveal: bool = False) -> Content:
-    """Return foreign text as Textual `Content`, which is never read as markup."""
+    """Return untrusted text as Textual `Content` without parsing markup."""
     cleaned = clean(text, reveal=reveal)
     return Content(cleaned) if style is None else Content.styled(cleaned, style)
 
 
 def expand_tabs(text: str, tab: int = TAB) -> str:
-    """Replace tabs by spaces, with tab stops counted in cells."""
+    """Replace tabs by spaces up to the next tab stop, counted in cells."""
     if text.isascii():
         return text.expandtabs(tab)
     return "\n".join(_expand_line(line, tab) if "\t" in line else line for line in text.split("\n"))
 
 
 def width(text: str) -> int:
-    """Return the cells that a cleaned line takes on a terminal (wide and combining characters counted)."""
+    """Return the width of a cleaned line in terminal cells (wide and combining characters counted)."""
     return len(text) if text.isascii() else cell_len(text)
 
 
 def fit(text: str, cells: int, ellipsis: str = "…") -> str:
-    """Cut a cleaned line to at most `cells`, ending with the ellipsis if there is room.
+    """Shorten a cleaned line to at most `cells`, ending with the ellipsis if there is room.
 
-    Only for right-hand notes and list cells; code, commands, paths in an approval and answers are wrapped instead.
+    Only for right-aligned notes and list cells. Code, commands, answers and paths in an approval are wrapped instead.
     """
     if width(text) <= cells:
         return text
@@ -168,24 +170,24 @@ def fit(text: str, cells: int, ellipsis: str = "…") -> str:
 
 
 def pad(text: str, cells: int) -> str:
-    """Fill a cleaned line with spaces to `cells`; a longer one stays as it is."""
+    """Pad a cleaned line with spaces to `cells`; return a longer line unchanged."""
     return text + " " * (cells - width(text))
 
 
 def take(text: str, cells: int) -> tuple[str, str]:
-    """Split a cleaned line so that the first half takes at most `cells`, never through a character."""
+    """Split a cleaned line so that the first part takes at most `cells`, never inside a character."""
     if text.isascii():
         return text[:cells], text[cells:]
     if cell_len(text) <= cells:
         return text, ""
     if cells <= 0:
         return "", text
-    # A window limits the cost of splitting a huge line.
+    # Only a window of the line is split, which bounds the cost for a huge line.
     window = text[: cells * 4 + 16]
     if cell_len(window) <= cells:
         window = text
     head, _ = split_text(window, cells)
-    # The library replaces each half of a wide character on the edge by a space.
+    # The library replaces each half of a wide character at the edge by a space.
     if not text.startswith(head):
         head = head[:-1]
     if not text.startswith(head):

@@ -11,13 +11,13 @@ SLICE_S: Final = 0.008
 
 
 class Slices:
-    """The end of the present slice."""
+    """A time limit after which long work yields to the event loop."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + SLICE_S
 
     async def turn(self) -> bool:
-        """Yield to the loop if the slice is over; return True if it did: anything may have changed meanwhile."""
+        """Yield to the event loop if the slice is over. Return True if it did: any state may have changed meanwhile."""
         if time.perf_counter() < self._until:
             return False
         await asyncio.sleep(0)

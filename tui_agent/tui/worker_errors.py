@@ -1,6 +1,7 @@
-"""Reports the faults of workers that a screen or a widget started.
+"""Error reports for workers that a screen or a widget started.
 
-Invariant: Textual reports a worker's end only to the node that started it; without this the fault would be silent.
+Invariant: Textual reports a worker's end only to the node that started it; without this module the error would be
+lost.
 """
 
 from typing import TYPE_CHECKING, cast
@@ -13,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class WorkerErrorReporter(MessagePump):
-    """A base for screens and widgets that start workers."""
+    """Base class of screens and widgets that start workers."""
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Report the fault, also on the top screen if it is this one and shows notices."""
+        """Report a worker's error, also on the top screen if that is this one and it shows notices."""
         error = event.worker.error
         if event.state is not WorkerState.ERROR or error is None:
             return

@@ -1,1 +1,1 @@
-"""The open session as the app drives it: start, input, questions, drawing, undo, and errors."""
+"""The app's side of the open session: start, input, questions, drawing, undo, and errors."""

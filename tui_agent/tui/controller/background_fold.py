@@ -1,6 +1,7 @@
-"""Folds all of a long session in the background while its end is shown and used, then replaces that.
+"""Folding of a whole long session in the background, while its end is already shown and usable.
 
-Invariant: it replaces what is shown only once it has every event that is shown; until then it touches no pane.
+Invariant: the full fold replaces the shown views only once it contains every event that they contain; until then it
+updates no pane.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from tui_agent.tui.controller.pump import Pump
 
 
 class BackgroundFold:
-    """The fold of one whole session, from the beginning of its log."""
+    """The background fold of one whole session, from the beginning of its log."""
 
     def __init__(self, host: SessionHost, session: AppSession, last_seq: int) -> None:
         self._host = host
@@ -47,17 +48,17 @@ class BackgroundFold:
 
     @property
     def older(self) -> int:
-        """Return the percentage of the log still to be folded; 0 once this fold is shown."""
+        """Percentage of the log still to be folded; 0 once this fold is shown."""
         if self._adopted or self._over.is_set():
             return 0
         return min(100, max(1, round(100 * (1 - (self._views.seq + 1) / self._last_seq))))
 
     async def wait_until_whole(self) -> None:
-        """Return once this fold is shown, or the session was closed."""
+        """Wait until this fold is shown or the session is closed."""
         await self._over.wait()
 
     def adopt(self) -> Pump:
-        """Make its views those of the session; return the pump that follows it."""
+        """Make this fold's views the session's views; return the pump that feeds them."""
         self._adopted = True
         self._over.set()
         self._host.views = self._views
@@ -68,7 +69,8 @@ class BackgroundFold:
         host.pump = self.adopt()
         if before is not None:
             before.close()
-        self._views.prompts = []  # the history has the newest already, and the file the others
+        # The prompt history already holds the newest messages, and the history file holds the others.
+        self._views.prompts = []
         host.chat.show_whole()
         host.panes.show_all()
 

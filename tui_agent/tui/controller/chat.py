@@ -1,6 +1,7 @@
 """The chat area: the transcript widget with its views and messages, or the start page.
 
-Invariant: the start page is shown before the first message; a session has one transcript, which is never rebuilt.
+Invariant: the start page is shown until the first message; a session has one transcript widget, which is never
+rebuilt.
 """
 
 import asyncio
@@ -28,22 +29,25 @@ from tui_agent.tui.transcript.window import REACH, Window, index_of_event, windo
 
 MAX_BLOBS = 200
 _STEP = 50
-"""Entries laid out between two checks of the clock."""
+"""Number of entries to lay out between two checks of the clock."""
 
 
 class ChatWidget(TranscriptWidget):
-    """The transcript; hands its messages to `Chat`."""
+    """The transcript widget; passes its messages to `Chat`."""
 
     chat: "Chat"
 
     _whole: TranscriptView | None = None
     _first: int | None = None
-    """Index of the first entry that is laid out; None before anything is."""
+    """Index of the first entry that is laid out; None if none is."""
     _changed_meanwhile: set[int] | None = None
-    """Entries that changed while `extend_to` makes a longer layout, else None."""
+    """Entries that changed while `extend_to` builds a longer layout; None at other times."""
 
     def show_view(self, view: TranscriptView, changed: Sequence[int] = (), *, is_whole: bool = False) -> None:
-        """Show a newer view; of a very long one, its end. `is_whole`: the same session, folded from its beginning."""
+        """Show a newer view; of a very long one, only its end.
+
+        `is_whole` means that the view is of the same session, now folded from its beginning.
+        """
         first = self._first
         if first is None or is_whole:
             first = window_start(view.entries)
@@ -56,14 +60,16 @@ class ChatWidget(TranscriptWidget):
             self.set_view(_from(view, first), [index - first for index in changed if index >= first])
 
     def extend(self, index: int | None) -> None:
-        """Lay out the transcript back to this entry, or some more entries if None."""
+        """Extend the layout back to this entry; if None, by some more entries."""
         if self._whole is None or not self._first or (index is not None and index >= self._first):
             return
         self._first = window_start(self._whole.entries, self._first if index is None else index)
         self.show_more(_from(self._whole, self._first))
 
     async def extend_to(self, index: int) -> None:
-        """Do as `extend`, but in a second layout if it takes long, so that keys are answered meanwhile."""
+        """Extend the layout as `extend` does, but in a second layout if it takes long, so that keys are handled
+        meanwhile.
+        """
         if self._whole is None or not self._first or self._first - index <= REACH:
             self.extend(index)
             return
@@ -73,7 +79,8 @@ class ChatWidget(TranscriptWidget):
         self._changed_meanwhile = set()
         while layout.grow(Window(entries, first), _STEP):
             if await slices.turn() and (self._first != first_before or not self.is_attached):
-                self._changed_meanwhile = None  # another layout replaced the first one meanwhile
+                # Another layout replaced the first one meanwhile, so this one is out of date.
+                self._changed_meanwhile = None
                 self.extend(index)
                 return
         changed, self._changed_meanwhile = self._changed_meanwhile, None
@@ -83,18 +90,18 @@ class ChatWidget(TranscriptWidget):
         self.take_layout(layout, view)
 
     def repaint(self) -> None:
-        """Bring the screen in line with the viewport; lay out more entries near the first one that is laid out."""
+        """Match the screen to the viewport; lay out more entries when the view is near the first one laid out."""
         super().repaint()
         if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
             self.extend(None)
 
     def action_first(self) -> None:
-        """Go to the first entry of all."""
+        """Go to the first entry of the whole session."""
         self.chat.context.worker(self._to_first(self.viewport.position), "first")
 
     async def _to_first(self, position: RowPosition | None) -> None:
         await self.extend_to(0)
-        if self.viewport.position == position:  # else the reader scrolled meanwhile
+        if self.viewport.position == position:  # Skip this if the user scrolled meanwhile.
             super().action_first()
 
     def on_blob_wanted(self, message: BlobWanted) -> None:
@@ -106,11 +113,11 @@ class ChatWidget(TranscriptWidget):
         self.chat.app.copy_text(message.text)
 
     def on_key(self, event: events.Key) -> None:
-        """Send typed text to the prompt; Tab and Esc go back to it, / searches."""
+        """Send typed text to the prompt. Tab and Esc focus the prompt; / starts a search."""
         prompt, keys = self.chat.context.prompt, self.chat.context.app.key_map
         typed = event.character if event.is_printable else None
         if typed == "/" and prompt.text.strip():
-            self.chat.find("")  # a message is being written: on to the next hit
+            self.chat.find("")  # The user is writing a message, so go on to the next match instead.
             event.stop()
             return
         if typed == "/":
@@ -141,7 +148,7 @@ class ChatWidget(TranscriptWidget):
 
 
 class Chat:
-    """Start page and transcript."""
+    """The start page and the transcript, of which one is visible."""
 
     def __init__(self, context: AppContext, show_status: Callable[[], None]) -> None:
         self.app = app = context.app
@@ -161,7 +168,7 @@ class Chat:
         return self.context.views.transcript.view().entries
 
     async def mount(self) -> None:
-        """Mount the start page, unless the first frame had it."""
+        """Mount the start page, unless the first frame already did."""
         if self.app.start is None:
             self.app.start = self.start
             await self.app.chat.mount(self.start)
@@ -176,7 +183,7 @@ class Chat:
         self.widget.display = self._preview is None and not self.start.display
 
     async def glimpse(self, records: Sequence[Record]) -> None:
-        """Show the end of a long session as a preview; return once it is painted, so that later work cannot delay it."""
+        """Show the end of a long session as a preview. Return once it is painted, so that later work cannot delay it."""
         fold = Transcript()
         for record in records:
             if isinstance(record, Envelope):
@@ -192,7 +199,7 @@ class Chat:
                 await painted.wait()
 
     def end_glimpse(self) -> None:
-        """Remove the preview: all of the session is folded, or it could not be opened."""
+        """Remove the preview, because the whole session is folded or could not be opened."""
         if self._preview is not None:
             self._preview.display = False
             self._preview.remove()
@@ -214,25 +221,25 @@ class Chat:
         return widget
 
     def show_whole(self) -> None:
-        """Show the views of the whole session in place of those of its end."""
+        """Replace the views of the session's end by those of the whole session."""
         if self.widget is not None:
             self.context.views.transcript.drain()
             self.widget.show_view(self.context.views.transcript.view(), is_whole=True)
 
     @property
     def in_sight(self) -> bool:
-        """Return True if the transcript is shown, not the start page."""
+        """True if the transcript is visible, not the start page."""
         return self.widget is not None and bool(self.widget.display)
 
     def show(self) -> None:
-        """Show the changed transcript."""
+        """Update the transcript."""
         if self.widget is not None:
             self.end_glimpse()
             changed = self.context.views.transcript.drain()
             self.widget.show_view(self.context.views.transcript.view(), changed)
 
     def choose_page(self) -> None:
-        """Show the start page while the session is empty, else the transcript."""
+        """Show the start page while the session is empty, and the transcript after that."""
         if self.widget is None:
             return
         entries = self.entries
@@ -248,7 +255,7 @@ class Chat:
             self.context.prompt.focus()
 
     def _say_refusal(self, newest: Entry) -> None:
-        """Show why a command was refused in an empty session as a notice: the start page stays."""
+        """Show a notice why a command was refused in an empty session, because the start page has no place for it."""
         if newest.seq > max(self._refused_at, self.context.seen_seq) and isinstance(newest, NoticeEntry):
             self._refused_at = newest.seq
             self.app.say(" ".join(newest.lines), "warning")
@@ -257,11 +264,11 @@ class Chat:
         return self.blobs.get(blob.blob_sha256)
 
     async def load_blob(self, blob: BlobText) -> None:
-        """Read a long text that is on the screen."""
+        """Read a long text that is visible in the transcript."""
         self.keep_blob(blob, await self.context.reader.read_text(blob))
 
     def keep_blob(self, blob: BlobText, whole: str) -> None:
-        """Keep a long text that was read, and draw it."""
+        """Store a long text that was read, and draw it."""
         self.blobs[blob.blob_sha256] = whole
         while len(self.blobs) > MAX_BLOBS:
             del self.blobs[next(iter(self.blobs))]
@@ -270,7 +277,7 @@ class Chat:
 
     @property
     def new_rows_text(self) -> str:
-        """Return `12 new rows, End` while the user has scrolled up, else an empty string."""
+        """Return `12 new rows, End` while the user has scrolled up; otherwise an empty string."""
         rows = self.widget.new_rows if self.widget is not None else 0
         return f"{rows} new {'row' if rows == 1 else 'rows'}, End" if rows else ""
 
@@ -280,19 +287,19 @@ class Chat:
             self.widget.action_page(pages)
 
     def focus(self) -> None:
-        """Focus the transcript, the cursor on its newest entry in sight."""
+        """Focus the transcript, with the cursor on the newest visible entry."""
         if self.widget is not None and self.widget.display:
             self.widget.focus()
             if not self.widget.cursor:
                 self.widget.action_cursor(-1)
 
     def to_end(self) -> None:
-        """Scroll to the end and follow it."""
+        """Scroll to the end and follow new entries."""
         if self.widget is not None:
             self.widget.scroll_to_end()
 
     def find(self, text: str) -> None:
-        """Find a text, or the next hit if it is empty."""
+        """Find a text; if `text` is empty, go to the next match."""
         if self.widget is None:
             return
         if text:
@@ -303,7 +310,7 @@ class Chat:
             )
 
     def toggle(self) -> None:
-        """Fold or open the entry under the cursor, else the newest one that can be folded."""
+        """Fold or unfold the entry under the cursor, or else the newest one that can be folded."""
         if self.widget is None:
             return
         if self.widget.cursor:
@@ -321,12 +328,12 @@ class Chat:
         return True
 
     def entry_at(self, seq: int) -> Entry | None:
-        """Return the entry that this event opened, or the one before it."""
+        """Return the entry that this event started; if there is none, the one before it."""
         index = index_of_event(self.entries, seq)
         return self.entries[index] if index >= 0 else None
 
     def show_seq(self, seq: int) -> None:
-        """Scroll to the entry that this event opened."""
+        """Scroll to the entry that this event started."""
         index, widget = index_of_event(self.entries, seq), self.widget
 
         async def show(widget: ChatWidget, entry_id: str) -> None:
@@ -337,20 +344,20 @@ class Chat:
             self.context.worker(show(widget, self.entries[index].id), "show")
 
     def looks_changed(self) -> None:
-        """Draw with another theme."""
+        """Redraw with another theme."""
         if self.widget is not None:
             self.widget.set_look(self.app.looks.palette, self.app.looks.symbols)
 
 
 class ChatSearch:
-    """The search in the whole transcript, long texts included."""
+    """A search in the whole transcript, including long texts that are stored outside of it."""
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
         self._wanted = ""
 
     async def run(self, widget: ChatWidget, text: str) -> None:
-        """Read the long texts that contain the text, then go to the first hit."""
+        """Read the long texts that contain `text`, then go to the first match."""
         self._wanted = text
         if older := self._chat.context.sessions.older:
             self._chat.app.say(f"/find waits until all of the session is known: {older}.")

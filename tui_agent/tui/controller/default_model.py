@@ -1,6 +1,6 @@
-"""The default model of later sessions: offered when another model is chosen, saved only when the user says yes.
+"""The default model of new sessions: offered after a model change, saved only when the user asks for it.
 
-Invariant: only `write` changes the user's file, and it is called only after an explicit yes.
+Invariant: only `write` changes the user's file, and it is called only after an explicit request.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from tui_agent.tui.context import AppContext
 
 
 class DefaultModel:
-    """The choice of a model, until it is in use; saves it if the user asked for that."""
+    """Tracks a model choice until the model is in use, then saves it as the default if the user asked for that."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
@@ -24,13 +24,13 @@ class DefaultModel:
         self._keep = False
 
     def chosen(self, *, keep: bool = False) -> None:
-        """Note that the user chose a model; `keep` saves it as the default once it is in use."""
+        """Note that the user chose a model. With `keep`, it becomes the default once it is in use."""
         settings = self._context.state.settings
         self._before = settings.model if settings is not None else None
         self._waiting, self._keep = True, keep
 
     def look(self, state: SessionStateView) -> None:
-        """Look at the changed session: once the chosen model is in use, save it or say how to."""
+        """React to a new session state: once the chosen model is in use, save it or say how to save it."""
         model = state.settings.model if state.settings is not None else None
         if not self._waiting or model is None or not model.model:
             return
@@ -43,26 +43,26 @@ class DefaultModel:
             self._context.app.say(f"Using {model.profile}. /keep-model makes it the default.", "done")
 
     def is_default(self, model: ModelInfo) -> bool:
-        """Return True if it is the default already."""
+        """Return True if this model is already the default."""
         config = self._context.config
         return config is not None and (config.model, config.base_url) == self._config_values(model)
 
     def _config_values(self, model: ModelInfo) -> tuple[str, str]:
-        """Return the name for the configuration, and the address if the name does not imply it."""
+        """Return the model's name for the configuration, and its URL unless the name implies it."""
         name = model.profile or model.model
         vendor = PROVIDERS.get(name.partition("/")[0])
         is_vendor_address = vendor is not None and vendor.base_url == model.base_url
         return name, "" if name in self._context.profiles or is_vendor_address else model.base_url
 
     def lines(self) -> list[str]:
-        """Return the lines to write for the present model; none without a model."""
+        """Return the configuration lines for the current model; an empty list without a model."""
         settings = self._context.state.settings
         if settings is None or not settings.model.model:
             return []
         return format_model_lines(*self._config_values(settings.model))
 
     async def write(self) -> None:
-        """Save the present model in the user's file."""
+        """Save the current model in the user's configuration file."""
         context, settings = self._context, self._context.state.settings
         if context.config is None or settings is None or not settings.model.model:
             return

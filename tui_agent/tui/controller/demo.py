@@ -1,7 +1,7 @@
-"""The end of a demo in the app: its turn is undone with its files, then redone.
+"""The end of a demo in the app: its turn and its files are undone, then redone.
 
-Invariant: it submits only commands that a user has; typing, or doing anything else, skips the rest, and an undone turn is
-then redone at once.
+Invariant: it submits only commands that a user could type. Any input or event skips the remaining steps; if the turn
+is already undone then, it is redone at once.
 """
 
 import asyncio
@@ -12,13 +12,13 @@ from tui_agent.protocol.commands import Redo, Revert
 from tui_agent.tui.context import AppContext
 
 READ_S = 6.0
-"""Pause before the undo and before the redo, to read the screen."""
+"""Seconds to wait before the undo and before the redo, so that the user can read the screen."""
 SETTLED = "agent.state_changed"
 """Kind of the last event of a turn, and of an undo."""
 
 
 class DemoEnd:
-    """The end of one app's demo; it runs once."""
+    """The scripted end of a demo; runs at most once."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
@@ -27,7 +27,7 @@ class DemoEnd:
         self._news = asyncio.Event()
 
     def look(self) -> None:
-        """Look at new views: start when the demo's turn has ended and changed files."""
+        """React to new views: start once the demo's turn has ended and changed files."""
         self._news.set()
         context = self._context
         is_settled = context.state.last_turn_end is not None and context.views.last_kind == SETTLED
@@ -40,7 +40,7 @@ class DemoEnd:
             context.worker(self._undo_and_redo(to_seq), "demo end")
 
     def typed(self) -> None:
-        """Take note that the user types."""
+        """Wake the script to check the prompt, because the user typed."""
         self._news.set()
 
     async def _undo_and_redo(self, to_seq: int) -> None:
@@ -65,7 +65,7 @@ class DemoEnd:
         return back or views.last_kind == "command.rejected" or not self._context.connected
 
     async def _pause(self, seq: int) -> None:
-        """Wait as long as it takes to read, or until something is typed or happens."""
+        """Wait for `read_s` seconds, or until the user types or a new event arrives."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.read_s):
                 await self._until(lambda: not self._untouched(seq))

@@ -1,7 +1,7 @@
-"""The unsent message and the message history, which outlive the app.
+"""The unsent message and the message history, which are kept when the app ends.
 
-Invariant: an unsent message is on disk within `DRAFT_S` of the last key, and removed once it was sent. It does not make a
-session: until something was said it is stored beside the sessions.
+Invariant: an unsent message is on disk within `DRAFT_S` seconds of the last key, and is removed once it is sent.
+Saving it creates no session: before the first message it is stored next to the sessions.
 """
 
 import os
@@ -14,7 +14,7 @@ DRAFT_S = 0.3
 
 
 class DraftKeeper:
-    """The draft and the history of one app."""
+    """Saves and restores the draft and the history of one app."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
@@ -26,7 +26,7 @@ class DraftKeeper:
         """It was said already that the draft cannot be saved."""
 
     def take_prompts(self) -> None:
-        """Add the messages of the session's log to the history."""
+        """Add the messages in the session's log to the history."""
         prompts, self._context.views.prompts = self._context.views.prompts, []
         history = self._app.prompt.editor.history_of_messages
         new = [text for text in prompts if history.add(text)]
@@ -34,13 +34,13 @@ class DraftKeeper:
             self._app.run_worker(lambda: history.store(new), thread=True, exit_on_error=False)
 
     def drafted(self) -> None:
-        """Plan to save the changed text."""
+        """Schedule saving of the changed text."""
         if not self._draft_planned:
             self._draft_planned = True
             self._app.set_timer(DRAFT_S, self.save_draft)
 
     def take_draft(self) -> None:
-        """Put a stored draft back into the prompt."""
+        """Put a saved draft back into the prompt."""
         folder, config = self._context.folder, self._context.config
         if folder is None:
             return
@@ -56,7 +56,7 @@ class DraftKeeper:
             editor.put_text(editor.chips.from_json(draft))
 
     def save_draft(self) -> None:
-        """Save the unsent text; without one, remove the draft."""
+        """Save the unsent text; if there is none, delete the saved draft."""
         self._draft_planned = False
         if self._draft is None:
             return
@@ -73,11 +73,11 @@ class DraftKeeper:
         else:
             self._has_warned = False
         if has_folder and self._unsaid is not None:
-            with suppress(OSError):  # the draft would only be offered once more
+            with suppress(OSError):  # A leftover draft does little harm: it is offered once more.
                 self._unsaid.save("")
 
     def _warn_not_saved(self, fault: OSError) -> None:
-        """Say once that a crash would lose the text; typing goes on."""
+        """Warn once that a crash would lose the text; typing stays possible."""
         if not self._has_warned:
             self._has_warned = True
             reason = (fault.strerror or str(fault)).rstrip(".")

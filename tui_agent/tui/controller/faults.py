@@ -1,7 +1,7 @@
-"""Faults of the screen itself: reported once, and written to a file; the other parts go on.
+"""Errors of the screen itself: reported once and written to a file, while the other parts keep running.
 
-Invariant: the log is the engine's alone, so faults of views go into a file beside the sessions, 0600, without secrets;
-`tui-agent bug` puts its end into the report. The same view failing in the same way is reported once.
+Invariant: only the engine writes the log, so errors of views go to a file next to the sessions (mode 0600, secrets
+redacted); `tui-agent bug` includes its end in the report. The same error in the same view is reported once.
 """
 
 import os
@@ -19,7 +19,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.text import clean_line
 
 MAX_BYTES: Final = 1 << 20
-"""A fault file of this size is emptied."""
+"""A fault file of this size in bytes is emptied."""
 REPORT: Final = "/bug writes a report"
 PARTS: Final = {
     "state": "the session's state",
@@ -35,11 +35,11 @@ PARTS: Final = {
     "ledger": "the context's ledger",
     "branches": "the branches",
 }
-"""The user's words for each fold."""
+"""Names of the folds in messages to the user."""
 
 
 class FaultReporter:
-    """Reports the faults of one app, in all the sessions that it opens."""
+    """Reports the errors of one app in all sessions that it opens."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
@@ -49,15 +49,15 @@ class FaultReporter:
         """The view that failed first in this session, for the status line; empty while all is well."""
 
     def begin(self) -> None:
-        """Forget the faults: another session has new views."""
+        """Forget the reported errors, because another session has new views."""
         self._reported.clear()
         self.first = ""
 
     def guarded(self, part: str, work: Callable[[], object]) -> None:
-        """Run `work` for one part of the screen; report an error in it instead of raising it."""
+        """Run `work` for one part of the screen; report its error instead of raising it."""
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - a supervisor: a part that breaks takes no other with it
+        except Exception as error:  # noqa: BLE001 - a supervisor: an error must not stop the other parts
             self.report(part, error)
 
     def report(self, part: str, error: Exception) -> None:
@@ -66,7 +66,7 @@ class FaultReporter:
         self._report(part, describe_error(error), notice, "".join(traceback.format_exception(error)))
 
     def report_folds(self) -> None:
-        """Report events that a fold could not apply."""
+        """Report the events that a fold could not apply."""
         for fault in self._context.views.faults.values():
             part, event = PARTS.get(fault.view, fault.view), f"event {fault.seq}, {fault.kind}"
             notice = f"could not use {event} ({{}}) and skipped it; the log has it. {REPORT}."
@@ -83,11 +83,11 @@ class FaultReporter:
         self._write(part, detail)
 
     def write(self, part: str, error: BaseException) -> None:
-        """Write down a fault that was reported already."""
+        """Write an error that was already reported to the fault file."""
         self._write(part, "".join(traceback.format_exception(error)))
 
     def _clean(self, text: str) -> str:
-        # By name: only a fault needs it.
+        # By name, since only an error needs this module.
         clean: Callable[..., str] = import_module("tui_agent.session.fault_redaction").redact_text
         return clean(text, self._app.environ, self._app.options.cwd)
 
@@ -106,7 +106,7 @@ class FaultReporter:
 
 
 def _drop_empty_lines(text: str) -> str:
-    """Return the text without empty lines: one separates a fault from the next."""
+    """Return the text without empty lines, because an empty line separates two errors in the file."""
     return "\n".join(line for line in text.splitlines() if line.strip())
 
 

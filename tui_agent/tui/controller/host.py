@@ -20,7 +20,7 @@ from tui_agent.tui.widgets.type_ahead import TypedAhead
 
 
 class PanesPort(Protocol):
-    """Hands views to the panes."""
+    """Passes views on to the panes."""
 
     def show(self, changed: frozenset[ViewName]) -> None: ...
     def show_all(self) -> None: ...
@@ -30,7 +30,7 @@ class PanesPort(Protocol):
 
 
 class QuestionsPort(Protocol):
-    """The questions that wait for the user."""
+    """The questions that wait for an answer."""
 
     def typed_ahead(self) -> TypedAhead | None: ...
     def reopen(self) -> bool: ...
@@ -47,7 +47,7 @@ class SubmitterPort(Protocol):
 
 
 class StartPagePort(StartPort, Protocol):
-    """The page before the first message."""
+    """The start page, shown before the first message."""
 
     def early(self) -> None: ...
     def show(self) -> None: ...
@@ -55,7 +55,7 @@ class StartPagePort(StartPort, Protocol):
 
 
 class HostChat(ChatPort, Protocol):
-    """The chat area as the controller's parts use it."""
+    """The chat area, with what only the controller's parts use."""
 
     start: Start
 
@@ -74,14 +74,14 @@ class HostChat(ChatPort, Protocol):
 
 
 class HostSessions(SessionsPort, Protocol):
-    """The sessions as the controller's parts use them."""
+    """The sessions, with what only the controller's parts use."""
 
     async def follow(self, pump: Pump) -> None: ...
     async def show_branch(self) -> None: ...
 
 
 class SessionHost(AppContext, Protocol):
-    """The open session with everything that reacts to it."""
+    """The open session and all parts of the controller."""
 
     pump: Pump | None
     halted_at: int

@@ -1,6 +1,6 @@
-"""Updates of the panes: hands each pane its views, and words the status line, the title and the prompt's row.
+"""Pane updates: passes each pane its views, and writes the status line, the title and the prompt's row.
 
-Invariant: called at most as often as the pump makes frames; panes paint only what differs.
+Invariant: called at most once per frame of the pump; a pane repaints only what differs.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ class PaneUpdater:
         self._reported_fault: object = None
 
     def show(self, changed: frozenset[ViewName]) -> None:
-        """Hand the changed views to their panes."""
+        """Pass the changed views to their panes."""
         if not changed:
             return
         views = self._host.views
@@ -66,19 +66,19 @@ class PaneUpdater:
         )
 
     def _update_sheets(self, changed: frozenset[ViewName]) -> None:
-        """Let an open sheet show its changed views."""
+        """Pass the changed views to an open sheet."""
         for screen in self._app.screen_stack:
             if isinstance(screen, Viewer | PolicySheet) and screen.follows & changed:
                 self._host.faults.guarded("the sheet", screen.follow)
 
     def show_figures(self, views: Views) -> None:
-        """Show the header and side panes of a session that is not open yet."""
+        """Show the header and side panes of a session that is still being opened."""
         self._app.header.set_views(views.state.view(), views.meter.view())
         self._show_sidebar(views)
         self.show_strip(views)
 
     def show_strip(self, views: Views) -> None:
-        """Show tasks and files in the strip that stands in for the side panes."""
+        """Show todos and changed files in the strip that replaces the side panes on small screens."""
         self._app.pane_strip.set_views(views.todo.view(), views.files.view())
 
     def show_all(self) -> None:
@@ -86,7 +86,7 @@ class PaneUpdater:
         self.show(ALL_VIEWS)
 
     def show_status(self) -> None:
-        """Show the state, what runs, and the keys that apply."""
+        """Show the state, the running work, and the keys that are available."""
         stopped = self._stopped_status()
         view = self._status() if stopped is None else stopped
         before = self._app.status.view.mood
@@ -108,7 +108,7 @@ class PaneUpdater:
         return view._replace(below=self._host.chat.new_rows_text)
 
     def _notify(self, before: str, view: StatusView) -> None:
-        """Set the title, and notify the user if the terminal has no focus."""
+        """Set the terminal's title, and send a notification if the terminal is not focused."""
         title = clean_line(self._host.state.title) or "tui-agent"
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
         self._app.terminal.title(f"{mark}{title}")
@@ -145,7 +145,7 @@ class PaneUpdater:
             self._app.prompt.editor.placeholder = hint
 
     def beat(self) -> None:
-        """Called twice a second: let running items blink and count."""
+        """Blink and count the running items. Called twice a second."""
         self._beats += 1
         self._report_storage_fault()
         if self._app.status.view.mood == "running":
@@ -157,7 +157,7 @@ class PaneUpdater:
             self.show_status()
 
     def _stopped_status(self) -> StatusView | None:
-        """Return the status while the engine cannot continue, else None."""
+        """Return the status while the engine cannot continue; None otherwise."""
         host = self._host
         if host.session is not None and host.session.is_closed and not host.sessions.under_way:
             return StatusView("failed", "engine ended", "your next message opens the session again")
@@ -166,7 +166,7 @@ class PaneUpdater:
         return None
 
     def _report_storage_fault(self) -> None:
-        """Report an event that the engine could not store, and count its turn as stopped."""
+        """Report an event that the engine could not store, and treat its turn as stopped."""
         host = self._host
         fault = host.session.storage_fault if host.session is not None else None
         if fault is None or fault is self._reported_fault:

@@ -1,6 +1,6 @@
-"""Sends what was typed: a message, a slash command, or a shell line.
+"""Sends the prompt's text: a message, a slash command, or a shell line.
 
-Invariant: refused text goes back into the prompt, before what was typed since.
+Invariant: refused text returns to the prompt, in front of anything typed since.
 """
 
 from tui_agent.protocol.commands import Attachment, Queue, RunUserShell, Steer, SubmitPrompt
@@ -20,7 +20,7 @@ class PromptSubmitter:
         """A message was sent and its turn has not started: the next message steers."""
 
     def send(self, message: Prompt.Sent) -> None:
-        """Send a message, a command or a shell line; what is refused goes back into the prompt."""
+        """Send a message, a command or a shell line; put refused text back into the prompt."""
         if not self._send(message):
             self._host.app.prompt.give_back([message])
 
@@ -37,7 +37,7 @@ class PromptSubmitter:
         return True
 
     def _continue(self) -> None:
-        """Do what Enter on an empty prompt means now: reopen a question, send the queue, or try again."""
+        """Do what Enter on an empty prompt means now: reopen a question, send the queued messages, or try again."""
         if self._host.questions.reopen() or self._host.questions.ask_again():
             return
         if self._host.state.queue:
@@ -46,7 +46,7 @@ class PromptSubmitter:
             self._host.submit(SubmitPrompt(text="Try again."))
 
     def held_back(self, waiting: "list[Intent | Prompt.Sent]") -> "list[Intent | Prompt.Sent]":
-        """Without a model, put waiting messages back into the prompt; return the rest of what waited."""
+        """Put waiting messages back into the prompt if no model is set; return the items that still wait."""
         sent = [item for item in waiting if isinstance(item, Prompt.Sent)]
         messages = [item for item in sent if not item.text.lstrip().startswith(("/", "!"))]
         if messages:

@@ -1,8 +1,8 @@
-"""The pump: follows the session, folds new events, and hands frames to the panes.
+"""The pump: follows the session, folds new events, and passes frames to the panes.
 
-Invariant: every record is folded exactly once and in order; a frame comes at most every `FRAME_S` seconds; folding
-never holds the loop for longer than `SLICE_S`, so keys are answered while a long history is read. A fault in showing
-one frame does not keep the next from coming.
+Invariant: every record is folded exactly once and in order; at most one frame is shown every `FRAME_S` seconds;
+folding never blocks the event loop for longer than `SLICE_S`, so keys are handled while a long history is read. An
+error in one frame does not prevent the next one.
 """
 
 import asyncio
@@ -17,19 +17,20 @@ from tui_agent.tui.time_slice import Slices
 
 FRAME_S = 1 / 30
 SCREEN = "the screen"
-"""The name of the failed part in a report."""
+"""The name for the screen in an error report."""
 
 
 class Pump:
-    """Runs once, until the session ends. `follow` returns a cursor behind a seq; `show` is called with the changed views.
+    """Feeds the session's events to its views until the session ends. Runs once.
 
-    No frame is shown before the event `quiet_until`: history is folded first and painted once. After an undo or a redo
-    the branch is folded again, and `branch_changed` is awaited before the next frame. The views contain the events up to
-    `after` already.
+    `follow` returns a cursor that starts after a sequence number; `show` is called with the changed views. No frame
+    is shown before the event `quiet_until`, so that history is painted only once. After an undo or a redo the branch
+    is folded again, and `branch_changed` is awaited before the next frame. The views already contain the events up to
+    `after`.
     """
 
     report_error: Callable[[str, Exception], None] | None = None
-    """Called with a part that could not be shown and its error; if None, the error is raised and ends the pump."""
+    """Called with the name of the failed part and its error. If None, the error is raised and ends the pump."""
 
     def __init__(
         self,
@@ -56,7 +57,7 @@ class Pump:
         self.ended = False
 
     async def run(self) -> None:
-        """Follow the session to its end."""
+        """Follow the session until it ends."""
         try:
             while batch := await self._follower.next_batch():
                 await self._fold(batch, self._views.apply)
@@ -72,7 +73,7 @@ class Pump:
         self._frame()
 
     def _give_up(self) -> None:
-        """Wake everyone who waits: nothing more will be shown."""
+        """Wake all callers of `reached`: no more frames will be shown."""
         self.ended = True
         for _, reached in self._waiting:
             if not reached.done():
@@ -85,7 +86,7 @@ class Pump:
             await slices.turn()
 
     async def _begin_again(self) -> None:
-        """Fold the events that are on the branch now, from the log: the head was moved."""
+        """Fold the current branch again from the log, because an undo or a redo moved the session's head."""
         self._stop_timer()
         last = self._views.seq
         branch = stretches(self._views.branches.view().moves, last)
@@ -106,14 +107,14 @@ class Pump:
                 await self._branch_changed()
 
     async def reached(self, seq: int) -> None:
-        """Return once everything up to `seq` has been handed to the panes, or the session has ended."""
+        """Wait until all events up to `seq` have been passed to the panes, or the session has ended."""
         if self._shown_seq < seq and not self.ended:
             reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append((seq, reached))
             await reached
 
     def close(self) -> None:
-        """Stop following."""
+        """Stop following the session."""
         self._follower.close()
         self._stop_timer()
 
@@ -129,7 +130,8 @@ class Pump:
 
     def _due(self) -> None:
         self._timer = None
-        if not self._views.head_moved:  # else the next frame comes once the branch is folded again
+        # If the head moved, the next frame is shown after the branch is folded again.
+        if not self._views.head_moved:
             self._frame()
 
     def _frame(self) -> None:
@@ -146,7 +148,7 @@ class Pump:
 
     @contextmanager
     def _errors_reported(self) -> Iterator[None]:
-        """Report an error instead of raising it, if somebody takes the report."""
+        """Pass an error to `report_error`, if that is set, instead of raising it."""
         try:
             yield
         except Exception as error:

@@ -1,7 +1,7 @@
-"""Opens the question that waits longest, and closes it when it no longer waits.
+"""The agent's questions: opens the oldest unanswered one, and closes it when it is answered elsewhere.
 
-Invariant: at most one question is open; one that was closed unanswered stays in the status line and opens again with
-Enter on an empty prompt, or a click.
+Invariant: at most one question is open. A question that was closed unanswered stays in the status line; Enter on an
+empty prompt or a click reopens it.
 """
 
 import time
@@ -26,14 +26,14 @@ def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> s
 
 
 def _count_following(state: SessionStateView, request: PermissionRequested) -> int:
-    """Count the later calls of the same tool in the same answer: they are asked about after this one."""
+    """Count the later calls of the same tool in the same answer, which will be asked about next."""
     calls = state.open_calls
     index = next((i for i, call in enumerate(calls) if call.call_id == request.call_id), len(calls))
     return sum(call.name == request.tool and call.agent == calls[index].agent for call in calls[index + 1 :])
 
 
 class OpenQuestions:
-    """The questions that wait for the user, and the modal of the open one."""
+    """The questions that wait for the user, and the modal that shows one of them."""
 
     def __init__(self, host: SessionHost) -> None:
         self._app = host.app
@@ -44,7 +44,7 @@ class OpenQuestions:
 
     @property
     def scope(self) -> Scope | None:
-        """The scope whose keys apply while a question is open; None without one."""
+        """The scope whose keys work while a question is open; None without one."""
         if isinstance(self._open, Approval):
             if self._open.typing:
                 return "rule" if self._open.chosen == "a" else "reason"
@@ -53,7 +53,7 @@ class OpenQuestions:
 
     @property
     def hidden_keys(self) -> frozenset[str]:
-        """Names of the scope's actions that do nothing now."""
+        """Names of actions in that scope that do nothing now."""
         return self._open.disabled_actions if isinstance(self._open, Approval) else frozenset()
 
     def look(self, view: ApprovalsView) -> None:
@@ -74,12 +74,12 @@ class OpenQuestions:
         self._open_next()
 
     def reopen(self) -> bool:
-        """Open a question that was closed unanswered; return False if none waits."""
+        """Reopen a question that was closed unanswered; return False if none waits."""
         self._aside.clear()
         return self._open_next()
 
     def ask_again(self) -> bool:
-        """Continue the turn that asked something when the program ended; return False if there is none."""
+        """Continue a turn that was waiting for an answer when the program ended; return False if there is none."""
         host = self._host
         if not host.connected or not host.state.open_calls or host.running or host.submitter.under_way:
             return False
@@ -149,7 +149,7 @@ class OpenQuestions:
         self._app.show_keys()
 
     def typed_ahead(self) -> TypedAhead | None:
-        """Return where keys go that were meant for the prompt; None if nobody was typing."""
+        """Return the receiver of keys that were meant for the prompt; None if the user was not typing."""
         if time.monotonic() - self._host.app.typed_at > RECENT_S:
             return None
         editor = self._host.app.prompt.editor

@@ -1,6 +1,6 @@
-"""Undo, redo, and revert: asks which message, conversation or files, and about files that were kept.
+"""Undo, redo and revert: asks which message, whether conversation or files, and what to do with files that were kept.
 
-Invariant: no file is restored that was not listed before; files that someone else changed are asked about by name.
+Invariant: no file is restored that was not listed first; each file that someone else changed is asked about by name.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,11 +28,11 @@ _WAYS = (
 
 
 class KeptFilesPicker(Picker):
-    """Opens by itself while the user may be typing: keys typed ahead go to the prompt."""
+    """A picker that opens by itself, perhaps while the user is typing: keys typed ahead go to the prompt."""
 
     has_grace_period: ClassVar[bool] = True
     spare: Callable[[events.Paste], object] | None = None
-    """Takes a text that was pasted before the list was seen."""
+    """Receives text that was pasted before the list was visible."""
 
     def on_paste(self, event: events.Paste) -> None:
         if self.in_grace_period and self.spare is not None:
@@ -42,7 +42,7 @@ class KeptFilesPicker(Picker):
 
 
 class RewindActions:
-    """The undo, redo and revert of the open session, and what the user is asked about them."""
+    """Undo, redo and revert in the open session, with their questions to the user."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
@@ -51,7 +51,7 @@ class RewindActions:
         self._to_seq = -1
 
     def undo(self) -> None:
-        """Undo the newest turn; its message returns to the prompt."""
+        """Undo the newest turn; put its message back into the prompt."""
         if self._host.views.branches.view().undo_to is None:
             self._host.app.say("Nothing to undo yet.", "warning")
             return
@@ -59,14 +59,14 @@ class RewindActions:
         self._host.submit(Undo())
 
     def redo(self) -> None:
-        """Redo what the newest undo or revert took back."""
+        """Redo what the newest undo or revert removed."""
         if self._host.views.branches.view().redo_to is None:
             self._host.app.say("Nothing to redo.", "warning")
             return
         self._host.submit(Redo())
 
     def revert(self, argument: str, *, then: Callable[[], object] = lambda: None) -> None:
-        """Revert to an event, or choose a message to revert to; `then` as for `go`."""
+        """Revert to an event, or let the user choose a message to revert to; `then` as for `go`."""
         host = self._host
         if argument:
             if not argument.isdecimal() or int(argument) > host.views.seq:
@@ -90,7 +90,7 @@ class RewindActions:
             host.worker(self._add_older(picker), "older messages")
 
     def _message_items(self) -> list[Item]:
-        """Return the messages, newest first; a last row says what is not read yet."""
+        """Return the messages, newest first, and a last row if older ones have not been read yet."""
         now = self._host.app.clock()
         items = [
             Item(str(entry.seq), _line(entry), right=f"{format_elapsed(now - entry.time)} ago")
@@ -106,7 +106,7 @@ class RewindActions:
             picker.set_items(self._message_items())
 
     def look(self) -> None:
-        """Look at new views: show a plan that arrived, and ask about files that were kept."""
+        """React to new views: show a restore plan that arrived, and ask about files that were kept."""
         views = self._host.views
         planned = views.restore_plan
         if self._picker is not None and planned is not None and planned.to_seq == self._to_seq:
@@ -126,7 +126,8 @@ class RewindActions:
         *,
         then: Callable[[], object] = lambda: None,
     ) -> None:
-        """Ask what to revert to an event of any branch: conversation, files or both; list what happens to which file.
+        """Ask whether to revert the conversation, the files or both to an event of any branch; list the effect on
+        each file.
 
         `entry` is the message that returns to the prompt; `then` is called once the user has decided.
         """
@@ -148,7 +149,7 @@ class RewindActions:
         host.submit(PlanRevert(to_seq=to_seq))
 
     def _ask_about_kept(self, kept: tuple[str, ...], to_seq: int) -> None:
-        """Ask which files to restore that were kept because someone else had changed them too."""
+        """Ask which of the kept files to restore. They were kept because someone else had changed them too."""
         host = self._host
         items = [Item("", "keep your versions", about="none of your changes is lost")]
         if len(kept) > 1:
@@ -171,7 +172,7 @@ class RewindActions:
         return [entry for entry in entries if isinstance(entry, UserEntry) and entry.state == "sent"]
 
     def _give_back(self, entries: Sequence[UserEntry]) -> None:
-        """Put an undone message into an empty prompt, to be changed and sent again."""
+        """Put an undone message into an empty prompt, so that the user can change it and send it again."""
         editor = self._host.app.prompt.editor
         if not entries or editor.text:
             return
@@ -191,7 +192,7 @@ def _way_items() -> list[Item]:
 
 
 def _plan_items(planned: CheckpointPlanned) -> list[Item]:
-    """Return the files that would change, as rows that cannot be chosen."""
+    """Return the files that would change, as rows that cannot be selected."""
     if planned.unavailable:
         return [Item("", clean_line(planned.unavailable), offered=False, group="Files cannot be restored")]
     if not planned.changes:

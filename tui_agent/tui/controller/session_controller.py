@@ -1,7 +1,7 @@
-"""The app's second half: the session, its views, and everything that knows the protocol.
+"""Controller of the open session: its views, and everything that uses the protocol.
 
 Invariant: imported once, after the first paint (`app` names it; nothing else imports it before). It submits commands
-and hands views on; what the screen looks like is the panes' matter.
+and passes views on; the panes decide how they look.
 """
 
 import asyncio
@@ -45,10 +45,10 @@ from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.text import clean_line
 
 OVERLAYS = ("help", "todo", "trace", "context")
-"""Actions whose keys also work over an open sheet."""
+"""Actions whose keys also work while a sheet is open."""
 BEAT_S = 0.5
 TWICE_S = 0.6
-"""Seconds within which two Esc are a double Esc."""
+"""Maximum time between the two presses of a double Esc, in seconds."""
 
 
 @cache
@@ -58,7 +58,7 @@ def _handlers() -> Mapping[str, Callable[[AppContext, str], object]]:
 
 
 class SessionController:
-    """One session at a time, and the app's reaction to it."""
+    """The one open session, and the app's reactions to it."""
 
     def __init__(self, app: SessionApp) -> None:
         self.app = app
@@ -100,9 +100,9 @@ class SessionController:
     # -- opening and closing ---------------------------------------------------------------------------------------
 
     async def run(self, *, choose: bool, watch: bool) -> None:
-        """Read the configuration, ask about the folder's own files, open the session, and stay.
+        """Read the configuration, ask about the folder's own files, open the session, and run until it ends.
 
-        `choose` opens the list of sessions over it; `watch` redraws when the theme's file changes.
+        `choose` opens the session list over the chat; `watch` redraws when the theme's file changes.
         """
         self.configure()
         await self.chat.mount()
@@ -115,7 +115,7 @@ class SessionController:
         if choose:
             self.act("sessions")
         await self.sessions.open(self.app.options)
-        # Both load much that the first screen does not need; an early command waits for it.
+        # Both load many modules that the first screen does not need; an early command waits for them.
         await asyncio.to_thread(_handlers)
         if watch:
             self.worker(watch_themes(self), "themes")
@@ -124,13 +124,13 @@ class SessionController:
 
     @property
     def state(self) -> SessionStateView:
-        """The session's state; without an engine no job runs."""
+        """The session's state. Without an engine, no job counts as running."""
         state = self.views.state.view()
         return replace(state, jobs=()) if state.jobs and not self.connected else state
 
     @property
     def jobs(self) -> JobsView:
-        """The background jobs; without an engine none of them runs."""
+        """The background jobs. Without an engine, none counts as running."""
         view = self.views.jobs.view()
         is_lost = bool(view.running) and not self.connected
         return mark_jobs_lost(view, self.views.last_event_time) if is_lost else view
@@ -142,7 +142,7 @@ class SessionController:
 
     @property
     def running(self) -> bool:
-        """True while a turn or a command of the user runs."""
+        """True while a turn or one of the user's shell commands runs."""
         return self.connected and self.state.is_busy and self.halted_at != self.views.seq
 
     @property
@@ -163,38 +163,38 @@ class SessionController:
 
     @property
     def local_servers(self) -> Sequence[Server]:
-        """The model servers on this machine that answered."""
+        """The model servers on this machine that responded."""
         return self.start_page.local
 
     @property
     def work_folder(self) -> str:
-        """The folder that the session works in; without a session the app's own."""
+        """The folder that the session works in; the app's own folder while no session is open."""
         return self.state.workspace or str(self.app.options.cwd)
 
     def known_keys(self) -> frozenset[str]:
-        """Return the API key variables that have a value."""
+        """Return the names of API key variables that have a value."""
         return known_keys(self)
 
     async def use_key(self, variable: str, key: str) -> None:
-        """Give the engine a key for this run, and open the session again with it."""
-        # The newest key wins over one in the environment that did not work.
+        """Give the engine an API key for this run, and reopen the session with it."""
+        # A key entered now wins over one in the environment, which evidently did not work.
         typed = {**dict(self.app.options.typed_keys), variable: key}
         self.app.options = replace(self.app.options, typed_keys=tuple(typed.items()))
         self.ask = self.app.outside or command_line(self.app.options, self.app.environ)
         await self.sessions.reopen()
 
     def configure(self) -> None:
-        """Read the configuration, and apply the settings of the screen."""
+        """Read the configuration, and apply its screen settings."""
         configure(self)
 
     def take_state(self) -> None:
-        """React to a new state of the session."""
+        """React to a new session state."""
         self.submitter.under_way = False
         self.start_page.refresh()
         self.default_model.look(self.state)
 
     def submit(self, command: Command) -> None:
-        """Hand a command to the engine."""
+        """Submit a command to the engine."""
         if self.session is not None and self.session.is_closed:
             self.app.say("The engine stopped. Send a message to open the session again.", "warning")
             return
@@ -206,7 +206,7 @@ class SessionController:
     # -- actions of the user ---------------------------------------------------------------------------------------
 
     def act(self, name: str, argument: str = "") -> None:
-        """Run an action of the registry, or say why it cannot run now."""
+        """Run an action of the registry, or say why it is not available now."""
         handler = _handlers().get(name)
         if handler is None:
             return
@@ -223,7 +223,7 @@ class SessionController:
             shown.opened_by = name
 
     def lays_over(self, name: str) -> bool:
-        """Return True if a key of the main screen also works over the sheet, or the page, that is open now."""
+        """Return True if this action's key also works over the sheet or page that is open now."""
         if name not in OVERLAYS or self.sessions.under_way:
             return False
         top, under = self.app.screen, self.app.screen_stack[1:-1]
@@ -232,7 +232,7 @@ class SessionController:
         return isinstance(top, Viewer) and bool(top.opened_by) and not under
 
     def lay_over(self, name: str) -> None:
-        """Run an action over an open sheet: close the sheet that it opened, else replace the sheet."""
+        """Run an action over an open sheet: close the sheet if this action opened it, otherwise replace the sheet."""
         top = self.app.screen
         if isinstance(top, Viewer):
             top.close()
@@ -241,7 +241,7 @@ class SessionController:
         self.act(name)
 
     def escape(self) -> None:
-        """Handle Esc with nothing open: clear the selection, else interrupt; a double Esc when idle reverts."""
+        """Handle Esc with nothing open: clear the selection, or else interrupt. A double Esc while idle opens revert."""
         if self.chat.escape() or self.interrupt():
             return
         now = time.monotonic()
@@ -252,14 +252,14 @@ class SessionController:
             self.act("revert")
 
     def interrupt(self) -> bool:
-        """Interrupt the turn; return False if none runs."""
+        """Interrupt the running turn; return False if none runs."""
         if not self.running:
             return False
         self.submit(Interrupt())
         return True
 
     def show_trust(self) -> None:
-        """Show the folder's own files, and what was decided about them."""
+        """Show the folder's own files and the decisions about them."""
         self.trust.show()
 
     def looks_changed(self) -> None:
@@ -267,7 +267,7 @@ class SessionController:
         self.panes.looks_changed()
 
     def set_policy(self, name: str) -> None:
-        """Use another policy."""
+        """Switch to another policy."""
         if name not in POLICIES:
             return
         self.submit(SetPolicy(policy=name))
@@ -277,8 +277,8 @@ class SessionController:
             text = "No sandbox, so accept-edits still asks about commands."
             self.app.say(f"{text} {clean_line(reason)}", "warning")
 
-    # -- work beside the screen ------------------------------------------------------------------------------------
+    # -- background work -------------------------------------------------------------------------------------------
 
     def worker(self, work: Coroutine[object, object, object], name: str) -> object:
-        """Run a coroutine in the background; report its fault instead of raising it."""
+        """Run a coroutine in the background; report its error instead of raising it."""
         return self.app.run_worker(work, name=name, exit_on_error=False)

@@ -1,4 +1,4 @@
-"""Reads texts and records on demand: blobs, events, the last answer, the models of this machine."""
+"""Reader for texts and records needed on demand: blobs, events, the last answer, this machine's models."""
 
 from collections.abc import Callable
 
@@ -11,13 +11,13 @@ from tui_agent.tui.context import AppContext
 
 
 class SessionReader:
-    """Reads from the open session."""
+    """Reads texts and records of the open session."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
 
     async def read_text(self, text: LongText) -> str:
-        """Return the whole of a text; its preview if it cannot be read."""
+        """Return the whole text; if it cannot be read, its preview."""
         if isinstance(text, str) or self._context.session is None:
             return text_preview(text)
         try:
@@ -26,7 +26,7 @@ class SessionReader:
             return f"{text.preview}\n\n{fault}"
 
     def blob_text(self, text: LongText, arrived: Callable[[str], None]) -> str:
-        """Return what is known of a text now; call `arrived` later with all of a longer one."""
+        """Return the part of a text that is loaded now; pass the whole text to `arrived` later if it is longer."""
         if not isinstance(text, str):
 
             async def read() -> None:
@@ -36,14 +36,14 @@ class SessionReader:
         return text_preview(text)
 
     async def last_answer(self) -> str:
-        """Return the agent's last answer, all of it."""
+        """Return the whole text of the agent's last answer."""
         for entry in reversed(self._context.views.transcript.view().entries):
             if isinstance(entry, AnswerEntry):
                 return await self.read_text(entry.text)
         return ""
 
     async def events_between(self, first: int, last: int, most: int) -> list[Record]:
-        """Return the records from `first` to `last`, at most `most`."""
+        """Return at most `most` records from `first` to `last`, both included."""
         records: list[Record] = []
         if self._context.session is None:
             return records
@@ -65,6 +65,6 @@ class SessionReader:
         return records[:most]
 
     async def models_here(self) -> list[JsonRow]:
-        """Return the models that could be used now."""
+        """Return the models that are usable now."""
         _, output = await self._context.ask("models", "list", "--json", *place(self._context.app.options))
         return json_rows(output)

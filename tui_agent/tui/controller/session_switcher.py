@@ -1,6 +1,6 @@
-"""Opens and closes sessions: the first one, another one, the same one in a new engine.
+"""Opening and closing of sessions: the first one, another one, or the same one in a new engine.
 
-Invariant: messages sent while a session opens go to that session, in order; if it cannot be opened they return to the
+Invariant: messages sent while a session opens go to that session in order; if it cannot be opened, they return to the
 prompt. Nothing that was typed is lost.
 """
 
@@ -31,13 +31,13 @@ from tui_agent.tui.widgets.line_pane import Intent
 AS_RECORDED: Final = dict.fromkeys(
     ("model", "base_url", "effort", "policy", "agent", "context_mode", "repo_map", "investigator_profile")
 )
-"""Settings to take from the session's log, not from the options that this program was started with."""
+"""Settings to read from the session's log instead of from this program's options."""
 LONG = 3_000
-"""Number of events from which the end of a session is shown before all of it is folded."""
+"""Number of events from which the end of a session is shown before the whole session is folded."""
 GLIMPSE = 300
-"""Records of the end of a long session that is shown first."""
+"""Number of records in the preview of a long session's end."""
 VERY_LONG = 20_000
-"""Number of events from which a session can be used while all of it is still folded."""
+"""Number of events from which a session can be used before it is folded completely."""
 
 
 class SessionSwitcher:
@@ -50,9 +50,9 @@ class SessionSwitcher:
         """A session is being opened: what is sent waits for it."""
 
     async def open(self, options: SessionOptions) -> bool:
-        """Open a session in place of the present one; return False if it could not be opened.
+        """Open a session in place of the current one; return False if it could not be opened.
 
-        Messages sent meanwhile go to the new session; if there is none, back into the prompt.
+        Messages sent meanwhile go to the new session; if it cannot be opened, they return to the prompt.
         """
         self.under_way = True
         try:
@@ -74,7 +74,7 @@ class SessionSwitcher:
         return True
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
-        """Open another session in the background; from now on messages are meant for it."""
+        """Open another session in the background; messages sent from now on wait for it."""
         self.under_way = True
         self._host.app.status.set_view(
             StatusView("opening", "opening", "another session"), self._host.app.clock()
@@ -82,13 +82,13 @@ class SessionSwitcher:
         self._host.worker(work, name)
 
     def stay(self) -> None:
-        """Keep the open session; messages that waited for another one go to it."""
+        """Keep the current session; send it the messages that were waiting for another one."""
         self.under_way = False
         self._host.panes.show_status()
         self._send_waiting()
 
     def options_of(self, session_id: str) -> SessionOptions:
-        """Return options that open an existing session with the settings it was recorded with."""
+        """Return options that open an existing session with its recorded settings."""
         return replace(
             self._host.app.options,
             session=session_id,
@@ -124,14 +124,14 @@ class SessionSwitcher:
         return None
 
     async def _show(self, session: AppSession, last_seq: int, first: Views | None) -> None:
-        """Show the session up to this event, starting with the views of its end, if there are any."""
+        """Show the session up to this event, starting from `first`, the views of its end, if given."""
         host, whole = self._host, self._whole
         host.faults.begin()
         host.views = first or Views()
         pump = whole.adopt() if first is None and whole is not None else None
         await host.chat.begin()
         host.pump = pump or self._pump(session, last_seq, host.views)
-        host.panes.show_strip(host.views)  # a new session has no event that changes them
+        host.panes.show_strip(host.views)  # A new session has no event that would update the strip.
         if first is not None:
             host.panes.show_all()
             self._whole = whole or BackgroundFold(host, session, last_seq)
@@ -153,14 +153,14 @@ class SessionSwitcher:
         return pump
 
     async def show_branch(self) -> None:
-        """Show everything anew: an undo or a redo moved the session's head."""
+        """Redraw everything, because an undo or a redo moved the session's head."""
         await self._host.chat.begin()
         self._host.panes.show_all()
 
     async def _show_end(self, session: AppSession) -> tuple[Views | None, BackgroundFold | None]:
-        """Show the end of a long session before its engine has it, at the first start.
+        """Show the end of a long session at the first start, before its engine has loaded it.
 
-        Return the views of its end, if a fold of it was stored, and the started fold of a very long session.
+        Return the views of its end if a stored fold exists, and the started background fold of a very long session.
         """
         stored = await session.wait_until_readable()
         if stored is None or stored.last_seq < LONG or self._host.session is not None:
@@ -174,7 +174,7 @@ class SessionSwitcher:
         return first, whole
 
     async def _views_of_end(self, session: AppSession, last_seq: int) -> Views | None:
-        """Return views of the end of a very long session, to use while all of it is folded."""
+        """Return views of the end of a very long session, to use until all of it is folded."""
         if last_seq < VERY_LONG:
             return None
         cached = await session.load_outline()
@@ -186,12 +186,14 @@ class SessionSwitcher:
 
     @property
     def older(self) -> str:
-        """`reading the older 96 %` while only the newest part of a very long session is known."""
+        """The progress text `reading the older 96 %` while only the newest part of a very long session has been
+        folded.
+        """
         older = self._whole.older if self._whole is not None else 0
         return f"reading the older {older} %" if older else ""
 
     async def wait_until_whole(self) -> None:
-        """Return once all of the session is folded."""
+        """Wait until the whole session is folded."""
         if self._whole is not None:
             await self._whole.wait_until_whole()
 
@@ -208,7 +210,7 @@ class SessionSwitcher:
             )
 
     async def reopen(self) -> None:
-        """Open the same session in a new engine process."""
+        """Reopen the same session in a new engine process."""
         self.under_way = True
         is_stored = await asyncio.to_thread(is_session_stored, self._host.folder)
         session_id = self._host.session.id if self._host.session is not None and is_stored else None
@@ -217,7 +219,7 @@ class SessionSwitcher:
         await self.open(replace(options, session=session_id))
 
     def same_settings(self) -> SessionOptions:
-        """Return options that open a session with the settings of this one, but for a model that is not usable."""
+        """Return options that reopen this session with its settings, except a model that is not usable."""
         options = replace(
             self._host.app.options, session=None, continue_latest=False, carry_from=None, prompt=None
         )
@@ -251,7 +253,7 @@ class SessionSwitcher:
             self._host.app.say(str(fault), "error")
 
     async def _offer_read_only(self, options: SessionOptions, fault: SessionLocked) -> None:
-        """Ask whether to watch the session that another process holds; its log is then only read."""
+        """Offer to watch a session that another process has locked; watching only reads its log."""
         context = self._host
         folder = await self._find_folder(options)
         if folder is None:
@@ -267,7 +269,7 @@ class SessionSwitcher:
         context.app.push_screen(question, lambda yes: open_live_replay(context, folder) if yes else None)
 
     async def _find_folder(self, options: SessionOptions) -> Path | None:
-        """Return the folder of the session that these options open; None if it cannot be found."""
+        """Return the work folder of the session that these options open; None if it cannot be found."""
         words = [f"--id={options.session}", "--all"] if options.session else ["-C", str(options.cwd)]
         _, output = await self._host.ask("sessions", "list", *words, "--json")
         path = next((text_of(row, "path") for row in json_rows(output) if row.get("open")), "")
@@ -275,7 +277,7 @@ class SessionSwitcher:
         return Path(path) if is_stored else None
 
     def _return_unsent(self) -> None:
-        """Put the messages that waited for a session back into the prompt."""
+        """Put the messages that were waiting for a session back into the prompt."""
         waiting, self._host.app.waiting_intents = self._host.app.waiting_intents, []
         if messages := [item for item in waiting if isinstance(item, Prompt.Sent)]:
             self._host.app.prompt.give_back(messages)
@@ -298,7 +300,7 @@ class SessionSwitcher:
         await self._close_session(reason)
 
     def _send_waiting(self) -> bool:
-        """Send what waited for the session; return True if that starts something."""
+        """Send everything that waited for the session; return True if that starts work."""
         app = self._host.app
         first, app.first_prompt = app.first_prompt, ""
         waiting, app.waiting_intents = app.waiting_intents, []
@@ -307,7 +309,8 @@ class SessionSwitcher:
         if not self._host.has_model:
             waiting = self._host.submitter.held_back(waiting)
         for item in waiting:
-            if self.under_way:  # an earlier item opens another session: the rest is meant for that one
+            # An earlier item opens another session, so the remaining items are meant for that one.
+            if self.under_way:
                 app.waiting_intents.append(item)
             elif isinstance(item, Prompt.Sent):
                 self._host.submitter.send(item)
@@ -317,7 +320,7 @@ class SessionSwitcher:
 
 
 def _starts_work(item: Intent | Prompt.Sent) -> bool:
-    """Return True for a message, a shell line, or an action that must not run beside a turn."""
+    """Return True for a message, a shell line, or an action that must not run during a turn."""
     if isinstance(item, Intent):
         action = BY_NAME.get(item.name)
     else:

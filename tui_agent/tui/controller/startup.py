@@ -1,4 +1,4 @@
-"""Work done once after the first paint: the configuration, the start page, the watch on the themes."""
+"""Work done once after the first paint: configuration, start page, theme file watch."""
 
 import asyncio
 from importlib import import_module
@@ -20,7 +20,7 @@ from tui_agent.tui.widgets import key_settings
 
 
 def configure(host: SessionHost) -> None:
-    """Read the typed configuration, and apply the settings of the screen."""
+    """Read the typed configuration, and apply its screen settings."""
     app = host.app
     try:
         host.config = layers.load_config(app.options, app.environ)
@@ -31,7 +31,7 @@ def configure(host: SessionHost) -> None:
     if config.theme and app.first.theme.name != config.theme and not app.options.theme:
         names = {path.stem for path in theme_files(app.environ)}
         if config.theme in names:
-            app.use_theme(config.theme)  # set by a trusted project: the first frame did not know it
+            app.use_theme(config.theme)  # Set by a trusted project, which the first frame did not know.
         else:
             app.say(f"No theme '{config.theme}'. Choose from {', '.join(sorted(names))}.", "warning")
     keys = key_settings.apply_key_settings(config.keys)
@@ -54,7 +54,7 @@ def configure(host: SessionHost) -> None:
 
 
 async def watch_themes(host: SessionHost) -> None:
-    """Redraw when the file of the theme in use is saved."""
+    """Redraw whenever the current theme's file is saved."""
     app = host.app
     watching = await asyncio.to_thread(import_module, "tui_agent.tui.theme.watch")
 
@@ -66,9 +66,9 @@ async def watch_themes(host: SessionHost) -> None:
 
 
 class StartPage:
-    """The page before the first message: shown at once, and filled in later.
+    """The start page before the first message: shown at once, and completed later.
 
-    What is found later (servers of this machine, facts on the folder) never moves the focus or the meaning of a digit.
+    Late results (local servers, facts about the folder) never move the focus or change the meaning of a digit.
     """
 
     def __init__(self, host: SessionHost) -> None:
@@ -78,7 +78,7 @@ class StartPage:
         self._shown_for: tuple[bool, str] | None = None
 
     def early(self) -> None:
-        """Show the page before the session is open, if it is certain that no model is set."""
+        """Show the page before the session is open, if it is already certain that no model is set."""
         host, options = self._host, self._host.app.options
         config = host.config
         if config is None or config.model or config.base_url or options.session or options.continue_latest:
@@ -90,14 +90,14 @@ class StartPage:
         self.focus()
 
     def show(self) -> None:
-        """Show the page for the session that was just opened."""
+        """Show the page for a session that was just opened."""
         self.refresh(again=True)
         self._host.chat.choose_page()
         self._host.app.reshape()
         self.focus()
 
     def refresh(self, *, again: bool = False) -> None:
-        """Update the page if a model was set, or is no longer usable."""
+        """Update the page if a model was set or became unusable; with `again`, always."""
         settings = self._host.state.settings
         fault = settings.model.fault if settings else ""
         now = (not self._host.has_model, fault)
@@ -109,12 +109,12 @@ class StartPage:
             self._host.prompt.focus()
 
     def show_fault(self, fault: str) -> bool:
-        """Show why no session is open; return False if the chat is shown instead, or the same fault was shown already."""
+        """Show why no session is open; return False if the chat is visible or this error was already shown."""
         chat, header = self._host.chat, self._host.app.header
         header.model_hint = "no session"
         header.show()
         if chat.in_sight:
-            return False  # the transcript stays in sight; the status line says it
+            return False  # The transcript stays visible; the status line shows the error.
         was_shown = chat.start.display and chat.start.content.fault == fault
         chat.start.display = True
         self._shown_for = None
@@ -130,15 +130,15 @@ class StartPage:
 
     @property
     def is_shown(self) -> bool:
-        """Return True if the page is shown in place of the transcript."""
+        """True if the page is shown in place of the transcript."""
         return bool(self._host.chat.start.display)
 
     def choose(self, argument: str) -> None:
-        """Choose a numbered row."""
+        """Choose a numbered row of the page."""
         self._host.chat.start.choose(argument)
 
     def focus(self) -> None:
-        """Focus the page, unless something is being typed or a screen covers it."""
+        """Focus the page, unless something is being typed or another screen covers it."""
         app, start = self._host.app, self._host.chat.start
         if self._host.prompt.text:
             if start.has_focus:
@@ -147,7 +147,7 @@ class StartPage:
             start.focus()
 
     async def look(self) -> None:
-        """Look for servers and facts on the folder, and fill them in."""
+        """Find local model servers and facts about the folder, and add them to the page."""
         cwd = self._host.app.options.cwd
         self._facts, self.local = await asyncio.gather(
             asyncio.to_thread(lambda: folder_facts(cwd)), servers()
@@ -176,7 +176,7 @@ class StartPage:
 
 
 def folder_facts(root: Path) -> str:
-    """Return `git main, clean`, or an empty string outside a repository. Blocking: call it in a thread."""
+    """Return `git main, clean`; empty outside a repository. Blocks, so call it in a thread."""
     repository = find_repository(root)
     if repository is None:
         return ""
@@ -188,7 +188,7 @@ def folder_facts(root: Path) -> str:
 
 
 def known_keys(context: AppContext) -> frozenset[str]:
-    """Return the API key variables that have a value: in the environment, stored, or typed for this run."""
+    """Return the names of API key variables that have a value: in the environment, stored, or entered for this run."""
     app = context.app
     if context.config is None:
         return frozenset(name for name, value in app.environ.items() if value)

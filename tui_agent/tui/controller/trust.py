@@ -1,7 +1,7 @@
-"""Trust in a folder's own files: asked before any of them is used, and shown again by `/trust`.
+"""Trust in a folder's own files: asked for before any of them is used, and shown again by `/trust`.
 
-Invariant: the engine that was started ahead uses none of them; once they are trusted, another engine replaces it before a
-session is open.
+Invariant: the engine process started in advance uses none of these files; once they are trusted, a new engine
+replaces it before a session is open.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ ENGINE_ENDS_S = 5.0
 
 
 class TrustDialog:
-    """The question about the files of the folder that the app works in."""
+    """The dialog about the own files of the app's work folder."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
 
     async def ask(self) -> bool:
-        """Ask about undecided files, before the first session; return False if the user quits."""
+        """Ask about undecided files before the first session; return False if the user quits."""
         folders, paths = await asyncio.to_thread(self._look)
         if not any(folder.trust_state == "open" for folder in folders):
             return True
@@ -38,7 +38,7 @@ class TrustDialog:
         return True
 
     def show(self) -> None:
-        """Show the files, and what was decided about them."""
+        """Show the files and the decisions about them."""
         self._host.worker(self._show(), "trust")
 
     async def _show(self) -> None:
@@ -55,7 +55,7 @@ class TrustDialog:
         app = self._host.app
         try:
             return list(load_projects(app.options, app.environ)), find_paths(app.options.cwd, app.environ)
-        except TuiAgentError:  # a folder that cannot be read has nothing to use; opening it says why
+        except TuiAgentError:  # An unreadable folder has no files to use; opening it reports why.
             return [], find_paths(app.options.cwd.parent, app.environ)
 
     def _sheet(self, folders: Sequence[Project], paths: Paths, *, asking: bool) -> TrustSheet:
@@ -66,7 +66,7 @@ class TrustDialog:
         return sheet
 
     def _save(self, folders: Sequence[Project], answer: Answer, paths: Paths) -> bool:
-        """Save the answer about the listed files; report a failure and return False."""
+        """Save the answer about the listed files; if that fails, report it and return False."""
         app = self._host.app
         try:
             for folder in folders:
@@ -87,7 +87,7 @@ class TrustDialog:
         return True
 
     def _discard_engine(self) -> None:
-        """Close the engine that was started without these files, and read the configuration with them."""
+        """Close the engine that was started without these files, and read the configuration again with them."""
         app = self._host.app
         handle, app.handle = app.handle, None
         if handle is not None:

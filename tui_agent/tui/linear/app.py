@@ -1,6 +1,8 @@
-"""The session as lines, for screen readers and plain terminals: one line an event, questions as numbered lists.
+"""The session as plain lines, for screen readers and plain terminals: one line per event, questions as numbered
+lists.
 
-Invariant: nothing is redrawn; every line is cleaned; a question is announced once, and a number answers it.
+Invariant: nothing is redrawn and every line is cleaned of control sequences. A question is printed once and answered
+with a number.
 """
 
 import asyncio
@@ -68,7 +70,7 @@ ENGINE_ENDS_S = 5.0
 
 
 class Linear:
-    """Writes events as lines, and turns typed lines into commands."""
+    """Prints events as lines, and turns typed lines into commands."""
 
     def __init__(self, session: "AppSession", say: Say) -> None:
         self.session = session
@@ -85,7 +87,7 @@ class Linear:
         """A message was sent and its turn has not started: the next message steers."""
 
     def write_event(self, record: Envelope) -> None:
-        """Write the lines of an event, if it has any."""
+        """Print the lines of an event, if it has any."""
         if self.state.apply(record):
             self.under_way = False
         self.approvals.apply(record)
@@ -94,7 +96,9 @@ class Linear:
             self.say(clean(line))
 
     def _delegate_lines(self, record: Envelope) -> list[str]:
-        """Return the lines for a subtask's event, with its name; not its text, which is not the answer."""
+        """Return the lines for an event of a delegate, prefixed with its name. Its text is left out: it is not the
+        answer.
+        """
         match record.payload:
             case AgentSpawned(task=task):
                 return [f"{record.agent} begins, {clean_line(text_preview(task))}"]
@@ -165,7 +169,7 @@ class Linear:
                 return []
 
     def _streamed_lines(self, request_id: str, text: str) -> list[str]:
-        """Return the new complete lines of a streamed answer."""
+        """Return the lines of a streamed answer that are complete and not yet printed."""
         complete, newline, rest = (self._coming.get(request_id, "") + text).rpartition("\n")
         self._coming[request_id] = rest
         if not newline:
@@ -202,7 +206,7 @@ class Linear:
         ]
 
     def take(self, line: str) -> Command | None:
-        """Return the command for a typed line; None, with a hint, if it means nothing now."""
+        """Return the command for a typed line; print a hint and return None if the line is not valid now."""
         line = line.strip()
         view = self.approvals.view()
         number, _, words = line.partition(" ")
@@ -247,7 +251,7 @@ async def talk(
     prompt: str = "",
     data_dir: Path | None = None,
 ) -> int:
-    """Run one session by lines until `/quit` or the end of input; return the exit status."""
+    """Run one session line by line until `/quit` or the end of input; return the exit status."""
     async with anyio.create_task_group() as group:
         group.start_soon(session.serve)
         try:
@@ -303,7 +307,7 @@ def run_linear(options: SessionOptions, *, handle: "EngineHandle | None" = None)
 
 
 async def _write_all(session: "AppSession", linear: Linear, last: int) -> None:
-    """Write all events. After event `last`, continue a turn that stopped at a question."""
+    """Print all events. After event `last`, continue a turn that was interrupted while a question was open."""
     follower = session.follow()
     while batch := await follower.next_batch():
         for record in batch:
@@ -316,7 +320,7 @@ async def _write_all(session: "AppSession", linear: Linear, last: int) -> None:
 
 
 class Typed:
-    """Lines of standard input; Ctrl+C becomes the line /stop, twice in a row /quit."""
+    """Lines from standard input. Ctrl+C becomes the line /stop; pressed twice in a row, /quit."""
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -324,14 +328,15 @@ class Typed:
         """The exit status that a signal asks for."""
 
     async def line(self) -> str | None:
-        """Return the next line; None at the end."""
+        """Return the next line; None at the end of input."""
         return await self._lines.get()
 
     async def read(self, fd: int) -> None:
-        """Take lines in until the end of input."""
+        """Read lines until the end of input."""
         rest = b""
         while True:
-            with suppress(PermissionError):  # a plain file: it is always ready, and cannot be waited for
+            # epoll rejects plain files; they are always ready, so waiting is not needed
+            with suppress(PermissionError):
                 await anyio.wait_readable(fd)
             try:
                 data = os.read(fd, 65_536)
@@ -358,7 +363,7 @@ class Typed:
 
 
 def _find_choice(request: PermissionRequested, reach: str) -> PermissionChoice | None:
-    """Return the choice of this reach, None if it is not available."""
+    """Return the choice with this reach; None if it is not available."""
     choices = (choice for choice in request.choices if choice.reach == reach and choice.offered)
     return next(choices, None)
 

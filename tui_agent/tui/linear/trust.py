@@ -1,6 +1,6 @@
-"""The question whether to trust a folder's own files, in lines.
+"""The question whether to trust a folder's own files, asked line by line.
 
-Invariant: only the number 2 trusts anything; the end of input trusts nothing.
+Invariant: only the answer 2 trusts the files; the end of input trusts nothing.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,7 +28,7 @@ async def ask_about_files(
     read_line: Callable[[], Awaitable[str | None]],
     say: Callable[[str], None],
 ) -> Answer | None:
-    """Ask about undecided files of the folder, and save the answer; return None if there are none."""
+    """Ask about the folder's undecided files, and save the answer; return None if there are none."""
     folders = [folder for folder in load_projects(options, environ) if folder.trust_state == "open"]
     if not folders:
         return None
