@@ -495,6 +495,7 @@ def test_sessions_are_what_plain_lists_say(half: type[SessionMachine]) -> None:
     play(half, 40, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_sessions_with_checkpoints_by_git_are_what_plain_lists_say() -> None:
     play(GitSessionMachine, 20, 8)

@@ -4,6 +4,8 @@ its words as the real program does."""
 import random
 import shutil
 
+import pytest
+
 from tests.properties.policy.option_words import find_mismatches, make_probes
 from tests.properties.policy.program_calls import make_line
 from tests.properties.policy.program_runs import BWRAP, is_harmless, run_calls
@@ -23,6 +25,7 @@ EVIL = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_is_harmless_does_nothing_when_it_is_run() -> None:
     chance = random.Random(1)
     lines: dict[str, None] = {}

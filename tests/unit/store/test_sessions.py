@@ -34,6 +34,7 @@ def many(root: Path, count: int) -> SessionStore:
     return sessions
 
 
+@pytest.mark.slow
 def test_two_hundred_sessions_are_listed_by_last_use_without_reading_them_whole(tmp_path: Path) -> None:
     sessions = many(tmp_path, 200)
     listed = sessions.list()

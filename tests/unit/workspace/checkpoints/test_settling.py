@@ -97,6 +97,7 @@ async def test_an_unsettled_store_survives_the_pruning_with_what_is_left(tmp_pat
     assert snapshot(folder) == before
 
 
+@pytest.mark.slow
 async def test_over_the_quota_what_the_session_changed_is_copied_and_survives(tmp_path: Path) -> None:
     folder = workspace(tmp_path, repository=True)
     write(folder, {"noise": os.urandom(300_000)})
@@ -197,6 +198,7 @@ async def test_a_hundred_edits_of_a_large_file_take_little_more_than_what_change
     assert await made.verify() == []
 
 
+@pytest.mark.slow
 async def test_upkeep_gives_way_to_any_other_call(tmp_path: Path) -> None:
     folder = workspace(tmp_path, repository=True)
     made = await begun(folder)

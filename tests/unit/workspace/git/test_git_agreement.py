@@ -32,6 +32,7 @@ def test_a_repository_that_steers_git_is_found(base: Path, name: str) -> None:
     assert can_run_programs(str(base / str(number) / "work"))
 
 
+@pytest.mark.slow
 def test_each_of_them_steers_git(base: Path) -> None:
     looks = f"export RAN=$PWD/ran; cd work; {{ {LOOKS}; }} > ../said 2>&1"
     run_confined(base, f"for folder in */; do (cd $folder; {looks}); done")
