@@ -1,1 +1,3 @@
-"""The chat as one virtual, line-drawn widget. Invariant: cost follows what is on screen, not what was said."""
+"""The chat as one virtual widget that draws its own lines. Invariant: cost depends on the visible rows, not on the
+session's length.
+"""

@@ -1,6 +1,6 @@
 """Automatic folding when a turn ends: successful output is folded, and long runs of reads become one row.
 
-Invariant: entries that the user opened or folded, and those in view, are left alone.
+Invariant: entries that the user opened or folded, and entries in view, keep their state.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from tui_agent.tui.transcript.tools import TIME_CELLS, is_quiet
 from tui_agent.units import format_duration
 
 QUIET_RUN: Final = 4
-"""More calls in a row than this fold into one row."""
+"""A run of more than this many read-only calls folds into one row."""
 
 _NOUNS: Final = {"read": "read", "search": "search", "grep": "search", "find": "search", "glob": "search"}
 
@@ -29,28 +29,28 @@ class Slot:
 
     id: str
     count: int = 0
-    """Number of its rows, without the gap."""
+    """Number of rows, without the gap."""
     gap: int = 0
-    """Empty rows before it."""
+    """Number of empty rows before the entry."""
     has_gaps: bool = False
-    """It has an empty row before and after it."""
+    """True if the entry has an empty row before and after it."""
     exact: bool = False
-    """`count` is not a guess."""
+    """False while `count` is an estimate."""
     opened: bool | None = None
-    """Folded or opened by the user; None if neither."""
+    """True if the user opened the entry, False if the user folded it, None if neither."""
     past: bool = False
-    """Its turn is over."""
+    """True once the entry's turn has ended."""
     active: bool = False
-    """It has the cursor or the mouse on it."""
+    """True while the cursor or the mouse is on the entry."""
     group: int = -1
-    """The index of the slot whose row stands for it, or -1."""
+    """Index of the first slot of this entry's group, whose row stands for the whole group; -1 outside a group."""
     rows: list[Row] | None = None
-    """None while it is not drawn."""
+    """The drawn rows; None while they are not drawn."""
     stream: MarkdownStream | None = None
 
 
 class Slots(Protocol):
-    """The interface of a layout for `AutoFold`."""
+    """The part of `Layout` that `AutoFold` uses."""
 
     slots: list[Slot]
 
@@ -61,7 +61,7 @@ class Slots(Protocol):
 
 
 class AutoFold:
-    """Tracks which turn is the present one, and folds the one before it."""
+    """Tracks the current turn, and folds the previous one when a new turn begins."""
 
     def __init__(self, layout: Slots) -> None:
         self.deferred: set[int] = set()
@@ -72,12 +72,12 @@ class AutoFold:
         self._open_groups: set[str] = set()
 
     def reset(self) -> None:
-        """Forget the turns: the layout gets other entries."""
+        """Forget all turns, because the layout gets other entries."""
         self.deferred.clear()
         self._turn = self._turn_start = 0
 
     def truncate(self, count: int) -> None:
-        """Make the newest turn among the first `count` entries the present one: only those are left."""
+        """Remove all but the first `count` entries; the newest turn among them becomes the current one."""
         self.deferred = {index for index in self.deferred if index < count}
         if self._turn_start < count:
             return
@@ -95,21 +95,21 @@ class AutoFold:
         self._layout.touch(*range(start, count))
 
     def note_entry(self, index: int) -> None:
-        """Take note of a new or changed entry: a message that was sent ends the turn before it."""
+        """Handle a new or changed entry: a sent message ends the previous turn."""
         entry = self._layout.entry(index)
         if isinstance(entry, UserEntry) and entry.state == "sent" and entry.turn > self._turn:
             self._fold_turn(self._turn_start, index)
             self._turn, self._turn_start = entry.turn, index
 
     def fold_deferred(self) -> None:
-        """Fold the deferred slots whose turn is over: they are no longer in view."""
+        """Fold the deferred slots of ended turns, which are no longer in view."""
         due = [index for index in self.deferred if index < self._turn_start]
         self.deferred.clear()
         if due:
             self._fold_turn(min(due), self._turn_start)
 
     def toggle(self, index: int) -> bool:
-        """Fold or open a slot, or open the group that it is folded into; return False if it cannot be folded."""
+        """Fold or unfold a slot, or open the group it belongs to; return False if it cannot be folded."""
         layout = self._layout
         if layout.slots[index].group >= 0:
             self.open_group(layout.slots[index].group)
@@ -129,7 +129,7 @@ class AutoFold:
             self._layout.touch(index)
 
     def group_members(self, leader: int) -> list[ToolEntry]:
-        """Return the calls that the row of a group stands for."""
+        """Return the calls of the group that starts at slot `leader`."""
         entries = map(self._layout.entry, self._group_range(leader))
         return [entry for entry in entries if isinstance(entry, ToolEntry)]
 
@@ -140,7 +140,7 @@ class AutoFold:
         return range(leader, end)
 
     def _fold_turn(self, start: int, end: int) -> None:
-        """Fold and group these slots: their turn is over."""
+        """Fold and group the slots from `start` up to `end`, because their turn has ended."""
         run: list[int] = []
         for index in range(start, end + 1):
             entry, slot = self._layout.entry(index), self._layout.slots[index]
@@ -165,7 +165,7 @@ class AutoFold:
 
 
 def group_row(members: Sequence[ToolEntry], look: Look) -> Row:
-    """Return the row of a group: `▸ 7 reads, 2 searches   0.1 s`."""
+    """Return the row of a group: `▸ 7 reads, 2 searches 0.1 s`."""
     counts = Counter(_NOUNS.get(entry.verb, "look") for entry in members)
     words = ", ".join(
         format_count(counts[noun], noun, many)

@@ -1,7 +1,7 @@
-"""Display blocks as body rows below the head row of a tool or a notice.
+"""Rows for display blocks: the body below the head row of a tool call or a notice.
 
-Invariant: every kind of block gives rows; `limit` hides only whole rows and shows their number. A text that is not
-loaded shows its preview.
+Invariant: every kind of block has rows; `limit` hides only whole rows and shows how many. A text that is not loaded
+shows its preview.
 """
 
 import json
@@ -40,14 +40,16 @@ OUTPUT_ROWS: Final = 8
 LIVE_ROWS: Final = 6
 DIFF_ROWS: Final = 12
 ROW_LIMIT: Final = 5_000
-"""The most rows of an opened body; all of it is in the file or the session's blob."""
+"""Maximum number of rows of an opened body; the whole text is in the file or the session's blob."""
 
 Reader = Callable[[LongText], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """How to draw a body: the rail's role, the most rows to show (None for all), and how to read long texts."""
+    """The settings for drawing a body: the rail's role, the maximum number of rows (None for all), and the reader of
+    long texts.
+    """
 
     look: Look
     read: Reader
@@ -57,15 +59,15 @@ class Body:
 
     @property
     def max_rows(self) -> int:
-        """The most rows to draw."""
+        """The maximum number of rows to draw."""
         return ROW_LIMIT if self.limit is None else self.limit
 
     def row(self, *runs: Run) -> Row:
-        """Return a row behind the rail."""
+        """Return a row that starts with the rail."""
         return self.look.row(*self.prefix(), *runs)
 
     def prefix(self) -> list[Run]:
-        """Return the gutter with the rail."""
+        """Return the gutter and the rail."""
         return self.look.rail(self.rail)
 
     def count_hidden(self, rows: list[Row], hidden: int, unit: str = "line") -> list[Row]:
@@ -74,7 +76,7 @@ class Body:
 
 
 def body_rows(blocks: Sequence[DisplayBlock], body: Body) -> list[Row]:
-    """Return the rows of all blocks, one below the other."""
+    """Return the rows of all blocks, from top to bottom."""
     return [row for block in blocks for row in block_rows(block, body)]
 
 
@@ -124,7 +126,7 @@ def line_count(block: DisplayBlock, read: Reader) -> int:
 
 
 def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
-    """Return the last lines of an output, with the number of those before them."""
+    """Return the last lines of an output, below a row that counts the lines before them."""
     lines = text.removesuffix("\n").split("\n") if text else []
     last_lines = lines[-body.max_rows :]
     visible = len(last_lines)
@@ -141,13 +143,13 @@ def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
 
 
 def head_rows(lines: Sequence[Sequence[Run]], body: Body) -> list[Row]:
-    """Return the first lines of a text, with the number of those behind them."""
+    """Return the first lines of a text, above a row that counts the lines after them."""
     rows = output_rows(lines[: body.max_rows], body.prefix(), body.look)
     return body.count_hidden(rows, len(lines) - body.max_rows)
 
 
 def prose_rows(text: str, role: Role, body: Body, *, bold: bool = False) -> list[Row]:
-    """Return sentences behind the rail, wrapped at words."""
+    """Return sentences to the right of the rail, wrapped at words."""
     rows: list[Row] = []
     for line in clean(text).split("\n"):
         runs = [Run(line, body.look.s(role, bold=bold), LITERAL)]
@@ -156,7 +158,9 @@ def prose_rows(text: str, role: Role, body: Body, *, bold: bool = False) -> list
 
 
 def _last_rows(rows: list[Row], limit: int) -> list[Row]:
-    """Return at most `limit` rows from the end, not starting inside a line unless that would drop most of them."""
+    """Return at most `limit` rows from the end. Start at the beginning of a line, unless that would drop most of the
+    rows.
+    """
     start = len(rows) - limit
     while start < len(rows) - limit // 2 and rows[start].joined:
         start += 1
@@ -173,7 +177,7 @@ def _diff(block: DiffBlock, body: Body) -> list[Row]:
 
 
 def markdown_rows(text: str, body: Body) -> list[Row]:
-    """Return Markdown behind the rail."""
+    """Return Markdown to the right of the rail."""
     prefix = tuple(body.prefix())
     stream = MarkdownStream(body.look, Place(prefix, prefix, role="t2"))
     stream.update(text, done=True)
@@ -182,7 +186,7 @@ def markdown_rows(text: str, body: Body) -> list[Row]:
 
 
 def literal_rows(rows: Iterable[Row]) -> list[Row]:
-    """Return rows of Markdown that is not the entry's own text: what is shown is what is copied."""
+    """Return Markdown rows whose shown text is also the copied text, because the entry holds no source for them."""
     return [
         Row([run._replace(src=LITERAL) if run.src >= 0 else run for run in row.runs], row.ground, row.joined)
         for row in rows

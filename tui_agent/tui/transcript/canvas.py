@@ -1,7 +1,7 @@
-"""The drawn side of the transcript widget: views in, strips out.
+"""Drawing of the transcript widget: views in, strips out.
 
-Invariant: only rows on the screen become strips, and only rows that differ from those shown are painted. The
-widget's size never depends on its content, so content never lays the screen out again.
+Invariant: only visible rows become strips, and only rows that changed are painted. The widget's size never depends on
+its content, so new content never causes a layout.
 """
 
 import time
@@ -34,29 +34,29 @@ from tui_agent.tui.transcript.viewport import Line, Viewport
 
 _MAX_STRIPS: Final = 400
 TAIL_S: Final = 1 / 30
-"""Shortest time to the next frame after one that changed some rows."""
+"""Minimum seconds to the next frame after one that changed some rows."""
 SCROLL_S: Final = 1 / 12
-"""The same after a frame that moved all rows: such a frame is 10 KB for the terminal."""
+"""Minimum seconds to the next frame after one that moved all rows: about 10 KB for the terminal."""
 
 
 class Pace:
-    """Limits the frames per second of a growing text."""
+    """A limit on the frames per second while a text grows."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._next = 0.0
 
     def note_frame(self, *, scrolled: bool) -> None:
-        """Take note that a frame was painted."""
+        """Record that a frame was painted."""
         self._next = self._clock() + (SCROLL_S if scrolled else TAIL_S)
 
     def wait_s(self) -> float:
-        """Return the seconds until the next frame may come; 0 or less if it may come now."""
+        """Return the seconds until the next frame is allowed; 0 or less if it is allowed now."""
         return self._next - self._clock()
 
 
 def is_only_growing(entries: Sequence[Entry], changed: Iterable[int], known: int) -> bool:
-    """Return True if the changed entries are all texts that still come in."""
+    """Return True if no entry is new and all changed entries are texts that are still streaming."""
     return len(entries) == known and all(_is_growing(entries[index]) for index in changed)
 
 
@@ -71,7 +71,7 @@ def _is_growing(entry: Entry) -> bool:
 
 
 class _Painted(NamedTuple):
-    """The row on one line of the screen, and the highlights over it."""
+    """The painted state of one screen line: its row and the highlights over it."""
 
     row: Row | None = None
     cursor: bool = False
@@ -80,7 +80,7 @@ class _Painted(NamedTuple):
 
 
 class TranscriptCanvas(ScrollView, can_focus=True):
-    """Shows a `TranscriptView`. Everything a person does with it is in `TranscriptWidget`."""
+    """The widget that shows a `TranscriptView`. `TranscriptWidget` adds keys and mouse."""
 
     ALLOW_SELECT: ClassVar[bool] = False
     DEFAULT_CSS = """
@@ -93,11 +93,11 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     """
 
     anchored: reactive[bool] = reactive(True, repaint=False)
-    """The view follows what is added."""
+    """True while the view scrolls along with new rows."""
     new_rows: reactive[int] = reactive(0, repaint=False)
-    """Rows that were added below the view while it was scrolled up."""
+    """Number of rows added below the view while it was scrolled up."""
     cursor: reactive[str] = reactive("", repaint=False)
-    """The id of the entry under the cursor, empty for none."""
+    """The id of the entry under the cursor; empty for none."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     # Views
 
     def set_view(self, view: TranscriptView, changed: Sequence[int] = ()) -> None:
-        """Show a newer view; `changed` are the indexes that differ from the one before (new ones may be left out)."""
+        """Show a newer view; `changed` are the indexes of entries that differ (new entries may be left out)."""
         self._entries = view.entries
         self._changed.update(changed)
         wait_s = self._pace.wait_s()
@@ -149,7 +149,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             self._apply_view()
 
     def show_more(self, view: TranscriptView) -> None:
-        """Show the same view with more entries at its beginning, without moving the rows on the screen."""
+        """Show the same view with more entries at its beginning, without moving the visible rows."""
         self.selection = None
         self._entries, self._changed = view.entries, set(range(len(view.entries)))
         self._apply_view()
@@ -165,7 +165,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._changed = set()
         known, y = len(self.viewport.layout), self.viewport.y
         if len(entries) < known:
-            self.selection = None  # it may cover entries that are gone
+            self.selection = None  # The selection may cover entries that are gone.
         self.viewport.set_entries(entries, changed)
         changed = changed.union(range(known if known <= len(entries) else 0, len(entries)))
         unchanged = self._unfinished - changed
@@ -177,7 +177,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._pace.note_frame(scrolled=self.viewport.y != y)
 
     def set_look(self, palette: Palette | None = None, symbols: Symbols | None = None) -> None:
-        """Draw with another theme or other symbols from now on; entries are drawn again when they are seen."""
+        """Draw with another theme or other symbols from now on; each entry is redrawn when it comes into view."""
         self._palette = palette or self._palette
         self._symbols = symbols or self._symbols
         self._strips.clear()
@@ -186,14 +186,14 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._style_scrollbar()
 
     def blob_loaded(self, blob: BlobText) -> None:
-        """Draw again: a text that `BlobWanted` asked for can be resolved now."""
+        """Redraw, because a text requested with `BlobWanted` is available now."""
         self._requested.discard(blob.blob_sha256)
         self._redraw({line.slot for line in self._frame})
 
     # Painting
 
     def repaint(self) -> None:
-        """Bring the screen in line with the viewport, painting only rows that differ."""
+        """Match the screen to the viewport; paint only rows that differ."""
         self._sync()
         self._frame = self.viewport.lines()
         before, self._painted = self._painted, [self._overlay(line) for line in self._frame]
@@ -208,12 +208,12 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             self.refresh(*(Region(0, y, self.size.width, 1) for y in dirty))
 
     def _redraw(self, slots: Iterable[int]) -> None:
-        """Draw these slots anew and repaint."""
+        """Redraw these slots, and repaint."""
         self.viewport.change(lambda: self.viewport.layout.touch(*slots))
         self.repaint()
 
     def render_line(self, y: int) -> Strip:
-        """Return one row of the screen."""
+        """Return the strip of screen row `y`."""
         cells = self.scrollable_content_region.width
         look = self.viewport.layout.look
         painted = self._painted[y] if y < len(self._painted) else _Painted()
@@ -224,10 +224,10 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         return strip_of(self._highlight(painted, painted.row, look), painted.row.ground, cells)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the rows of a part of the screen.
+        """Return the strips of a region of the screen.
 
-        Textual's own method makes new strips of every painted row; here a row that was painted before is the same
-        strip again, with what filters and the compositor cached in it.
+        Textual's own method builds new strips for all painted rows. Here an unchanged row keeps its strip object, and
+        with it the results that filters and the compositor cached in it.
         """
         filters = [line_filter for line_filter in self.get_line_filters() if line_filter.enabled]
         background = self.background_colors[1]
@@ -281,10 +281,10 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     # Scrolling and size
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Follow when Textual moved the view (scrollbar, page keys), and draw what came into view."""
+        """Follow a scroll by Textual (scrollbar, page keys), and draw the rows that came into view."""
         if self.show_vertical_scrollbar:
             self.vertical_scrollbar.position = new_value
-        # While a new size is on its way Textual clamps the position to it; the reading position must not follow that.
+        # During a resize Textual clamps the scroll offset; the reading position must not follow that.
         resized = self.scrollable_content_region.height != self.viewport.height
         if not self._moving and not resized:
             self.viewport.scroll_to(round(new_value))
@@ -295,19 +295,19 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._style_scrollbar()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw for the new size; the reading position stays."""
+        """Draw for the new size; keep the reading position."""
         self._resize_viewport()
 
     def _resize_viewport(self) -> None:
         region = self.scrollable_content_region
         if region.width > 0 and region.height > 0:
-            # The scrollbar stands in the last column of the right margin.
+            # The scrollbar occupies the last column of the right margin.
             look = Look(self._palette, self._symbols, region.width + 1, actions=self._actions)
             self.viewport.resize(look, region.height)
             self.repaint()
 
     def _sync(self) -> None:
-        """Tell Textual where the view is, without laying the screen out again."""
+        """Tell Textual the scroll offset and the virtual size, without a layout."""
         viewport = self.viewport
         self._moving = True
         try:
@@ -344,22 +344,24 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         return is_too_young(layout.entry(index), layout.now())
 
     def _show_quick(self) -> None:
-        """Show the calls that had no row at first because most of their kind end before anyone could read it."""
+        """Show the quick calls that are still running. Rows of new calls are delayed, because most end before they
+        could be read.
+        """
         self._quick_timer = None
         self._redraw(self._unfinished)
         self._update_timers()
 
     def _tick(self) -> None:
-        """Update the elapsed times of running calls on the screen, once a second."""
+        """Update the elapsed times of visible running calls, once a second."""
         self._redraw({line.slot for line in self._frame} & self._unfinished)
 
     def _known(self, text: LongText) -> str:
-        """Return a text, or its preview while the rest is not loaded."""
+        """Return a text; while it is not fully loaded, its preview."""
         whole = text if isinstance(text, str) else self._resolve(text)
         return text_preview(text) if whole is None else whole
 
     def _read(self, text: LongText) -> str:
-        """Do as `_known`, and ask for the rest if it is not loaded."""
+        """Return a text as `_known` does, and request the rest if it is not loaded."""
         if (
             not isinstance(text, str)
             and text.blob_sha256 not in self._requested

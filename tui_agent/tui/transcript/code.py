@@ -1,7 +1,7 @@
-"""Source code as styled runs, with the theme's five code roles.
+"""Source code as styled runs, in the theme's five code roles.
 
-Invariant: the same lines give the same runs however they arrived: lines are coloured in groups whose bounds depend on
-the lines alone. Pygments is loaded on first use, because it would delay the first paint.
+Invariant: the same lines always give the same runs, streamed or at once: lines are highlighted in groups whose bounds
+depend only on the lines. Pygments is loaded on first use, because it would delay the first paint.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +43,7 @@ _PREFIXES: Final[tuple[tuple[str, Role], ...]] = (
 
 @lru_cache(maxsize=64)
 def lexer_for(language: str, path: str = "") -> "Lexer | None":
-    """Return the lexer for a language's name or a file's name; None if there is none (the code stays plain)."""
+    """Return the lexer for a language or a file name; None if there is none (the code stays plain)."""
     from pygments.lexers import (  # type: ignore[import-untyped]  # noqa: PLC0415 - slow, after first paint
         get_lexer_by_name,
         get_lexer_for_filename,
@@ -61,7 +61,7 @@ def lexer_for(language: str, path: str = "") -> "Lexer | None":
 
 
 def tokens(lines: Sequence[str], lexer: "Lexer | None") -> list[list[Token]]:
-    """Return the tokens of each line, coloured as one piece of code."""
+    """Return the tokens of each line; all lines are lexed as one piece of code."""
     if lexer is None or any(len(line) > _LONG_LINE for line in lines):
         return [[(line, "t1")] if line else [] for line in lines]
     token_lines: list[list[Token]] = [[]]
@@ -84,7 +84,7 @@ def tokens(lines: Sequence[str], lexer: "Lexer | None") -> list[list[Token]]:
 
 
 def colored(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> list[Run]:
-    """Return the runs of one line of tokens; tabs become spaces up to the next stop of 4."""
+    """Return one line of tokens as runs, with tabs expanded to the next multiple of 4 columns."""
     runs: list[Run] = []
     column = 0
     for text, role in line:
@@ -100,7 +100,7 @@ def colored(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> 
 def group_ends(lines: Sequence[str], language: str) -> bool:
     """Return True if a group of these lines is complete, so that its colours are final.
 
-    It ends at an empty line outside of strings and comments, or after `GROUP_MAX` lines.
+    A group ends at an empty line outside of strings and comments, or after `GROUP_MAX` lines.
     """
     if len(lines) >= GROUP_MAX:
         return True
@@ -113,7 +113,7 @@ def group_ends(lines: Sequence[str], language: str) -> bool:
 
 
 def groups(lines: Sequence[str], language: str) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of the colouring groups of complete lines."""
+    """Yield the (start, end) line bounds of each highlighting group of complete lines."""
     start = 0
     for end in range(1, len(lines) + 1):
         if group_ends(lines[start:end], language):
@@ -124,7 +124,7 @@ def groups(lines: Sequence[str], language: str) -> Iterator[tuple[int, int]]:
 
 
 def split_tabs(text: str) -> Iterator[str]:
-    """Yield the parts of a text, each tab alone."""
+    """Yield the parts of a text, with each tab as a part of its own."""
     for number, piece in enumerate(text.split("\t")):
         if number:
             yield "\t"
@@ -134,7 +134,7 @@ def split_tabs(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4)
 def _lexed(text: str, lexer: "Lexer") -> tuple[tuple[object, str], ...]:
-    """Return Pygments' tokens. The last few are cached: `group_ends` is called right before a group is drawn."""
+    """Return Pygments' tokens, cached for the last few texts: `group_ends` lexes a group right before it is drawn."""
     return tuple(lexer.get_tokens(text))
 
 

@@ -1,4 +1,4 @@
-"""Commands of the app to the transcript: go to, fold, find, copy.
+"""Operations that the app calls on the transcript: go to, fold, find, copy.
 
 Invariant: nothing here reads keys or the mouse.
 """
@@ -12,12 +12,12 @@ from tui_agent.tui.transcript.selection import selected_source
 
 
 class TranscriptCommands(TranscriptCanvas):
-    """The transcript as the app drives it."""
+    """The transcript with the operations that the app calls."""
 
     _hover = ""
 
     def take_layout(self, layout: Layout, view: TranscriptView) -> None:
-        """Replace the layout by one that was grown beside it, of the same entries and more before them."""
+        """Replace the layout by one that was built separately, with the same entries and more before them."""
         self.selection = None
         self._unfinished = set()
         self._entries = view.entries
@@ -26,7 +26,7 @@ class TranscriptCommands(TranscriptCanvas):
         self._apply_view()
 
     def scroll_to_entry(self, entry_id: str) -> bool:
-        """Put an entry at the top of the view and the cursor on it; return False if there is none with this id."""
+        """Scroll an entry to the top of the view and put the cursor on it; return False if no entry has this id."""
         index = self.viewport.layout.index_of(entry_id)
         if index is None:
             return False
@@ -35,12 +35,12 @@ class TranscriptCommands(TranscriptCanvas):
         return True
 
     def scroll_to_end(self) -> None:
-        """Go to the end and follow again."""
+        """Scroll to the end and follow new rows again."""
         self.viewport.scroll_to(self.viewport.layout.total)
         self.repaint()
 
     def toggle_fold(self, entry_id: str) -> bool:
-        """Fold or open an entry; return False if it cannot be folded."""
+        """Fold or unfold an entry; return False if it cannot be folded."""
         layout = self.viewport.layout
         index = layout.index_of(entry_id)
         if index is None:
@@ -51,9 +51,10 @@ class TranscriptCommands(TranscriptCanvas):
         return done[0]
 
     async def find(self, text: str) -> int:
-        """Mark a text and go to its first hit at or below the view; return the number of entries that contain it.
+        """Highlight a text and go to its first match at or below the view; return the number of entries that contain
+        it.
 
-        Keys are answered meanwhile. Return 0 if another search began.
+        Keys are handled during the search. Return 0 if a newer search replaced this one.
         """
         slices, layout = Slices(), self.viewport.layout
         for _ in self.finder.search_entries(text, layout, self._known):
@@ -63,7 +64,7 @@ class TranscriptCommands(TranscriptCanvas):
         return len(self.finder.entries)
 
     def find_next(self, *, forward: bool = True) -> bool:
-        """Go to the next or the previous hit, opening its entry if it is folded; return False if there is none."""
+        """Go to the next or previous match, unfolding its entry if needed; return False if there is none."""
         layout = self.viewport.layout
         start = self._frame[0].slot if self._frame else 0
         hits: list[tuple[int, int] | None] = []
@@ -76,7 +77,7 @@ class TranscriptCommands(TranscriptCanvas):
         return hit is not None
 
     def selected_text(self) -> str:
-        """Return the source text of the selection, empty without one."""
+        """Return the source text of the selection; empty without one."""
         if self.selection is None:
             return ""
         start, end = self.selection
@@ -93,12 +94,12 @@ class TranscriptCommands(TranscriptCanvas):
         return "\n".join(part for part in parts if part.strip())
 
     def clear_selection(self) -> None:
-        """Select nothing."""
+        """Clear the selection."""
         self.selection = None
         self.repaint()
 
     def activate(self, entry_id: str) -> None:
-        """Show the actions of the entries under cursor and mouse."""
+        """Mark this entry, and the entry under the mouse, as active, so that their actions are shown."""
         layout = self.viewport.layout
         indexes = (layout.index_of(name) for name in (entry_id, self._hover) if name)
         active = {index for index in indexes if index is not None}

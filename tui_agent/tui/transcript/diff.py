@@ -1,6 +1,7 @@
-"""A unified diff as rows: line numbers, a sign column, code colours, changed words strong.
+"""A unified diff as rows: line numbers, a sign column, code colours, changed words emphasised.
 
-Invariant: every line of the diff is one logical row; sign and number repeat what the colour says.
+Invariant: every line of the diff is one logical row; nothing is shown by colour alone, since sign and number repeat
+it.
 """
 
 import re
@@ -24,7 +25,7 @@ _LINE_LIMIT: Final = 4_000
 
 @dataclass(slots=True)
 class DiffLine:
-    """One line of a diff. `changed` holds the bounds of the words that differ from its partner."""
+    """One line of a diff. `changed` holds the bounds of the words that differ from its partner line."""
 
     sign: Literal[" ", "-", "+", "@"]
     number: int
@@ -33,9 +34,9 @@ class DiffLine:
 
 
 def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
-    """Return the lines of a unified diff (hunks only), numbered, with changed words marked.
+    """Parse a unified diff (hunks only) into numbered lines with changed words marked.
 
-    Invisible characters become code points (`<U+202E>`); pass `reveal` False if that was done already.
+    Invisible characters become code points (`<U+202E>`); pass `reveal=False` if the caller already did that.
     """
     lines: list[DiffLine] = []
     old = new = 1
@@ -61,7 +62,7 @@ def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
 def diff_rows(
     lines: Sequence[DiffLine], path: str, language: str, look: Look, *, dim: bool = False
 ) -> list[Row]:
-    """Return the rows of a parsed diff. `dim` draws all of it in the tone of hints: for a change that was denied."""
+    """Return the rows of a parsed diff. With `dim`, all text has the colour of hints: for a change that was denied."""
     lexer = lexer_for(language, path)
     after = iter(tokens([line.text for line in lines if line.sign in " +"], lexer))
     before = iter(tokens([line.text for line in lines if line.sign == "-"], lexer))
@@ -126,7 +127,7 @@ def _shortened(runs: Sequence[Run], look: Look) -> list[Run]:
 
 
 def _mark_changes(lines: Sequence[DiffLine]) -> None:
-    """Pair each removed line with the added one that took its place, and mark the words that differ."""
+    """Pair each removed line with the added line that replaces it, and mark the words that differ."""
     runs = [(sign, list(run)) for sign, run in groupby(lines, key=lambda line: line.sign)]
     for (sign, removed), (next_sign, added) in pairwise(runs):
         if sign == "-" and next_sign == "+":

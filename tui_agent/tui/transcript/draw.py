@@ -1,6 +1,6 @@
-"""An entry of any type as rows, and a cheap guess of how many there will be.
+"""Drawing of any entry as rows, and a cheap estimate of their number.
 
-Invariant: rows depend on the entry, the look and the `DisplayState` alone, so they can be cached by those.
+Invariant: rows depend only on the entry, the look and the `DisplayState`, so they can be cached under these three.
 """
 
 from collections.abc import Sequence
@@ -39,15 +39,15 @@ from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.tools import is_hidden, is_open_by_default, tool_rows
 
 BODY_ROWS: Final = 3
-"""A block with more body rows than this has an empty row before and after."""
+"""A block with more body rows than this has an empty row before and after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DisplayState:
-    """The state that a drawing depends on beside entry and look.
+    """The state that a drawing depends on, besides the entry and the look.
 
-    `opened`: folded or opened by the user. `past`: the turn is over. `active`: under the cursor or the mouse. `now`: the
-    time in seconds.
+    `opened`: True or False if the user opened or folded the entry, else None. `past`: the entry's turn has ended.
+    `active`: the cursor or the mouse is on the entry. `now`: the time in seconds.
     """
 
     opened: bool | None = None
@@ -59,7 +59,7 @@ class DisplayState:
 def draw(
     entry: Entry, state: DisplayState, look: Look, read: Reader, stream: MarkdownStream | None = None
 ) -> list[Row]:
-    """Return the rows of an entry. For an answer that streams, `stream` caches the part that is drawn already."""
+    """Return the rows of an entry. `stream` caches the finished rows of an answer that is still streaming."""
     match entry:
         case UserEntry():
             return user_rows(entry, look, read, opened=state.opened, active=state.active)
@@ -82,12 +82,12 @@ def draw(
 
 
 def new_stream(look: Look) -> MarkdownStream:
-    """Return an empty stream for an answer."""
+    """Return an empty Markdown stream for an answer."""
     return MarkdownStream(look, Place((look.gutter(),), (look.gutter(),)))
 
 
 def has_gaps(entry: Entry, rows: int) -> bool:
-    """Return True if the entry has an empty row before and after it."""
+    """Return True if the entry, drawn with this number of rows, has an empty row before and after it."""
     match entry:
         case UserEntry() | AnswerEntry() | TurnEntry() | QuestionEntry():
             return rows > 0
@@ -118,7 +118,7 @@ def guess_rows(entry: Entry, state: DisplayState, look: Look) -> int:
 
 
 def can_fold(entry: Entry) -> bool:
-    """Return True if the entry can be folded and opened."""
+    """Return True if the entry can be folded and unfolded."""
     match entry:
         case AnswerEntry() | UserEntry() | ReasoningEntry():
             return True
@@ -134,7 +134,7 @@ def can_fold(entry: Entry) -> bool:
 
 
 def is_open(entry: Entry, state: DisplayState) -> bool:
-    """Return True if the entry is open now."""
+    """Return True if the entry is unfolded now."""
     if state.opened is not None:
         return state.opened
     match entry:
@@ -153,7 +153,7 @@ def is_open(entry: Entry, state: DisplayState) -> bool:
 
 
 def _texts(entry: Entry) -> list[LongText]:
-    """Return all texts that the entry shows when it is open."""
+    """Return all texts that the entry shows when it is unfolded."""
     match entry:
         case UserEntry() | AnswerEntry() | ReasoningEntry():
             return [entry.text]
@@ -174,7 +174,7 @@ def _texts(entry: Entry) -> list[LongText]:
 
 
 def search_text(entry: Entry, read: Reader) -> str:
-    """Return the text that `find` searches: everything that the entry shows when it is open."""
+    """Return the text that `find` searches: all texts that the entry shows when it is unfolded."""
     return clean("\n".join(map(read, _texts(entry))))
 
 
@@ -212,7 +212,7 @@ def _count_lines(blocks: Sequence[DisplayBlock]) -> int:
 
 def _guess_lines(text: LongText, room: int) -> int:
     if not isinstance(text, str):
-        # Only the length is known: prose has a line break about every other full row.
+        # Only the length is known. Prose has a line break about every second full row.
         return max(text.size // max(room // 2, 1), 1)
     return text.count("\n") + 1 + len(text) // max(room, 1)
 

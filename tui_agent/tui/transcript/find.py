@@ -1,6 +1,6 @@
-"""Finding text in the transcript, and moving from hit to hit.
+"""Text search in the transcript, and movement from match to match.
 
-Invariant: a hit is a row of an entry; the whole of an entry is searched, also if it is folded.
+Invariant: a match is a row of an entry; the whole entry is searched, even if it is folded.
 """
 
 import re
@@ -13,7 +13,7 @@ from tui_agent.tui.transcript.rows import Row
 
 
 class Finder:
-    """The hits of one text."""
+    """The matches of one search text."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -22,12 +22,12 @@ class Finder:
         self._current = (-1, -1)
 
     def search(self, text: str, layout: Layout, read: Reader) -> None:
-        """Search for a text. Of a long text only the part that `read` returns is searched."""
+        """Search for a text. Only the part of a long text that `read` returns is searched."""
         for _ in self.search_entries(text, layout, read):
             pass
 
     def search_entries(self, text: str, layout: Layout, read: Reader) -> Iterator[None]:
-        """Search as `search` does, and yield after each entry."""
+        """Search as `search` does, yielding after each entry."""
         self.text = text
         self._current = (-1, -1)
         self._pattern = pattern_of(text) if text else None
@@ -40,13 +40,13 @@ class Finder:
             yield
 
     def hits(self, row: Row) -> list[tuple[int, int]]:
-        """Return the bounds of the hits on a row."""
+        """Return the (start, end) bounds of the matches in a row."""
         if self._pattern is None:
             return []
         return [match.span() for match in self._pattern.finditer(row.text())]
 
     def next_hit(self, layout: Layout, forward: bool, start: int) -> tuple[int, int] | None:
-        """Return the next hit as (slot, row), wrapping around at the ends; `start` is the slot to begin near."""
+        """Return the next match as (slot, row), wrapping around at the ends. The search begins near slot `start`."""
         if not self.entries:
             return None
         index, row = self._current if self._current[0] >= 0 else (start, -1 if forward else 10**9)
@@ -68,7 +68,7 @@ class Finder:
         return [*order, order[0]]
 
     def _open(self, layout: Layout, index: int) -> list[Row]:
-        """Return the rows of an entry, and open it if its hit is folded."""
+        """Return the rows of an entry, unfolding it if its match is in the folded part."""
         slot = layout.slots[index]
         if slot.group >= 0:
             layout.auto_fold.open_group(slot.group)
@@ -80,5 +80,5 @@ class Finder:
 
 
 def pattern_of(text: str) -> re.Pattern[str]:
-    """Return the pattern for a text. It ignores case unless the text has upper case."""
+    """Return the regular expression for a search text; it ignores case unless the text contains upper case."""
     return re.compile(re.escape(text), re.IGNORECASE if text == text.lower() else 0)

@@ -1,13 +1,13 @@
-"""The heights of all entries in a Fenwick tree: sums and searches cost O(log n).
+"""The heights of all entries in a Fenwick tree: updates, sums and searches cost O(log n).
 
-Invariant: `top(i)` is the sum of the heights before `i`, whatever was set or appended in whatever order.
+Invariant: `top(i)` is the sum of all heights before `i`, in whatever order heights were set and appended.
 """
 
 from collections.abc import Iterable
 
 
 class Heights:
-    """A growing list of heights. Appending and setting one cost O(log n)."""
+    """A growable list of heights in rows. Appending or changing one costs O(log n)."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
@@ -28,18 +28,19 @@ class Heights:
         """Add a height at the end."""
         self._heights.append(height)
         node = len(self._heights)
-        # A new node covers the `node & -node` heights up to its own: the rows up to it without those before that.
+        # A new node holds the sum of the `node & -node` heights that end with its own: all rows up to it, minus the
+        # rows before the first of these.
         self.total += height
         self._tree.append(self.total - self.top(node - (node & -node)))
 
     def drop(self, count: int) -> None:
-        """Forget all but the first `count`."""
+        """Remove all but the first `count` heights."""
         del self._heights[count:]
         del self._tree[count + 1 :]
         self.total = self.top(len(self._heights))
 
     def set(self, index: int, height: int) -> int:
-        """Change a height; return the difference to the old one."""
+        """Change a height; return new minus old height."""
         change = height - self._heights[index]
         if change:
             self._heights[index] = height
@@ -51,7 +52,7 @@ class Heights:
         return change
 
     def top(self, index: int) -> int:
-        """Return the number of rows before this entry."""
+        """Return the number of rows before entry `index`."""
         rows = 0
         while index > 0:
             rows += self._tree[index]
@@ -59,7 +60,7 @@ class Heights:
         return rows
 
     def index_at(self, y: int) -> int:
-        """Return the index of the entry that holds row `y`: the last one that begins at or above it and is not empty."""
+        """Return the index of the entry that contains row `y`: the last non-empty one that begins at or above it."""
         index, rest = 0, y
         bit = 1 << (len(self._heights).bit_length())
         while bit:

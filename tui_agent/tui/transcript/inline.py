@@ -1,7 +1,7 @@
-"""The inline part of Markdown as styled runs with their offsets in the source.
+"""Inline Markdown as styled runs with their offsets in the source.
 
-Invariant: no HTML, image or foreign address is ever acted on; the whole address of a link is shown beside its label, and
-only a web address can be clicked. The text of entities is cleaned like all foreign text.
+Invariant: HTML, images and non-web addresses are never acted on. The full address of a link is shown next to its
+label, and only a web address can be clicked. Text from character entities is cleaned like all untrusted text.
 """
 
 from collections.abc import Callable
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1)
 def parser() -> "MarkdownIt":
-    """Return the parser: CommonMark with tables and strikethrough, without HTML and references.
+    """Return the parser: CommonMark with tables and strikethrough, without HTML and reference definitions.
 
-    Reference definitions are left out because one at the end would change links far above it.
+    A reference definition at the end of a text would change links far above it, which a stream has already drawn.
     """
     from markdown_it import MarkdownIt  # noqa: PLC0415 - slow, after first paint
 
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     markdown.disable(["reference", "html_block", "html_inline"])
-    # A refused address (javascript:) must stay visible as a link without a click, not vanish.
+    # A refused address (javascript:) must stay visible as a link that cannot be clicked, not vanish.
     markdown.validateLink = lambda url: True  # type: ignore[method-assign]
     markdown.normalizeLink = lambda url: url  # type: ignore[method-assign]
     return markdown
 
 
 class Inline:
-    """Turns inline tokens into lines of runs (a line ends at a hard break)."""
+    """Converts inline tokens to lines of runs; a line ends at a hard break."""
 
     def __init__(self, look: Look, role: Role = "t1", *, bold: bool = False) -> None:
         self._look = look
@@ -46,7 +46,7 @@ class Inline:
         self._bold = bold
 
     def lines(self, token: "Token", locate: Callable[[int], int]) -> list[list[Run]]:
-        """Return the lines of one inline token; `locate` maps an offset in its content to the source."""
+        """Return the lines of one inline token; `locate` maps an offset in the token's content to one in the source."""
         content = token.content
         lines: list[list[Run]] = [[]]
         children = token.children or []
@@ -59,7 +59,7 @@ class Inline:
             match child.type:
                 case "text" | "text_special" | "code_inline":
                     start = content.find(child.content, offset)
-                    if start < 0:  # an entity or an escape: its text is not in the source
+                    if start < 0:  # An entity or an escape: its text is not in the source.
                         start = offset
                     else:
                         offset = start + len(child.content)
@@ -101,7 +101,7 @@ class Inline:
     def _code(self, text: str, src: int, link: Address | None) -> list[Run]:
         palette = self._look.palette
         if palette.mode != "full" or palette.theme.colors["sunk"] == palette.theme.colors["s0"]:
-            # Without surfaces the marks of the source distinguish code from prose.
+            # Without background colours, only the Markdown marks distinguish code from prose.
             text, src = f"`{text}`", max(src - 1, 0) if src >= 0 else src
         style = palette.rich(self._role, "sunk", bold=self._bold, underline=link is not None)
         return [Run(text, style, src, _act(link))]

@@ -1,7 +1,7 @@
-"""The rows of the transcript: one slot for each entry, with a guessed height until it is drawn.
+"""Layout of the transcript: one slot for each entry, with an estimated height until the entry is drawn.
 
-Invariant: a slot's height is exact once it was drawn under the present look; only slots that are asked for are drawn;
-drawn rows of slots that were not asked for lately are dropped. A slot has the index of its entry.
+Invariant: a slot's height is exact once it was drawn with the current look; only requested slots are drawn; the rows
+of slots that were not requested recently are dropped. A slot has the same index as its entry.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,11 +16,11 @@ from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
 
 MAX_DRAWN: Final = 256
-"""Slots whose drawn rows are cached."""
+"""Maximum number of slots whose drawn rows are cached."""
 
 
 class Layout:
-    """The rows of a transcript under one look."""
+    """The rows of a transcript in one look."""
 
     def __init__(self, look: Look, read: Callable[[LongText], str], now: Callable[[], float]) -> None:
         self.look = look
@@ -38,7 +38,7 @@ class Layout:
 
     @property
     def total(self) -> int:
-        """The number of all rows, guessed ones included."""
+        """Number of all rows, including estimated ones."""
         return self.heights.total
 
     def entry(self, index: int) -> Entry:
@@ -57,9 +57,9 @@ class Layout:
     def set_entries(
         self, entries: Sequence[Entry], changed: Iterable[int], in_view: Iterable[int] = ()
     ) -> None:
-        """Use a newer view; `changed` are the indexes that differ (new ones may be left out).
+        """Use a newer view; `changed` are the indexes of entries that differ (new entries may be left out).
 
-        Slots in `in_view` are not folded when their turn is over; `auto_fold.fold_deferred` does that later.
+        Slots in `in_view` are not folded when their turn ends; `auto_fold.fold_deferred` does that later.
         """
         self.auto_fold.deferred.update(in_view)
         known = min(len(self.slots), len(entries))
@@ -76,7 +76,7 @@ class Layout:
         self.grow(entries, len(entries))
 
     def grow(self, entries: Sequence[Entry], count: int) -> bool:
-        """Append the next `count` of these entries; return False once all are there."""
+        """Append the next `count` of these entries; return False once all of them are appended."""
         self._entries = entries
         end = min(len(entries), len(self.slots) + count)
         for index in range(len(self.slots), end):
@@ -84,7 +84,7 @@ class Layout:
         return end < len(entries)
 
     def set_look(self, look: Look) -> None:
-        """Draw under another width or theme from now on; heights stay exact where only colours change."""
+        """Use another width or theme from now on. If only colours change, heights stay exact."""
         same_shape = look.width == self.look.width and look.symbols == self.look.symbols
         same_shape = same_shape and look.palette.mode == self.look.palette.mode
         self.look = look
@@ -98,7 +98,7 @@ class Layout:
             self.heights = Heights(slot.gap + slot.count for slot in self.slots)
 
     def draw_between(self, y: int, end: int) -> bool:
-        """Draw every slot that touches these rows; return True if a height changed (then call it again)."""
+        """Draw every slot that intersects these rows. Return True if a height changed: then call this again."""
         if not self.slots:
             return False
         before = self.heights.total
@@ -119,16 +119,16 @@ class Layout:
         return self.slots[index].rows or []
 
     def place(self, y: int) -> tuple[int, int]:
-        """Return the slot that holds row `y` and the row in it (the gap is row -1)."""
+        """Return (slot, row) for layout row `y`; the row is -1 for the slot's gap."""
         index = self.heights.index_at(y)
         return index, y - self.heights.top(index) - self.slots[index].gap
 
     def top(self, index: int) -> int:
-        """Return the first row of a slot, behind its gap."""
+        """Return the first row of a slot, after its gap."""
         return self.heights.top(index) + self.slots[index].gap
 
     def draw_slot(self, index: int) -> bool:
-        """Draw a slot that is not drawn; return True if its height changed."""
+        """Draw a slot unless it is drawn already; return True if its height changed."""
         slot, entry = self.slots[index], self._entries[index]
         self._drawn.pop(index, None)
         self._drawn[index] = None
@@ -145,12 +145,12 @@ class Layout:
         return self._resize(index, len(slot.rows))
 
     def set_opened(self, index: int, opened: bool | None) -> None:
-        """Fold a slot (False), open it (True), or leave it to the rules (None)."""
+        """Unfold a slot (True), fold it (False), or apply the automatic rules (None)."""
         self.slots[index].opened = opened
         self.touch(index)
 
     def set_active(self, index: int, active: bool) -> None:
-        """Mark the slot that has focus or the mouse."""
+        """Mark the slot that has the cursor or the mouse."""
         slot = self.slots[index]
         if slot.active != active:
             slot.active = active
@@ -158,7 +158,7 @@ class Layout:
                 self.touch(index)
 
     def touch(self, *indexes: int) -> None:
-        """Draw these slots anew when they are seen: something that they depend on has changed."""
+        """Redraw these slots when they are next seen, because something they depend on has changed."""
         for index in indexes:
             slot = self.slots[index]
             slot.rows = None
@@ -178,7 +178,7 @@ class Layout:
                 self.set_opened(index, wanted)
 
     def _truncate(self, count: int) -> None:
-        """Keep only the first `count` slots: the others were undone."""
+        """Keep only the first `count` slots, because the others were undone."""
         for slot in self.slots[count:]:
             del self._ids[slot.id]
         del self.slots[count:]
@@ -202,7 +202,7 @@ class Layout:
         )
 
     def _set_count(self, index: int, count: int) -> None:
-        """Set a slot's number of rows, and the empty row before it that may follow from that."""
+        """Set a slot's number of rows, and update the empty row before it."""
         slot = self.slots[index]
         slot.count = count
         slot.has_gaps = slot.group < 0 and has_gaps(self._entries[index], count)
@@ -233,7 +233,7 @@ class Layout:
         return int(before >= 0 and (slot.has_gaps or self.slots[before].has_gaps))
 
     def _forget(self, first: int, last: int) -> None:
-        """Drop the rows of the slots drawn longest ago, except those from `first` to `last`."""
+        """Drop the rows of the least recently drawn slots, except those from `first` to `last`."""
         for index in list(self._drawn):
             if len(self._drawn) <= MAX_DRAWN // 2:
                 break

@@ -1,7 +1,7 @@
-"""One finished piece of Markdown (a paragraph, an item, a heading, a fence) as rows.
+"""Rows of one finished piece of Markdown: a paragraph, list item, heading or fence.
 
-Invariant: the rows depend only on the piece, its place in the source and the look; no later text can change them.
-Lists have no empty rows, and an item shows the number of its source.
+Invariant: the rows depend only on the piece, its offsets in the source and the look; no later text can change them.
+Lists have no empty rows, and an item keeps its number from the source.
 """
 
 import operator
@@ -26,24 +26,24 @@ CODE_PAD = 2
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a block: the runs in front of its first and of its other rows, and the role of its text."""
+    """The position of a block: the runs in front of its first and of its other rows, and the role of its text."""
 
     first: tuple[Run, ...]
     rest: tuple[Run, ...]
     role: Role = "t1"
 
     def inner(self, first: Sequence[Run], rest: Sequence[Run]) -> "Place":
-        """Return the place inside this one, behind a marker."""
+        """Return the position for a block nested in this one, after a marker."""
         return replace(self, first=(*self.first, *first), rest=(*self.rest, *rest))
 
     def later(self) -> "Place":
-        """Return the place of the rows after the first one."""
+        """The position of the rows after the first one."""
         return replace(self, first=self.rest)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A run of source lines; `starts` are their offsets in the source."""
+    """A sequence of source lines; `starts` are their offsets in the source."""
 
     lines: Sequence[str]
     starts: Sequence[int]
@@ -57,7 +57,7 @@ def render_piece(piece: Piece, place: Place, look: Look) -> list[Row]:
 def code_rows(
     lines: Sequence[str], starts: Sequence[int], language: str, place: Place, look: Look
 ) -> list[Row]:
-    """Return one colouring group of code: on `sunk`, over the full width, with continuations indented by 2."""
+    """Return one highlighting group of code: on the role `sunk`, full width, continuation rows indented by 2 cells."""
     ground = look.s("t1", "sunk")
     rows: list[Row] = []
     used = width_of(place.rest)
@@ -74,7 +74,7 @@ def code_rows(
 
 
 class _Renderer:
-    """Walks the tokens of one piece."""
+    """Renders the tokens of one piece."""
 
     def __init__(self, piece: Piece, look: Look) -> None:
         self._piece = piece
@@ -94,7 +94,9 @@ class _Renderer:
         return rows
 
     def _last_line(self, span: Sequence[int]) -> int:
-        """Return the last line of a block that is not blank (lists count the blank lines behind them)."""
+        """Return the last line of a block that is not blank. (The parser counts blank lines after a list as part of
+        it.)
+        """
         line = span[1] - 1
         while line > span[0] and not self._piece.lines[line].strip(" \t>"):
             line -= 1
@@ -201,7 +203,7 @@ class _Renderer:
         return locate
 
     def _find(self, line: int, text: str) -> int:
-        """Return the source offset of a text on a line of the piece (the line's start if the parser rewrote it)."""
+        """Return the source offset of a text on a line of the piece; the line's start if the parser changed the text."""
         if not 0 <= line < len(self._piece.lines):
             return DECOR
         return self._piece.starts[line] + max(self._piece.lines[line].find(text), 0)
@@ -213,7 +215,7 @@ class _Renderer:
 
 
 def _split_blocks(block_tokens: Sequence["Token"]) -> Iterator[Sequence["Token"]]:
-    """Yield the tokens of each block, from the one that opens it to the one that closes it."""
+    """Yield the tokens of each block, from its opening token to its closing one."""
     start = depth = 0
     for index, token in enumerate(block_tokens):
         depth += token.nesting
@@ -223,7 +225,9 @@ def _split_blocks(block_tokens: Sequence["Token"]) -> Iterator[Sequence["Token"]
 
 
 def _pop_task_mark(inside: Sequence["Token"]) -> str:
-    """Remove the mark of a task item from its text; return `x` if it is done, a space if not, else an empty string."""
+    """Remove the mark of a task item from its text; return `x` if the task is done, a space if not, and an empty
+    string for other items.
+    """
     if len(inside) < 2 or inside[1].type != "inline" or not inside[1].children:
         return ""
     first = inside[1].children[0]

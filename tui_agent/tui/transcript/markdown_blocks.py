@@ -1,7 +1,7 @@
-"""Splits Markdown into pieces, line by line.
+"""Splitting of Markdown into pieces, line by line.
 
-Invariant: the cut between two pieces depends only on the lines before it, not on how the text arrived; so a text gives
-the same rows streamed or at once.
+Invariant: where one piece ends depends only on the lines before, not on how the text arrived, so a text gives the
+same rows whether it is streamed or complete.
 """
 
 import re
@@ -31,24 +31,24 @@ _PIPE = re.compile(r"(?<!\\)\|")
 
 @dataclass(slots=True)
 class OpenPiece:
-    """The piece that may still grow. `blank_before` is True if an empty line precedes it."""
+    """The last piece, which may still grow. `blank_before` is True if an empty line precedes it."""
 
     kind: Kind
     blank_before: bool
     lines: list[str] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
     marker: str = ""
-    """A fence's opening marks, or the kind of a list item."""
+    """The opening marks of a fence, or the kind of a list item."""
     language: str = ""
     indent: int = 0
-    """An item's content column; a fence's own indent."""
+    """The content column of an item, or the indent of a fence."""
     blanks: int = 0
-    """Empty lines at the end that belong to the piece only if it goes on."""
+    """Number of empty lines at the end. They belong to the piece only if it continues after them."""
     size: int = 0
 
     @property
     def family(self) -> str:
-        """The kind of a list item, empty for another piece: items of one family have no empty row between them."""
+        """The kind of a list item; empty for other pieces. Items of the same kind have no empty row between them."""
         return self.marker if self.kind == "item" else ""
 
     def add(self, line: str, start: int) -> None:
@@ -60,7 +60,7 @@ class OpenPiece:
 
 
 def open_piece(line: str, blank_before: bool) -> OpenPiece:
-    """Return the piece that this line (not empty) starts."""
+    """Return the piece that starts with this non-empty line."""
     if fence := _FENCE.match(line):
         indent = len(line) - len(line.lstrip(" "))
         language = next(iter(fence[2].split()), "")
@@ -74,7 +74,7 @@ def open_piece(line: str, blank_before: bool) -> OpenPiece:
 
 
 def continues(piece: OpenPiece, line: str) -> bool:
-    """Return True if a line belongs to the open piece. An empty line may (then it is counted in `blanks`)."""
+    """Return True if a line belongs to the open piece. An empty line may belong to it, and is counted in `blanks`."""
     blank = not line.strip()
     match piece.kind:
         case "fence":
@@ -94,7 +94,7 @@ def continues(piece: OpenPiece, line: str) -> bool:
 
 
 def ends_with(piece: OpenPiece, line: str) -> bool:
-    """Return True if the line that was just added ends its piece."""
+    """Return True if the line that was just added ends the piece."""
     if piece.kind == "fence":
         return len(piece.lines) > 1 and closes_fence(piece, line)
     if piece.kind == "para":
@@ -110,20 +110,20 @@ def closes_fence(piece: OpenPiece, line: str) -> bool:
 
 
 def may_close_fence(piece: OpenPiece, line: str) -> bool:
-    """Return True if an unfinished line may become the closing fence."""
+    """Return True if an incomplete line may become the closing fence."""
     bare = line.strip()
     return bool(bare) and not bare.strip(piece.marker[0])
 
 
 def starts_table(piece: OpenPiece, line: str) -> bool:
-    """Return True if the line is the delimiter row of a table whose head is the paragraph's last line."""
+    """Return True if the line is the delimiter row of a table and the paragraph's last line is the table's header."""
     if piece.kind != "para" or "|" not in line + piece.lines[-1] or not _DELIMITER.match(line):
         return False
     return len(split_cells(line)) == len(split_cells(piece.lines[-1]))
 
 
 def split_cells(line: str) -> list[tuple[str, int]]:
-    """Return the cells of a table's line, stripped, with their offsets in it."""
+    """Return the cells of a table line, stripped, each with its offset in the line."""
     cells: list[tuple[str, int]] = []
     start = len(line) - len(line.lstrip())
     end = len(line.rstrip())
@@ -147,7 +147,7 @@ def alignments(line: str) -> str:
 
 
 def interrupts(line: str) -> bool:
-    """Return True if a line starts another block even directly after a line of a paragraph."""
+    """Return True if a line starts another block even directly after a paragraph line."""
     if _FENCE.match(line) or _HEADING.match(line) or _RULE.match(line) or _QUOTE.match(line):
         return True
     item = _ITEM.match(line)
@@ -156,7 +156,7 @@ def interrupts(line: str) -> bool:
 
 def _continues_item(piece: OpenPiece, line: str, blank: bool) -> bool:
     if blank:
-        # A marker alone may not be followed by an empty line and go on.
+        # An empty line after a bare list marker ends the item.
         return not (len(piece.lines) == 1 and _ITEM.fullmatch(piece.lines[0].rstrip()) is not None)
     indent = _indent(line)
     if indent >= piece.indent:

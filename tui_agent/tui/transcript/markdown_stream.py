@@ -35,7 +35,7 @@ from tui_agent.tui.transcript.table import Cell, column_widths, header_style, ta
 
 
 class MarkdownStream:
-    """One growing Markdown text as rows. `rows` is one list: `frozen` rows that are final, then the open tail."""
+    """One growing Markdown text as rows. `rows` holds `frozen` final rows, followed by the rows of the open piece."""
 
     def __init__(self, look: Look, place: Place) -> None:
         self.rows: list[Row] = []
@@ -54,7 +54,7 @@ class MarkdownStream:
         self._family = ""
 
     def update(self, text: str, *, done: bool) -> None:
-        """Show this text; `done`: it is complete."""
+        """Update the rows to this text; pass `done=True` when it is complete."""
         if not text.startswith(self._text):
             self.__init__(self._look, self._place)  # type: ignore[misc]
         self._text = text
@@ -138,7 +138,7 @@ class MarkdownStream:
             self.rows.append(self._look.row(*self._place.rest))
 
     def _add_piece(self, piece: OpenPiece, family: str, *, final: bool = False) -> None:
-        """Add the rows of a piece that follows a list item of this family (empty for anything else)."""
+        """Add the rows of a piece; `family` is the kind of the list item before it (empty for anything else)."""
         self._add_gap(piece, family)
         if piece.kind == "table" and self._table is not None:
             self.rows.extend(self._table.final() if final else self._table.provisional())
@@ -150,7 +150,7 @@ class MarkdownStream:
             )
 
     def _draw_tail(self, rest: str) -> None:
-        """Draw the open piece with the unfinished line behind the frozen rows."""
+        """Draw the open piece and the incomplete last line below the frozen rows."""
         piece, start, family = self._open, self._size, self._family
         if self._fence is not None:
             shown = None if not rest or may_close_fence(self._fence.piece, rest) else rest
@@ -181,7 +181,7 @@ class MarkdownStream:
 
 
 def markdown_strips(text: str, looks: Looks, width: int, base: Role) -> list[Strip]:
-    """Return a finished text as strips of this width on a surface, without the transcript's gutter."""
+    """Return a complete text as strips of this width in cells, without the transcript's gutter."""
     look = Look(looks.palette, looks.symbols, width + MARGIN, base=base)
     stream = MarkdownStream(look, Place((), ()))
     stream.update(text, done=True)
@@ -189,7 +189,7 @@ def markdown_strips(text: str, looks: Looks, width: int, base: Role) -> list[Str
 
 
 class _Fence:
-    """An open fence: complete colouring groups are final, the open group is coloured again."""
+    """An open fence: complete highlighting groups are final; the open group is highlighted again with each line."""
 
     def __init__(self, piece: OpenPiece, place: Place, look: Look) -> None:
         self.piece = piece
@@ -205,7 +205,7 @@ class _Fence:
         return self._flush() if group_ends(self._lines, self.piece.language) else []
 
     def tail(self, unfinished: str | None, start: int) -> list[Row]:
-        """Return the rows of the open group, with the unfinished line."""
+        """Return the rows of the open group, including the incomplete line."""
         if unfinished is not None:
             self._push(unfinished, start)
         rows = self._render()
@@ -214,7 +214,7 @@ class _Fence:
         return rows
 
     def close(self) -> list[Row]:
-        """Return the last rows; an empty fence has one empty row."""
+        """Return the remaining rows. An empty fence has one empty row."""
         if not self._lines and not self.begun:
             self._push("", 0)
         return self._flush()
@@ -234,7 +234,7 @@ class _Fence:
 
 
 class _Table:
-    """An open table: rows have provisional widths until it is closed."""
+    """An open table: column widths are provisional until it is closed."""
 
     def __init__(self, align: str, place: Place, look: Look) -> None:
         self._align = align
@@ -252,7 +252,7 @@ class _Table:
         self._cells.append(header_style(cells, self._look) if not self._cells else cells)
 
     def provisional(self) -> list[Row]:
-        """Return the rows so far; the widths are computed again only when the number of lines has doubled."""
+        """Return the rows so far. The widths are computed again only after the number of lines has doubled."""
         if len(self._cells) >= 2 * self._measured:
             return self.final()
         self._rows.extend(self._draw(self._cells[self._drawn :]))
@@ -260,11 +260,11 @@ class _Table:
         return self._rows
 
     def line(self, line: str, start: int) -> list[Row]:
-        """Return an unfinished line as a row with the present widths."""
+        """Return an incomplete line as a row with the current widths."""
         return self._draw([self._parse(line, start)])
 
     def final(self) -> list[Row]:
-        """Return all rows, with the widths of all cells."""
+        """Return all rows, with widths computed from all cells."""
         room = self._look.right - width_of(self._prefix)
         self._widths = column_widths(self._cells, len(self._align), room)
         self._rows = self._draw(self._cells)

@@ -1,6 +1,7 @@
-"""Messages of the transcript to the app.
+"""Textual messages that the transcript posts to the app.
 
-Invariant: they say what the user did, never what to do about it. An address in `LinkClicked` is the real one, as shown on the screen.
+Invariant: a message says what the user did, never how to react. The address in `LinkClicked` is the real one, as
+shown on the screen.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from tui_agent.protocol.base import BlobText
 
 @dataclass
 class EntryAction(Message):
-    """An action of an entry was pressed: `fork`, `revert`, `diff`, `undo`."""
+    """The user activated an action of an entry: `fork`, `revert`, `diff` or `undo`."""
 
     entry_id: str
     action: str
@@ -20,20 +21,20 @@ class EntryAction(Message):
 
 @dataclass
 class LinkClicked(Message):
-    """A link was pressed."""
+    """The user clicked a link."""
 
     address: str
 
 
 @dataclass
 class BlobWanted(Message):
-    """A long text is on the screen but only its preview is loaded. Call `blob_loaded` when the rest can be read."""
+    """A long text is visible but only its preview is loaded. Call `blob_loaded` once the rest can be read."""
 
     blob: BlobText
 
 
 @dataclass
 class TextSelected(Message):
-    """The mouse was released on a selection; `text` is its source."""
+    """The user released the mouse after selecting text; `text` is the source of the selection."""
 
     text: str

@@ -1,6 +1,6 @@
 """Rows of messages, thinking and questions, and the row that ends a turn.
 
-Invariant: a message of the user is on its own surface behind the bar; an answer has no symbol; no text is cut.
+Invariant: a message of the user has its own background behind the bar; an answer has no symbol; no text is cut off.
 """
 
 import time
@@ -32,23 +32,23 @@ from tui_agent.units import format_bytes, format_cost, format_duration, format_l
 WIDE: Final = 90
 MESSAGE_ROWS: Final = 16
 GLIMPSE_ROWS: Final = 8
-"""Rows of a folded message: one with more than `MESSAGE_ROWS` is folded."""
+"""Number of rows shown of a folded message; messages of more than `MESSAGE_ROWS` rows are folded."""
 _ROW_CHARACTERS: Final = 80
 
 _END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "error", "error": "error"}
-"""The others are warnings."""
+"""Roles for the ends of a turn; an end that is not listed is a warning."""
 
 
 def is_long(entry: UserEntry) -> bool:
-    """Return True if a message is folded at first, as a long paste is."""
+    """Return True if a message, such as a long paste, is folded at first."""
     if not isinstance(entry.text, str):
         return True
     return entry.text.count("\n") + len(entry.text) // _ROW_CHARACTERS > MESSAGE_ROWS
 
 
 def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None, active: bool) -> list[Row]:
-    """Return a message of the user. `active` (focused or under the mouse) shows `fork  revert` if they fit."""
-    if entry.state in ("removed", "queued"):  # queued messages are shown above the prompt
+    """Return a message of the user. With `active` (cursor or mouse on it), `fork revert` is shown if it fits."""
+    if entry.state in ("removed", "queued"):  # Queued messages are shown above the prompt.
         return []
     field, hint = look.s("t1", "s2"), look.s("t3", "s2")
     edge = look.right - 1
@@ -83,7 +83,9 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
 
 
 def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
-    """Return the mentioned files, several to a row if they fit, each with the part that was sent or why none was."""
+    """Return the mentioned files, several to a row if they fit, each with the part that was sent or the reason why
+    none was.
+    """
     rows: list[list[Run]] = []
     for mention in entry.mentions:
         is_sent = mention.kind not in ("refused", "missing")
@@ -100,12 +102,12 @@ def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
 
 
 def answer_tail(entry: AnswerEntry, look: Look) -> list[Row]:
-    """Return the row below an answer that was stopped; none for another answer."""
+    """Return the row below an answer that was stopped; an empty list for other answers."""
     return [look.row(look.gutter(), Run("stopped here", look.s("t3")))] if entry.stopped else []
 
 
 def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """Return the model's thinking: its last rows while it streams, one row after that."""
+    """Return the model's thinking: its last rows while it streams, and one row after that."""
     text = clean(read(entry.text)).strip("\n")
     if not text:
         return []
@@ -119,7 +121,7 @@ def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: b
 
 
 def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """Return a question of the agent as Markdown, its options or its answer; a plan is behind the rail."""
+    """Return a question of the agent as Markdown, with its options or its answer; a plan is to the right of the rail."""
     symbol, role, state_text = _question_state(entry, look)
     head = look.head(symbol, role, "plan" if entry.form == "plan" else "question")
     answer = None if entry.answer is None else read(entry.answer)
@@ -128,7 +130,7 @@ def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: boo
         edited = answer is not None and _is_edited(entry, answer)
         rows = [look.row(*head, Run(state_text, look.s("t1" if role == "success" else role), LITERAL))]
         if symbol == look.symbols.waiting and not opened:
-            return rows  # the open question shows all of it
+            return rows  # The open question shows all of it.
         rows += markdown_rows(answer if edited and answer else read(entry.text), body)
         is_reason = answer is not None and not edited and answer not in entry.options
         return rows + (prose_rows(answer, "t1", body) if is_reason and answer else [])
@@ -145,7 +147,7 @@ def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: boo
 
 
 def _question_state(entry: QuestionEntry, look: Look) -> tuple[str, Role, str]:
-    """Return the symbol, the role and the words of a question's state."""
+    """Return the symbol, the role and the words for a question's state."""
     if entry.is_void:
         return look.symbols.stopped, "t3", "not answered"
     if entry.answer is None:
@@ -158,13 +160,13 @@ def _question_state(entry: QuestionEntry, look: Look) -> tuple[str, Role, str]:
 
 
 def _is_edited(entry: QuestionEntry, answer: str) -> bool:
-    """Return True if the user changed the plan and approved it."""
+    """Return True if the user changed the plan before approving it."""
     approved = entry.choice is not None and entry.choice < len(entry.options) - 1
     return approved and answer not in entry.options
 
 
 def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
-    """Return the row that ends a turn: time, iterations, files, cost, and its actions."""
+    """Return the row that ends a turn: time, iterations, files, cost, and available actions."""
     dot = f" {look.symbols.dot} "
     tone = look.s("t3")
     facts = [f"turn {entry.turn}", format_duration(entry.duration_ms / 1000)]
@@ -194,7 +196,7 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
 
 
 def _pressable(actions: Sequence[str], style: Style, between: Style) -> list[Run]:
-    """Return the names of the actions, each of which can be clicked."""
+    """Return the names of the actions as runs that can be clicked."""
     runs: list[Run] = []
     for name in actions:
         runs += [*([Run("  ", between)] if runs else []), Run(name, style, act=name)]
@@ -202,7 +204,7 @@ def _pressable(actions: Sequence[str], style: Style, between: Style) -> list[Run
 
 
 def fold_answer(rows: list[Row], look: Look) -> list[Row]:
-    """Return a folded answer: its first row, and a mark that there is more."""
+    """Return a folded answer: its first row, and a hint that there is more."""
     if len(rows) <= 1:
         return rows
     mark = look.hint(f" {look.symbols.ellipsis}")
@@ -211,7 +213,7 @@ def fold_answer(rows: list[Row], look: Look) -> list[Row]:
 
 
 def _message_lines(entry: UserEntry, read: Reader, style: Style) -> list[list[Run]]:
-    """Return the lines of a message, without empty ones at its end."""
+    """Return the lines of a message, without trailing empty ones."""
     lines: list[list[Run]] = []
     offset = 0
     for line in clean(read(entry.text), tab=0).split("\n"):

@@ -1,6 +1,6 @@
 """Rows of notices: retries, errors, compaction, the user's own shell commands.
 
-Invariant: a notice says what happened, to what, what is kept, and what to do, in this order.
+Invariant: a notice says what happened, to what, what is kept, and what to do next, in this order.
 """
 
 from typing import Final
@@ -42,7 +42,9 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
 
 
 def _error(entry: NoticeEntry, look: Look, read: Reader) -> list[Row]:
-    """Return a head row that names the failed part, and its explanation and the keys to press behind the rail."""
+    """Return a head row that names the failed part; below it, next to the rail, its explanation and the keys to
+    press.
+    """
     verb = _VERBS.get(entry.kind, "error")
     head = look.head(look.symbols.failed, "error", verb)
     lines = [clean(line) for line in entry.lines] or ["Something failed."]
@@ -63,7 +65,7 @@ def _error(entry: NoticeEntry, look: Look, read: Reader) -> list[Row]:
 
 
 def _actions(line: str, body: Body) -> list[Row]:
-    """Return `Enter try again · /model use another model` as a small table of keys."""
+    """Return actions such as `Enter try again · /model use another model` as a small table of keys."""
     look = body.look
     pairs = [part.strip().partition(" ") for part in line.split(_ACTIONS)]
     cells = max(width(key) for key, _, _ in pairs) + 3
@@ -77,7 +79,7 @@ def _actions(line: str, body: Body) -> list[Row]:
 
 
 def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """Return a command that the user ran, in the form of a tool call."""
+    """Return a shell command that the user ran, drawn like a tool call."""
     symbol = look.symbols.done if entry.level == "info" else _symbol(entry.level, look)
     role: Role = "success" if entry.level == "info" else _LEVELS[entry.level]
     right = [Run(f"{clean_line(line)}   ", look.s("t3")) for line in entry.lines[1:]]

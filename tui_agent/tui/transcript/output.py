@@ -1,8 +1,8 @@
-"""Output of programs as rows, with the colours of SGR sequences and without any other control sequence.
+"""Output of programs as rows: SGR colours are applied, all other control sequences are removed.
 
-Invariant: a colour is either one of the theme's roles or a foreign one with enough contrast; backgrounds, blinking and
-hidden text are dropped; the address of a link is shown behind its text. A line that was overwritten (carriage return)
-shows its last form.
+Invariant: a colour is either a role of the theme or a program's own colour with enough contrast; backgrounds,
+blinking and hidden text are dropped; the address of a link is shown after its text. A line that was overwritten
+(carriage return) shows its final content.
 """
 
 import re
@@ -22,7 +22,7 @@ from tui_agent.tui.transcript.style import Look
 
 TAB: Final = 8
 LINE_LIMIT: Final = 4_000
-"""The most characters of one line that are drawn; the others are counted."""
+"""Maximum number of characters of one line that are drawn; the rest is counted."""
 
 _SGR = re.compile(r"(?:\x1b\[|\x9b)([0-9;:]{0,64})m")
 _LINK = re.compile(
@@ -33,7 +33,7 @@ _NAMED: Final[tuple[Role, ...]] = ("t3", "error", "success", "warning", "accent"
 
 @dataclass(frozen=True, slots=True)
 class Pen:
-    """The state that SGR sequences set. `color` is None, 0 to 255 or `#rrggbb`."""
+    """The text style set by SGR sequences. `color` is None, 0 to 255 or `#rrggbb`."""
 
     color: int | str | None = None
     bold: bool = False
@@ -52,7 +52,7 @@ def output_lines(text: str, look: Look, role: Role = "t2") -> list[list[Run]]:
 
 
 def output_rows(lines: Sequence[Sequence[Run]], prefix: Sequence[Run], look: Look) -> list[Row]:
-    """Return rows behind a prefix, over the full width, with continuations indented by 2."""
+    """Return rows that start with `prefix`, over the full width, with continuation rows indented by 2 cells."""
     room = max(look.right - width_of(prefix), 3)
     indented = [*prefix, Run("  ", look.ground)]
     rows: list[Row] = []
@@ -62,7 +62,7 @@ def output_rows(lines: Sequence[Sequence[Run]], prefix: Sequence[Run], look: Loo
 
 
 def show_addresses(raw: str) -> str:
-    """Return a line with the address of each link behind its text, unless the text is the address."""
+    """Add the address of each link in a line after its text, unless the text is the address."""
     if "8;" not in raw:
         return raw
     pieces: list[str] = []
@@ -95,7 +95,7 @@ def _line(raw: str, pen: Pen, look: Look, role: Role) -> tuple[list[Run], Pen]:
 
 
 def _split_codes(raw: str) -> Iterator[tuple[str, str | None]]:
-    """Yield texts (with None) and SGR parameters (with an empty text), in order; each tab alone."""
+    """Yield (text, None) and ("", SGR parameters) in order; each tab is a text of its own."""
     end = 0
     for match in _SGR.finditer(raw):
         yield from ((piece, None) for piece in split_tabs(raw[end : match.start()]))
@@ -129,7 +129,7 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
 
 
 def _extended_color(rest: Sequence[int]) -> tuple[int | str | None, int]:
-    """Return a colour of 256 or of 16 million, and the count of numbers that name it."""
+    """Return an indexed (256) or RGB colour, and the count of SGR numbers that specify it."""
     if len(rest) >= 2 and rest[0] == 5:
         return min(rest[1], 255), 2
     if len(rest) >= 4 and rest[0] == 2:

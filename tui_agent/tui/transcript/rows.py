@@ -1,8 +1,8 @@
-"""Rows of the transcript: styled runs that know their source, wrapping, and strips.
+"""Rows of the transcript: styled runs that know their source, line wrapping, and strips.
 
-Invariant: a row's runs hold only cleaned text without line feeds or tabs, and a strip nothing else. A run with `src` of
-0 or more stands for the source text from that offset on; LITERAL text is its own source; DECOR (gutter, rail, numbers)
-is never copied.
+Invariant: the runs and strips of a row hold only cleaned text without line feeds or tabs. A run whose `src` is 0 or
+more shows the source text from that offset on; LITERAL text is its own source; DECOR (gutter, rail, numbers) is never
+copied.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,11 +20,13 @@ from tui_agent.tui.text import cell_text, take, width
 DECOR: Final = -1
 LITERAL: Final = -2
 _Break: TypeAlias = Callable[[str, int, int], tuple[int, int]]
-"""Takes a text, a line's start and its farthest end; returns the end of the line and the start of the next one."""
+"""A function that takes a text, the start of a line and its maximum end; it returns the line's end and the next
+line's start.
+"""
 
 
 class Run(NamedTuple):
-    """A piece of one row. `act` names what a click on it means (`fold`, `link:<address>`, `diff`, ...)."""
+    """A styled piece of a row. `act` names the action of a click on it (`fold`, `link:<address>`, `diff`, ...)."""
 
     text: str
     style: Style
@@ -34,18 +36,20 @@ class Run(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Row:
-    """One line of cells. `ground` fills it to the right edge; a `joined` row goes on where the last one was cut."""
+    """One line of cells. `ground` fills it to the right edge; a `joined` row continues the logical line of the row
+    above it.
+    """
 
     runs: Sequence[Run]
     ground: Style
     joined: bool = False
 
     def text(self) -> str:
-        """Return the characters of the row, with its gutter."""
+        """The characters of the row, including its gutter."""
         return "".join(run.text for run in self.runs)
 
     def act_at(self, x: int) -> str:
-        """Return the action of a click on column `x`, or an empty string."""
+        """Return the action for a click on column `x`; an empty string if there is none."""
         column = 0
         for run in self.runs:
             column += width(run.text)
@@ -57,7 +61,7 @@ class Row:
 def strip_of(runs: Iterable[Run], ground: Style, cells: int) -> Strip:
     """Return the runs as a strip of exactly `cells` cells.
 
-    Neighbours that look alike become one segment, so that fewer bytes go to the terminal.
+    Neighbouring runs that look alike are merged into one segment, which sends fewer bytes to the terminal.
     """
     texts = [(cell_text(text), style) for text, style, _, _ in runs]
     used = sum([width(text) for text, _ in texts])
@@ -74,7 +78,7 @@ def strip_of(runs: Iterable[Run], ground: Style, cells: int) -> Strip:
 
 
 def _looks_alike(before: Style, text: str, style: Style) -> bool:
-    """Return True if the text looks the same in the style of the text before it."""
+    """Return True if `text` would look the same in the style `before` as in `style`."""
     if before is style:
         return True
     if not text.isspace() or before.underline or style.underline or before.reverse or style.reverse:
@@ -83,18 +87,19 @@ def _looks_alike(before: Style, text: str, style: Style) -> bool:
 
 
 def width_of(runs: Iterable[Run]) -> int:
-    """Return the cells that the runs take."""
+    """Return the width of the runs in cells."""
     return sum(width(run.text) for run in runs)
 
 
 def wrap(
     runs: Sequence[Run], room: int, *, rest_room: int | None = None, fold: bool = False, words: bool = False
 ) -> list[list[Run]]:
-    """Break runs into lines of at most `room` cells (`rest_room` from the second on): at spaces, else anywhere.
+    """Break runs into lines of at most `room` cells (`rest_room` from the second line on): at spaces, or else
+    anywhere.
 
-    A line that ends at a space keeps one behind its edge, so that joining the lines gives the text back. With `fold`
-    lines are cut at the edge and keep every space: for commands and output. `words` (for code) keeps every space too,
-    but cuts no word that fits on half a line.
+    A line broken at a space keeps one space beyond its edge, so that joining the lines restores the text. With
+    `fold`, for commands and output, lines are cut at the edge and keep every space. With `words`, for code, lines
+    also keep every space, but no word that fits on half a line is cut.
     """
     room = max(room, 1)
     text = runs[0].text if len(runs) == 1 else "".join([run.text for run in runs])
@@ -107,7 +112,7 @@ def wrap(
 def frame(
     lines: Iterable[Sequence[Run]], ground: Style, first: Sequence[Run], rest: Sequence[Run] | None = None
 ) -> list[Row]:
-    """Return rows of wrapped lines: `first` in front of the first one, `rest` in front of the others."""
+    """Return the wrapped lines as rows, with `first` in front of the first row and `rest` in front of the others."""
     rest = first if rest is None else rest
     return [
         Row([*(rest if number else first), *line], ground, joined=number > 0)
@@ -116,7 +121,7 @@ def frame(
 
 
 def restyle(runs: Sequence[Run], bounds: Sequence[tuple[int, int]], extra: Style) -> list[Run]:
-    """Return the runs with a style laid over the characters within `bounds`."""
+    """Return the runs with the style `extra` added to the characters within `bounds`."""
     restyled: list[Run] = []
     start = 0
     for run in runs:
@@ -154,7 +159,9 @@ def _at_edge(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _at_word(text: str, start: int, end: int) -> tuple[int, int]:
-    """Cut behind the last space of the line's second half, else between a word and a sign there, else at the edge."""
+    """Cut after the last space in the second half of the line; or there between a word and punctuation; or else at
+    the edge.
+    """
     least = start + (end - start) // 2
     if text[end] == " " and text[end - 1] != " ":
         return end, end
@@ -171,7 +178,7 @@ def _in_word(character: str) -> bool:
 
 
 def _break_at(text: str, start: int, end: int) -> tuple[int, int]:
-    """Cut at the last space, and start the next line behind all spaces there; else cut at the edge."""
+    """Cut at the last space, and start the next line after all spaces there; without a space, cut at the edge."""
     if text[end] != " " and (_wide(text[end]) or _wide(text[end - 1])):
         return end, end
     space = text.rfind(" ", start + 1, end + 1)

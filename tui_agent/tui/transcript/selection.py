@@ -1,7 +1,7 @@
-"""A selection over rows of entries, and its source text.
+"""A selection over the rows of entries, and its source text.
 
-Invariant: the ends are (slot, row, character), so new rows above do not move them; only source is copied, never gutter,
-rail or line numbers.
+Invariant: its ends are (slot, row, character), so new rows above do not move them. Only source text is copied, never
+the gutter, the rail or line numbers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from tui_agent.tui.transcript.rows import DECOR, Row, Run
 
 
 class Point(NamedTuple):
-    """A place in the transcript: slot, row of the slot, character of the row."""
+    """A position in the transcript: slot, row within the slot, character within the row."""
 
     slot: int
     row: int
@@ -20,18 +20,18 @@ class Point(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """From `start` up to, not including, `end`; in order."""
+    """The selected range from `start` up to, but not including, `end`; `start` comes first."""
 
     start: Point
     end: Point
 
     @classmethod
     def between(cls, first: Point, second: Point) -> "Selection":
-        """Return the selection between two points in either order."""
+        """Return the selection between two points, given in any order."""
         return cls(min(first, second), max(first, second))
 
     def on_row(self, slot: int, row: int, length: int) -> tuple[int, int] | None:
-        """Return the bounds of the selected characters of a row, or None."""
+        """Return the (start, end) bounds of the selected characters in a row; None if there are none."""
         position = (slot, row)
         if not (self.start[:2] <= position <= self.end[:2]):
             return None
@@ -59,9 +59,9 @@ def word_at(row: Row, char: int) -> tuple[int, int]:
 
 
 def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None], source: str | None) -> str:
-    """Return the source text of the selected characters of one entry's rows.
+    """Return the source text of the selected characters in one entry's rows.
 
-    `source` is the text that the runs' offsets point into, None if the shown text is its own source.
+    `source` is the text that the runs' offsets refer to; None if the shown text is its own source.
     """
     if source is not None:
         low, high = _span(rows, bounds)
@@ -80,7 +80,7 @@ def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None
 
 
 def _selected_parts(row: Row, bound: tuple[int, int]) -> Iterator[tuple[Run, int, int]]:
-    """Yield the runs that are selected, each with the bounds of its selected characters."""
+    """Yield the selected runs, each with the bounds of its selected characters."""
     start = 0
     for run in row.runs:
         first, last = max(bound[0] - start, 0), min(bound[1] - start, len(run.text))
@@ -90,7 +90,7 @@ def _selected_parts(row: Row, bound: tuple[int, int]) -> Iterator[tuple[Run, int
 
 
 def _span(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None]) -> tuple[int, int]:
-    """Return the lowest and highest source offset under the selected characters, -1 if there is none."""
+    """Return the lowest and highest source offset among the selected characters; -1 for both if there is none."""
     parts = [
         (run.src + first, run.src + last)
         for row, bound in zip(rows, bounds, strict=True)
@@ -107,6 +107,6 @@ def _literal(row: Row, bound: tuple[int, int]) -> str:
         if run.src != DECOR:
             text += run.text[first:last]
         elif text and not text.endswith(" "):
-            # A space separates the columns of a row.
+            # Separate the columns of a row by a space.
             text += " "
     return text

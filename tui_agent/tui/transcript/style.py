@@ -1,6 +1,6 @@
 """The look of the transcript: palette, symbols, widths and the columns of the gutter.
 
-Invariant: plain and frozen; two equal looks draw equal rows, so a look is part of every cache key.
+Invariant: immutable values only; equal looks draw equal rows, so a look is part of every cache key.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ NARROW: Final = 70
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The widget's width in cells (gutter and right margin included), and how everything is drawn in it.
+    """The settings for drawing the transcript; `width` counts cells and includes the gutter and the right margin.
 
-    `base` is the surface below all text. `actions` are those that the app can run; no other is shown.
+    `base` is the background role of all text. `actions` are the ones the app can run; no others are shown.
     """
 
     palette: Palette
@@ -39,7 +39,7 @@ class Look:
     def s(
         self, role: Role, ground: Role | None = None, *, bold: bool = False, underline: bool = False
     ) -> Style:
-        """Return the style of a role on a surface, by default on `base`."""
+        """Return the style of a role on a background role, by default on `base`."""
         return self.palette.rich(role, ground or self.base, bold=bold, underline=underline)
 
     def available(self, *names: str) -> tuple[str, ...]:
@@ -53,29 +53,29 @@ class Look:
 
     @property
     def right(self) -> int:
-        """The first column that text may not take."""
+        """The first column to the right of the text."""
         return max(self.width - MARGIN, TEXT_COLUMN + 1)
 
     @property
     def full(self) -> int:
-        """Cells for code, diffs and output."""
+        """Width of code, diffs and output, in cells."""
         return max(self.right - TEXT_COLUMN, 1)
 
     @property
     def text(self) -> int:
-        """Cells for prose."""
+        """Width of prose, in cells."""
         return min(self.full, TEXT_LIMIT)
 
     def gutter(self) -> Run:
-        """Return the empty columns in front of the text."""
+        """Return the empty columns to the left of the text."""
         return Run(" " * TEXT_COLUMN, self.ground)
 
     def rail(self, role: Role = "border-strong") -> list[Run]:
-        """Return the gutter and the rail, up to the text behind the rail."""
+        """Return the gutter, the rail, and the space between the rail and its text."""
         return [self.gutter(), Run(self.symbols.rail, self.s(role)), Run(" ", self.ground)]
 
     def head(self, symbol: str, role: Role, words: str, words_role: Role = "t2") -> list[Run]:
-        """Return the columns of a head row up to the target: a state's symbol, and a verb."""
+        """Return the columns of a head row before the target: a state symbol and a verb."""
         return [
             Run(" " * STATE_COLUMN, self.ground),
             Run(f"{symbol} ", self.s(role)),
@@ -87,7 +87,7 @@ class Look:
         return Row(runs, self.ground)
 
     def hint(self, text: str, ground: Role | None = None) -> Run:
-        """Return a text in the tone of hints that folds or opens the entry when it is clicked."""
+        """Return a text in the colour of hints; a click on it folds or unfolds the entry."""
         return Run(text, self.s("t3", ground), act="fold")
 
     def more_lines(self, count: int, ground: Role | None = None) -> Run:
@@ -95,6 +95,6 @@ class Look:
         return self.hint(format_count(count, "more line"), ground)
 
     def both_sides(self, left: Sequence[Run], right: Sequence[Run]) -> Row:
-        """Return a row with one part from the left edge and another one up to the right edge."""
+        """Return a row with one part aligned left and another aligned right."""
         gap = Run(" " * max(self.right - width_of(left) - width_of(right), 1), self.ground)
         return self.row(*left, gap, *right) if right else self.row(*left)

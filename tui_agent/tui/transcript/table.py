@@ -1,6 +1,6 @@
-"""Tables of runs: column widths that fit, cells that wrap inside their column, alignment.
+"""Tables of runs: column widths that fit, cells that wrap within their column, alignment.
 
-Invariant: every cell's text is shown whole; a table that cannot fit gets narrower columns, never fewer.
+Invariant: the text of every cell is shown in full; if a table does not fit, its columns become narrower, never fewer.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,9 @@ _NARROWEST: Final = 4
 
 
 def column_widths(rows: Sequence[Sequence[Cell]], columns: int, room: int) -> list[int]:
-    """Return a width for each column: that of its widest cell; if they do not fit, the widest columns shrink."""
+    """Return the width of each column in cells: that of its widest cell. If the sum exceeds `room`, shrink the widest
+    columns.
+    """
     natural = [1] * columns
     for row in rows:
         for index, cell in enumerate(row[:columns]):
@@ -24,7 +26,7 @@ def column_widths(rows: Sequence[Sequence[Cell]], columns: int, room: int) -> li
     room = max(room - GAP * (columns - 1), columns)
     if sum(natural) <= room:
         return natural
-    # Level the widest columns down to a common cap until the sum fits.
+    # Lower the widest columns to a common maximum until the sum fits.
     low, high = 1, max(natural)
     while low < high:
         cap = (low + high + 1) // 2
@@ -44,7 +46,7 @@ def column_widths(rows: Sequence[Sequence[Cell]], columns: int, room: int) -> li
 def table_rows(
     rows: Sequence[Sequence[Cell]], widths: Sequence[int], align: str, prefix: Sequence[Run], look: Look
 ) -> list[Row]:
-    """Return the screen rows of a table; `align` has one of `l`, `r`, `c` for each column."""
+    """Return the screen rows of a table; `align` holds `l`, `r` or `c` for each column."""
     screen_rows: list[Row] = []
     for row in rows:
         cells = [
@@ -61,13 +63,13 @@ def table_rows(
 
 
 def header_style(cells: Sequence[Cell], look: Look) -> list[Cell]:
-    """Return column heads, bold and in the tone of labels."""
+    """Return column headers in bold and in the colour of labels."""
     return [[run._replace(style=look.s("t2", bold=True)) for run in cell] for cell in cells]
 
 
 def _aligned(piece: Sequence[Run], size: int, align: str, look: Look, *, last: bool) -> list[Run]:
     if piece and width_of(piece) > size:
-        # A wrapped line keeps the space that it was broken at.
+        # A wrapped line keeps the space at which it was broken.
         piece = [*piece[:-1], piece[-1]._replace(text=piece[-1].text.removesuffix(" "))]
     spare = max(size - width_of(piece), 0)
     left = spare if align == "r" else spare // 2 if align == "c" else 0

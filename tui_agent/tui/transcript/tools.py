@@ -1,7 +1,8 @@
-"""Rows of a tool call: the head row (state, verb, target, outcome, time) and its body.
+"""Rows of a tool call: the head row (state, verb, target, outcome, time) and the body.
 
-Invariant: the state is in column 2, the verb in 4, the target in 14, the time at the right edge; a command is wrapped,
-never cut. A failed or denied call is open and says why; a successful one folds when the next message begins.
+Invariant: the state is in column 2, the verb in 4, the target in 14, and the time at the right edge; a command is
+wrapped, never cut off. A failed or denied call is unfolded and says why; a successful one folds when the next message
+begins.
 """
 
 import re
@@ -32,18 +33,18 @@ from tui_agent.units import format_duration, format_elapsed, format_line_changes
 
 QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep"})
 QUICK_S: Final = 0.15
-"""A call that only reads has no row before this age, unless it has ended."""
+"""Age in seconds below which a running read-only call has no row."""
 COUNTS_AT: Final = 22
-"""Cells to which a target is padded in front of the counts of a change."""
+"""Width in cells to which a target is padded when the counts of a change follow it."""
 TIME_CELLS: Final = 6
 _OUTCOME_LIMIT: Final = 30
 _TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")
-"""Counts, the most important first: `90 failed, 186 passed, 110 skipped`."""
+"""Pattern of counts, the most important first: `90 failed, 186 passed, 110 skipped`."""
 _REMARK_LIMIT: Final = 48
 _TARGET_LEAST: Final = 10
-"""The fewest cells of the target's first row; in a narrow view the outcome is cut instead."""
+"""Minimum width of the target's first row, in cells; in a narrow view the outcome is cut off instead."""
 _ROOMY: Final = 64
-"""The fewest cells of the transcript for a delegate's row to show its iteration."""
+"""Minimum width of the transcript, in cells, for a delegate's row to show its iteration."""
 _COMMAND_LINES: Final = 3
 
 _WORDS: Final[dict[ToolState, str]] = {
@@ -68,7 +69,7 @@ _ROLES: Final[dict[ToolState, Role]] = {
 
 
 def is_quiet(entry: ToolEntry) -> bool:
-    """Return True if the call only read something: it is folded to one row."""
+    """Return True if the call only read something, so that it is folded to one row."""
     return entry.verb in QUIET and entry.state == "done"
 
 
@@ -78,7 +79,7 @@ def is_unfinished(entry: Entry) -> bool:
 
 
 def is_too_young(entry: Entry, now: float) -> bool:
-    """Return True if the call only reads and began just now: most end before anyone could read their row."""
+    """Return True if the call only reads and has just begun: most such calls end before their row could be read."""
     return (
         isinstance(entry, ToolEntry)
         and is_unfinished(entry)
@@ -88,12 +89,12 @@ def is_too_young(entry: Entry, now: float) -> bool:
 
 
 def is_hidden(entry: ToolEntry, now: float) -> bool:
-    """Return True if the call has no row: a question is shown in its place, or it is too young."""
+    """Return True if the call has no row: a question is shown in its place, or the call is too young."""
     return entry.is_question or is_too_young(entry, now)
 
 
 def is_open_by_default(entry: ToolEntry, past: bool) -> bool:
-    """Return True if the body is shown unless the user folds it; `past`: its turn is over."""
+    """Return True if the body is shown unless the user folds it; `past` means that the call's turn has ended."""
     if entry.state != "done":
         return entry.state != "queued"
     if is_quiet(entry):
@@ -105,14 +106,14 @@ def is_open_by_default(entry: ToolEntry, past: bool) -> bool:
 
 
 def is_subtask(entry: ToolEntry) -> bool:
-    """Return True if the call is the work of a delegate."""
+    """Return True if the call runs a delegate."""
     return entry.verb.startswith("[")
 
 
 def tool_rows(
     entry: ToolEntry, look: Look, read: Reader, *, opened: bool | None, past: bool, now: float
 ) -> list[Row]:
-    """Return all rows of a tool call. `opened` is the user's choice, None for the default."""
+    """Return all rows of a tool call. `opened` is the user's choice; None for the default."""
     is_shown = is_open_by_default(entry, past) if opened is None else opened
     body = Body(
         look,
@@ -130,7 +131,7 @@ def tool_rows(
 
 
 def _head_rows(entry: ToolEntry, look: Look, note: str, now: float, *, full: bool) -> list[Row]:
-    """Return the head row, and more rows if the target is longer than its column."""
+    """Return the head row, and more rows if the target does not fit in its column."""
     right = _right(entry, look, now)
     right_cells = width_of(right)
     verb_role: Role = "t3" if entry.state == "queued" else "accent" if entry.state == "running" else "t2"
@@ -185,7 +186,7 @@ def _state_role(entry: ToolEntry) -> Role:
 
 
 def _target_lines(entry: ToolEntry, look: Look, full: bool) -> tuple[list[list[Run]], int]:
-    """Return the target's lines (a note behind two spaces is in the tone of hints), and the number of hidden ones."""
+    """Return the target's lines and the number of hidden ones. A note after two spaces has the colour of hints."""
     lines = clean(entry.target, reveal=True).strip("\n").split("\n")
     hidden = 0 if full or len(lines) <= _COMMAND_LINES + 1 else len(lines) - _COMMAND_LINES
     role: Role = "t3" if entry.state == "queued" else "t1"
@@ -248,7 +249,7 @@ def _outcome(entry: ToolEntry, *, roomy: bool) -> str:
 
 
 def _usage(subtask: Subtask | None, *, roomy: bool) -> str:
-    """Return a delegate's iteration and the tokens it has used; on narrow screens only the latter."""
+    """Return a delegate's iteration and token usage; on narrow screens only the latter."""
     if subtask is None or not subtask.iteration:
         return ""
     used = f" · {format_tokens(subtask.tokens)} tokens" if subtask.tokens else ""
@@ -271,7 +272,7 @@ def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
         rows += tail_rows(entry.output.removesuffix("\n"), 0, body)
     blocks = entry.blocks
     if opened and entry.full_output is not None:
-        # Opened by the user: all of the output instead of the part that the model saw.
+        # The user unfolded the call: show the full output instead of the part that the model saw.
         blocks = tuple(block for block in blocks if not isinstance(block, TerminalBlock))
         blocks = (*blocks, TerminalBlock(text=entry.full_output))
     rows += body_rows(blocks, body)
@@ -287,14 +288,14 @@ def _is_long(outcome: str) -> bool:
 
 
 def _first_counts(tally: str) -> str:
-    """Return as many counts as fit, from the first one: that is the most important."""
+    """Return as many counts as fit, in order, because the first ones are the most important."""
     while width(tally) > _OUTCOME_LIMIT and ", " in tally:
         tally = tally.rpartition(", ")[0]
     return tally
 
 
 def _remark(entry: ToolEntry) -> str:
-    """Return the single short line that came with a change: it is shown on the head row."""
+    """Return the only short line that accompanies a change, for display on the head row."""
     others = [block for block in entry.blocks if not isinstance(block, DiffBlock)]
     if len(others) != 1 or len(entry.blocks) < 2 or not isinstance(others[0], TextBlock):
         return ""

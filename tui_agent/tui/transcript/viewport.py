@@ -1,7 +1,7 @@
-"""The part of the rows that is on the screen, and how it moves when rows are added, removed or guessed wrongly.
+"""The visible part of the rows, and how it moves when rows are added, removed or turn out to be estimated wrongly.
 
-Invariant: while `anchored` the last row is at the bottom; else the row at the top stays the same row of the same entry.
-Pure: no Textual, no clock.
+Invariant: while `anchored`, the last row is at the bottom; otherwise the row at the top stays the same row of the
+same entry. Pure: no Textual, no clock.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,18 +13,20 @@ from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
 
 _ROUNDS: Final = 12
-"""Most rounds of drawing: a wrong guess may bring other entries into view. Two or three are usually enough."""
+"""Maximum number of drawing rounds: after a wrong estimate other entries may come into view. Two or three rounds
+usually suffice.
+"""
 
 
 class RowPosition(NamedTuple):
-    """A row of an entry, which is named by its id."""
+    """A row of an entry, given by the entry's id and the row's number."""
 
     entry_id: str
     row: int
 
 
 class Line(NamedTuple):
-    """One row on the screen: its slot, its number in it (-1 for the gap), and the row (None for the gap)."""
+    """One screen line: its slot, the row's number in the slot (-1 for the gap), and the row (None for the gap)."""
 
     slot: int
     number: int
@@ -32,7 +34,7 @@ class Line(NamedTuple):
 
 
 class Viewport:
-    """A window of `height` rows on a layout, from row `y` on."""
+    """A window on a layout: `height` rows, starting with row `y`."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -44,12 +46,12 @@ class Viewport:
 
     @property
     def end(self) -> int:
-        """The largest `y`."""
+        """The largest possible `y`."""
         return max(self.layout.total - self.height, 0)
 
     @property
     def new_rows(self) -> int:
-        """The number of rows that were added below since the view was scrolled up, and not seen yet."""
+        """Number of rows added below since the view was scrolled up that have not been seen yet."""
         if self.anchored or not len(self.layout):
             return 0
         index, height = self._seen
@@ -57,13 +59,13 @@ class Viewport:
         return max(min(grown, self.layout.total - self.y - self.height), 0)
 
     def change(self, action: Callable[[], object]) -> None:
-        """Run an action that may change heights; the reading position stays."""
+        """Run an action that may change heights; keep the reading position."""
         position = self.position
         action()
         self._settle(position)
 
     def change_slot(self, index: int, action: Callable[[], object]) -> None:
-        """Run an action on a slot that the user points at: its first row keeps its place on the screen."""
+        """Run an action on a slot under the mouse pointer; its first row keeps its place on the screen."""
         offset = self.layout.top(index) - self.y
         if not 0 <= offset < self.height:
             self.change(action)
@@ -77,12 +79,12 @@ class Viewport:
         self._move(self.layout.top(index) - offset)
 
     def set_entries(self, entries: Sequence[Entry], changed: Iterable[int]) -> None:
-        """Use a newer view. While the reader has scrolled up, entries in view are not folded when their turn ends."""
+        """Use a newer view. While the user has scrolled up, entries in view are not folded when their turn ends."""
         in_view = [] if self.anchored else [line.slot for line in self.lines()]
         self.change(lambda: self.layout.set_entries(entries, changed, in_view))
 
     def resize(self, look: Look, height: int) -> None:
-        """Draw with this look in this height."""
+        """Use this look and this height."""
         position = self.position
         self.height = height
         if look != self.layout.look:
@@ -90,10 +92,10 @@ class Viewport:
         self._settle(position)
 
     def take_layout(self, layout: Layout) -> None:
-        """Replace the layout by one with more entries before those of this one; the reading position stays."""
+        """Replace the layout by one with more entries at its beginning; keep the reading position."""
         position, added = self.position, len(layout) - len(self.layout)
         self._seen = (self._seen[0] + added, self._seen[1])
-        for slot in self.layout.slots:  # entries that the user opened or folded stay so
+        for slot in self.layout.slots:  # Entries that the user opened or folded keep their state.
             if slot.opened is not None and (index := layout.index_of(slot.id)) is not None:
                 layout.set_opened(index, slot.opened)
         if layout.look != self.layout.look:
@@ -102,14 +104,14 @@ class Viewport:
         self._settle(position)
 
     def scroll_to(self, y: int) -> None:
-        """Put row `y` (as counted now) at the top, if enough rows follow; at the end the view follows again."""
+        """Scroll layout row `y` to the top, if enough rows follow. At the end, follow new rows again."""
         self._move(y)
         if self.anchored:
             self.layout.auto_fold.fold_deferred()
         self._settle(self.position)
 
     def show(self, index: int, row: int = 0) -> None:
-        """Bring a row of a slot into view, moving as little as needed."""
+        """Scroll a row of a slot into view, moving as little as possible."""
         self.change(lambda: self.layout.rows(index))
         top = self.layout.top(index) + row
         if top < self.y:
@@ -118,11 +120,11 @@ class Viewport:
             self.scroll_to(top - self.height + 1)
 
     def show_at_top(self, index: int) -> None:
-        """Put the first row of a slot near the top of the view."""
+        """Scroll the first row of a slot near the top of the view."""
         self.scroll_to(self.layout.top(index) - 1)
 
     def lines(self) -> list[Line]:
-        """Return the lines on the screen, at most `height`."""
+        """Return the visible lines, at most `height`."""
         lines: list[Line] = []
         layout = self.layout
         if not len(layout) or not self.height:
@@ -154,7 +156,7 @@ class Viewport:
         return RowPosition(self.layout.slots[index].id, row)
 
     def _settle(self, position: RowPosition | None) -> None:
-        """Draw the slots in view and near it until no height changes."""
+        """Draw the slots in and near the view until no height changes."""
         for _ in range(_ROUNDS):
             self._restore(position)
             if not self.layout.draw_between(self.y - self.height, self.y + 2 * self.height):

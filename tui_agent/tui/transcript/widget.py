@@ -1,6 +1,6 @@
 """The transcript with its keys and mouse: cursor, scrolling, selection, clicks.
 
-Invariant: it only posts messages about actions, links and selected texts; the app acts on them.
+Invariant: for actions, links and selected texts it only posts messages; the app acts on them.
 """
 
 from typing import ClassVar, Final
@@ -20,7 +20,7 @@ DRAG_S: Final = 0.05
 
 
 class TranscriptWidget(TranscriptCommands):
-    """The chat. Posts EntryAction, LinkClicked, BlobWanted and TextSelected."""
+    """The chat widget. Posts EntryAction, LinkClicked, BlobWanted and TextSelected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "cursor(-1)", "Up", show=False),
@@ -40,7 +40,7 @@ class TranscriptWidget(TranscriptCommands):
     # Keys
 
     def action_cursor(self, direction: int) -> None:
-        """Move the cursor to the next entry that has rows (`direction` 1) or to the previous one (-1)."""
+        """Move the cursor to the next (`direction` 1) or previous (-1) entry that has rows."""
         layout = self.viewport.layout
         index = layout.index_of(self.cursor) if self.cursor else None
         if index is None:
@@ -56,7 +56,7 @@ class TranscriptWidget(TranscriptCommands):
             self.move_cursor(index)
 
     def action_page(self, pages: int) -> None:
-        """Scroll by pages, with two rows of overlap."""
+        """Scroll by pages, keeping two rows of overlap."""
         self._scroll(pages * max(self.viewport.height - 2, 1))
 
     def _scroll(self, rows: int) -> None:
@@ -69,12 +69,12 @@ class TranscriptWidget(TranscriptCommands):
         self.move_cursor(0)
 
     def action_last(self) -> None:
-        """Go to the last entry and follow again."""
+        """Go to the last entry, and follow new rows again."""
         self.viewport.scroll_to(self.viewport.layout.total)
         self.move_cursor(len(self.viewport.layout) - 1)
 
     def action_toggle_entry(self) -> None:
-        """Fold or open the entry under the cursor."""
+        """Fold or unfold the entry under the cursor."""
         if self.cursor:
             self.toggle_fold(self.cursor)
 
@@ -108,7 +108,7 @@ class TranscriptWidget(TranscriptCommands):
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Extend the selection, or show what can be done with the message under the mouse."""
+        """Extend the selection, or show the actions of the message under the mouse."""
         if self._press is None:
             line = self._line(event.y)
             self._hover_on(self.viewport.layout.slots[line.slot].id if line else "")
@@ -122,7 +122,7 @@ class TranscriptWidget(TranscriptCommands):
         self._drag()
 
     def _drag(self) -> None:
-        """Extend the selection to the pointer; above or below the view it scrolls."""
+        """Extend the selection to the pointer; scroll if the pointer is above or below the view."""
         x, y = self._pointer
         if self._press is None:
             return
@@ -140,7 +140,7 @@ class TranscriptWidget(TranscriptCommands):
             self._scroller = None
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """End a selection, and post its text to be copied."""
+        """End a selection, and post its text for the clipboard."""
         pressed, self._press = self._press, None
         if pressed is None:
             return
@@ -154,7 +154,7 @@ class TranscriptWidget(TranscriptCommands):
             self.post_message(TextSelected(text))
 
     def on_click(self, event: events.Click) -> None:
-        """Run the action under the mouse; a double click selects the word."""
+        """Run the action under the mouse; select the word on a double click."""
         line = self._line(event.y)
         is_outside = event.x >= self.scrollable_content_region.width
         if self._dragged or is_outside or line is None or line.row is None:
@@ -169,7 +169,7 @@ class TranscriptWidget(TranscriptCommands):
             self._click(line, line.row.act_at(event.x))
 
     def on_leave(self, event: events.Leave) -> None:
-        """Forget the entry under the mouse."""
+        """Stop highlighting the entry under the mouse."""
         self._hover_on("")
 
     def _click(self, line: Line, act: str) -> None:

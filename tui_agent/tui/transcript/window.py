@@ -1,6 +1,7 @@
-"""The newest part of a very long transcript: only that is laid out at first.
+"""The newest part of a very long transcript, which is the only part laid out at first.
 
-Invariant: a window begins where a turn begins, so that it looks as the whole does there; it ends where the whole ends.
+Invariant: a window begins at the start of a turn, so that it looks like the same part of the whole transcript; it
+ends at the transcript's end.
 """
 
 from bisect import bisect_right
@@ -10,13 +11,13 @@ from typing import Final, overload
 from tui_agent.folds.transcript.entries import Entry, UserEntry
 
 LONG: Final = 20_000
-"""Most entries that are laid out at once."""
+"""Number of entries above which only a window is laid out."""
 REACH: Final = 5_000
-"""Entries by which a window grows when the reader comes near its beginning."""
+"""Number of entries added to a window when the user scrolls near its beginning."""
 
 
 class Window(Sequence[Entry]):
-    """The entries from `first` on."""
+    """A view of the entries from index `first` on."""
 
     def __init__(self, entries: Sequence[Entry], first: int) -> None:
         self._entries = entries
@@ -40,9 +41,9 @@ class Window(Sequence[Entry]):
 
 
 def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
-    """Return the first index of a window that holds entry `index` and `REACH` entries before it.
+    """Return the first index of a window that contains entry `index` and at least `REACH` entries before it.
 
-    Without `index` it holds the newest entries: all of them if they are not more than `LONG`.
+    Without `index`, return the start of a window on the newest entries; 0 if there are at most `LONG` entries.
     """
     if index is None and len(entries) <= LONG:
         return 0
@@ -55,5 +56,5 @@ def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
 
 
 def index_of_event(entries: Sequence[Entry], seq: int) -> int:
-    """Return the index of the entry that this event opened, or of the one before it; -1 before the first."""
+    """Return the index of the entry that this event started, or of the entry before it; -1 if there is none."""
     return bisect_right(entries, seq, key=lambda entry: entry.seq) - 1
