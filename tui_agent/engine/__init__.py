@@ -1,4 +1,5 @@
-"""The engine: turns, iterations, the tool phase, and the mailbox of commands.
+"""The engine: turns, iterations, tool execution, and the mailbox of commands.
 
-Invariant: it knows no screen. Everything that it does is in the log, and its state comes from folds of the log.
+Invariant: the engine does not depend on the user interface. It records everything it does in the log, and derives its
+state by folding the log.
 """

@@ -1,7 +1,7 @@
-"""Messages and calls that an agent creates itself, without a model.
+"""Messages and tool calls that an agent creates itself, without asking a model.
 
 Invariant: they are recorded as an answer of the agent before they are used, so that every history stays valid and every
-part has its index.
+message part has an index.
 """
 
 from collections.abc import Collection, Sequence
@@ -34,11 +34,11 @@ def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[
 
 
 def with_new_ids(ids: Ids, calls: Sequence[ToolCallPart]) -> tuple[ToolCallPart, ...]:
-    """Return the calls with new ids, because an agent's own ids may have been used before."""
+    """Return the calls with new ids, because the agent's ids may already occur in the session."""
     return tuple(call.model_copy(update={"call_id": ids.call()}) for call in calls)
 
 
 def close_unused_calls(recorder: Recorder, agent: AgentId, keep: Collection[CallId] = ()) -> None:
-    """Close the calls of the model's answer that the agent does not run."""
+    """Record a result for each call in the model's answer that the agent does not run."""
     unused = [call for call in recorder.state.open_calls if call.agent == agent and call.call_id not in keep]
     close_calls(recorder, unused, why="the agent did not use this call")

@@ -1,4 +1,4 @@
-"""The agents' states as recorded changes; an unchanged state is not recorded again."""
+"""Records of agents' states (running, waiting, …). An unchanged state is not recorded again."""
 
 import anyio
 
@@ -18,7 +18,7 @@ class StateKeeper:
         self._not_paused.set()
 
     def set(self, state: AgentState, reason: str = "", *, agent: AgentId = MAIN_AGENT) -> None:
-        """Record a state if it is new. While a pause is requested, the reason of a running state says so."""
+        """Record the agent's state if it changed. While a pause is pending, the reason of a running state mentions it."""
         if state is AgentState.RUNNING and self.is_paused and not reason:
             reason = PAUSE_PENDING
         if self._current.get(agent) == (state, reason):
@@ -51,7 +51,7 @@ class StateKeeper:
         self._not_paused.set()
 
     def _update_running(self, reason: str) -> None:
-        """Record the state of agents that run for this reason again, with the present reason."""
+        """Record the running state again for agents that run for `reason`, so that the reason mentions a pending pause."""
         for agent, current in list(self._current.items()):
             if current == (AgentState.RUNNING, reason):
                 self.set(AgentState.RUNNING, agent=agent)

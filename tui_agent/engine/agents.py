@@ -1,6 +1,6 @@
-"""The engine's own agents: the default one, which follows the model, and two that ask no model.
+"""The engine's own agents: the default one, which asks the model, and two that do not (`/init` and handoff).
 
-Invariant: none of them does anything but return actions; the policy judges their calls as it does a model's.
+Invariant: an agent only returns actions; the policy judges its calls exactly as it judges a model's calls.
 """
 
 from typing import Final, Literal
@@ -16,7 +16,7 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ToolCallPart
 
 INIT_SOURCE: Final[Literal["init"]] = "init"
-"""The value of `user.message.source` in messages that this agent answers."""
+"""The value of `user.message.source` for messages that `InitAgent` answers."""
 SPAWN_TOOL = "spawn_subtask"
 """The tool that starts a delegate."""
 
@@ -24,7 +24,7 @@ SPAWN_TOOL = "spawn_subtask"
 class ModelAgent:
     """An agent that asks the model once per iteration. An answer without tool calls ends the turn.
 
-    `tools` are the names of the offered tools; None: all.
+    `tools` are the names of the tools offered to the model; None offers all.
     """
 
     name = "default"
@@ -33,7 +33,7 @@ class ModelAgent:
         self._tools = tools
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Ask the model with the whole history, and return what its answer says."""
+        """Send the whole history to the model and return the action that its answer asks for."""
         reply = await ask(ModelQuery(tools=self._tools))
         calls = tuple(part for part in reply.parts if isinstance(part, ToolCallPart))
         if calls:
@@ -44,10 +44,10 @@ class ModelAgent:
 
 
 class InitAgent:
-    """The agent of `/init`: writes a first AGENTS.md.
+    """The agent of `/init`, which writes a first AGENTS.md.
 
-    It uses the ordinary tools, so that an approval shows the diff and /undo restores the file. Its last message says what
-    is in the file at that time.
+    It uses the ordinary tools, so that the approval shows the diff and /undo restores the file. Its last message
+    describes the file that it wrote.
     """
 
     name = "init"
@@ -58,7 +58,7 @@ class InitAgent:
         self._called: set[str] = set()
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Survey the repository, read the present file, write the new one, report."""
+        """Return the next step: survey the repository, read the current AGENTS.md, write the new one, or report."""
         if self._survey is None:
             try:
                 self._survey = await survey(self._env)
@@ -95,7 +95,7 @@ class InitAgent:
 
 
 class HandoffAgent:
-    """The agent of a turn that the user gives to a named agent: calls `spawn_subtask` once and ends the turn.
+    """The agent of a turn that the user addressed to a named agent: calls `spawn_subtask` once and ends the turn.
 
     The delegate's report is the answer.
     """
@@ -109,7 +109,7 @@ class HandoffAgent:
         self._is_handed_over = False
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Call the tool once, then finish."""
+        """Return the call of `spawn_subtask` the first time, then the end of the turn."""
         if self._is_handed_over:
             return Finish()
         self._is_handed_over = True
@@ -117,7 +117,7 @@ class HandoffAgent:
 
 
 def require_role(parts: EngineParts, name: str) -> None:
-    """Raise `ConfigError` if the user cannot delegate to an agent of this name."""
+    """Raise `ConfigError` if there is no agent of this name that the user can delegate to."""
     known = ", ".join(parts.delegation.offered_roles) or "none"
     if name not in parts.delegation.offered_roles:
         raise ConfigError(f"There is no agent {name!r} to delegate to.", hint=f"Named agents: {known}.")

@@ -1,6 +1,7 @@
-"""Checks whether a command can be carried out now. Pure, over the folded state.
+"""Checks that decide whether a command can run now. Pure functions of the folded state.
 
-Invariant: while a turn runs, commands that would disturb it are refused; reading, answering and stopping never are.
+Invariant: while a turn runs, commands that would disturb it are refused. Commands that read, answer or stop are always
+allowed.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,9 @@ from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, Us
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason for refusing a command, in sentences for the user; `limit` as in `command.rejected`."""
+    """The reason for refusing a command, as sentences for the user. `limit` has the same meaning as in
+    `command.rejected`.
+    """
 
     reason: str
     hint: str = ""
@@ -38,7 +41,7 @@ _LATER: dict[type[Command], str] = {
     commands.Undo: _UNDO,
     commands.WriteGuide: "You can write AGENTS.md after it.",
 }
-"""Commands that must wait until nothing runs, with the sentence that says so."""
+"""Commands that must wait until nothing runs, with the refusal text for each."""
 
 
 def check_command(
@@ -48,7 +51,7 @@ def check_command(
     decisions: PendingAnswers[commands.DecidePermission],
     answers: PendingAnswers[commands.AnswerQuestion],
 ) -> Refusal | None:
-    """Return the reason for refusing a command; None if it can be carried out."""
+    """Return the reason for refusing a command, or None if it can run now."""
     subject = _running_work(state)
     match command:
         case commands.SubmitPrompt() | commands.Delegate() if (
@@ -60,7 +63,7 @@ def check_command(
         case commands.Delegate(text=text) if not text.strip():
             return Refusal("The task is missing.", "Use /delegate AGENT TASK.")
         case commands.ContinueTurn() if state.open_calls:
-            return None  # this continues a turn that is counted already
+            return None  # the limit already counts the turn that this continues
         case commands.Delegate() | commands.ContinueTurn():
             return _turn_limit_refusal(state, running)
         case commands.SetModel() | commands.SetEffort() | commands.SetAgent() | commands.SetContextMode() if (
@@ -108,7 +111,7 @@ def _running_work(state: SessionStateView) -> str:
 
 
 def check_can_continue(history: Sequence[Message]) -> Refusal | None:
-    """Return the reason why the agent cannot continue; None if a message or results wait for an answer."""
+    """Return the reason why the agent cannot continue, or None if a message or tool result still needs an answer."""
     last = history[-1] if history else None
     if isinstance(last, UserMessage | ToolMessage):
         return None

@@ -1,4 +1,4 @@
-"""The components of an engine, which wiring builds."""
+"""The components that wiring passes to an engine."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,14 +23,14 @@ from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.settings import Effort, ModelInfo
 
 ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
-"""(name, base_url, effort) -> the model's description. Raises `ConfigError`."""
+"""Maps (model name, base URL, effort) to the model's description. Raises `ConfigError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """Everything that the engine uses but does not create.
+    """Everything the engine uses but does not create.
 
-    `remember_rule` stores an "always" rule.
+    `remember_rule` stores a rule of the answer "always".
     """
 
     recorder: Recorder
@@ -44,27 +44,27 @@ class EngineParts:
     resolve_model: ResolveModel
     tokens: Tokens
     repomap: RepoMaps | None
-    """None: tools have no map of the workspace."""
+    """None: no repository map is available."""
     jitter: Callable[[], float]
-    """Returns a random number in [0, 1) for each wait between attempts."""
+    """Returns a random number in [0, 1), used to spread the waits between attempts."""
     clock: Clock
     ids: Ids
     interactive: bool = True
     remember_rule: Callable[[str], object] | None = None
     try_confined: bool = False
-    """True: a command that the policy does not understand is tried in the sandbox before the user is asked."""
+    """True: a command that the policy cannot analyse first runs as a trial in the sandbox, before the user is asked."""
     remember_readable: Callable[[Sequence[str]], None] | None = None
-    """Lets commands always read these files. Raises `ConfigError`."""
+    """Permanently lets commands read these files. Raises `ConfigError`."""
     max_retries: int = 4
     checkpoints: Checkpoints | None = None
     """The store of checkpoints; None: no checkpoints are taken."""
     hooks: Sequence[Hook] = ()
-    """The hooks in the order in which they are asked."""
+    """The hooks in the order in which they run."""
     hook_facts: JsonMap = field(default_factory=dict)
-    """Facts that every hook gets: the session's id, its folder."""
+    """Facts that are passed to every hook, such as the session's id and folder."""
     compaction_limits: CompactionSettings = field(default_factory=CompactionSettings)
-    """When and how a history is compacted."""
+    """Thresholds of compaction."""
     delegation: DelegationRules = field(default_factory=DelegationRules)
     """The roles and limits of delegates."""
     knowledge: Knowledge = field(default_factory=Knowledge)
-    """Lookup services besides the files."""
+    """Lookup services besides the workspace's files."""

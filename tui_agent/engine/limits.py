@@ -7,9 +7,10 @@ from tui_agent.units import format_cost
 
 
 def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
-    """Return the limit that is reached, with a sentence for the user; None if there is none.
+    """Return the limit that is reached with a sentence for the user, or None.
 
-    Parts and iterations are counted per turn, cost per session. The time limit is a cancel scope instead.
+    Message parts and iterations are counted per turn, cost per session. The time limit is enforced by a cancel scope
+    instead.
     """
     if state.settings is None:
         return None

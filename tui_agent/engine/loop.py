@@ -1,6 +1,6 @@
-"""The loop of a turn: iterations of `Agent.step` until the agent is done, a limit is reached, or the user stops it.
+"""The loop of a turn: runs `Agent.step` until the agent is done, a limit is reached, or the user stops the turn.
 
-Invariant: a turn that started always finishes with exactly one reason; its closing events are written even if it is
+Invariant: every started turn ends with exactly one recorded reason; its closing events are written even if it is
 cancelled.
 """
 
@@ -30,12 +30,12 @@ _ACTION_NAMES: dict[type[Action], Literal["calls", "message", "finish", "reject"
     Reject: "reject",
 }
 MAX_REPEATS = 4
-"""The user is asked after this many equal calls with equal results in a row."""
+"""Number of consecutive equal calls with equal results after which the user is asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The reason why a turn ended, with a sentence for the user if the reason needs one."""
+    """The reason why a turn ended, with a sentence for the user if the reason needs explaining."""
 
     reason: TurnEnd
     detail: str = ""
@@ -62,7 +62,7 @@ class TurnLoop:
         self._asked_about = ""
 
     async def run(self) -> Outcome:
-        """Run iterations until the turn ends. Cancellation is passed on."""
+        """Run iterations until the turn ends. Cancellation propagates."""
         recorder = self._parts.recorder
         try:
             agent = self._make_agent()
@@ -84,7 +84,7 @@ class TurnLoop:
             return Outcome("stuck", str(error))
 
     async def _run_reopened_calls(self) -> None:
-        """Run the calls that an earlier run left open; they are judged again."""
+        """Run the calls that an earlier run left open, after judging them again."""
         recorder = self._parts.recorder
         waiting = [call for call in recorder.state.open_calls if call.agent == self._agent]
         calls = calls_as_sent(recorder, self._parts.blobs, {call.call_id for call in waiting})
@@ -156,7 +156,10 @@ class TurnLoop:
             await self._phase.run(from_agent, self._agent)
 
     async def _may_continue(self) -> bool:
-        """Return True unless the agent repeats itself and must stop. The user decides once per call; a delegate stops."""
+        """Return False if the agent repeats itself and must stop.
+
+        The user decides, once per repeated call. A delegate stops without a question.
+        """
         state = self._parts.recorder.state_of(self._agent)
         if state.repeat_count < MAX_REPEATS or self._asked_about == state.repeated_call:
             return True
@@ -178,7 +181,7 @@ class TurnLoop:
 def _has_new_steering(before: SessionStateView, now: SessionStateView) -> bool:
     """Return True if the user steered during the iteration, so that the agent must continue.
 
-    Steering before the iteration counts only if the agent called a model, since no model has seen it otherwise.
+    Earlier steering counts only if the agent did not call a model, because then no model has seen it.
     """
     called_model = now.totals.model_calls > before.totals.model_calls
     return now.pending_steers > (0 if called_model else before.pending_steers)

@@ -1,6 +1,6 @@
-"""The mailbox of incoming commands, and the user's answers to waiting tasks.
+"""The mailbox of incoming commands, and the user's answers that tasks wait for.
 
-Invariant: `put` never blocks and never fails; answers are plain values, so nothing here outlives its reader.
+Invariant: `put` never blocks and never fails. Answers are delivered as values and not stored.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ class Mailbox:
         self._closed = False
 
     def put(self, command: Command) -> None:
-        """Queue a command; after `close` it is dropped."""
+        """Queue a command. Commands after `close` are dropped."""
         if not self._closed:
             self._commands.append(command)
             self._has_news.set()
@@ -36,7 +36,9 @@ class Mailbox:
                 yield self._commands.popleft()
             if self._closed:
                 return
-            self._has_news = anyio.Event()  # no await since the check above, so no command is missed
+            self._has_news = (
+                anyio.Event()
+            )  # no await between the check above and this line, so no command is missed
             await self._has_news.wait()
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Open calls, delegates and requests after an interruption, a limit or a crash: which calls stay open, and the end of the rest.
+"""Cleanup of open calls, delegates and requests after an interruption, a limit or a crash.
 
-Invariant: only a call that waits for approval stays open, if it never started and its arguments are still as the model
-sent them; the next run asks about it again. Everything else on the branch gets a result or an end.
+Invariant: only a call that waits for approval stays open, if it never started and its recorded arguments are exactly
+those the model sent; the next run asks about it again. Everything else on the branch gets a result or an end.
 """
 
 import json
@@ -23,9 +23,9 @@ from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 TURN_ENDED_FIRST = "the turn before ended first"
-"""The reason for closing a call that waited for approval when something else starts."""
+"""The reason for closing a call that waited for approval when another turn or command starts."""
 _REDACTED = "[redacted: "
-"""The log's replacement of a secret; the model's original argument is then unknown."""
+"""The start of the marker that replaces a secret in the log; the model's original argument is then unknown."""
 _MESSAGES: dict[ToolStatus, tuple[str, str]] = {
     "interrupted": ("This call was stopped before it finished.", "stopped"),
     "lost": (
@@ -33,12 +33,12 @@ _MESSAGES: dict[ToolStatus, tuple[str, str]] = {
         "lost",
     ),
 }
-"""The message for the model and the summary of a closed call."""
+"""By status: the message to the model and the summary of a call that is closed without having finished."""
 NEVER_STARTED = "This subtask was waiting for others and never started. Nothing of it was done."
 
 
 def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[OpenCall, ...]:
-    """Return the main agent's calls that have not started, if at least one of them waits for the user."""
+    """Return the main agent's calls that have not started, if at least one of them waits for approval."""
     idle = [call for call in recorder.state.open_calls if call.agent == MAIN_AGENT and not call.started]
     if not any(call.awaits_decision for call in idle):
         return ()
@@ -50,7 +50,9 @@ def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[Open
 def calls_as_sent(
     recorder: Recorder, blobs: BlobReader, call_ids: Collection[CallId]
 ) -> tuple[ToolCallPart, ...]:
-    """Return these calls as in the main agent's newest answer, in its order, without redacted or missing arguments."""
+    """Return these calls in the order of the main agent's newest answer, without those whose arguments are redacted or
+    missing.
+    """
     if not call_ids:
         return ()
     answers = (message for message in reversed(recorder.messages()) if isinstance(message, AssistantMessage))
@@ -78,16 +80,17 @@ def close_calls(
     lost_message: str = "",
     printed: LiveOutputs | None = None,
 ) -> int:
-    """Give open calls (all, or `calls`) a result, and return their number. `crashed`: started calls count as lost.
+    """Record a result for open calls (all, or `calls`), and return their number. `crashed`: started calls count as
+    lost.
 
-    `why` is the reason given for calls that did not start; `lost_message` replaces the usual message of lost calls. The output
-    in `printed` becomes part of a call's result.
+    `why` is the reason recorded for calls that did not start; `lost_message` replaces the usual message of lost calls.
+    `printed` has each call's output so far, which becomes part of its result.
     """
     state = recorder.state
     open_calls = state.open_calls if calls is None else calls
     printed = printed or LiveOutputs()
     delegates = {delegate.agent: delegate for delegate in state.delegates}
-    # The deepest delegates first, so that a parent's result comes after those of its delegates.
+    # Close the deepest delegates first, so that a parent's result comes after those of its delegates.
     for call in sorted(open_calls, key=lambda call: len(delegate_chain(delegates, call.agent)), reverse=True):
         status: ToolStatus = (
             "lost" if crashed and call.started and not call.waits_for_delegate else "interrupted"
@@ -116,7 +119,7 @@ def close_calls(
 
 
 def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: bool) -> str:
-    """End the delegates that a call (None: any call) waits for. Return a message on the files that they changed."""
+    """End the delegates that a call (None: any call) waits for. Return a message that lists the files they changed."""
     message = ""
     for delegate in reversed(recorder.state.delegates):
         if call_id is not None and delegate.call_id != call_id:
@@ -134,7 +137,7 @@ def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: boo
 def delegate_end(
     delegate: DelegateState, reason: DelegateEnd, summary: str, duration_ms: float = 0.0
 ) -> AgentFinished:
-    """Return the event of a delegate's end, with its figures."""
+    """Return the event of a delegate's end, with its iterations, tokens and cost."""
     return AgentFinished(
         success=reason == "completed",
         summary=summary,
@@ -152,7 +155,7 @@ def delegate_end(
 
 
 def with_output(message: str, output: str) -> str:
-    """Return the message on a call that did not finish, followed by its output until then."""
+    """Return the message for a call that did not finish, followed by its output so far."""
     return f"{message} Its output until then:\n{output}" if output else message
 
 

@@ -1,7 +1,7 @@
-"""The hooks of prompts and of the session's start and end, and the mentions of prompts.
+"""Hooks for prompts and for the start and end of the session, and the contents of mentions in prompts.
 
-Invariant: a prompt starts a turn only after the hooks of the session's start and of the prompt have ended. Mentioned
-contents are in the message's event and are not read again.
+Invariant: a prompt starts a turn only after the hooks for the session's start and for the prompt have ended. The
+contents of mentions are recorded with the message and not read again.
 """
 
 from typing import Final, TypeVar
@@ -25,7 +25,7 @@ MAX_WINDOW_SHARE = 0.25
 END_HOOKS_TIMEOUT_S: Final = 10.0
 """Maximum seconds for hooks at the end of the session."""
 ABANDONED_HOOKS_TIMEOUT_S: Final = 2.0
-"""The same if the client is gone."""
+"""Maximum seconds for these hooks if the client is gone."""
 _UP: Final = "Press Up to get your message back."
 
 
@@ -41,7 +41,7 @@ class PromptHooks:
             self._session_started.set()
 
     def can_record_at_once(self, text: LongText) -> bool:
-        """Return True if the prompt can be recorded at once: no hooks and no mentions."""
+        """Return True if the prompt needs neither hooks nor mentions and can be recorded at once."""
         return not self.pending_hook and not self._may_mention(text)
 
     @property
@@ -51,7 +51,7 @@ class PromptHooks:
         return "" if is_free else "before_prompt hook"
 
     async def add_mentions(self, message: MessageT) -> MessageT:
-        """Return the message with the contents that it mentions."""
+        """Return the message with the contents of the files it mentions."""
         if message.mentions or not self._may_mention(message.text):
             return message
         parts, settings = self._parts, self._parts.recorder.state.settings
@@ -75,7 +75,7 @@ class PromptHooks:
         return denial_reason(parts.policy, parts.recorder.state, parts.env.root, path, real)
 
     async def session_start(self) -> None:
-        """Tell hooks that the session is open. After a cancellation, prompts no longer wait for them."""
+        """Run the hooks for the session's start. If this is cancelled, prompts no longer wait for them."""
         if self._session_started.is_set():
             return
         source = "resume" if self._parts.recorder.state.turn else "new"
@@ -85,13 +85,13 @@ class PromptHooks:
             self._session_started.set()
 
     async def session_end(self, *, abandoned: bool) -> None:
-        """Tell hooks that the session ends; slow hooks are stopped."""
+        """Run the hooks for the session's end, and stop slow ones."""
         time_limit_s = ABANDONED_HOOKS_TIMEOUT_S if abandoned else END_HOOKS_TIMEOUT_S
         with anyio.move_on_after(time_limit_s, shield=True):
             await self._hooks.run_hooks("session_end", {"reason": "abandoned" if abandoned else "closed"})
 
     async def ask_hooks(self, text: LongText) -> HookVerdict:
-        """Ask the hooks about a prompt; the caller records their answers. Prompts are handled in order."""
+        """Run the hooks for a prompt, in the order of prompts. Call `record` with the result."""
         async with self._lock:
             await self._session_started.wait()
             return await self._hooks.ask_hooks("before_prompt", {"prompt": self._parts.blobs.read_text(text)})
@@ -101,7 +101,7 @@ class PromptHooks:
         self._hooks.record(hook_verdict)
 
     def rejection(self, hook_verdict: HookVerdict | None, command: str) -> CommandRejected:
-        """Return the rejection of a prompt by a hook, or (None) by the user, who stopped the hook."""
+        """Return the rejection of a prompt: by a hook, or (None) by the user, who stopped the hook."""
         hint = _UP if self._parts.interactive else ""
         if hook_verdict is None or hook_verdict.decision != "deny":
             return CommandRejected(command=command, reason="Stopped before it was sent.", hint=hint)

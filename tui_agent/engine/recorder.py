@@ -1,7 +1,7 @@
-"""The engine's only access to the log, and its folds.
+"""The engine's only access to the log, and the folds of its events.
 
-Invariant: after `append` returns, the event is in the log and in every fold, without an await in between. The folds
-cover the current branch; they are rebuilt when the head moves.
+Invariant: when `append` returns, the event is in the log and in every fold; nothing awaits in between. The folds cover
+the current branch and are rebuilt when the head moves.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,11 +28,11 @@ from tui_agent.protocol.messages import Message
 
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
-"""Returns a cached fold of the beginning of these stretches with its last event, or None."""
+"""Returns a cached fold of the first part of these stretches with the seq of its last event, or None."""
 
 
 class _Folds:
-    """The folds that cover only the current branch, from the beginning or from a cached fold."""
+    """The folds of the current branch, computed from its start or from a cached fold."""
 
     def __init__(self, history: Iterable[Record], cached: Snapshot | None = None) -> None:
         self.state = SessionState(cached.state if cached else None)
@@ -45,7 +45,7 @@ class _Folds:
                 self.apply(record)
 
     def apply(self, record: Envelope, for_model: Envelope | None = None) -> None:
-        """Fold an event. `for_model` is the event with texts that the log has redacted."""
+        """Fold an event. `for_model` is the same event with the texts that the log redacts."""
         self.state.apply(record)
         self.messages.apply(for_model or record)
         self.meter.apply(record)
@@ -66,8 +66,10 @@ class Recorder:
         load_earlier_fold: LoadEarlierFold = lambda on: None,
         model_sees_secrets: bool = False,
     ) -> None:
-        """`history` is the whole log; or only its branch if `marks` (from `read_marks`) are given; or only the records
-        after a cached fold (`cached`), among which no head was moved.
+        """Fold `history`.
+
+        `history` is the whole log. If `marks` (from `read_marks`) are given, it is only the current branch; if `cached`
+        is given, only the records after that cached fold, with no move of the head among them.
 
         `model_sees_secrets`: the model sees texts of this run unredacted, although the log has them redacted.
         `load_earlier_fold` may be called in a thread.
@@ -89,11 +91,11 @@ class Recorder:
                 self._commits.apply(record)
         self._folds = _Folds(history, cached)
         self.calibration, self.windows = self._folds.calibration, self._folds.windows
-        """Learnt from providers' counts and refusals; a revert does not reset them."""
+        """Learnt from providers' token counts and refusals. A revert does not reset them."""
         self._delegates: dict[AgentId, ModelMessages] = {}
 
     def _use(self, folds: _Folds) -> None:
-        """Replace the folds after a move of the head; the histories of delegates are dropped."""
+        """Replace the folds after a move of the head, and drop the histories of delegates."""
         folds.calibration, folds.windows = self.calibration, self.windows
         self._folds = folds
         self._delegates = {}
@@ -101,7 +103,7 @@ class Recorder:
     async def fold_branch_at(self, to_seq: int) -> None:
         """Fold the branch that ends at `to_seq` in a thread, before the head moves there.
 
-        Events recorded meanwhile do not matter, because they are not on that branch.
+        Events recorded in the meantime are not on that branch, so they need not be folded.
         """
         branch_stretches = stretches(self._branches.view().moves, to_seq)
         self._prepared = to_seq, await to_thread.run_sync(partial(self._fold_branch, branch_stretches))
@@ -127,7 +129,7 @@ class Recorder:
             messages.apply(for_model)
 
     def snapshot(self) -> Snapshot | None:
-        """Return the present folds, to be saved at once; None while something is open, or if they hold secrets."""
+        """Return the current folds, to be saved at once. None while something is open, or if the folds contain secrets."""
         if self._plain:
             return None
         folds = self._folds
@@ -152,12 +154,12 @@ class Recorder:
 
     @property
     def branches(self) -> BranchesView:
-        """The moves of the head, and what can be undone or redone."""
+        """The moves of the head, and the moves that can be undone or redone."""
         return self._branches.view()
 
     @property
     def meter(self) -> ContextMeterView:
-        """How full the main agent's context is."""
+        """The fill level of the main agent's context."""
         return self._folds.meter.view()
 
     def append(
@@ -185,27 +187,27 @@ class Recorder:
         return envelope
 
     async def commit(self) -> None:
-        """Return once everything so far is on stable storage."""
+        """Return once all events so far are on stable storage."""
         self._repair_log()
         await self._log.commit()
 
     def commit_at(self, seq: int) -> str:
-        """Return the commit of the files at an event: the newest on the branch that ends there, else the first of all.
+        """Return the commit of the files at an event: the newest on the branch that ends there, else the first one.
 
-        Empty if there is no checkpoint.
+        Return an empty string if there is no checkpoint.
         """
         return self._commits.commit_on(stretches(self._branches.view().moves, seq))
 
     def has_event(self, seq: int) -> bool:
-        """Return True if the log has this event, on the branch or not."""
+        """Return True if the log has this event, on any branch."""
         return self._log.has_event(seq)
 
     def records_after(self, seq: int) -> Iterable[Record]:
-        """Return the records after an event on the branch, read from the log."""
+        """Return the records after an event on the current branch, read from the log."""
         return self._log.read_branch(after=seq)
 
     def model_messages(self, agent: AgentId = MAIN_AGENT) -> ModelMessages:
-        """Return an agent's history, including messages that left the context. Do not change it."""
+        """Return an agent's history, including messages that left the context. Callers must not change it."""
         return self._folds.messages if agent == MAIN_AGENT else self._delegates[agent]
 
     def messages(self, agent: AgentId = MAIN_AGENT) -> tuple[Message, ...]:

@@ -1,7 +1,7 @@
-"""The server of a session: handles commands from the mailbox one at a time, after checking them against the state.
+"""The server of a session: takes commands from the mailbox one at a time, checks them against the state, and runs them.
 
-Invariant: a command leads either to events that have its id as `cause`, or to `command.rejected`; an exception in the
-engine never ends the server.
+Invariant: a command leads either to events with its id as `cause`, or to `command.rejected`. An exception in the engine
+never ends the server.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -49,11 +49,11 @@ _HEAD_MOVES = {
     "redo": "redoing",
     "plan_revert": "checking the files",
 }
-"""The reason of the running state while a command moves the head."""
+"""For each command that moves the head: the reason that the running state shows."""
 
 
 class Engine:
-    """One session's engine. `submit` is safe at any time; `serve` runs until `Close`."""
+    """The engine of one session. `submit` may be called at any time; `serve` runs until `Close`."""
 
     def __init__(self, parts: EngineParts, on_trouble: Callable[[TuiAgentError], None]) -> None:
         self._parts = parts
@@ -65,7 +65,7 @@ class Engine:
         self._answers: PendingAnswers[commands.AnswerQuestion] = PendingAnswers()
         self._is_closing = self._client_is_gone = False
         self._running_plan: anyio.Event | None = None
-        """Set when the running `PlanRevert` has ended; a command that moves the head waits for it."""
+        """Set when the running `PlanRevert` ends; commands that move the head wait for it."""
         self._checkpointing = CheckpointRecorder(parts.recorder, parts.blobs, parts.checkpoints, parts.clock)
         self._jobs = JobManager(parts, self._ticker, on_trouble)
         self._turns = Turns(
@@ -79,7 +79,7 @@ class Engine:
         self._mailbox.put(command)
 
     async def serve(self) -> None:
-        """Carry out commands until `Close`; then stop the turn, and return when everything is closed."""
+        """Run commands until `Close`; then stop the turn, and return when everything is closed."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._ticker.run)
             group.start_soon(self._checkpointing.run_maintenance)
@@ -240,7 +240,7 @@ class Engine:
             group.start_soon(self._steer_after_hooks, message, group, command)
 
     async def _steer_after_hooks(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
-        """Steer after the hooks were asked. If the session ends meanwhile, the message stays in the queue."""
+        """Run the hooks, then steer. If the session ends in the meantime, the message stays in the queue."""
         text, images, recorder = message.text, message.attachments, self._parts.recorder
         try:
             hook_verdict = await self._prompt_hooks.ask_hooks(text)
@@ -273,7 +273,7 @@ class Engine:
     async def _begin_after_hooks(
         self, message: UserMessageReceived, group: TaskGroup, command: Command | None
     ) -> None:
-        """Start a turn after the hooks were asked and mentions were read. If stopped meanwhile, nothing is sent."""
+        """Run the hooks, read the mentions, then start a turn. If stopped in the meantime, nothing is sent."""
         activity = self._prompt_hooks.pending_hook or "reading your mentions"
         self._guard(partial(self._states.set, AgentState.RUNNING, activity))
         hook_verdict: HookVerdict | None = None
@@ -329,9 +329,9 @@ class Engine:
         self._next_in_queue(group)
 
     def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
-        """Start a turn with the oldest queued message after a turn that finished.
+        """After a turn that completed, start another with the oldest queued message.
 
-        `awaited`: a message was queued while a command of the user ran, so start in any case.
+        `awaited`: the message was queued while a command of the user ran, so start a turn whatever the last outcome.
         """
         state = self._parts.recorder.state
         if not state.queue or self._turns.is_running or self._is_closing:
@@ -356,7 +356,7 @@ class Engine:
     async def _reshape_context(
         self, command: commands.Compact | commands.RestoreContext, group: TaskGroup
     ) -> None:
-        """Compact or restore the context at the user's request; messages sent meanwhile come after it."""
+        """Compact or restore the context at the user's request. Messages sent in the meantime are handled afterwards."""
         self._parts.recorder.cause = command.id
         before = _queued_ids(self._parts.recorder)
         try:
@@ -406,7 +406,7 @@ class Engine:
             self._guard(partial(self._states.set, AgentState.IDLE))
 
     def _reject_late(self, command: Command) -> None:
-        """Reject a command because a turn started while it waited."""
+        """Reject a command because a turn started while the command waited."""
         reason = check_command(command, self._parts.recorder.state, True, self._decisions, self._answers)
         if reason is not None:
             self._reject(command, reason)
@@ -414,7 +414,7 @@ class Engine:
 
 @contextmanager
 def _reporting_store_errors(report: Callable[[TuiAgentError], None]) -> Iterator[None]:
-    """Report a `StoreError` of the block to the client instead of raising it."""
+    """Pass a `StoreError` raised in the block to `report` instead of propagating it."""
     try:
         yield
     except StoreError as error:
@@ -426,7 +426,7 @@ def _queued_ids(recorder: Recorder) -> set[RequestId]:
 
 
 def _is_steerable(state: SessionStateView) -> bool:
-    """Return True if a turn runs, rather than a command of the user or a compaction."""
+    """Return True if a turn of the agent runs, not a command of the user or a compaction."""
     return state.shell is None and not state.is_compacting
 
 
@@ -441,7 +441,7 @@ def _prompt_from_steering(message: UserSteered) -> UserMessageReceived:
 
 
 def title_session(recorder: Recorder, message: UserMessageReceived) -> None:
-    """Record a title for a session that has none."""
+    """Record a title, derived from the message, for a session that has none."""
     if recorder.state.title or not isinstance(message.text, str) or message.source == INIT_SOURCE:
         return
     text = " ".join(message.text.split())

@@ -82,7 +82,7 @@ class Turns:
         self._hooks = Hooks(parts)
         self._scope: anyio.CancelScope | None = None
         self._hooks_scope: anyio.CancelScope | None = None
-        """The scope in which hooks are told that the turn is over."""
+        """The cancel scope of the hooks that run after the turn ended."""
         self._client_is_gone = False
         self._done = anyio.Event()
         self._done.set()
@@ -93,29 +93,29 @@ class Turns:
         return self._scope is not None
 
     def reserve(self) -> None:
-        """Claim the turn before its task starts, so that no second one can start."""
+        """Reserve the turn before its task starts, so that no second one can start."""
         self._checkpointing.stop_maintenance()
         self._scope = anyio.CancelScope()
         self._done = anyio.Event()
 
     def release(self) -> None:
-        """Release the claim."""
+        """Release the reservation."""
         self._scope = None
         self._done.set()
         self._checkpointing.allow_maintenance()
 
     @property
     def scope(self) -> anyio.CancelScope:
-        """The claimed turn's cancel scope."""
+        """The reserved turn's cancel scope."""
         if self._scope is None:
             self.reserve()
         assert self._scope is not None
         return self._scope
 
     def interrupt(self, *, client_is_gone: bool = False) -> None:
-        """Stop the running turn; it still records its end.
+        """Stop the running turn. The turn still records its end.
 
-        `client_is_gone`: the client is gone, so calls that wait for the user's approval stay open.
+        `client_is_gone`: the client has disconnected, so calls that wait for the user's approval stay open.
         """
         self._client_is_gone = client_is_gone
         if self._scope is not None:
@@ -125,7 +125,7 @@ class Turns:
             self._hooks_scope.cancel()
 
     def stop_call(self, call_id: CallId) -> bool:
-        """Stop a running call; the turn continues. A delegate that it waits for still reports."""
+        """Stop a running call; the turn continues. A delegate that the call waits for still reports."""
         return self._delegating.stop_call(call_id) or self._runner.stop(call_id)
 
     def stop_agent(self, agent: AgentId) -> bool:
@@ -136,7 +136,7 @@ class Turns:
         return CallDelegates(self._delegating, call_id, agent)
 
     def _loop(self, addressed: UserMessageReceived | None) -> TurnLoop:
-        """Return the main agent's loop, with another agent if the message is for a named agent or for `/init`."""
+        """Return the main agent's loop, with another agent if the message addresses a named agent or is `/init`."""
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"
         if addressed is not None and addressed.source == INIT_SOURCE and settings is not None:
@@ -189,18 +189,18 @@ class Turns:
                 self.release()
 
     async def count_history(self) -> None:
-        """Prepare the first request of a resumed session."""
+        """Count the tokens of a resumed session, to prepare its first request."""
         await self._caller.count_history()
 
     def reserve_for(self, command: Compact | RestoreContext) -> None:
-        """Claim the turn to change the history. Raises `ConfigError` if there is nothing to restore."""
+        """Reserve the turn for a change of the history. Raises `ConfigError` if there is nothing to restore."""
         if isinstance(command, RestoreContext):
             require_messages(self._parts, command)
             self._states.set(AgentState.RUNNING, RESTORING_REASON)
         self.reserve()
 
     async def change_context(self, command: Compact | RestoreContext) -> None:
-        """Compact the main agent's history inside the reserved turn's cancel scope, or restore parts of it."""
+        """Compact the main agent's history, or restore parts of it, inside the reserved turn's cancel scope."""
         if isinstance(command, RestoreContext):
             await restore_messages(self._parts, command, partial(self._caller.measure, unlimited=True))
             return
@@ -209,7 +209,7 @@ class Turns:
                 await self._caller.compactor.compact("user", command.focus)
 
     def _calls_to_close(self) -> list[OpenCall]:
-        """Return the open calls to close with the turn: all, except calls to approve later if the client is gone."""
+        """Return the open calls to close with the turn. If the client is gone, calls that await approval stay open."""
         recorder = self._parts.recorder
         still_waiting = (
             calls_awaiting_approval(recorder, self._parts.blobs)
@@ -219,7 +219,7 @@ class Turns:
         return [call for call in recorder.state.open_calls if call not in still_waiting]
 
     async def _tell_hooks(self, turn: int, outcome: Outcome) -> None:
-        """Tell hooks how the turn ended, unless the user stopped it and should not wait for hooks."""
+        """Run the hooks for the turn's end, unless the user stopped the turn and should not wait."""
         if outcome.reason == "interrupted" or not self._hooks.has_hooks("after_turn"):
             return
         with anyio.CancelScope() as scope:
@@ -251,7 +251,7 @@ class Turns:
     async def _run_supervised(
         self, turn: int, addressed: UserMessageReceived | None, *, continues: bool
     ) -> Outcome:
-        """Run the loop; an exception of the engine is recorded and ends the turn, but not the session."""
+        """Run the loop. An exception in the engine is recorded and ends the turn, but not the session."""
         try:
             await self._notify_middlewares("start", turn, None)
             if not continues:
@@ -276,9 +276,9 @@ class Turns:
             return Outcome("error", f"The engine failed: {error}")
 
     def _report_store_error(self, error: StoreError) -> Outcome:
-        """Record a store error as the end of the turn; raise it if even that cannot be stored.
+        """Record a store error as the end of the turn. Raise it if even that cannot be stored.
 
-        Often only one event (with a long text) could not be stored.
+        Often the only thing that could not be stored is one event with a long text.
         """
         try:
             self._emit(ErrorRaised(where="store", message=error.message, hint=error.hint))

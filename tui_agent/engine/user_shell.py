@@ -1,6 +1,6 @@
 """The user's own commands (`!` and `!!`), which run without the policy because the user typed them.
 
-Invariant: `user.shell_started` is always followed by `user.shell_finished` with the output until then.
+Invariant: `user.shell_started` is always followed by `user.shell_finished`, which has the output so far.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ async def run_user_shell(
 
 
 def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence[Record]) -> None:
-    """Record the end of a command that an earlier run left open, with its recorded output."""
+    """Record the end of a command that an earlier run left open, with the output recorded so far."""
     output = Output()
     started_at = last_at = 0.0
     for record in history:
@@ -79,7 +79,7 @@ class _ShellRun:
         self._note = ""
 
     async def execute(self, merger: DeltaMerger[str]) -> None:
-        """Run the command to its end outside the sandbox, since the user typed it."""
+        """Run the command to its end, outside the sandbox because the user typed it."""
         spec = ExecSpec(
             script=self._command.command,
             timeout=TIMEOUT_S,

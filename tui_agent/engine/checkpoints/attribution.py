@@ -1,7 +1,7 @@
-"""Attribution of changes that are in no checkpoint yet, after a failed checkpoint or an interrupted run.
+"""Attribution of changes that no checkpoint contains yet, after a failed checkpoint or an interrupted run.
 
-Invariant: a change that the log records for a call belongs to the session while the file is as recorded. A change that
-anybody may have made since belongs to the session and the user, so that restoring it asks first.
+Invariant: a change recorded for a call belongs to the session as long as the file still matches the record. A change
+that the user may have made since belongs to both, so that restoring the file asks first.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, FileChan
 from tui_agent.protocol.ids import CallId
 
 GRACE_S = 1.0
-"""Seconds after the last event of an interrupted run in which changes still count as its call's."""
+"""Seconds after the last event of an interrupted run in which a change is still attributed to its call."""
 
 
 @dataclass
 class Uncheckpointed:
-    """Changes of calls that are in no checkpoint: at `paths`, or anywhere (`any_path`).
+    """Changes of calls that no checkpoint contains: changes at `paths`, or at any path if `any_path` is true.
 
-    Changes after the time `until` may be anybody's.
+    Changes after the time `until` may be the user's.
     """
 
     any_path: bool = False
@@ -32,7 +32,7 @@ class Uncheckpointed:
     until: float | None = None
 
     def add(self, author: Author, paths: Iterable[str] | None) -> None:
-        """Add the changes of a call; a command may have changed anything."""
+        """Add the paths that a call changed; None means any path, because a command may have changed anything."""
         if paths is None or author == "command":
             self.any_path = True
         else:
@@ -40,11 +40,11 @@ class Uncheckpointed:
 
 
 def uncheckpointed_by_earlier_runs(state: SessionStateView) -> Uncheckpointed:
-    """Return the changes of earlier runs that are in no checkpoint."""
+    """Return the changes of earlier runs that no checkpoint contains."""
     recorded = {path: change for path, change in state.uncheckpointed.items() if change.by_session}
     if state.crash_time is not None:
         return Uncheckpointed(any_path=True, paths=set(recorded), until=state.crash_time + GRACE_S)
-    if len(recorded) >= MAX_PATHS_IN_EVENT:  # a call records no more paths than that, however many it changed
+    if len(recorded) >= MAX_PATHS_IN_EVENT:  # a call records at most this many paths, so there may be more
         until = max(change.time for change in recorded.values()) + GRACE_S
         return Uncheckpointed(any_path=True, paths=set(recorded), until=until)
     return Uncheckpointed(paths=set(recorded))
@@ -56,7 +56,7 @@ async def attribute_changes(
     missed: Uncheckpointed,
     recorded: Mapping[str, UncheckpointedChange],
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
-    """Return the changes with their author and call; those in `contested_paths` may be the user's too.
+    """Return the changes with their author and call. Changes in `contested_paths` may also be the user's.
 
     `recorded` are the changes in the log. Raises `CheckpointError`.
     """
@@ -89,7 +89,7 @@ async def attribute_changes(
 
 
 def matches_recorded(recorded: FileChanged, file: FileDifference) -> bool:
-    """Return True if a file is as recorded; of a large file only the size is compared."""
+    """Return True if the file matches the record; for a large file only the size is compared."""
     if recorded.mode is not None and file.mode is not None and recorded.mode != file.mode:
         return False
     if recorded.after_size != file.after_size or (recorded.after_size and file.mode is None):
@@ -106,10 +106,10 @@ def file_changed_event(
     call_id: CallId | None,
     recorded: FileChanged | None = None,
 ) -> FileChanged:
-    """Return the event of a changed file, with its contents stored without secrets.
+    """Return the event for a changed file, and store its contents without secrets.
 
-    A content that is too large to store has no digest. `recorded` is the newest recorded change since the checkpoint; the
-    event then describes only what changed after it.
+    Content that is too large to store has no digest. `recorded` is the newest recorded change since the checkpoint; the
+    event then describes only later changes.
     """
     before, after = _content_before(blobs, file, recorded), file.after
     added, removed = count_line_changes(before, after)
@@ -145,11 +145,11 @@ def _content_before(blobs: Blobs, file: FileDifference, recorded: FileChanged | 
     try:
         return None if recorded.after is None else blobs.read(recorded.after)
     except BlobNotFound:
-        return file.before  # only the counts of lines come from it
+        return file.before  # only used to count the changed lines
 
 
 def count_line_changes(before: bytes | None, after: bytes | None) -> tuple[int, int]:
-    """Return the numbers of added and removed lines; 0 and 0 if either side is binary."""
+    """Return the numbers of added and removed lines, or (0, 0) if either side is binary."""
     old, new = before or b"", after or b""
     if b"\0" in old[:8192] or b"\0" in new[:8192]:
         return 0, 0

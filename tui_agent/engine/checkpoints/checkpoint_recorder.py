@@ -1,8 +1,8 @@
 """Checkpoints before and after everything that changes files, with the author of each change.
 
-Invariant: before a call that can change files runs, all earlier changes of others are in a checkpoint of their own, so
-that the differences after the call are the call's. A failing checkpoint store is reported once, does not end a turn, and
-is tried again; missed changes are checkpointed then.
+Invariant: before a call that can change files runs, a separate checkpoint records everything that others changed, so
+that all differences after the call are the call's. If the checkpoint store fails, the fault is reported once, the turn
+continues, and the store is retried; changes missed meanwhile are checkpointed then.
 """
 
 import contextlib
@@ -34,11 +34,12 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 ResultT = TypeVar("ResultT")
 
 CLOSE_TIMEOUT_S = 5.0
-"""Maximum seconds for the checkpoint of a stopped turn."""
+"""Maximum seconds to wait for the checkpoint of a stopped turn."""
 FINAL_MAINTENANCE_S = 10.0
-"""Maximum seconds of maintenance at the end of an unattended session. Unfinished maintenance starts again later."""
+"""Maximum seconds of maintenance at the end of an unattended session. The next session repeats unfinished maintenance.
+"""
 RETRY_FACTOR = 10.0
-"""A failed store is tried again after this many times the duration of the failure."""
+"""A failed store is retried after this many times the duration of the failed attempt."""
 
 
 IDLE_DELAY_S = 2.0
@@ -46,7 +47,9 @@ IDLE_DELAY_S = 2.0
 
 
 class CheckpointMaintenance:
-    """A background task that runs `Checkpoints.run_maintenance` when idle. `on_fault` gets only the first error."""
+    """A background task that runs `Checkpoints.run_maintenance` when idle. Only the first error is passed to
+    `on_fault`.
+    """
 
     def __init__(self, store: Checkpoints, clock: Clock, on_fault: Callable[[CheckpointError], None]) -> None:
         self._store = store
@@ -57,7 +60,7 @@ class CheckpointMaintenance:
         self._scope: anyio.CancelScope | None = None
 
     def start_when_idle(self) -> None:
-        """Start maintenance soon, because nothing runs now."""
+        """Start maintenance after `IDLE_DELAY_S`, because nothing runs now."""
         self._is_idle = True
         self._idle_changed.set()
 
@@ -107,7 +110,7 @@ class CheckpointRecorder:
         self._is_fault_reported = False
         self._retry_at = 0.0
         self._has_changes = False
-        """True if there is more than the first checkpoint."""
+        """True if there is more than the baseline checkpoint."""
         self._beginning: anyio.CancelScope | None = None
         self._is_closing = False
         self._upkeep = (
@@ -121,22 +124,22 @@ class CheckpointRecorder:
 
     @property
     def has_uncheckpointed_changes(self) -> bool:
-        """True if changes of calls are in no checkpoint yet."""
+        """True if some changes of calls are not in a checkpoint yet."""
         return self._store is not None and self._missed != Uncheckpointed()
 
     def load_uncheckpointed(self) -> bool:
-        """Load changes that earlier runs did not checkpoint. Return True if there are any.
+        """Load the changes that earlier runs did not checkpoint. Return True if there are any.
 
-        Call it once, before anything else; these changes must be checkpointed before anybody changes more.
+        Call this before any other method: these changes must be checkpointed before anything else changes files.
         """
         self._missed = uncheckpointed_by_earlier_runs(self._recorder.state)
         self._has_changes = bool(self._recorder.state.commit)
         return self.has_uncheckpointed_changes
 
     async def begin(self) -> None:
-        """Take the first checkpoint. Start it early, since it may take a while.
+        """Take the baseline checkpoint. Call this early, since it may take a while.
 
-        Raises `CheckpointError`; the next method that needs it tries again.
+        Raises `CheckpointError`; the next method that needs the checkpoint retries.
         """
         async with self._guard:
             with anyio.CancelScope() as self._beginning:
@@ -145,9 +148,9 @@ class CheckpointRecorder:
             self._beginning = None
 
     async def prepare_call(self, call_id: CallId, author: Author, paths: Iterable[str] = ()) -> None:
-        """Checkpoint the changes of others before a call that may change files, and certainly those at `paths`."""
+        """Before a call that may change files, checkpoint others' changes, always including those at `paths`."""
         if self._store is None:
-            if self._must_report_refusal:  # once, before the first change
+            if self._must_report_refusal:  # report once, before the first change
                 hint = "/undo cannot restore files here."
                 self._emit(ErrorRaised(where="checkpoints", message=self.unavailable_reason, hint=hint))
             self._must_report_refusal = False
@@ -159,9 +162,9 @@ class CheckpointRecorder:
                     await self._checkpoint_others(sorted(set(paths)))
 
     async def find_call_changes(self, paths: Iterable[str] | None) -> WorkspaceChanges | None:
-        """Return what the open call changed at `paths` (None: anywhere), and record it unless its tool did.
+        """Return the changes that the open call made at `paths` (None: anywhere).
 
-        Call `commit_changes` afterwards.
+        Records them unless the tool already did. Call `commit_changes` afterwards.
         """
         if self._store is None or self._open_call is None:
             return None
@@ -179,9 +182,10 @@ class CheckpointRecorder:
         return changes
 
     async def commit_changes(self, changes: WorkspaceChanges | None, part: int) -> None:
-        """Take the checkpoint after part `part` if anything changed.
+        """Take the checkpoint after the message part with index `part` if anything changed.
 
-        Cancellation waits for it, up to `CLOSE_TIMEOUT_S`, so that a finished call's changes are not attributed to others.
+        A cancelled task still waits for it, up to `CLOSE_TIMEOUT_S`, so that a finished call's changes are not
+        attributed to others.
         """
         call, self._open_call = self._open_call, None
         if self._store is None or not changes or call is None:
@@ -197,7 +201,7 @@ class CheckpointRecorder:
             self._missed.add(author, changes.paths)
 
     async def end_turn(self) -> None:
-        """End the turn. If it was stopped inside a call, checkpoint that call's changes as its own."""
+        """End the turn. If a call was interrupted, attribute its changes to it and checkpoint them."""
         if self._open_call is None:
             self._record_baseline()
             return
@@ -207,7 +211,7 @@ class CheckpointRecorder:
         self._open_call = None
 
     async def checkpoint_workspace(self) -> None:
-        """Checkpoint the changes of others, so that the newest checkpoint equals the workspace.
+        """Checkpoint others' changes, so that the newest checkpoint matches the workspace.
 
         Raises `CheckpointError`.
         """
@@ -216,7 +220,9 @@ class CheckpointRecorder:
                 await self._checkpoint_others()
 
     def report_fault(self, fault: CheckpointError) -> None:
-        """Report a fault, once until checkpoints work again; the session continues without them."""
+        """Report a checkpoint fault, unless one was reported since checkpoints last worked. The session continues
+        without them.
+        """
         if not self._is_fault_reported:
             hint = f"{fault.hint} Work continues; changes are checkpointed as soon as that is possible again."
             self._emit(ErrorRaised(where="checkpoints", message=fault.message, hint=hint.strip()))
@@ -238,7 +244,7 @@ class CheckpointRecorder:
             await self._upkeep.run()
 
     async def aclose(self, *, unattended: bool = False) -> None:
-        """Stop background work. An unfinished first checkpoint is abandoned; nothing changed files before it.
+        """Stop background work. An unfinished baseline checkpoint is abandoned, because nothing has changed files yet.
 
         `unattended`: the session was never idle, so run maintenance now, for up to `FINAL_MAINTENANCE_S`.
         """
@@ -253,11 +259,11 @@ class CheckpointRecorder:
             with anyio.move_on_after(FINAL_MAINTENANCE_S), self._reporting_faults():
                 await self._store.run_maintenance()
 
-    # -- with the guard held ---------------------------------------------------------------------------------------
+    # -- call only while holding the guard ---------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _reporting_faults(self) -> Iterator[None]:
-        """Report a `CheckpointError` of the block instead of raising it."""
+        """Report a `CheckpointError` raised in the block instead of propagating it."""
         try:
             yield
         except CheckpointError as fault:
@@ -287,9 +293,9 @@ class CheckpointRecorder:
             await self._commit_others()
 
     def _record_baseline(self) -> None:
-        """Record the first checkpoint: before the first call that can write, or at the end of its turn.
+        """Record the baseline checkpoint: before the first call that can write, or else at the end of the turn.
 
-        Recording it as soon as the files are read would make its place in the log depend on timing.
+        It is not recorded as soon as it is taken, because its position in the log would then depend on timing.
         """
         baseline, self._baseline = self._baseline, None
         if baseline is not None:
@@ -299,7 +305,7 @@ class CheckpointRecorder:
             )
 
     async def _checkpoint_others(self, also: Sequence[str] = ()) -> None:
-        """Checkpoint the changes of others; reopen the store once if it was damaged while open."""
+        """Checkpoint others' changes. If the store was damaged while open, reopen it once."""
         if self._is_open:
             with contextlib.suppress(CheckpointError):
                 await self._commit_others(also)
@@ -318,7 +324,7 @@ class CheckpointRecorder:
             await self._commit(changes, self._recorder.state.parts - 1, "human", None)
 
     async def _commit_missed(self) -> None:
-        """Checkpoint missed changes of calls as the session's; those that may be anybody's as the user's too."""
+        """Checkpoint missed changes of calls as the session's, and those that may be the user's as both."""
         missed, recorded = self._missed, self._recorder.state.uncheckpointed
         paths = None if missed.any_path else sorted(missed.paths)
         unattributed = await self._use_store(lambda store: store.find_changes(paths))
@@ -351,7 +357,7 @@ class CheckpointRecorder:
         )
 
     async def _use_store(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT:
-        """Call the store; if it fails, it is reopened before its next use."""
+        """Call the store. If it fails, it is reopened before its next use."""
         assert self._store is not None
         try:
             return await act(self._store)
@@ -362,7 +368,7 @@ class CheckpointRecorder:
     async def _record_changes(
         self, changes: WorkspaceChanges, author: Author, call_id: CallId | None
     ) -> None:
-        """Record the changes of files, except those that are recorded already."""
+        """Record the file changes that are not recorded yet."""
         recorded, agent = self._recorder.state.uncheckpointed, _agent_of(self._recorder.state, call_id)
         for file in changes.files:
             known = recorded[file.path].change if file.path in recorded else None
@@ -377,5 +383,5 @@ class CheckpointRecorder:
 
 
 def _agent_of(state: SessionStateView, call_id: CallId | None) -> AgentId:
-    """Return the agent of an open call, so that a delegate's changes are recorded under the delegate."""
+    """Return the agent that made an open call, so that a delegate's changes are recorded under the delegate."""
     return next((call.agent for call in state.open_calls if call.call_id == call_id), MAIN_AGENT)

@@ -1,7 +1,7 @@
 """Undo, redo and revert of the conversation, the files, or both.
 
-Invariant: nothing is deleted. The present state, including files, is checkpointed before the head moves, so that every
-move can be undone. The intent is stored before a file is touched.
+Invariant: nothing is deleted. Before the head moves, the current files are checkpointed, so that every move can be
+undone. The plan is recorded before a file is changed.
 """
 
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.settings import SessionSettings
 
 MAX_BLOCKED_NAMED = 8
-"""Maximum number of files to report that cannot be restored."""
+"""Maximum number of files that cannot be restored to name in an event."""
 MAKE_ROOM_HINT = "Move away what is in its place, then repeat the command. Everything else is restored."
 NO_CHECKPOINT = "There is no checkpoint of the files yet."
 
 
 def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
-    """Return the event of a plan."""
+    """Return the event that records a restore plan."""
     acts = tuple(
         PlannedFileChange(
             path=act.path, operation=act.kind, added=act.added, removed=act.removed, conflict=act.conflict
@@ -49,7 +49,9 @@ def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The target of a command. `checkpoint` is the commit of the files at that event; empty if there is none."""
+    """The event that a command moves to. `checkpoint` is the commit of the files at that event, or empty if there is
+    none.
+    """
 
     to_seq: int
     reason: Reason
@@ -68,7 +70,7 @@ class Rewind:
         self._checkpointing = checkpointing
 
     async def run(self, command: Revert | Undo | Redo) -> None:
-        """Move to the target. Raises `UsageError` and `CheckpointError`; nothing has moved then."""
+        """Move to the command's target. Raises `UsageError` or `CheckpointError` without having moved anything."""
         target, previous_commit = self._target(command), self._recorder.state.commit
         if target.conversation:
             await self._recorder.fold_branch_at(target.to_seq)
@@ -85,7 +87,7 @@ class Rewind:
         await self._recorder.commit()
 
     async def plan(self, command: PlanRevert) -> None:
-        """Record what restoring the files would do."""
+        """Record which files the revert would change, without changing them."""
         store, source = self._checkpointing.store, self._recorder.commit_at(command.to_seq)
         if store is None or not source:
             why = self._checkpointing.unavailable_reason or NO_CHECKPOINT
@@ -177,7 +179,7 @@ class Rewind:
         self._keep_settings(before)
 
     def _keep_settings(self, before: SessionStateView) -> None:
-        """Keep the present workspace, title and settings: a revert concerns only the conversation and files."""
+        """Keep the current workspace, title and settings: a revert applies only to the conversation and files."""
         recorder = self._recorder
         if before.workspace != recorder.state.workspace:
             recorder.append(WorkspaceMoved(workspace=before.workspace, previous=recorder.state.workspace))
@@ -192,7 +194,7 @@ class Rewind:
 
     def _record_restored(self, target: Target, restored: RestoreResult) -> None:
         recorder = self._recorder
-        if not target.conversation:  # the conversation continues, so it must show that these files changed
+        if not target.conversation:  # the conversation stays, so it must mention that files changed
             for file in restored.files:
                 recorder.append(file_changed_event(self._blobs, file, "human", None))
         recorder.append(
@@ -211,9 +213,10 @@ class Rewind:
             recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM_HINT))
 
     def _record_checkpoint(self, previous_commit: str) -> None:
-        """Record the checkpoint of the present workspace, since the head may have moved without the files.
+        """Record a checkpoint of the current workspace, since the head may have moved without the files.
 
-        `previous_commit` was the newest before the move; it is the head of a store that was not used yet.
+        `previous_commit` is the newest commit before the move, or the store's head if this run has not used the store
+        yet.
         """
         recorder, store = self._recorder, self._checkpointing.store
         commit = "" if store is None else store.head or previous_commit

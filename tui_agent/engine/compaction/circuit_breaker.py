@@ -1,7 +1,7 @@
-"""Protection against useless compaction: detects loops, and delays summaries that leave little room.
+"""Protection against useless compaction: detects loops, and delays summaries that would free little.
 
-Invariant: its state follows from the log, so a resumed session continues where the earlier run stopped. A new message of
-the user resets the loop detection; a turn that only continues does not. Each message is counted once.
+Invariant: the state is derived from the log, so a resumed session continues where the earlier run stopped. A new user
+message resets loop detection; continuing a turn does not. Each message is counted once.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart
 
 MIN_REQUESTS_BETWEEN: Final = 10
-"""Minimum number of requests between two summaries if the first left little room for work."""
+"""Minimum number of requests before the next summary if the last one left little room for work."""
 TIGHT_HINT: Final = "Results are shortened and old turns summarised only rarely. Choose a model with a larger window with /model."
 
 
@@ -34,13 +34,13 @@ class CompactionBreaker:
         self._agent = agent
         self._loops = LoopDetector()
         self._message_seq: int | None = None
-        """The user message at which the loop detection began."""
+        """The seq of the user message at which loop detection started."""
         self._is_loaded = False
         self._requests = 0
         self._next_summary_at = 0
-        """The number of the first request at which a summary is allowed again."""
+        """The number of the first request for which another summary is allowed."""
         self.tokens_after_summary = 0
-        """Tokens that the newest summary left."""
+        """Tokens that remained after the newest summary."""
         self.warned_model = ""
         """The model for which the user was warned that little room is left."""
 
@@ -50,7 +50,7 @@ class CompactionBreaker:
         return self._requests < self._next_summary_at
 
     def begin_turn(self) -> None:
-        """Begin a turn; a new message of the user resets the loop detection."""
+        """Begin a turn. A new user message resets loop detection."""
         message_seq = max(self._recorder.model_messages(self._agent).removed.user_seqs, default=-1)
         if message_seq != self._message_seq:
             self._message_seq = message_seq
@@ -61,7 +61,10 @@ class CompactionBreaker:
         self._requests += 1
 
     def record_summary(self, after: int, last: int, window: int) -> bool:
-        """Record a summary that left `after` tokens, when a request may have `last`. Return True if room is tight."""
+        """Record a summary after which `after` tokens remain, with at most `last` tokens per request.
+
+        Return True if little room is left.
+        """
         self.tokens_after_summary = after
         is_tight = last - after < WORK * window
         if is_tight:
@@ -69,12 +72,15 @@ class CompactionBreaker:
         return is_tight
 
     def detect_loop(self) -> bool:
-        """Record a compaction. Return True if the agent repeats the same calls after each one."""
+        """Record a compaction. Return True if the agent makes the same calls again after each compaction."""
         history = self._recorder.model_messages(self._agent)
         return self._loops.end_stretch(history.originals(), history.removed.is_user_text)
 
     async def load_recorded(self, last: int, window: int, model: str) -> None:
-        """Load the compactions that earlier runs recorded, in a thread. Call it before the first compaction."""
+        """Load the compactions that earlier runs recorded, in a thread. Call this before the first compaction.
+
+        `last` is the maximum number of tokens per request, `window` the size of the context window in tokens.
+        """
         history = self._recorder.model_messages(self._agent)
         forgotten = history.removed
         if self._is_loaded or self._agent != MAIN_AGENT or not (forgotten.layers or forgotten.reduced):
@@ -101,10 +107,11 @@ class CompactionBreaker:
 def _read_compactions(
     records: Iterable[Record], message_seq: int, summary_seq: int | None
 ) -> tuple[list[int], int, int, bool]:
-    """Read compactions from the log. The arguments are the events of the user's newest message and newest summary.
+    """Read compactions from the log.
 
-    Return the events of compactions since that message, the tokens that the summary left, the number of requests since,
-    and True if the user was warned that little room is left.
+    `message_seq` and `summary_seq` are the events of the newest user message and the newest summary. Return the seqs of
+    the compactions since that message, the tokens that the summary left, the number of requests since, and True if the
+    user was warned that little room is left.
     """
     compactions, tokens_after, requests, tight = list[int](), 0, 0, False
     for record in records:
@@ -128,26 +135,26 @@ def _read_compactions(
 
 
 MAX_SAME_RESULTS: Final = 3
-"""A loop is this many stretches with the same calls and results, without anything new in between."""
+"""A loop is this many stretches in a row with the same calls and results and nothing new."""
 MAX_SAME_CALLS: Final = 8
-"""The same for equal calls with different results, such as reading the output of a running job."""
+"""The same for equal calls with different results, such as polling a running job."""
 
 
 class LoopDetector:
-    """The loop detector of one agent's turn. A stretch is the set of calls between two compactions."""
+    """Detects loops in one agent's turn. A *stretch* is the set of calls between two compactions."""
 
     def __init__(self) -> None:
         self.begin(-1)
 
     def begin(self, seq: int) -> None:
-        """Begin a turn after this event."""
+        """Begin a turn after the event `seq`."""
         self._last_seq = seq
         self._calls, self._results = _StretchCounter(), _StretchCounter()
 
     def end_stretch(self, messages: Iterable[Message], is_user_message: Callable[[Message], bool]) -> bool:
-        """End a stretch with these original messages, in order. Return True if the agent is in a loop.
+        """End a stretch that consists of these messages. Return True if the agent is in a loop.
 
-        `is_user_message` returns True for a message of the user.
+        `messages` are the unshortened originals in order. `is_user_message` returns True for a message of the user.
         """
         new = [message for message in messages if message.seq > self._last_seq]
         results = {message.call_id: message for message in new if isinstance(message, ToolMessage)}
@@ -168,14 +175,14 @@ class LoopDetector:
 
 
 class _StretchCounter:
-    """A counter of the stretches in which each key occurred since the last new key."""
+    """Counts, for each key, the stretches that contained it since the last stretch with a new key."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
         self._counts: Counter[str] = Counter()
 
     def add(self, stretch: set[str], *, reset: bool) -> int:
-        """Add a stretch. Return in how many stretches all of its keys occurred since the last new key."""
+        """Add a stretch of one or more keys, and return the smallest count among them. `reset` clears the counts first."""
         if reset or not stretch <= self._known:
             self._counts.clear()
         self._known |= stretch

@@ -1,6 +1,7 @@
-"""The user's commands to pin messages of the context, and to restore messages that left it.
+"""Commands of the user that pin messages, or restore messages that compaction removed from the context.
 
-Invariant: restored messages are counted before they are recorded, so that the meter is correct at once.
+Invariant: the tokens of restored messages are counted before the restore is recorded, so that the context meter is
+correct at once.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -40,7 +41,7 @@ def pin_messages(parts: EngineParts, command: PinContext) -> None:
 
 
 async def restore_messages(parts: EngineParts, command: RestoreContext, measure: Measure) -> None:
-    """Put messages back into the context, and record what the next request then contains."""
+    """Put messages back into the context, and record the contents of the next request."""
     recorder, fold = parts.recorder, parts.recorder.model_messages()
     present = fold.view()
     restored = copy_state(fold)
@@ -61,7 +62,10 @@ async def restore_messages(parts: EngineParts, command: RestoreContext, measure:
 def _restored_messages(
     present: Sequence[Message], restored: ModelMessages, manifest: ContextPacked
 ) -> tuple[CountedMessage, ...]:
-    """Return the counted messages that were not in the context before; a quotation gets the event that it quotes."""
+    """Return the messages that the context did not contain before, with token counts.
+
+    A quoted message gets the seq of the event that it quotes.
+    """
     quoted = iter([seq for seq, by in restored.removed.restored.items() if by == -1])
     present_ids = {id(message) for message in present}
     pairs = zip(restored.view(), manifest.added, strict=False)

@@ -1,8 +1,8 @@
 """Compaction: keeps an agent's history within the window by offloading old outputs and summarising old turns.
 
-Invariant: the history stays valid. A failed compaction does not end a turn: the summary is then made from the log
-alone, and after one that frees too little no other is tried in that turn. An agent that makes the same calls after
-each compaction is stopped.
+Invariant: the history stays valid. A failed summary request does not end a turn: a summary is then built from the log
+alone. After a compaction that frees too little, there is no other automatic one in that turn. An agent that repeats the
+same calls after each compaction is stopped.
 """
 
 from collections.abc import Sequence
@@ -67,23 +67,25 @@ CompactionCause: TypeAlias = Literal["limit", "user", "overflow"]
 
 CHARS_PER_TOKEN: Final = 4.0
 MIN_FREED_SHARE: Final = 0.10
-"""Share of the tokens that a compaction must free, if there is no other way to make room."""
+"""Minimum share of the tokens that a compaction must free when there is no other way to make room."""
 MIN_OFFLOAD_SHARE: Final = 0.25
-"""Minimum share of the window that offloading must free to be worth the provider's cache, if a summary is possible."""
+"""Minimum share of the window that offloading must free when a summary is possible too. Freeing less is not worth
+invalidating the provider's cache.
+"""
 MAX_FAILURES: Final = 2
 HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
     ("packed_context", "mentions", "tool_results", "recent_observations")
 )
 MAX_SUMMARY_SHARE: Final = 0.20
-"""A model's summary that takes a larger share of the window is rejected."""
+"""A summary by the model is rejected if it takes a larger share of the window."""
 MAX_TRIES: Final = 3
-"""How often a summary is shortened if it has more tokens than its characters suggest."""
+"""Maximum number of times that a summary with more tokens than estimated is shortened."""
 MAX_SUMMARY_TOKENS: Final = 4_096
-"""Maximum tokens of a model's summary."""
+"""Maximum tokens of a summary by the model."""
 FRAME_TOKENS: Final = 60
-"""Tokens of the text around the part to summarise."""
+"""Estimated tokens of the prompt around the messages to summarise."""
 ASSUMED_WINDOW: Final = 32_000
-"""The assumed window if the real one is not known."""
+"""The window in tokens that is assumed if the real one is unknown."""
 GIVE_UP_HINT: Final = "Try /compact with other words, a model with a larger window (/model), or /new."
 LARGER_WINDOW_HINT: Final = "Choose a model with a larger window (/model), or start a new session with /new."
 LONG_TEXT_HINT: Final = "Put a long text into a file and name it with @path; /undo removes the message."
@@ -92,7 +94,7 @@ LOOP_HINT: Final = "Send a message that says what it should do differently."
 
 
 class Compactor:
-    """The compaction of one agent. `ask` asks the model for a summary; `measure` packs the agent's next request."""
+    """Compacts one agent's history. `ask` asks the model for a summary; `measure` packs the agent's next request."""
 
     def __init__(
         self, parts: EngineParts, states: StateKeeper, agent: AgentId, ask: AskModel, measure: Measure
@@ -106,14 +108,14 @@ class Compactor:
         self._offload = OutputOffloader(parts, agent)
         self._turn_number = -1
         self._gave_up = False
-        """True if no automatic compaction is tried again in this turn."""
+        """True if no more automatic compaction is attempted in this turn."""
         self._failures = 0
         self._breaker = CompactionBreaker(parts.recorder, agent)
         self._cut_size = CutLength()
         self._resolve_text = partial(available_text, parts.blobs)
 
     async def make_room(self, packed: PackedRequest, answer: int) -> bool:
-        """Make room for a request and its answer if necessary. Return True if the history changed.
+        """Compact the history if the request and `answer` tokens for its answer do not fit. Return True if it changed.
 
         Raises `AgentLoopDetected`.
         """
@@ -129,7 +131,7 @@ class Compactor:
             compact_from, limits.reduce_at * window or compact_from
         ):
             await self._breaker.load_recorded(packed.last or window, window, self._model_name)
-        # A summary can keep so many facts that the next compaction would start at once.
+        # A summary can contain so many facts that it would trigger the next compaction at once.
         compact_from = max(
             compact_from, min(packed.last or 0, self._breaker.tokens_after_summary + WORK * window)
         )
@@ -148,9 +150,9 @@ class Compactor:
         return await self.compact("limit", before=needed - freed, per_char=per_char) or freed > 0
 
     async def shrink_after_overflow(self, sent: PackedRequest) -> bool:
-        """Make room after the provider refused this request as too long, whatever our count says.
+        """Compact after the provider refused this request as too long, even if our token count says that it fits.
 
-        Return False if that is impossible. Raises `AgentLoopDetected`.
+        Return False if nothing can be freed. Raises `AgentLoopDetected`.
         """
         self._begin_turn()
         window = self._window()
@@ -164,7 +166,7 @@ class Compactor:
         return await self.compact("overflow") or freed > 0
 
     def explain_overflow(self, error: ContextOverflow, sent: PackedRequest) -> ContextOverflow:
-        """Return the error for a request that stays too long after compaction, with what fills the window."""
+        """Return the error for a request that stays too long after compaction; its message names the largest parts."""
         history = self._parts.recorder.messages(self._agent)
         longest = max(map(chars_of, history), default=0) / CHARS_PER_TOKEN
         window = self._window()
@@ -187,11 +189,11 @@ class Compactor:
             raise AgentLoopDetected(LOOP_MESSAGE, hint=LOOP_HINT)
 
     def _waits(self) -> bool:
-        """Return True if no automatic summary is made now."""
+        """Return True if automatic summaries are suspended at present."""
         return self._gave_up or self._breaker.is_waiting
 
     def _cut_limit(self) -> object:
-        """Return a value that changes only with the model, or when a provider refuses a request."""
+        """Return a key that changes only when the model changes or a provider refuses a request."""
         model = self._model
         return model and (model.model, model.window, self._learnt_window.refusal_state)
 
@@ -206,7 +208,7 @@ class Compactor:
 
     @property
     def _learnt_window(self) -> InferredWindow:
-        """The limits of the window learnt from requests that the provider accepted or refused."""
+        """The window limits learnt from requests that the provider accepted or refused."""
         return UNKNOWN_WINDOW if self._model is None else self._parts.recorder.windows.window_of(self._model)
 
     def _window(self, unknown: int = ASSUMED_WINDOW) -> int:
@@ -222,7 +224,7 @@ class Compactor:
         before: int = 0,
         per_char: float = 1 / CHARS_PER_TOKEN,
     ) -> bool:
-        """Replace all but the newest messages with a summary. Return True if that was done."""
+        """Replace all but the newest messages with a summary. Return True if the history changed."""
         self._begin_turn()
         recorder, window = self._parts.recorder, self._window()
         history = recorder.messages(self._agent)
@@ -257,7 +259,7 @@ class Compactor:
             first = len(recorder.model_messages(self._agent).removed.leading_summary(history))
             cut = summary_cut(history, keep, first)
             if trigger != "user" and cut and all(map(_is_kept_whole, history[first:cut])):
-                return False  # the user's own messages would not get shorter in a summary
+                return False  # the user's own messages are copied into a summary, so it would not be shorter
             if not cut or total_chars(history[first:cut]) < MIN_CHARS:
                 return self._report_nothing_older(packed, trigger)
             if trigger != "user":
@@ -326,9 +328,9 @@ class Compactor:
         return True
 
     async def _chars_to_keep(self, fixed: int, whole: float) -> int:
-        """Return how many characters of the newest messages to keep: fewer if the summary's facts need the room.
+        """Return the number of characters of newest messages to keep; fewer if the summary's facts need the space.
 
-        `fixed` are the characters of everything but messages, `whole` those of the window.
+        `fixed` is the number of characters in everything but messages, `whole` the number that fits in the window.
         """
         seqs = (message.seq for message in self._parts.recorder.messages(self._agent))
         facts = self._facts(max(seqs, default=0))
@@ -339,7 +341,7 @@ class Compactor:
     async def _fit_summary(
         self, facts: Facts, story: str, room: SummaryRoom, rest: Sequence[Message], base: PackedRequest
     ) -> tuple[Summary, PackedRequest]:
-        """Return a summary that fits, and the next request with it.
+        """Return a summary that fits, and the next request with that summary.
 
         Dense text has more tokens than its characters suggest, so the summary is shortened until it fits.
         """
@@ -356,11 +358,11 @@ class Compactor:
         return summary, smaller
 
     async def _cut_records(self, cuts: Sequence[CutText]) -> tuple[Truncation, ...]:
-        """Return the records of cut texts, each with the artifact that has the full text."""
+        """Return records of texts that were cut, each with the artifact that holds the full text."""
         return tuple([await to_thread.run_sync(cut_record, cut, self._parts.blobs) for cut in cuts])
 
     async def record_cuts(self, cuts: Sequence[CutText]) -> None:
-        """Record, once each, which of the user's messages were cut to fit into the window."""
+        """Record which of the user's messages were cut to fit the window, each only once."""
         recorder = self._parts.recorder
         chars = sum(cut.chars for cut in cuts if not cut.what.startswith(RULES_LABEL))
         self._cut_size.record(chars, self._cut_limit())
@@ -388,7 +390,9 @@ class Compactor:
     async def _ask_summary(
         self, messages: Sequence[Message], focus: str, window: int, per_char: float, room: int
     ) -> tuple[str, RequestId | None, str]:
-        """Return the model's summary of these messages, its request, and the fault if it failed."""
+        """Ask the model to summarise these messages. Return the summary, the request's id, and the fault (empty if
+        none).
+        """
         prompt, tokens, model = self._parts.compaction_limits.prompt, self._parts.tokens, self._model_name
         if self._failures >= MAX_FAILURES:
             return "", None, "it failed twice in this turn"
@@ -431,20 +435,20 @@ class Compactor:
         return "", None, fault.rstrip(".")
 
     def _give_up(self, message: str) -> Literal[False]:
-        """Record the reason, and try no automatic compaction again in this turn."""
+        """Record the reason, and suppress automatic compaction for the rest of this turn."""
         self._gave_up = True
         self._record_stuck(message, GIVE_UP_HINT, automatic=False)
         return False
 
     def _report_nothing_older(self, packed: PackedRequest, trigger: CompactionCause) -> Literal[False]:
-        """Tell the user that there is nothing to summarise, or that the window is tight."""
+        """Tell the user that there is nothing to summarise, or that the window is nearly full."""
         if trigger == "user":
             return self._give_up("There is nothing older than the newest messages to summarise.")
         self._warn_tight(packed, self._window())
         return False
 
     def _warn_tight(self, packed: PackedRequest, window: int) -> None:
-        """Warn once per model that little room is left, and name what fills the window."""
+        """Warn that little room is left, once per model, and name the largest parts of the request."""
         model = self._model_name
         if self._breaker.warned_model != model:
             self._breaker.warned_model = model
@@ -458,31 +462,33 @@ class Compactor:
 
 
 def _is_kept_whole(message: Message) -> bool:
-    """Return True if a summary would contain the whole message."""
+    """Return True if a summary would contain this message unshortened."""
     return isinstance(message, UserMessage) and message.origin in ("prompt", "map", "instructions")
 
 
 class CutLength:
-    """The number of characters that remain of the user's messages."""
+    """The number of characters of the user's messages that remained after the last cut."""
 
     def __init__(self) -> None:
         self._chars = 0
         self._limit: object = None
 
     def record(self, chars: int, limit: object) -> None:
-        """Record how many characters a request under this limit contained."""
+        """Record the number of characters that a request under this `limit` key contained."""
         if limit != self._limit or chars < self._chars:
             self._chars, self._limit = chars, limit
 
     def limit_chars(self, room: int, limit: object) -> int:
-        """Return the characters for a summary: at most `room`, and no more than before under the same limit."""
+        """Return the maximum characters for a summary: `room`, or the recorded number if that is smaller and `limit` is
+        the same.
+        """
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit
         return chars
 
 
 def check_summary(reply: ModelReply, max_chars: int) -> tuple[str, str]:
-    """Return the summary in a reply and "", or "" and the fault. `max_chars` is its maximum length."""
+    """Return (summary, "") if the reply is a usable summary of at most `max_chars` characters, else ("", fault)."""
     summary = "\n".join(text_preview(part.text) for part in reply.parts if isinstance(part, TextPart)).strip()
     if reply.finish == "refusal":
         return "", "it refused"

@@ -19,13 +19,13 @@ from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import ImageContent, TextContent
 
 MAX_OUTPUTS_PER_EVENT: Final = 100
-"""Maximum number of outputs per event."""
+"""Maximum number of outputs that one event may list."""
 LINE_CHARS: Final = 160
-"""Approximate characters of the line that replaces an output."""
+"""Approximate number of characters in the line that replaces an output."""
 
 
 class OutputOffloader:
-    """The offloading of one agent's outputs."""
+    """Offloads the outputs of one agent's calls."""
 
     def __init__(self, parts: EngineParts, agent: AgentId) -> None:
         self._parts = parts
@@ -41,11 +41,12 @@ class OutputOffloader:
         include_newest_reads: bool = False,
         unlimited: bool = False,
     ) -> int:
-        """Offload the oldest outputs, and return the number of freed tokens.
+        """Offload the oldest outputs until `needed` tokens are free. Return the number of freed tokens.
 
-        Many are offloaded at once, because each time invalidates the provider's cache. Nothing is done if they free less
-        than the share `least` of the window. `include_newest_reads`: include the newest reads of files if that share needs them.
-        `unlimited`: free as much as possible.
+        Many outputs are offloaded together, because each change invalidates the provider's cache. If they would free
+        less than the share `least` of `window`, nothing is offloaded; with `include_newest_reads`, the newest file
+        reads are included to reach that share. `unlimited`: free as much as possible. `per_char` are tokens per
+        character.
         """
         limits = self._parts.compaction_limits
         newest_reads, candidates = self._candidates(round(limits.keep * window / per_char))
@@ -72,7 +73,7 @@ class OutputOffloader:
         return needed - before
 
     def _candidates(self, keep: int) -> tuple[set[CallId], list[ToolMessage]]:
-        """Return the newest reads of files, and all outputs that may be offloaded with those reads last."""
+        """Return the newest file reads, and all outputs that may be offloaded, with those reads at the end."""
         recorder = self._parts.recorder
         history = recorder.messages(self._agent)
         required = needed_calls(history, recorder.model_messages(self._agent).removed.pinned)
@@ -93,7 +94,7 @@ class OutputOffloader:
         )
 
     def _artifact(self, message: ToolMessage) -> Artifact:
-        """Return the artifact of an output: the existing one, or a new one of the message's text."""
+        """Return the output's existing artifact, or a new one with the message's text."""
         existing = self._parts.recorder.state.artifacts.get(message.artifact_id)
         if existing is not None:
             return existing

@@ -1,4 +1,4 @@
-"""Execution of delegates: agents below another agent, in the same log, with their own context and budget.
+"""Execution of delegates: agents that another agent starts, in the same log, with their own context and budget.
 
 Invariant: `agent.spawned` is followed by exactly one `agent.finished`, and the calling agent gets a report. A delegate
 may use only its own tools; it can neither ask the user nor end the turn.
@@ -35,11 +35,13 @@ from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
 
 FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", "grep")
-"""The tools of a delegate if neither the call nor its role names any."""
+"""The tools of a delegate if neither the call nor the role names any."""
 CHARS_PER_TOKEN = 4
 MAX_REPORT_LINES = 400
 MAX_NAMED_CALLS, MAX_ARGUMENT_CHARS = 5, 60
-"""How many calls are named, and how much of each, in the report on a delegate that never wrote any text."""
+"""Limits of the report on a delegate that wrote no text: the number of calls that it names, and the characters of
+arguments shown for each.
+"""
 NOT_RUN = "the subtask ended first"
 
 MakeCaller = Callable[[EngineParts, AgentId], ModelCaller]
@@ -48,7 +50,7 @@ MakeLoop = Callable[[EngineParts, ModelCaller, AgentId], TurnLoop]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A checked task with the delegate's role, tools, model and limits."""
+    """A validated task with the delegate's role, tools, model and limits."""
 
     task: DelegateTask
     role: Role
@@ -71,10 +73,10 @@ class DelegateRunner:
         self._scopes: dict[AgentId, anyio.CancelScope] = {}
         self._slots: dict[AgentId, anyio.Semaphore] = {}
         self.requested_by: Literal["agent", "user"] = "agent"
-        """Who requests the delegates that start now."""
+        """The requester recorded for delegates that start now."""
 
     def stop(self, agent: AgentId) -> bool:
-        """Stop a delegate; its parent continues. Return False if it is not running."""
+        """Stop a delegate; its parent continues. Return False if the delegate is not running."""
         scope = self._scopes.get(agent)
         if scope is None:
             return False
@@ -83,13 +85,13 @@ class DelegateRunner:
         return True
 
     def stop_call(self, call_id: CallId) -> bool:
-        """Stop the delegate that a call waits for. Return False if there is none."""
+        """Stop the delegate that the call `call_id` waits for. Return False if there is none."""
         delegates = self._parts.recorder.state.delegates
         agents = tuple(delegate.agent for delegate in delegates if delegate.call_id == call_id)
         return any(self.stop(agent) for agent in agents)
 
     async def run(self, task: DelegateTask, *, call_id: CallId, parent: AgentId) -> DelegateReport:
-        """Run a delegate for `parent`, waiting while too many are running. Raises `ToolError` if it cannot start."""
+        """Run a delegate for `parent`; wait first while too many are running. Raises `ToolError` if it cannot start."""
         plan = self._plan(task, parent)
         slots = self._slots.setdefault(parent, anyio.Semaphore(max(1, self._parts.delegation.max_parallel)))
         async with slots:
@@ -120,7 +122,7 @@ class DelegateRunner:
         return _Plan(task, role, tools, model, level, role.max_iterations or delegation.max_iterations)
 
     def _tools(self, task: DelegateTask, role: Role, *, deeper: bool) -> tuple[str, ...]:
-        """Return the names of the delegate's tools. Tools that the call names must exist and belong to the role."""
+        """Return the names of the delegate's tools. Tools named in the call must exist and belong to the role."""
         registry = self._parts.tools
         requested = tuple(dict.fromkeys(canonical_name(name) for name in task.tools or ()))
         for name in requested:
@@ -157,9 +159,7 @@ class DelegateRunner:
             with scope, anyio.move_on_after(self._parts.delegation.timeout_seconds) as timed:
                 outcome = await self._loop(plan, agent).run()
         except StoreError:
-            stored = (
-                False  # the turn ends because of it, and closes its delegates as far as that can be stored
-            )
+            stored = False  # a store error ends the turn, which then closes its delegates if that can still be stored
             raise
         finally:
             del self._scopes[agent]
@@ -239,7 +239,7 @@ class DelegateRunner:
 
 @dataclass(frozen=True, slots=True)
 class CallDelegates:
-    """`ports.delegate.Delegates` for one call of an agent."""
+    """The `ports.delegate.Delegates` service for one call of an agent."""
 
     runner: DelegateRunner
     call_id: CallId
@@ -251,7 +251,7 @@ class CallDelegates:
 
 
 def _classify_end(outcome: Outcome | None, iterations: int, *, in_time: bool) -> tuple[DelegateEnd, str]:
-    """Return how the delegate ended, and the reason if it did not complete."""
+    """Return the kind of end of a delegate, and the reason if it did not complete."""
     if outcome is None:
         return ("interrupted", "it was stopped") if in_time else ("budget", "it reached its time limit")
     match outcome.reason:
@@ -276,7 +276,7 @@ def _report_text(reason: DelegateEnd, why: str, text: str, calls: str) -> str:
 
 
 def _last_text(history: Sequence[Message], blobs: Blobs) -> str:
-    """Return the text of its newest answer that has any."""
+    """Return the text of the delegate's newest answer that has text."""
     for message in reversed(history):
         if isinstance(message, AssistantMessage):
             texts = (blobs.read_text(part.text) for part in message.parts if isinstance(part, TextPart))
@@ -287,7 +287,7 @@ def _last_text(history: Sequence[Message], blobs: Blobs) -> str:
 
 
 def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
-    """Return its last calls with the beginning of their arguments, for a delegate that never wrote any text."""
+    """Return the delegate's last calls with the start of their arguments, for a delegate that wrote no text."""
     calls = [
         part
         for message in history
@@ -301,7 +301,9 @@ def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
 
 
 def _first_argument(call: ToolCallPart, blobs: Blobs) -> str:
-    """Return the beginning of a call's first text argument. Storing it redacts secrets before it is cut."""
+    """Return the start of the call's first text argument. Redacts secrets before cutting, so that no part of one
+    remains.
+    """
     argument = next((value for value in call.arguments.values() if isinstance(value, str)), "")
     return " ".join(blobs.read_text(blobs.put_text(argument)).split())[:MAX_ARGUMENT_CHARS]
 
@@ -313,7 +315,7 @@ LAST_ANSWER_NOTE = (
 
 
 class Brief(BaseMiddleware):
-    """A middleware with the role as system prompt, a limit for each answer, and a note before the last answer."""
+    """Middleware that adds the role as system prompt, limits each answer's length, and adds a note before the last one."""
 
     name = "delegate"
 
@@ -330,7 +332,7 @@ class Brief(BaseMiddleware):
         )
 
     async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
-        """Limit the answer, and add a note if it is the last. Requests for a summary pass unchanged."""
+        """Limit the answer's length, and add a note to the last request. Requests for a summary pass unchanged."""
         if request.purpose != "answer":
             return await call_next(request)
         request = replace(request, max_tokens=min(request.max_tokens, self._max_tokens))
@@ -345,9 +347,9 @@ class Brief(BaseMiddleware):
 
 
 class InstructionsOnly(BaseMiddleware):
-    """A middleware of the session around a delegate's calls. Of its fragments only instructions are used.
+    """Middleware that wraps one of the session's middlewares for a delegate, and passes on only instructions.
 
-    It does nothing at the start and end of a turn, because a delegate's work is not a turn.
+    It ignores the start and end of turns, because a delegate's work is not a turn.
     """
 
     def __init__(self, inner: Middleware, *, instructions: bool) -> None:

@@ -1,8 +1,8 @@
-"""Instruction files (AGENTS.md): the general ones in the system prompt, those of a folder in the conversation as soon as
-the agent works in that folder.
+"""Instruction files (AGENTS.md). General ones are part of the system prompt; those of a folder join the conversation
+when the agent starts to work in that folder.
 
-Invariant: the model sees exactly what `instructions.loaded` records. Nothing is read for a request, and instructions
-that join later do not change the beginning of a request.
+Invariant: the model sees exactly the text recorded in `instructions.loaded`. No file is read while a request is built,
+and instructions that join later do not change the start of a request.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ from tui_agent.protocol.events.instructions import InstructionFile, Instructions
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 
 FIRST_PRIORITY = 950
-"""After everything else in the system prompt."""
+"""Places the instructions after everything else in the system prompt."""
 HEADING = (
     "Follow the instructions below, from the user and the project. If two conflict, the later one applies to the files "
     "that it is about. What the user says in this conversation overrides all of them."
@@ -51,13 +51,13 @@ class Instructions(api.BaseMiddleware):
         self._touched = touched
 
     async def on_turn_start(self, turn: api.TurnContext) -> None:
-        """Read the general instructions and record changes; add those of folders that the message mentions."""
+        """Read the general instructions and record changes. Add those of folders that the message mentions."""
         for event in _differences(turn.state, await self._files.load(turn.state.instructions)):
             turn.emit(event)
         await self._join(MAIN_AGENT, turn.state.mentioned_paths)
 
     async def wrap_tool(self, call: api.ToolCallPart, call_next: api.ToolNext) -> api.ToolResult:
-        """Run the call, then add the instructions of folders whose files it read or changed."""
+        """Run the call, then add the instructions of folders in which the call read or changed files."""
         open_calls = self._recorder.state_of(MAIN_AGENT).open_calls
         agent = next((item.agent for item in open_calls if item.call_id == call.call_id), MAIN_AGENT)
         before = self._recorder.state_of(agent).read_files
@@ -80,7 +80,9 @@ class Instructions(api.BaseMiddleware):
         state = self._recorder.state_of(agent)
         window = state.settings.model.window if state.settings is not None else 0
         applicable = await self._files.load_nested(folders, state.instructions, room_of(window))
-        present = self._recorder.state_of(agent)  # read again: a parallel call may have added some meanwhile
+        present = self._recorder.state_of(
+            agent
+        )  # read again: a parallel call may have added some in the meantime
         known = {file.path for file in present.instructions}
         new = tuple(file for file in applicable.files if file.path not in known)
         notes = tuple(dict.fromkeys((*present.instruction_notes, *applicable.notes)))
@@ -91,11 +93,11 @@ class Instructions(api.BaseMiddleware):
             )
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """Return one fragment per file, in order of precedence; some have already joined the conversation."""
+        """Return one fragment per file, in order of precedence, including files that have joined the conversation."""
         if not state.instructions:
             return ()
         joined_at = [state.agent_instructions.joined.get(file.path) for file in state.instructions]
-        # The heading is needed in the system prompt unless every file is in the conversation.
+        # The system prompt needs the heading unless every file is in the conversation.
         first = None if None in joined_at else min(seq for seq in joined_at if seq is not None)
         head = api.Fragment(
             id="instructions", text=HEADING, section="instructions", priority=FIRST_PRIORITY, joined_seq=first
@@ -121,11 +123,11 @@ class Instructions(api.BaseMiddleware):
 
 
 def _differences(state: SessionStateView, present: LoadedInstructions) -> Iterator[InstructionsLoaded]:
-    """Yield events for new and changed files: those in the system prompt, then those in the conversation."""
+    """Yield events for new and changed files: first those in the system prompt, then those in the conversation."""
     loaded, order = state.agent_instructions, tuple(file.path for file in present.files)
     digests = {file.path: file.sha256 for file in loaded.files}
     changed = [file for file in present.files if digests.get(file.path) != file.sha256]
-    # A changed file that joined the conversation must leave it before its new text joins.
+    # A changed file must first leave the conversation before its new text can join.
     rejoining = tuple(file for file in changed if file.path in loaded.joined)
     gone = (*(file.path for file in rejoining), *(path for path in loaded.joined if path not in order))
     in_prompt = tuple(file for file in changed if file.path not in loaded.joined)

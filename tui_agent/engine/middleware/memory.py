@@ -1,6 +1,6 @@
-"""The working memory of a task: notes from tool results, which the model sees in the context mode `memory`.
+"""The working memory of a task: notes from tool results, sent to the model in the context mode `memory`.
 
-Invariant: the notes are recorded (`memory.updated`) and read back from the folded state.
+Invariant: the notes are recorded (`memory.updated`) and read from the folded state.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ class WorkingMemory(BaseMiddleware):
     name = "memory"
 
     def __init__(self, state: Callable[[], SessionStateView], redact: Callable[[str], str] = str) -> None:
-        """`redact` removes secrets from a text; it is called before a text is cut to a line."""
+        """Store the arguments. `redact` removes secrets from a text before the text is cut to one line."""
         self._state = state
         self._redact = redact
 
@@ -35,7 +35,7 @@ class WorkingMemory(BaseMiddleware):
             turn.emit(MemoryUpdated(blocks=changed))
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the memory, placed after the history. The assembly leaves it out in other modes."""
+        """Return the memory, placed after the history. In other context modes the assembly leaves it out."""
         text = render_memory(state.memory)
         if not text:
             return ()
@@ -44,12 +44,10 @@ class WorkingMemory(BaseMiddleware):
         )
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Return the result unchanged, with an event for new notes."""
+        """Run the call; return its result unchanged, with an event if there are new notes."""
         result = await call_next(call)
         state = self._state()
-        if not _is_active(state) or _is_delegates_call(
-            state, call
-        ):  # a delegate's findings are in its report
+        if not _is_active(state) or _is_delegates_call(state, call):  # a delegate reports its own findings
             return result
         update = update_from_result(state.memory, call, result, self._redact)
         return result if update is None else replace(result, events=(*result.events, update))

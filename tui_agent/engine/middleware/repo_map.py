@@ -1,8 +1,8 @@
-"""The repository map in the conversation: with the first message of a session, and again after a compaction.
+"""The repository map in the conversation, sent with the first message of a session and again after a compaction.
 
-Invariant: the map is recorded with the message that it was made for and keeps its position, so that the provider's
-cache stays valid. No request waits longer than `MAX_WAIT_S` for it; a request without the map gives the reason in its
-manifest, and the first request after the map is ready includes it.
+Invariant: the map is recorded with the message for which it was rendered and keeps its position, so that the provider's
+cache stays valid. No request waits longer than `MAX_WAIT_S` for the map. The manifest of a request without the map
+gives the reason; the first request after the map is ready includes it.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,16 +16,16 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import SessionSettings
 
 MIN_FILES = 8
-"""A workspace with fewer files gets no map: the model can list their names quickly."""
+"""Minimum number of files for a map. In a smaller workspace the model can list the files itself."""
 MAX_QUERY_CHARS = 2000
-"""Maximum characters of a message that are used as the map's query."""
+"""Maximum number of a message's characters used as the query of a map."""
 MAX_WAIT_S = 3.0
-"""Maximum wait of a request for its map: a bit more than the first map of 11,000 files takes."""
+"""Maximum seconds that a request waits for its map: slightly longer than the first map of 11,000 files takes."""
 LATE_REASON = f"the map was not ready after {MAX_WAIT_S:g} s; a later request includes it"
 
 
 class RepoMapSection(api.BaseMiddleware):
-    """A middleware that emits the map at the start of a turn without one, or as soon as it is ready."""
+    """Middleware that records a map at the start of a turn if there is none, or as soon as it is ready."""
 
     name = "repo_map"
 
@@ -33,10 +33,10 @@ class RepoMapSection(api.BaseMiddleware):
         self._maps = maps
         self._patience = patience
         self._late: tuple[str, Callable[[Payload], None]] | None = None
-        """The query of the map that is still being rendered, and the function that records it."""
+        """The query of the map that is being rendered, and the function that records the map."""
 
     async def on_turn_start(self, turn: api.TurnContext) -> None:
-        """Request a map for the task, if the settings and the context mode want one."""
+        """Request a map for the task, unless the settings or the context mode exclude it."""
         state = turn.state
         settings = state.settings
         if settings is None or not _is_enabled(settings) or state.has_repo_map:
@@ -70,7 +70,7 @@ class RepoMapSection(api.BaseMiddleware):
             _record_map(rendered, query, turn.emit)
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """Return the reason for a missing map, else nothing: the map itself is in the conversation."""
+        """Return a fragment with the reason why the map is missing, else nothing: the map is part of the conversation."""
         if not state.map_delay_reason or state.has_repo_map:
             return ()
         return (

@@ -1,7 +1,7 @@
 """The prompt texts, and the middlewares that only contribute a section of the system prompt.
 
-Invariant: a text is a Markdown file that users can override with a file of the same name; the overriding folders are
-searched in order, the bundled one last.
+Invariant: a text is a Markdown file. Users can override it with a file of the same name; their folders are searched in
+order, before the bundled one.
 """
 
 from collections.abc import Collection, Sequence
@@ -21,11 +21,11 @@ SECTION_TOOLS: Final = {
     "filesystem": frozenset(("write_file", "edit_file")),
     "subagents": frozenset(("spawn_subtask",)),
 }
-"""The tools that a section is about; without any of them the section is left out."""
+"""The tools that a section describes. The section is left out if none of them is available."""
 
 
 class PromptTexts:
-    """Prompt texts by name, from the first folder that contains `NAME.md`."""
+    """Prompt texts by name, read from the first folder that contains `NAME.md`."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
         self._folders = (*folders, BUNDLED)
@@ -44,7 +44,7 @@ class PromptTexts:
 
 
 class PromptSection(BaseMiddleware):
-    """A section with a constant text, shown only under `policy` if one is given."""
+    """A section with constant text. If `policy` is given, the section is included only under that policy."""
 
     def __init__(self, name: str, text: str, priority: int, policy: PolicyName | None = None) -> None:
         self.name = name
@@ -52,13 +52,13 @@ class PromptSection(BaseMiddleware):
         self._fragments = (Fragment(id=name, text=text, priority=priority),)
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the text, unless the session has another policy than the section's."""
+        """Return the text, or nothing if the section belongs to a policy other than the session's."""
         present = state.settings.policy if state.settings is not None else None
         return self._fragments if self._policy in (None, present) else ()
 
 
 class WorkspaceSection(BaseMiddleware):
-    """The workspace and the system, so that the model need not find them out."""
+    """The facts about the workspace and the system that the model would otherwise have to look up."""
 
     name = "workspace"
 
@@ -75,7 +75,7 @@ class WorkspaceSection(BaseMiddleware):
 def prompt_sections(
     texts: PromptTexts, system: str, shell: str, tools: Collection[str], roles: Sequence[Role] = ()
 ) -> list[BaseMiddleware]:
-    """Return the built-in sections in order, without those whose tools are missing from `tools`.
+    """Return the built-in sections in order, without those whose `SECTION_TOOLS` are all missing from `tools`.
 
     `roles` are the named agents that the model can delegate to.
     """

@@ -1,6 +1,6 @@
-"""Names and descriptions of skills in the system prompt; the tool `read_skill` returns a skill's body.
+"""Names and descriptions of skills in the system prompt. The tool `read_skill` returns a skill's full text.
 
-Invariant: the model sees exactly what the newest `skills.loaded` records.
+Invariant: the model sees exactly the skills recorded in the newest `skills.loaded`.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ MAX_DESCRIPTION_CHARS = 300
 
 
 class SkillsSection(BaseMiddleware):
-    """A middleware that lists the skills and looks for changes at the start of each turn."""
+    """Middleware that lists the skills and checks for changes at the start of each turn."""
 
     name = "skills"
 
     def __init__(self, store: SkillStore, *, readable: bool = True) -> None:
-        """`readable` False: the tool `read_skill` is missing, so no skills are listed."""
+        """Store the arguments. `readable` is False if the tool `read_skill` is missing; no skills are listed then."""
         self._store = store
         self._readable = readable
 
@@ -50,7 +50,7 @@ class SkillsSection(BaseMiddleware):
 
 
 def skills_event(present: tuple[SkillRecord, ...], state: SessionStateView) -> SkillsLoaded | None:
-    """Return the event for changed skills; None if they are those of the state."""
+    """Return the event that records the skills, or None if they are unchanged."""
     return SkillsLoaded(skills=present) if present != state.skills else None
 
 

@@ -14,7 +14,7 @@ NOTE = (
 
 
 class StuckNotice(BaseMiddleware):
-    """A middleware that adds a note to repeated results. The count is in the folded state; the loop asks the user."""
+    """Middleware that adds a note to repeated results. The count is in the folded state; `TurnLoop` asks the user."""
 
     name = "stuck"
 
@@ -22,7 +22,7 @@ class StuckNotice(BaseMiddleware):
         self._state = state
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Return the result, with a note after it from the third equal result on."""
+        """Run the call; from the third equal result in a row on, append a note."""
         result = await call_next(call)
         state = self._state()
         is_repeated = call_digest(call.name, call.arguments, result.content) == state.repeated_call

@@ -42,17 +42,21 @@ class Subagents:
         )
 
     def check_roles(self, tools: Collection[str], resolve: ResolveModel) -> tuple[AgentFault, ...]:
-        """Return the faults of valid agents: tools that are not in `tools`, models that cannot be used."""
+        """Return the faults of valid agents: unknown tools (not in `tools`) and models that cannot be used."""
         faults: list[AgentFault] = []
         for role in self.roles:
-            if Path(role.source).parent != BUNDLED_AGENTS:  # bundled agents use whatever tools are loaded
+            if (
+                Path(role.source).parent != BUNDLED_AGENTS
+            ):  # a bundled agent uses those of its tools that are loaded
                 missing = [name for name in role.tools or () if name not in tools]
                 faults += [AgentFault(role.source, _missing_tools_message(missing, tools))] if missing else []
             faults += _model_faults(role, resolve)
         return tuple(faults)
 
     def fault_events(self, tools: Collection[str], resolve: ResolveModel) -> list[ErrorRaised]:
-        """Return one event with the faults of all agent files, for the start of a session; empty if there are none."""
+        """Return one event that lists the faults of all agent files, for the start of a session; empty if there are
+        none.
+        """
         lines = [f"{Path(fault.source).name} is not a valid agent: {fault.message}" for fault in self.faults]
         lines += [f"{Path(fault.source).name}: {fault.message}" for fault in self.check_roles(tools, resolve)]
         if not lines:
@@ -99,7 +103,7 @@ def _investigator(config: Config, texts: PromptTexts) -> Role:
 
 
 def _with_canonical_tools(role: Role) -> Role:
-    """Return the role with this program's names of its tools."""
+    """Return the role with aliases of tools replaced by this program's names."""
     if role.tools is None:
         return role
     return replace(role, tools=tuple(dict.fromkeys(canonical_name(name) for name in role.tools)))

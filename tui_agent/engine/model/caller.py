@@ -1,6 +1,6 @@
-"""Model calls: assemble the context, run the middlewares, stream, retry and record.
+"""Model calls: assemble the context, run the middlewares, stream the answer, retry and record.
 
-Invariant: every `model.requested` is followed by exactly one `model.responded` or `model.failed`, whatever happens.
+Invariant: every `model.requested` is followed by exactly one `model.responded` or `model.failed`.
 """
 
 from collections.abc import Collection, Sequence
@@ -46,13 +46,13 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 DEFAULT_MAX_OUTPUT = 8192
 """Maximum tokens of an answer if neither the model's limit nor its window is known."""
 ANSWER_SHARE = 4
-"""An answer may take one part in this many of the window if the model's own limit is not known."""
+"""Divisor of the window: an answer may take 1/4 of it if the model's own limit is unknown."""
 MAX_REFUSALS = 5
-"""How often a request is made smaller after the provider refused it as too long."""
+"""Maximum number of times a request is made smaller after the provider refused it as too long."""
 UNSENT = RequestId("")
-"""The id of a request that is measured but not sent."""
+"""The id of a request that is only measured, not sent."""
 MAX_COUNTED_INLINE = 20
-"""More new messages than this are counted in a thread, for example when a session is resumed."""
+"""If more new messages than this must be counted, for example on resume, they are counted in a thread."""
 _Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
 """(part kind, block number, tool name)"""
 
@@ -69,10 +69,11 @@ class ModelCaller:
         used: set[CallId],
         summarised_agent: AgentId | None = None,
     ) -> None:
-        """`used` are the session's call ids so far, shared by the callers of all agents.
+        """Store the arguments.
 
-        `summarised_agent` is the agent whose history this caller summarises; None for an agent's own requests, whose history is
-        kept within the window.
+        `used` are all call ids of the session so far, shared by the callers of all agents. `summarised_agent` is the
+        agent whose history this caller summarises. None: this caller sends an agent's own requests and keeps its
+        history within the window.
         """
         self._parts = parts
         self._ticker = ticker
@@ -81,17 +82,17 @@ class ModelCaller:
         self._builder = RequestBuilder(parts.blobs)
         self._assembly = Assembly(parts.tokens)
         self._counted = 0
-        """Number of messages whose tokens are counted already."""
+        """Number of messages whose tokens are already counted."""
         self._counting = anyio.Lock(fast_acquire=True)
         self._watch = LimitWatch(parts.recorder)
         self._used_call_ids = used
         self._history_agent = agent if summarised_agent is None else summarised_agent
         self._newest_ask = ModelQuery()
-        """The agent's newest request on its own history."""
+        """The agent's newest request that contains its own history."""
         self._sent: PackedRequest | None = None
-        """The newest packed request."""
+        """The request packed last."""
         self.compactor: Compactor | None = None
-        """Keeps the history within the window; None in a caller that summarises."""
+        """Keeps the history within the window. None in a caller that summarises."""
         if summarised_agent is not None:
             return
         summariser = ModelCaller(parts, ticker, states, COMPACTION_AGENT, used, summarised_agent=agent)
@@ -107,7 +108,8 @@ class ModelCaller:
     async def ask(self, ask: ModelQuery) -> ModelReply:
         """Call the model through the middlewares. Raises `ModelError` when retrying does not help.
 
-        A history close to the window is compacted first, and again if the provider refuses the request as too long.
+        A history close to the window's limit is compacted first, and again if the provider refuses the request as too
+        long.
         """
         room = self.compactor if ask.messages is None else None
         compacted = False
@@ -123,7 +125,7 @@ class ModelCaller:
                 refusals += 1
                 if refusals > MAX_REFUSALS:
                     raise room.explain_overflow(error, sent) from error
-                # Compact once. After that the learnt window shrinks with every refusal, and packing fits into it.
+                # Compact once. After that, each refusal reduces the learnt window, and packing makes the request fit.
                 compacted = refusals == 1 and await room.shrink_after_overflow(sent)
             else:
                 if refusals:
@@ -138,7 +140,7 @@ class ModelCaller:
         return settings
 
     def _record_learnt_window(self) -> None:
-        """Record the model's learnt window if it changed."""
+        """Record the inferred context window of the model if it changed."""
         recorder, model = self._parts.recorder, self._settings().model
         if recorder.windows.has_news(model):
             learnt = recorder.windows.window_of(model)
@@ -151,7 +153,7 @@ class ModelCaller:
             recorder.append(event, agent=self._agent)
 
     async def count_history(self) -> None:
-        """Count a resumed session's tokens before the first request. A missing blob is reported by that request."""
+        """Count the tokens of a resumed session before its first request. That request reports missing blobs."""
         history = self._parts.recorder.messages(self._agent)
         if not any(isinstance(message, AssistantMessage | SummaryMessage) for message in history):
             return
@@ -165,9 +167,9 @@ class ModelCaller:
             self._counted = max(self._counted, len(messages))
 
     async def measure(self, history: Sequence[Message], *, unlimited: bool = False) -> PackedRequest:
-        """Pack the agent's next request with this history, without sending it.
+        """Pack the agent's next request with this history without sending it.
 
-        `unlimited`: as if the window had no limit, so that nothing is shortened.
+        `unlimited`: assume an unlimited window, so that nothing is shortened.
         """
         async with self._counting:
             if not self._parts.tokens.ready:
@@ -233,7 +235,7 @@ class ModelCaller:
         return await chain(request)
 
     def _fragments(self, ask: ModelQuery, state: SessionStateView) -> list[Fragment]:
-        """Return the middlewares' fragments; a request for a summary has only its own prompt."""
+        """Return the middlewares' fragments. A request for a summary contains only its own prompt."""
         if self._history_agent != self._agent:
             return [Fragment(id="compact", text=ask.system or "")]
         return [
@@ -241,9 +243,9 @@ class ModelCaller:
         ]
 
     async def _pack(self, packing: RequestInput) -> PackedRequest:
-        """Assemble a request, in a thread if many messages must be counted first."""
+        """Assemble a request. If many messages must be counted first, do it in a thread."""
         new = len(packing.messages) - self._counted
-        # The first request of a session does not wait for the tokenizer: characters are a good enough estimate.
+        # The first request of a session does not wait for the tokenizer to load; a character count is accurate enough.
         has_history = any(
             isinstance(message, AssistantMessage | SummaryMessage) for message in packing.messages
         )
@@ -296,7 +298,7 @@ class ModelCaller:
             attempt += 1
 
     def _retry_wait(self, fault: ModelFault, attempt: int) -> float | None:
-        """Return the seconds until the next attempt, or None if there is none."""
+        """Return the seconds until the next attempt, or None if the request must not be retried."""
         allowed = 1 if fault.kind == "empty" else self._parts.max_retries
         if not is_transient(fault.kind) or attempt > allowed:
             return None
@@ -358,7 +360,7 @@ class _Call:
         self._first_token: float | None = None
 
     async def attempt(self) -> ModelFault | None:
-        """Stream once. Return the fault, or None if the answer is complete."""
+        """Stream the answer once. Return the fault, or None if the answer is complete."""
         self._assembler = assembler = Assembler([tool.name for tool in self.request.tools])
         client = self._parts.client_for(self.request.model)
         clock = self._parts.clock
@@ -370,8 +372,9 @@ class _Call:
                         continue
                     if self._first_token is None:
                         self._first_token = clock.monotonic()
-                    # Arguments of calls are recorded as a whole: only its context shows that a part of a command is a
-                    # secret, and the password after `curl -u` must not be recorded, or printed, before that is known.
+                    # Record a call's arguments only when they are complete. Whether part of a command is a secret, like
+                    # the password after `curl -u`, depends on the words around it, and a secret must be neither
+                    # recorded nor shown before it is recognised.
                     if delta.part != "tool_call":
                         merger.add((delta.part, delta.block, delta.name), delta.text)
         fault = assembler.final_fault()
@@ -390,7 +393,7 @@ class _Call:
         )
 
     def record_failure(self, fault: ModelFault, attempts: int, *, cancelled: bool = False) -> None:
-        """Record the end of a request without an answer."""
+        """Record that a request ended without an answer."""
         self._parts.recorder.append(
             ModelFailed(
                 request_id=self.request.request_id,
@@ -406,11 +409,13 @@ class _Call:
         )
 
     def reply(self, first_part: int, estimated_input: int, used: Collection[str]) -> ModelReply:
-        """Return the complete answer, its parts numbered from `first_part`. Call ids in `used` are not used again."""
+        """Return the complete answer with its parts numbered from `first_part`. A call id that is in `used` is
+        replaced.
+        """
         ended_at = self._parts.clock.monotonic()
         assembler = self._assembler
         usage = assembler.usage
-        # A provider that reports no usage at all gets an estimate of four characters per token.
+        # If the provider reports no usage, estimate four characters per token.
         if not usage.input_tokens and not usage.output_tokens:
             output = len(assembler.text) // 4
             usage = Usage(input_tokens=estimated_input, output_tokens=output, estimated=True)
@@ -440,7 +445,7 @@ def _default_max_tokens(window: int) -> int:
 
 
 def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
-    """Return the maximum tokens of the answer: fewer than configured if the user's messages need the space."""
+    """Return the maximum tokens of the answer; fewer than configured if the user's messages need the space."""
     window = packing.learnt.stated_window(packing.model.window)
     limit = Room.for_window(window, 0).max_tokens
     if limit is None:
@@ -456,7 +461,7 @@ LEVEL_ORDER: Final[dict[MeterLevel, int]] = {"below": 0, "near": 1, "over": 2, "
 
 
 class LimitWatch:
-    """Warnings when the context reaches a limit, each once per turn, and a notice when it is below all limits again."""
+    """Warns, once per turn and level, when the context reaches a limit; reports when it is below all limits again."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -465,7 +470,7 @@ class LimitWatch:
         self._recorded_levels: set[MeterLevel] = set()
 
     def check(self) -> None:
-        """Record the level if it is new."""
+        """Record the level if it changed."""
         meter, turn = self._recorder.meter, self._recorder.state.turn
         if turn != self._turn:
             self._turn, self._recorded_levels = turn, set()

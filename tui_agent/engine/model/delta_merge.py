@@ -1,10 +1,10 @@
-"""Merging of small pieces of streaming text before they are recorded: every 50 ms, or every 2 KB.
+"""Merging of streamed text into larger pieces (every 50 ms or 2 KB) before they are recorded.
 
-Invariant: the text of one key comes out complete and in order; texts of different keys never mix. No secret is split
-into two pieces that each look harmless: a piece ends after a whole word; never inside a private key, inside a command
-that may contain a password, or between the start of a line with a secret's name (`password`, `- name: DB_TOKEN`) and the
-end of the second line below. At most `MAX_HELD_CHARS` characters are held back; after a secret's name also at most `_NEAR`
-characters or until plain prose.
+Invariant: the text of each key is emitted completely and in order; texts of different keys never mix. No secret is
+split across two pieces that each look harmless. A piece therefore ends after a whole word, and never inside a private
+key, inside a command that may contain a password, or between the start of a line with a secret's name (`password`, `-
+name: DB_TOKEN`) and the end of the second line after it. At most `MAX_HELD_CHARS` characters are held back; after a
+secret's name only until plain prose follows, and at most `_NEAR` characters.
 """
 
 import re
@@ -25,7 +25,9 @@ MAX_EVENT_CHARS = 2048
 
 
 class DeltaMerger(Generic[KeyT]):
-    """A buffer that collects text by key and passes it to `emit(key, text)`. If `emit` raises, the text stays buffered."""
+    """Buffer that collects text by key and passes it to `emit(key, text)`. If `emit` raises, the text stays in the
+    buffer.
+    """
 
     def __init__(self, clock: Clock, emit: Callable[[KeyT, str], None]) -> None:
         self._clock = clock
@@ -36,7 +38,7 @@ class DeltaMerger(Generic[KeyT]):
         self._flushed_at = clock.monotonic()
 
     def add(self, key: KeyT, text: str) -> None:
-        """Add a piece; emit if the interval is over, the size limit is reached, or the key changes."""
+        """Add text for a key. Emit if the interval is over, the size limit is reached, or the key changes."""
         if key != self._key:
             self.finish()
             self._key = key
@@ -46,7 +48,7 @@ class DeltaMerger(Generic[KeyT]):
             self.flush()
 
     def flush(self) -> None:
-        """Emit the buffered text up to the last safe place."""
+        """Emit the buffered text up to the last position at which it is safe to split."""
         if self._size:
             text = "".join(self._pieces)
             end = safe_end(text)
@@ -74,7 +76,7 @@ class DeltaMerger(Generic[KeyT]):
 
 
 class FlushTimer:
-    """A timer that flushes the active mergers every `FLUSH_INTERVAL_S`, in case their source stalls; sleeps if there are none."""
+    """Flushes active mergers every `FLUSH_INTERVAL_S`, in case their source stalls. Sleeps while there are none."""
 
     def __init__(self) -> None:
         self._active: set[DeltaMerger[Any]] = set()
@@ -84,7 +86,7 @@ class FlushTimer:
     def open_merger(
         self, clock: Clock, emit: Callable[[KeyT, str], None], kind: type[KeyT] | None = None
     ) -> Iterator[DeltaMerger[KeyT]]:
-        """Provide a merger for the `with` block; the rest is emitted at its end, also on errors."""
+        """Provide a merger for the `with` block. On exit, even after an error, emit the remaining text."""
         merger = DeltaMerger(clock, emit)
         self._active.add(merger)
         self._wake.set()
@@ -105,23 +107,23 @@ class FlushTimer:
                 try:
                     merger.flush()
                 except StoreError:
-                    continue  # the merger's source gets the same error with its next piece, and reports it
+                    continue  # the merger's own source gets the same error with its next piece and reports it
 
 
 MAX_HELD_CHARS: Final = 8_000
-"""Maximum number of characters to hold back; a longer text without a safe place is cut anywhere."""
+"""Maximum number of characters to hold back; a longer text without a safe position is split anywhere."""
 _NEAR: Final = 300
 _LINES_BELOW: Final = 2
 _TO_LAST_WORD: Final = re.compile(r"[\s\S]*[\s\x80-\U0010ffff]")
 _PEM_BEGIN: Final = "-----BEGIN"
 _PEM_END: Final = re.compile(r"-----END[ A-Z0-9]{0,50}-----")
 _REVEALING_WORD: Final = rf"(?!pass(?:age|e[ds]|enger|ing|ive)){SECRET_WORD_PATTERN}"
-"""A word in the name of a secret; `3 tests passed` has none."""
+"""A word in the name of a secret; excludes words such as `passed`."""
 _NAME: Final = re.compile(
     rf"(?i)(?:{_REVEALING_WORD}|\b(?:bearer|creds|following|identified|insert\s+into|machine|username|authenticate\(|login\("
     r"|(?:\w+_)?auth[=(]))\w{0,20}"
 )
-"""A secret's name, or a word before a secret that has no name: `basic_auth('bob', …)`."""
+"""A secret's name, or a word that precedes an unnamed secret: `basic_auth('bob', …)`."""
 _LINE_BREAK: Final = re.compile(r"\n\s*")
 _FILLER_WORD: Final = (
     r"(?:account|and|by|default|for|generated|is|not|now|null|of|set|the|to|user|was|with)(?=[ ,.;!?])"
@@ -130,14 +132,14 @@ _PROSE: Final = re.compile(
     rf"[`'\"*)]{{0,3}}(?: +{_FILLER_WORD})*(?:[ ,]+(?!{_FILLER_WORD})[a-z]+(?=[ ,.;!?])(?: +{_FILLER_WORD})*){{3}}"
     rf"|[^\n:=\"'`]{{0,{_NEAR}}}[.!?]\s"
 )
-"""Prose after a name: the end of a sentence, or three plain words that do not introduce a value as `is now` does."""
+"""Prose after a name: the end of a sentence, or three plain words that do not introduce a value (as `is now` does)."""
 _UNFINISHED: Final = re.compile(
     rf"(?i)(?:(?:{_REVEALING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
     r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"
     r"|(?<![\w.-])(?:alter|arg|config|create|define|env|export|insert|login|name|net|pw|security|set|the|user|using|variable|with)\b"
     r"[\"']?\s{0,3}[:=]?\s{0,3}[\"']?(?:-\w{1,4}\s{1,3})?)\Z"
 )
-"""A name up to the start of its value, or a word that introduces a name, at the end of the text."""
+"""At the end of the text: a name up to the start of its value, or a word that introduces a name."""
 _COMMAND: Final = re.compile(
     r"(?<![\w./-])(?:7z|ab|ansible\w*|argocd|aws|az|bao|chpasswd|composer|consul|cqlsh|cryptsetup|curl\w*|cypher-shell|docker|echo"
     r"|etcdctl|flyctl|ftp|gh|gh-api|helm|hey|htpasswd|http|https|hurl|imapfilter|influx|ipmitool|keytool|kinit|kubectl|ldap\w+"
@@ -148,14 +150,14 @@ _COMMAND: Final = re.compile(
     r"|nickserv|pragma|r[ow]community6?|requirepass|security\s+[a-z]+-keychain))\s"
     rf"(?:\\\r?\n|[^\n`]){{0,{_NEAR}}}\Z"
 )
-"""A command up to the end of its line or of the Markdown quotes around it.
+"""A command up to the end of its line, or up to the closing backtick in Markdown.
 
 Only the program's name shows that `bob:hunter2` is a login.
 """
 
 
 def safe_end(text: str) -> int:
-    """Return how many characters of a growing text may be emitted now."""
+    """Return the number of characters at the start of a growing text that may be emitted now."""
     if len(text) >= MAX_HELD_CHARS:
         return len(text)
     end, previous = _word_end(text, len(text)), -1
@@ -179,7 +181,7 @@ def _command_begin(text: str, end: int) -> int:
 def _named_line_begin(text: str, end: int) -> int:
     """Return the start of the first line that names a secret whose value may still follow, else `end`.
 
-    Only names near the end of the text count, so that a list of such lines is not held back as a whole.
+    Considers only names near the end of the text, so that a long list of such lines is not held back completely.
     """
     for name in _NAME.finditer(text, max(0, len(text) - _NEAR), end):
         breaks = len(_LINE_BREAK.findall(text, name.end(), end))
@@ -190,19 +192,19 @@ def _named_line_begin(text: str, end: int) -> int:
 
 
 def _unfinished_begin(text: str, end: int) -> int:
-    if len(text) - end > 2 * _NEAR:  # a sequence of names, none of which has a value
+    if len(text) - end > 2 * _NEAR:  # a list of names without values
         return end
     name = _UNFINISHED.search(text, max(0, end - _NEAR), end)
     return _word_end(text, name.start()) if name else end
 
 
 def _line_begin(text: str, index: int) -> int:
-    """Return the start of the line around `index`, or of the word if the line starts too far away."""
+    """Return the start of the line that contains `index`, or of the word if the line starts too far back."""
     begin = text.rfind("\n", 0, index) + 1
     return begin if index - begin <= _NEAR else _word_end(text, index)
 
 
 def _word_end(text: str, end: int) -> int:
-    """Return the start of the last word before `end`; each character beyond ASCII is a word."""
+    """Return the start of the last word before `end`. Each non-ASCII character counts as a word."""
     match = _TO_LAST_WORD.match(text, 0, end)
     return match.end() if match else 0

@@ -1,7 +1,8 @@
-"""Preparation of a history for sending: long texts resolved, images loaded, results in the order of their calls.
+"""Preparation of a history for sending: resolves long texts, loads images, and sorts results in the order of their
+calls.
 
-Invariant: each message is resolved once, so a history that only grew costs no more than its growth. A message without
-blobs is sent as the same object that the history holds, so it is in memory only once.
+Invariant: each message is resolved once, so the cost is proportional to the new messages. A message without blobs is
+passed on as the same object, so it is in memory only once.
 """
 
 from collections.abc import Sequence
@@ -18,12 +19,12 @@ from tui_agent.protocol.parts import Content, ImageContent, ModelPart, Reasoning
 F = TypeVar("F", bound=FrozenModel)
 
 MAX_ANSWER_BYTES = 120_000
-"""A longer answer is sent back to the model as its head and tail; the log has all of it."""
+"""Maximum bytes of an answer in later requests; a longer one is sent as its head and tail. The log has all of it."""
 MAX_ANSWER_LINES = 4000
 
 
 class RequestBuilder:
-    """Resolves messages with the session's blobs, and remembers the results."""
+    """Resolves messages with the session's blobs, and caches the results."""
 
     def __init__(self, blobs: BlobReader) -> None:
         self._blobs = blobs
@@ -34,7 +35,7 @@ class RequestBuilder:
     def resolve_messages(self, history: Sequence[Message]) -> tuple[Message, ...]:
         """Return the history with every text resolved. Raises `BlobNotFound`.
 
-        Messages of the previous call are not resolved again.
+        Messages resolved by the previous call are reused.
         """
         known = len(self._history)
         grown = known <= len(history) and all(map(is_, self._history, history))
@@ -99,10 +100,10 @@ def _replace_text(part: F, name: str, old: LongText, new: str) -> F:
 
 
 def _shorten(part: ModelPart) -> ModelPart:
-    """Shorten a huge text to its head and tail, so that one answer does not fill the window of all later requests."""
+    """Shorten a huge text to its head and tail, so that it does not fill the window of all later requests."""
     if not isinstance(part, TextPart | ReasoningPart) or not isinstance(part.text, str):
         return part
-    # A signed part must go back unchanged, or the provider refuses it.
+    # A signed part must be sent unchanged, or the provider refuses it.
     signed = isinstance(part, ReasoningPart) and (part.signature or part.opaque)
     if signed or len(part.text) <= MAX_ANSWER_BYTES // 4:
         return part

@@ -1,6 +1,6 @@
-"""Access checks: the tools an agent may call, and the files that may be read without a call of their own.
+"""Access checks: the tools that an agent may call, and the files that may be read as part of other operations.
 
-Invariant: a search over a folder, a mention or an instruction file shows no file that the policy would refuse to read by
+Invariant: a folder search, a mention or an instruction file reveals no file that the policy would refuse to read by
 name.
 """
 
@@ -22,9 +22,9 @@ def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
 
 
 def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
-    """Return True unless the policy denies reading `path` (as the environment names it, links followed).
+    """Return True unless the policy denies reading `path`, which is a path in the environment with links resolved.
 
-    A file that the policy would only ask about is allowed, because the whole search was allowed.
+    A file for which the policy would only ask is allowed, because the user allowed the whole search.
     """
     real = path if path.startswith("/") else f"{parts.env.root.rstrip('/')}/{path}"
     state, allowed = parts.recorder.state_of(agent), allowed_tools(parts, agent)
@@ -32,7 +32,7 @@ def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
 
 
 def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str, real: str) -> str:
-    """Return the reason why a file may not be read; empty if it may. `real` is the real path behind `path`."""
+    """Return the reason why a file may not be read, or an empty string. `real` is `path` with links resolved."""
     decision = _decide_read(policy, state, root, path, real, None, RULE_TOOL)
     return decision.reason if decision.verdict == "deny" else ""
 

@@ -1,9 +1,9 @@
-"""Validation of a call's arguments with the tool's model: strict in meaning, lenient in form.
+"""Validation of a call's arguments with the tool's pydantic model: strict about meaning, lenient about form.
 
-Invariant: values are converted only if their meaning is unambiguous: JSON text for an object or list, a number or
-boolean written as text. Text fields are never changed. Aliases of argument names, as tools of other programs use them,
-are replaced first, but never an argument that the tool itself has; if two names mean the same argument but have
-different values, nothing is guessed.
+Invariant: a value is converted only if its meaning is unambiguous: JSON text for an object or list, text for a number
+or boolean. Text fields are never changed. Argument names that other programs' tools use are replaced first, unless the
+tool itself has an argument of that name. If two names mean the same argument and have different values, the call is
+rejected.
 """
 
 import json
@@ -38,7 +38,7 @@ class InvalidArguments:
 def parse_arguments(
     name: str, model: type[BaseModel], schema: JsonMap, arguments: JsonMap
 ) -> BaseModel | InvalidArguments:
-    """Return the arguments as the tool's model, or their faults. `schema` is the model's schema as offered."""
+    """Return the arguments as the tool's model, or the faults. `schema` is the schema that the model was offered."""
     properties = schema.get("properties")
     fields: JsonMap = properties if isinstance(properties, dict) else {}
     arguments = canonical_arguments(arguments, fields)
@@ -158,15 +158,16 @@ ALIASES: dict[str, str] = {
     "pattern": "glob_pattern query regex search_string",
     "todos": "items todo_list",
 }
-"""Our names with their aliases, of which the first name that the tool has is used. Only aliases with the same unit and
-meaning."""
+"""Aliases of argument names, each with our names for it; the first one that the tool has is used. Only aliases with the
+same unit and meaning are listed.
+"""
 IGNORED_ARGUMENTS = frozenset({"description", "explanation"})
-"""Arguments that tools of other programs take to explain a call. They have no effect and are dropped."""
+"""Arguments by which other programs' tools explain a call. They have no effect here and are dropped."""
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def canonical_arguments(arguments: JsonMap, known: Collection[str]) -> JsonMap:
-    """Return the arguments with aliases replaced by the tool's names (`known`); unknown names stay."""
+    """Return the arguments with aliases replaced by the tool's own names (`known`). Unknown names stay."""
     renamed = {key: value for key, value in arguments.items() if key in known}
     for key, value in arguments.items():
         if key in known or key in IGNORED_ARGUMENTS:

@@ -1,7 +1,7 @@
-"""The gate in front of every tool call: the policy decides, and asks the user if necessary.
+"""The gate in front of every tool call: applies the policy, and asks the user if necessary.
 
-Invariant: before a call starts, the log has a `permission.decided` for exactly its effects and content. If a call
-changed while the user was thinking, or the user answered with an invalid rule, the user is asked again.
+Invariant: before a call starts, the log has a `permission.decided` for exactly its effects and content. If the call's
+effects changed while the user decided, or the answer contains an invalid rule, the user is asked again.
 """
 
 import json
@@ -62,12 +62,12 @@ ASK_IMPOSSIBLE = f"the policy asks, and {NOBODY_TO_ASK}"
 
 @dataclass(frozen=True, slots=True)
 class _JudgedCall(CheckedCall):
-    """A call with the facts that it is judged by."""
+    """A call with the facts that the decision depends on."""
 
     hook_verdict: HookVerdict = NO_VERDICT
     scan: WorkspaceScan = field(default_factory=WorkspaceScan)
     tried: ExecResult | None = None
-    """The result of its trial in the sandbox; None if there was none."""
+    """The result of the call's trial in the sandbox; None if there was none."""
 
 
 class Gate:
@@ -83,7 +83,8 @@ class Gate:
     async def decide(
         self, checked: CheckedCall, hook_verdict: HookVerdict = NO_VERDICT, tried: ExecResult | None = None
     ) -> Verdict:
-        """Decide about a call and record the decision. Waits for the user if the policy or a hook (`hook_verdict`) asks.
+        """Decide about a call and record the decision. Ask the user if the policy or a hook (`hook_verdict`) requires
+        it.
 
         `tried` is the result of a trial in the sandbox.
         """
@@ -95,7 +96,8 @@ class Gate:
         while True:
             judged = self._resolve_paths(case)
             decision = merge_decisions(self._judge(case, judged), hook_verdict)
-            # The user was asked by an earlier run: only the user's answer counts, not a rule that allows it now.
+            # An earlier run asked the user about this call: only the user's answer counts, not a rule that allows it
+            # now.
             if asked_before and decision.verdict == "allow":
                 decision = replace(decision, verdict="ask", reason=_ASKED_BEFORE)
             if self._parts.try_confined and _can_try(case, decision) and not asked_before:
@@ -118,26 +120,26 @@ class Gate:
             request, answer = await self._ask_user(case, decision, judged, preview, faults)
             rule_fault, faulty_rule = self._find_rule_fault(case, request, answer), answer.rule
             if rule_fault:
-                continue  # ask again: an answer with a faulty rule has no effect
+                continue  # an answer with an invalid rule has no effect, so ask again
             present = await self._preview(case, judged)
             is_unchanged = present.content == preview.content and self._resolve_paths(case) == judged
             if answer.decision == "deny" or is_unchanged:
-                # The rules may have changed while the user was thinking; a new rule that denies wins.
+                # The rules may have changed while the user decided; a new deny rule wins.
                 latest = merge_decisions(self._judge(case, judged), hook_verdict)
                 if latest.verdict == "deny":
                     return self._verdict_by_rule(case, latest, preview.content, judged)
                 return self._verdict_by_user(case, decision, request, answer, judged)
-            preview = present  # ask again: the call would no longer do what the user saw
+            preview = present  # the call would no longer do what the user saw, so ask again
 
     async def decide_after_trial(self, checked: CheckedCall, tried: ExecResult) -> SandboxGrant | str:
-        """Decide about a call whose trial in the sandbox failed. Return its permissions, or the reason for a denial."""
+        """Decide about a call whose trial in the sandbox failed. Return its permissions, or the reason for denying it."""
         verdict = await self.decide(checked, tried=tried)
         return verdict.sandbox_grant if verdict.allowed else verdict.for_model
 
     def _start_trial(
         self, case: _JudgedCall, decision: Decision, judged: dict[str, str], content: str
     ) -> Verdict:
-        """Record that the call is tried in the sandbox, because the policy does not understand the command."""
+        """Record that the call runs as a trial in the sandbox, because the policy cannot analyse the command."""
         trial = replace(decision, verdict="allow", rule_id=TRY_IN_SANDBOX_RULE, nobody_to_ask=False)
         self._record(case, trial, True, f"{decision.reason}; it is tried read-only in the sandbox", content)
         granted = SandboxGrant(
@@ -150,10 +152,10 @@ class Gate:
         return Verdict(True, sandbox_grant=granted)
 
     async def decide_rerun(self, checked: CheckedCall, refused: ExecResult) -> Rerun:
-        """Decide and record whether a call may run again after the sandbox refused something.
+        """Decide whether a call may run again after the sandbox refused something, and record the decision.
 
-        It may run with the hidden files that it needs, or else outside the sandbox. Only the user can allow that,
-        whatever the policy.
+        The call may run again with the hidden files that it needs, or else outside the sandbox. Under every policy,
+        only the user can allow that.
         """
         case = _judged_call(checked, NO_VERDICT, WorkspaceScan(), None)
         if refused.needed_secrets:
@@ -211,7 +213,7 @@ class Gate:
     def _find_rule_fault(
         self, case: _JudgedCall, request: PermissionRequested, answer: DecidePermission
     ) -> str:
-        """Return the fault of a rule in the user's answer; empty if there is no rule, or it is valid."""
+        """Return the fault of the rule in the user's answer, or an empty string if there is no rule or it is valid."""
         if answer.decision == "deny" or answer.reach == "once" or not answer.rule:
             return ""
         choice = next((choice for choice in request.choices if choice.reach == answer.reach), None)
@@ -226,14 +228,14 @@ class Gate:
     def _resolve_paths(self, case: _JudgedCall) -> dict[str, str]:
         """Return the real paths behind the paths that the decision depends on."""
         paths = self._parts.policy.decision_paths(case.effects, self._parts.recorder.state.granted_rules)
-        # `~` and `~user` of a command's path, as its shell expands them; for file tools they are ordinary names.
-        expand = os.path.expanduser if case.is_command else str  # an unknown home stays as written
+        # In a command's path, expand `~` and `~user` as its shell does. For file tools they are ordinary names.
+        expand = os.path.expanduser if case.is_command else str  # an unknown user's home is left unexpanded
         expanded = {path: expand(path) for path in sorted(paths)}
         resolved = self._parts.env.resolve_all(expanded.values())
         return {path: resolved[expanded_path] for path, expanded_path in expanded.items()}
 
     async def _scan_workspace(self, checked: CheckedCall) -> WorkspaceScan:
-        """Scan the workspace for names that change the meaning of commands, if there are any commands."""
+        """If the call runs commands, scan the workspace for names that change the meaning of commands."""
         env = self._parts.env
         if isinstance(env, WorkspaceScanner) and checked.is_command:
             opened = files_opened_by(self._parts.recorder.state.granted_rules)
@@ -278,8 +280,8 @@ class Gate:
     async def _preview(self, case: _JudgedCall, judged: dict[str, str]) -> Preview:
         """Return a preview of the call.
 
-        A call in the workspace that would fail anyway raises its `ToolError` here, so that nobody is asked about it. For
-        a call outside, the error would tell the model about files that it may not read yet.
+        A call inside the workspace that would fail anyway raises its `ToolError` here, so that the user is not asked
+        about it. For a call outside the workspace, the error could tell the model about files that it may not read yet.
         """
         env = grant_paths(self._parts.env, case.effects, judged)
         outside = isinstance(env, GrantedEnvironment) and env.outside
@@ -299,7 +301,7 @@ class Gate:
     async def _describe_effects(
         self, case: _JudgedCall, judged: dict[str, str]
     ) -> tuple[CommandEffects, ...]:
-        """Return a description of the commands' effects, with the files that they would create."""
+        """Return a description of the commands' effects, including the files that they would create."""
         if not case.is_command:
             return ()
         new: set[str] = set()
@@ -339,7 +341,7 @@ class Gate:
         preview: Preview,
         changes: dict[str, str],
     ) -> tuple[PermissionRequested, DecidePermission]:
-        """Record the request, with some fields changed, and wait for the user's answer."""
+        """Record the request, with the fields in `changes` replaced, and wait for the user's answer."""
         request = self._request(case, decision, preview, await self._describe_effects(case, judged))
         request = request.model_copy(update=changes)
         self._parts.recorder.append(request, agent=case.agent)
@@ -402,12 +404,12 @@ class Gate:
         return Verdict(False, f"{trial}The user did not allow this call.{message}", "denied by you")
 
     def _remember_rule(self, rule: str) -> None:
-        """Store what the user always allows: readable files in config.toml, anything else as a rule."""
+        """Store an "always" answer: readable files in config.toml, everything else as a rule."""
         paths = files_opened_by([rule])
         if paths and self._parts.remember_readable is not None:
             try:
                 self._parts.remember_readable(paths)
-            except ConfigError as fault:  # it then applies to this session only
+            except ConfigError as fault:  # the answer then applies to this session only
                 self._parts.recorder.append(
                     ErrorRaised(where="configuration", message=fault.message, hint=fault.hint)
                 )
@@ -432,11 +434,10 @@ class Gate:
         self._parts.recorder.append(decided, agent=case.agent)
 
     def _allow(self, case: _JudgedCall, decision: Decision, judged: dict[str, str]) -> Verdict:
-        """Return the verdict of an allowed call, with the permissions of its commands.
+        """Return the verdict that allows a call, with its commands' permissions.
 
-        Network access is included if the decision's classes name it, or with the policy `bypass`. A command that nobody
-        was asked about and that only reads, and every command under `plan`, gets a read-only workspace, so that a
-        misjudged command changes nothing.
+        Network access is allowed under `bypass` or by the decision's classes. In case of a misjudged command, the
+        workspace is read-only under `plan`, and for commands that only read and were allowed without asking.
         """
         policy = self._policy_name(case.agent)
         network = NETWORK in decision.classes or policy == "bypass"
@@ -480,14 +481,14 @@ def _judged_call(
 
 
 def _can_try(case: _JudgedCall, decision: Decision) -> bool:
-    """Return True if a trial in the sandbox may replace asking the user; not if a hook asks."""
+    """Return True if a trial in the sandbox may replace the question to the user. If a hook asks, it may not."""
     return decision.can_try_in_sandbox and case.tried is None and case.hook_verdict.decision != "ask"
 
 
 def _with_arguments(case: _JudgedCall, preview: Preview) -> Preview:
-    """Return the preview, with the call's arguments if it would be empty and the target does not show them all.
+    """Return the preview. If it would be empty and the call's target does not show all arguments, add them.
 
-    For a call that only reads or runs something, the target and the command are enough.
+    A call that only reads or runs something is fully described by its target and command.
     """
     reads_or_runs = case.effects and all(
         isinstance(effect, ReadEffect | RunEffect) for effect in case.effects

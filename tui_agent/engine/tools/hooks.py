@@ -1,7 +1,8 @@
-"""Execution of hooks before and after events, one after the other; each run is recorded.
+"""Execution of hooks before and after events, one after another. Each run is recorded.
 
-Invariant: a hook can only make a decision stricter, or answer a question that only the profile asks. A failed hook makes
-the gate ask about the call, and stops nothing else. A call that a hook changed is judged and shown again.
+Invariant: a hook can only make a decision stricter, or answer a question that only the permission profile raises. If a
+hook fails, the gate asks the user about the call and everything else continues. A call that a hook changed is judged
+and shown again.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +39,9 @@ _STOPPED = "It was stopped together with the event that it was asked about."
 
 @dataclass(frozen=True, slots=True)
 class HookVerdict:
-    """The combined answer of all hooks. `call` is the call as the hooks changed it; `outcomes` are the events to record."""
+    """The combined answer of all hooks. `call` is the call with the hooks' changes; `outcomes` are the events to
+    record.
+    """
 
     decision: HookDecision = ""
     reason: str = ""
@@ -46,7 +49,7 @@ class HookVerdict:
     outcomes: tuple[HookRan, ...] = ()
 
     def with_outcome(self, ran: HookRan) -> "HookVerdict":
-        """Add the answer of another hook: the strictest decision wins, and a fault means asking."""
+        """Return the verdict combined with another hook's answer: the strictest decision wins; a fault counts as "ask"."""
         decision: HookDecision = "ask" if ran.fault else ran.decision
         all_ran = (*self.outcomes, ran)
         if _RANK[decision] <= _RANK[self.decision]:
@@ -62,11 +65,13 @@ class HookVerdict:
 NO_VERDICT: Final = HookVerdict()
 
 CheckArguments = Callable[[ToolCallPart], tuple[str, str]]
-"""Checks a call's arguments. Returns their fault (empty: none) and the target for the call's row."""
+"""Checks a call's arguments. Returns the fault (empty if none) and the target to show for the call."""
 
 
 def merge_decisions(decision: Decision, hook_verdict: HookVerdict) -> Decision:
-    """Merge the decisions of policy and hooks: deny wins, then ask. An allow only answers a question of the profile."""
+    """Merge the decisions of policy and hooks: deny wins, then ask. A hook's "allow" only answers a question of the
+    profile.
+    """
     if hook_verdict.decision == "deny" and decision.verdict != "deny":
         return Decision(
             "deny", HOOK_RULE, f"a hook refused it{_reason_suffix(hook_verdict)}", decision.classes
@@ -89,7 +94,7 @@ def _reason_suffix(hook_verdict: HookVerdict) -> str:
 
 
 class Hooks:
-    """Runs the hooks of a session; it has no state of its own."""
+    """Runs the hooks of a session. Stateless."""
 
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
@@ -99,7 +104,7 @@ class Hooks:
         return any(hook.event == event for hook in self._parts.hooks)
 
     async def before_tool(self, call: ToolCallPart, agent: AgentId, fitting: CheckArguments) -> HookVerdict:
-        """Ask the hooks about a call and record their answers. Each hook gets the call as earlier hooks changed it."""
+        """Run the hooks for a call and record their answers. Each hook gets the call with the changes of earlier hooks."""
         hook_verdict = replace(NO_VERDICT, call=call)
         for hook in self._hooks_for("before_tool", call.name):
             reply, ran = await self._ask(hook, _call_facts(call), agent, call)
@@ -120,7 +125,7 @@ class Hooks:
         return hook_verdict
 
     async def after_tool(self, call: ToolCallPart, ended: ToolFinished, agent: AgentId) -> None:
-        """Tell the hooks about a call's result, and record their answers."""
+        """Run the hooks for a call's result, and record their answers."""
         if self.has_hooks("after_tool"):
             text = "\n".join(
                 text_preview(part.text) for part in ended.content if isinstance(part, TextContent)
@@ -136,7 +141,9 @@ class Hooks:
         agent: AgentId = MAIN_AGENT,
         call: ToolCallPart | None = None,
     ) -> HookVerdict:
-        """Ask all hooks of an event until one denies. Only cancelled hooks are recorded here."""
+        """Run an event's hooks until one denies. The caller records the answers; only cancelled hooks are recorded
+        here.
+        """
         hook_verdict = NO_VERDICT
         for hook in self._hooks_for(event, call.name if call is not None else ""):
             _, ran = await self._ask(hook, facts, agent, call)
@@ -152,7 +159,7 @@ class Hooks:
         agent: AgentId = MAIN_AGENT,
         call: ToolCallPart | None = None,
     ) -> HookVerdict:
-        """Ask all hooks of an event, and record their answers."""
+        """Run all hooks of an event, and record their answers."""
         hook_verdict = await self.ask_hooks(event, facts, agent, call)
         self.record(hook_verdict, agent)
         return hook_verdict
@@ -168,7 +175,7 @@ class Hooks:
     async def _ask(
         self, hook: Hook, facts: Mapping[str, JsonValue], agent: AgentId, call: ToolCallPart | None
     ) -> tuple[HookReply, HookRan]:
-        """Ask a hook. Return its reply and the event to record."""
+        """Run one hook. Return its reply and the event to record."""
         parts, state = self._parts, self._parts.recorder.state
         session_facts: JsonMap = {
             **parts.hook_facts,
@@ -208,7 +215,7 @@ def _with_fault(ran: HookRan, fault: str) -> HookRan:
 
 
 def _with_reply(ran: HookRan, reply: HookReply) -> HookRan:
-    """Return the event with the hook's reply; a decision that this event does not allow is a fault."""
+    """Return the event with the hook's reply. A decision that this kind of event does not allow is recorded as a fault."""
     ran = ran.model_copy(update={"exit_code": reply.exit_code})
     answer = reply.answer
     fault = reply.fault or _find_fault(ran.event, answer)

@@ -1,6 +1,6 @@
 """Background jobs: commands that keep running after the call that started them.
 
-Invariants: `job.started` is stored before the command starts and is always followed by `job.finished`; no job outlives
+Invariants: `job.started` is stored before the command starts and is always followed by `job.finished`. No job outlives
 the session. The output that is kept and recorded is limited, however much a job prints.
 """
 
@@ -30,13 +30,13 @@ MAX_ENDED_JOBS = 24
 MAX_KEPT_BYTES = 1_000_000
 """Bytes of a job's newest output that are kept."""
 FIRST_OUTPUT_WAIT_S = 1.0
-"""How long `start` waits for the first output, or for an immediate end."""
+"""Seconds that `start` waits for the first output or an immediate end."""
 TAIL_BYTES = 24_000
-"""Bytes of the last output in which the environment looks for signs that the sandbox refused something."""
+"""Number of last output bytes that are searched for signs of a refusal by the sandbox."""
 MAX_WAIT_S = 60.0
-"""Maximum wait of `read`."""
+"""Maximum seconds that `read` waits."""
 STOP_TIMEOUT_S = 6.0
-"""Maximum wait for stopped jobs to end."""
+"""Maximum seconds to wait until stopped jobs have ended."""
 SANDBOX_HINT = (
     "A background job cannot leave the sandbox. If the command needs that, run it without `background`; the user is then "
     "asked."
@@ -44,7 +44,7 @@ SANDBOX_HINT = (
 
 
 class _Job:
-    """A job while it runs, and as long as it can be read."""
+    """A job that is running or can still be read."""
 
     def __init__(self, job_id: JobId, command: str, now: float) -> None:
         self.job_id = job_id
@@ -58,7 +58,7 @@ class _Job:
         self.exit_code: int | None = None
         self.message = ""
         self.planned_end: JobEnd = "session"
-        """The recorded end if the job is cancelled."""
+        """The end to record if the job is cancelled."""
         self.stopped_by: Literal["", "user", "agent"] = ""
         self.size = 0
         self._newest = bytearray()
@@ -66,7 +66,7 @@ class _Job:
         self._sampler = OutputSampler(now)
 
     def add_output(self, data: bytes, now: float) -> str:
-        """Keep new output. Return the part of it to record."""
+        """Keep new output. Return the part to record."""
         self.size += len(data)
         self._newest += data
         if len(self._newest) > MAX_KEPT_BYTES + MAX_KEPT_BYTES // 4:
@@ -120,7 +120,7 @@ class JobManager:
         self._group = group
 
     def for_call(self, call_id: CallId, agent: AgentId, granted: SandboxGrant) -> "CallJobs":
-        """Return the jobs service for a call; jobs that it starts have the call's permissions."""
+        """Return the jobs service for a call. Jobs that the call starts have its permissions."""
         return CallJobs(self, call_id, agent, granted)
 
     async def start(self, command: str, spec: ExecSpec, call_id: CallId, agent: AgentId) -> JobReport:
@@ -175,7 +175,7 @@ class JobManager:
                 await job.ended.wait()
 
     async def _report_after(self, job: _Job, seconds: float) -> JobReport:
-        """Wait for a change, up to `seconds`, and return a report."""
+        """Wait up to `seconds` for a change of the job, and return a report."""
         with anyio.move_on_after(seconds):
             await job.changed.wait()
         return job.report(self._parts.clock.monotonic())
@@ -257,7 +257,7 @@ class JobManager:
 
 
 class CallJobs:
-    """`ports.job.Jobs` for one call."""
+    """The `ports.job.Jobs` service for one call."""
 
     def __init__(self, jobs: JobManager, call_id: CallId, agent: AgentId, granted: SandboxGrant) -> None:
         self._jobs = jobs

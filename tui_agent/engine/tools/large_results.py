@@ -1,6 +1,6 @@
-"""Large results: the model gets the beginning and end, and can read the rest in an artifact.
+"""Large results: the model gets the beginning and end, and can read the rest from an artifact.
 
-Invariant: no result takes more than a fixed share of the window. A text is redacted before it is cut, so that no part of
+Invariant: no result takes more than a fixed share of the window. Text is redacted before it is cut, so that no part of
 a secret remains.
 """
 
@@ -23,7 +23,7 @@ from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import Content, TextContent
 
 MAX_RESULT_BYTES, MAX_READ_BYTES, MIN_RESULT_BYTES = 24_000, 60_000, 2_000
-"""Limits of a result in bytes: the maximum, the maximum of a file that is read, and the minimum for small windows."""
+"""Limits of a result in bytes: usual maximum, maximum for a read file, and lower bound for small windows."""
 _CHARS_PER_TOKEN = 4
 _PREVIEW_SHARE = 2 / 3
 _MARGIN = 256
@@ -31,23 +31,23 @@ _MARGIN = 256
 
 @dataclass(frozen=True, slots=True)
 class RecordableResult:
-    """A result to record: shortened content, full output and artifact."""
+    """A result as it is recorded: shortened content, full output and artifact."""
 
     content: tuple[Content, ...]
     full_output: LongText | None = None
     artifact: Artifact | None = None
     environment: bool = False
-    """True if a part could not be stored."""
+    """True if some part could not be stored."""
 
 
 def result_limit(window: int, *, seen: bool = False) -> int:
-    """Return the maximum bytes of a result: an eighth of the window, or a quarter for a file that is read (`seen`)."""
+    """Return the maximum bytes of a result: an eighth of the window, or a quarter for a read file (`seen`)."""
     maximum, share = (MAX_READ_BYTES, 4) if seen else (MAX_RESULT_BYTES, 8)
     return max(MIN_RESULT_BYTES, min(maximum, window * _CHARS_PER_TOKEN // share)) if window else maximum
 
 
 async def offload_large_result(result: ToolResult, tool: str, window: int, blobs: Blobs) -> RecordableResult:
-    """Move a result that is too long into an artifact. `blobs` must cut texts that they cannot store, not raise."""
+    """Move a result that is too long into an artifact. `blobs` must cut texts that it cannot store instead of raising."""
     limit = result_limit(window, seen=any(isinstance(event, FileRead) for event in result.events))
     size = _content_size(result.content)
     full_output = result.full_output
@@ -67,7 +67,7 @@ def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs)
         content = _shorten(content, text, limit)
         if full_output is None or _size(full_output) <= len(text):
             full_output = blobs.put_text(text)
-    if "artifact_id" in result.data:  # the call reads an artifact, which needs no second one
+    if "artifact_id" in result.data:  # the call reads an artifact, so its result needs no second one
         return RecordableResult(content, result.full_output)
     artifact = _artifact(tool, full_output, content, blobs)
     if artifact is None:
@@ -84,7 +84,7 @@ def _artifact(
     try:
         text = blobs.read_text(full_output)
         stored = full_output if isinstance(full_output, BlobText) else as_blob(text, blobs)
-    except (BlobNotFound, EnvironmentFault):  # it could not be stored; `blobs` has the fault
+    except (BlobNotFound, EnvironmentFault):  # the text could not be stored; `blobs.faults` has the reason
         return None
     return Artifact.from_blob(tool, stored, lines=line_count(text), preview_size=_content_size(content))
 
@@ -96,12 +96,12 @@ def as_blob(text: str, blobs: Blobs) -> BlobText:
 
 
 def line_count(text: str) -> int:
-    """Return the number of lines of a text; only a line feed ends a line."""
+    """Return the number of lines in a text. Only a line feed ends a line."""
     return text.count("\n") + (0 if text.endswith("\n") or not text else 1)
 
 
 def _shorten(content: Sequence[Content], text: str, limit: int) -> tuple[Content, ...]:
-    """Replace all texts by the shortened `text`, followed by the other content such as images."""
+    """Replace all texts with the shortened `text`, and keep other content such as images after it."""
     preview = head_and_tail(text, max_bytes=round(limit * _PREVIEW_SHARE), max_lines=MAX_LINES)
     return (TextContent(text=preview.text), *(part for part in content if not isinstance(part, TextContent)))
 

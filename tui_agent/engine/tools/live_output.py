@@ -1,6 +1,6 @@
-"""The output of running calls, for the result of a call that is stopped.
+"""The output of running calls, needed for the result of a call that is stopped.
 
-Invariant: limited for each call; the beginning and the newest output are kept.
+Invariant: the kept output of each call is limited to its beginning and its newest part.
 """
 
 import codecs
@@ -13,12 +13,12 @@ from tui_agent.protocol.ids import CallId
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
-"""Maximum characters to keep of the beginning and of the end."""
+"""Maximum characters kept of the beginning, and of the end."""
 
 MAX_UNSAMPLED_CHARS = 64_000
-"""Characters of live output that are recorded completely; later output is sampled."""
+"""Number of characters of live output that are recorded completely; later output is sampled."""
 SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
-"""Steps of sampling: up to this many recorded characters, the size of a sample, and the seconds between samples."""
+"""Sampling steps: (up to this many recorded characters, characters per sample, seconds between samples)."""
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Output:
         self.tail = self.tail[excess:]
 
     def text(self) -> str:
-        """Return the kept output, with a note on the omitted part."""
+        """Return the kept output, with a note about the omitted part."""
         self._trim_tail()
         note = f"\n[… {self.omitted_chars:,} characters left out …]\n" if self.omitted_chars else ""
         return f"{self.head}{note}{self.tail}".strip("\n")
@@ -58,7 +58,7 @@ class OutputSampler:
         self._sampled_at = now
 
     def add(self, data: bytes, now: float) -> str:
-        """Add new output. Return the part of it to record; empty if it is too early for the next sample."""
+        """Add new output. Return the part to record, or an empty string if it is too early for the next sample."""
         text = self._decode.decode(data)
         if self._recorded + len(text) > MAX_UNSAMPLED_CHARS:
             size, interval = next(

@@ -1,7 +1,7 @@
-"""The tool phase: runs the calls of one answer through hooks, gate and runner.
+"""The tool phase: passes the calls of one answer through hooks, gate and runner.
 
-Invariant: calls keep their order. Neighbouring parallel-safe calls run at the same time; no call overtakes another that
-is not safe. Every `tool.called` gets its `tool.finished`, here or when the turn is closed.
+Invariant: calls keep their order. Consecutive parallel-safe calls run concurrently; no call overtakes one that is not
+parallel-safe. Every `tool.called` gets a `tool.finished`, here or when the turn is closed.
 """
 
 import json
@@ -31,7 +31,7 @@ from tui_agent.workspace.local.granted_paths import grant_paths
 
 @dataclass(frozen=True, slots=True)
 class _PlannedCall:
-    """A call with its tool and parsed arguments; `problem` says why it cannot run."""
+    """A call with its tool and parsed arguments. `problem` is the reason why it cannot run, or empty."""
 
     call: ToolCallPart
     tool: Tool[BaseModel] | None
@@ -44,7 +44,7 @@ class _PlannedCall:
 
     @property
     def parallel_group(self) -> str:
-        """Calls with the same group may run at the same time."""
+        """Calls with the same group may run concurrently."""
         return "" if self.tool is None else self.tool.spec.parallel_group
 
 
@@ -61,10 +61,10 @@ class ToolPhase:
         self._hooks = Hooks(parts)
 
     async def run(self, calls: Sequence[ToolCallPart], agent: AgentId) -> None:
-        """Run all calls and return when each has its result.
+        """Run all calls, and return when each has a result.
 
-        If it is cancelled or the budget is used up, the remaining calls have no result. A call that an earlier run
-        recorded is not recorded again.
+        If cancelled or over budget, the remaining calls get no result here. A call that an earlier run recorded is not
+        recorded again.
         """
         planned = [self._plan(call) for call in calls]
         recorded = {call.call_id for call in self._parts.recorder.state.open_calls if call.called}
@@ -109,7 +109,7 @@ class ToolPhase:
         return plan.problem, "" if plan.tool is None or plan.args is None else plan.tool.target(plan.args)
 
     async def _authorize(self, plan: _PlannedCall, agent: AgentId) -> _AllowedCall | None:
-        """Ask hooks and gate about a call. If it may not run, record its result and return None."""
+        """Pass a call through hooks and gate. If it may not run, record its result and return None."""
         hook_verdict = NO_VERDICT
         if plan.args is not None:
             hook_verdict = await self._hooks.before_tool(plan.call, agent, self._check_arguments)
@@ -128,7 +128,7 @@ class ToolPhase:
         try:
             checked = CheckedCall(plan.call, tool, args, agent, tool.effects(args))
             verdict = await self._gate.decide(checked, hook_verdict)
-        except EnvironmentFault as fault:  # a path that cannot be looked up makes the call invalid
+        except EnvironmentFault as fault:  # a path that cannot be resolved makes the call invalid
             self._close(plan.call, agent, "invalid", str(fault), "invalid path")
             return None
         except ToolError as fault:  # the call would fail whatever the user answers
@@ -179,7 +179,7 @@ class ToolPhase:
 
 
 def _malformed_message(raw: str) -> str:
-    """Return the message for the model on a call with malformed arguments."""
+    """Return the message to the model about a call with malformed arguments."""
     try:
         is_complete = isinstance(json.loads(raw), dict)
     except (ValueError, RecursionError):
@@ -190,7 +190,7 @@ def _malformed_message(raw: str) -> str:
 
 
 def _groups(planned: Sequence[_PlannedCall]) -> list[list[_PlannedCall]]:
-    """Group neighbouring parallel-safe calls; every other call is a group of its own. The order is kept."""
+    """Group consecutive parallel-safe calls; every other call forms a group of its own. The order is kept."""
     groups: list[list[_PlannedCall]] = []
     for plan in planned:
         last = groups[-1][-1] if groups else None

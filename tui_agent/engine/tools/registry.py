@@ -24,7 +24,7 @@ from tui_agent.protocol.parts import ToolCallPart
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
 AnyTool: TypeAlias = Tool[BaseModel]
-"""A tool with any type of arguments. It is only called with arguments that `parse` made from its own model."""
+"""A tool with any type of arguments. Call it only with arguments that `parse` created from the tool's own model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class ToolRegistry:
         return tuple(self._tools)
 
     def schemas(self, names: Sequence[str] | None = None) -> tuple[ToolSchema, ...]:
-        """Return the schemas of all tools, or of the existing ones in `names`, in the order of registration."""
+        """Return the schemas of all tools, or of those in `names` that exist, in the order of registration."""
         chosen = None if names is None else frozenset(names)
         return tuple(schema for name, schema in self._schemas.items() if chosen is None or name in chosen)
 

@@ -1,6 +1,6 @@
-"""Execution of calls that passed the gate: start recorded, time limited, output merged, end recorded.
+"""Execution of calls that passed the gate: records start and end, limits the time, merges output.
 
-Invariant: `tool.started` is stored (and synced if the call can change something) before the tool runs. An exception of
+Invariant: `tool.started` is stored (and synced if the call can change something) before the tool runs. An exception in
 the tool becomes its result and does not end the turn, except cancellation and a store that cannot write.
 """
 
@@ -58,7 +58,7 @@ class CallRunner:
         self._parts = parts
         self._delegates = delegates
         self._change_lock = anyio.Lock()
-        """Held by the only call that may change something, among all agents."""
+        """Lock held while a call that may change something runs; shared by all agents."""
         self._gate = gate
         self._jobs = jobs
         self._checkpointing = checkpointing
@@ -67,9 +67,9 @@ class CallRunner:
         self._scopes: dict[CallId, anyio.CancelScope] = {}
         self._written_paths: dict[CallId, set[str]] = {}
         self._reported_calls: set[CallId] = set()
-        """Calls whose storage fault was reported."""
+        """Calls for which a storage fault was already reported."""
         self.live_outputs = LiveOutputs()
-        """The output of calls without a result: running ones, and those that were stopped with their turn."""
+        """The output of calls without a result: running calls, and calls stopped with their turn."""
 
     def stop(self, call_id: CallId) -> bool:
         """Cancel a running call. Return False if it is not running."""
@@ -82,12 +82,13 @@ class CallRunner:
     async def run(self, checked: CheckedCall, verdict: Verdict) -> ToolFinished:
         """Run a call and record its result, with a checkpoint if it changed files.
 
-        The call opens the files that `verdict` judged, wherever its paths lead by now.
+        The call opens exactly the files that `verdict` approved, even if its paths point elsewhere by now.
         """
         writes = any(
             isinstance(effect, WriteEffect | RunEffect | NetworkEffect) for effect in checked.effects
         )
-        if not writes or "delegate" in checked.tool.spec.needs:  # a delegate's own calls need the lock
+        # a delegate's own calls need the lock, so the call that starts it must not hold it
+        if not writes or "delegate" in checked.tool.spec.needs:
             return await self._run(checked, verdict, writes=writes)
         async with self._change_lock:
             return await self._run(checked, verdict, writes=True)
@@ -128,7 +129,7 @@ class CallRunner:
         return end
 
     async def _find_changes(self, call_id: CallId, runs: bool) -> WorkspaceChanges | None:
-        """Find the call's changes: for a command anywhere, for a file tool at the paths that it reported."""
+        """Find the call's changes: anywhere for a command, at the reported paths for a file tool."""
         reported = self._written_paths.pop(call_id, set())
         return await self._checkpointing.find_call_changes(None if runs else reported)
 
@@ -260,7 +261,7 @@ class CallRunner:
         )
         try:
             recorder.append(end, agent=agent)
-        except StoreFull:  # no space for its long texts: a result that fits into a line is better than none
+        except StoreFull:  # no space for long texts; a result that fits in a log line is better than none
             recorder.append(cut_to_line(end), agent=agent)
         return end
 
@@ -274,14 +275,14 @@ async def _call_middleware(middleware: Middleware, nxt: ToolNext, call: ToolCall
 
 
 def paths_in_workspace(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
-    """Return those paths that are in the workspace, relative to it and with links resolved.
+    """Return the paths that are in the workspace, relative to it and with links resolved.
 
-    `judged` maps paths to their targets at the time of the decision, which are the files that the tool opens.
+    `judged` maps paths to their targets at the time of the decision; the tool opens these targets.
     """
     top = os.path.realpath(root)
     relative = []
     for path in paths:
-        with contextlib.suppress(ValueError, OSError):  # an invalid path; the tool refuses it
+        with contextlib.suppress(ValueError, OSError):  # skip an invalid path; the tool refuses it
             real = (judged or {}).get(path) or os.path.realpath(os.path.join(top, path))  # noqa: PTH118
             relative.append(os.path.relpath(real, top))
     return [path for path in relative if path != "." and path.split("/")[0] != ".."]

@@ -1,9 +1,10 @@
 """Execution of a call's commands in the sandbox, and again with more permissions if the user allows it.
 
-A command that the sandbox refused something may run again outside it. A command that needs hidden files with secrets may
-run again in the sandbox with these files.
+If the sandbox refused a command something, the command may run again outside. If a command needs hidden files with
+secrets, it may run again in the sandbox with these files visible.
 
-Invariant: nothing runs outside, and no file is opened, without a recorded decision about exactly this call.
+Invariant: nothing runs outside the sandbox, and no hidden file becomes visible, without a recorded decision about
+exactly this call.
 """
 
 import shlex
@@ -23,15 +24,17 @@ class SandboxGrant:
 
     network: bool = False
     writable: tuple[str, ...] = ()
-    """Files outside the workspace that its commands may write."""
+    """Files outside the workspace that the call's commands may write."""
     judged: Mapping[str, str] = field(default_factory=dict)
-    """The targets of the call's paths when it was judged. The call uses these files, wherever the paths lead then."""
+    """The targets of the call's paths when it was judged. The call uses these targets even if the paths point elsewhere
+    later.
+    """
     show_secrets_as_empty: bool = False
     """See `ExecSpec.show_secrets_as_empty`."""
     readable_secrets: tuple[str, ...] = ()
     """See `ExecSpec.readable_secrets`."""
     unnamed_secrets: tuple[str, ...] = ()
-    """Files with secrets that it would read without naming them."""
+    """Files with secrets that the call would read without naming them."""
     repository_read_only: bool = False
     """See `ExecSpec.repository_read_only`."""
     private_temp_paths: tuple[str, ...] = ()
@@ -39,7 +42,7 @@ class SandboxGrant:
     read_only: bool = False
     """See `ExecSpec.read_only`."""
     trial: bool = False
-    """True if its commands are tried first: read-only, without network and the user's own files, for a short time."""
+    """True if the commands first run as a short trial: read-only, without network and without the user's own files."""
 
     def apply_to(self, spec: ExecSpec) -> ExecSpec:
         """Return the command with these permissions."""
@@ -58,7 +61,9 @@ class SandboxGrant:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict on a call: the permissions of its commands, or the message for the model and the summary for the row."""
+    """A verdict on a call: the permissions of its commands, or else the message to the model and a summary for the
+    user.
+    """
 
     allowed: bool
     for_model: str = ""
@@ -68,19 +73,21 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """The decision on running a refused command again: `denial_reason`, or with the `opened_files` files, else outside."""
+    """The decision about running a refused command again: denied (`denial_reason`), with `opened_files` visible, or
+    outside.
+    """
 
     denial_reason: str = ""
     opened_files: tuple[str, ...] = ()
 
 
 DecideRerun = Callable[[ExecResult], Awaitable[Rerun]]
-"""Decides about another run, from the result of a command that the sandbox refused something."""
+"""Takes the result of a command that the sandbox refused something, and decides about running it again."""
 DecideAfterTrial = Callable[[ExecResult], Awaitable["SandboxGrant | str"]]
-"""Returns the command's permissions, or the reason for a denial, from the result of a failed trial."""
+"""Takes the result of a failed trial. Returns the command's permissions, or the reason for denying it."""
 _AnswerT = TypeVar("_AnswerT")
 TRIAL_TIMEOUT_S = 20.0
-"""Time limit of a trial."""
+"""Time limit of a trial in seconds."""
 _RULE: Final = "sandbox readable "
 ONCE_ONLY: Final = tuple(
     PermissionChoice(
@@ -91,11 +98,11 @@ ONCE_ONLY: Final = tuple(
     )
     for reach in get_args(Reach)
 )
-"""The choices for a command that leaves the sandbox."""
+"""The choices offered for a command that leaves the sandbox."""
 
 
 def opening_rule(paths: Sequence[str]) -> str:
-    """Return the session's rule that lets commands read these files."""
+    """Return the session rule that lets commands read these files."""
     return _RULE + shlex.join(paths)
 
 
@@ -110,16 +117,16 @@ def opening_choices(paths: Sequence[str], *, always: bool) -> tuple[PermissionCh
 
 
 def files_opened_by(granted: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that a session's rules let commands read."""
+    """Return the files that commands may read according to the session's rules."""
     return tuple(
         path for rule in granted if rule.startswith(_RULE) for path in shlex.split(rule.removeprefix(_RULE))
     )
 
 
 class CommandRunner:
-    """Runs the commands of one call. `ask` None: a refused command is not run again.
+    """Runs the commands of one call. If `ask` is None, a refused command is not run again.
 
-    The time that the user needs to answer does not count against `limit`, the call's own scope.
+    `limit` is the time limit's cancel scope; time spent waiting for the user does not count.
     """
 
     def __init__(
@@ -164,7 +171,7 @@ class CommandRunner:
     async def _pause_limit(
         self, ask: Callable[[ExecResult], Awaitable[_AnswerT]] | None, refused: ExecResult
     ) -> _AnswerT:
-        """Ask, with the call's time limit paused."""
+        """Call `ask` with the call's time limit paused."""
         assert ask is not None
         limit = self._limit
         if limit is None:
@@ -178,7 +185,7 @@ class CommandRunner:
 
 
 def trial_message(tried: ExecResult) -> str:
-    """Return a phrase on how a trial in the sandbox failed."""
+    """Return a phrase that says how a trial in the sandbox failed."""
     if tried.outcome == "timeout":
         return "it was tried read-only in the sandbox, and did not end in time"
     refused = tried.blocked.rstrip(".")

@@ -15,7 +15,7 @@ _DROPPED = frozenset({"title", "$defs"})
 def json_schema(args: type[BaseModel]) -> JsonMap:
     """Return the schema of an arguments model, always of type object. A recursive reference becomes `{}`.
 
-    The class's docstring is left out, because it is for readers of the code; `ToolSpec.description` is for the model.
+    The class's docstring is left out because it is for readers of the code; the model reads `ToolSpec.description`.
     """
     raw = args.model_json_schema()
     defs = raw.get("$defs")
@@ -67,7 +67,7 @@ def _simplify(node: JsonMap, definitions: Mapping[str, JsonValue], inside: tuple
 
 
 def _without_null(schema: JsonMap) -> JsonMap:
-    """Turn `x | None = None` into plain `x`, since an optional field may be left out."""
+    """Turn the schema of `x | None = None` into that of plain `x`, since an optional field may be omitted."""
     options = schema.get("anyOf")
     if not isinstance(options, list) or schema.get("default", "") is not None:
         return schema

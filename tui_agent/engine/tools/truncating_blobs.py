@@ -1,7 +1,7 @@
-"""Blobs for tools: a text that cannot be stored is cut, and the call continues.
+"""A blob store for tools that cuts text it cannot store, so that the call continues.
 
-Invariant: `put_text` never fails for lack of space; the last line of a cut text says so, and `faults` has the reason. Used
-from several threads, so nothing is recorded here.
+Invariant: `put_text` never fails for lack of space; the last line of a cut text says that it was cut, and `faults` has
+the reason. Threads call it, so it records no events.
 """
 
 from tui_agent.errors import EnvironmentFault, StoreFull
@@ -11,7 +11,7 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.parts import TextContent
 
 MAX_FALLBACK_CHARS = 2_000
-"""Characters that fit into a line of the log in any encoding."""
+"""Number of characters that fit in a line of the log in any encoding."""
 
 
 class TruncatingBlobs:
@@ -22,7 +22,7 @@ class TruncatingBlobs:
         self.faults: list[StoreFull] = []
 
     def put_bytes(self, data: bytes) -> str:
-        """Store bytes. Raises `EnvironmentFault` if that fails, so that the call fails but the turn continues."""
+        """Store bytes. Raises `EnvironmentFault` on failure, so that the call fails but the turn continues."""
         try:
             return self._inner.put_bytes(data)
         except StoreFull as fault:
@@ -30,7 +30,7 @@ class TruncatingBlobs:
             raise EnvironmentFault(fault.message, hint=fault.hint) from fault
 
     def put_file(self, data: bytes) -> StoredFile:
-        """Store a file's content. Raises `EnvironmentFault`, as `put_bytes`."""
+        """Store a file's content. Raises `EnvironmentFault` on failure, like `put_bytes`."""
         try:
             return self._inner.put_file(data)
         except StoreFull as fault:
@@ -59,7 +59,7 @@ class TruncatingBlobs:
 
 
 def cut_to_line(end: ToolFinished) -> ToolFinished:
-    """Return a result that needs no blob: only the beginning of its first text for the model."""
+    """Return a result that needs no blob: it keeps only the start of its first text for the model."""
     content = tuple(
         TextContent(text=_cut_text(piece.text))
         if isinstance(piece, TextContent) and isinstance(piece.text, str)
