@@ -29,7 +29,7 @@ _UP_TO = "no event has a seq below 0, so -2 asks for all of them as -1 does"
 _LOOKED = "the content is read in vain; only what kind of thing stands there is looked at"
 _READER = "tui_agent/store/log_reader.py"
 _AT = 'while position >= 0 and (end := data.find(b"\\n", position)) >= 0:'
-_STRANDS = "for strand, stretches in zip(history.parts, selected, strict=True):"
+_STRANDS = "for part, stretches in zip(history.parts, selected, strict=True):"
 _ALWAYS_AS_MANY = "there are always as many; it says so to who reads the code"
 _FROM_THE_BEGINNING = (
     "after: int = -1,",
@@ -98,7 +98,12 @@ EQUIVALENT = (
     *(Same(_READER, line, "1 -> 2", _UP_TO) for line in _FROM_THE_BEGINNING),
     Same(_READER, "after: int = -1,", "1 -> 2", _UP_TO, nth=1),
     Same(_READER, "log.seek(self._offset)", "statement left out", _GIVEN),
-    Same(_READER, "if after >= last:", "GtE -> Gt", "nothing of it lies behind `after`: it is read in vain"),
+    Same(
+        _READER,
+        "elif after < part.last:",
+        "Lt -> LtE",
+        "nothing of it lies behind `after`: it is read in vain",
+    ),
     Same(_READER, _ENOUGH, "Lt -> LtE", "the parents' records are read in vain: as many are found already"),
     Same(
         _READER,
