@@ -1,5 +1,8 @@
-"""The program's entry. Invariant: `--version` loads nothing but this file and the version; nothing is imported from the
-folder that is worked in, also where `python -m` has put it before everything."""
+"""The program's entry point.
+
+Invariant: `--version` loads only this file and the version. Nothing is imported from the working folder, although
+`python -m` puts that folder first in `sys.path`.
+"""
 
 import os
 import sys
@@ -14,13 +17,13 @@ def main() -> int:
     if argv in (["--version"], ["-V"]):
         sys.stdout.write(f"tui-agent {__version__}\n")
         return 0
-    # By name, not by an import statement: parsing arguments costs more than the whole of `--version`.
+    # Import by name: a static import of the argument parser costs more than all of `--version`.
     status: int = import_module("tui_agent.cli.main").main(argv)
     return status
 
 
 def leave_working_folder(path: list[str], package: str) -> None:
-    """Take the folder that `python -m` begins `path` with out of it, unless the package itself lies there."""
+    """Remove the working folder, which `python -m` puts first, from `path`, unless it contains the package itself."""
     if path and not sys.flags.safe_path and path[0] != os.path.dirname(package):  # noqa: PTH120 - loads nothing
         del path[0]
 

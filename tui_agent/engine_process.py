@@ -1,6 +1,6 @@
 """Entry point of the engine process.
 
-Invariant: imports nothing slow, so that `load_module` imports everything with garbage collection paused.
+Invariant: imports nothing slow, so that `load_module` can import everything else with garbage collection paused.
 """
 
 import sys

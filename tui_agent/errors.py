@@ -56,15 +56,15 @@ class StoreError(TuiAgentError):
 
 
 class StoreFull(StoreError):
-    """A write to the store was incomplete or refused; the log ends where it ended before."""
+    """A write to the store was incomplete or refused; the log is unchanged."""
 
 
 class StoreUnusable(StoreError):
-    """The data folder cannot be read or written: permissions, a file in its place, a read-only disk."""
+    """The data folder cannot be used: missing permissions, a file in its place, or a read-only disk."""
 
 
 class SessionVersionError(StoreError):
-    """Another version of the product wrote the session; this one cannot read its events, and would damage them."""
+    """Another version of the product wrote the session; this one cannot read its events and would damage them."""
 
 
 class SessionLocked(StoreError):
@@ -88,7 +88,7 @@ class ContextOverflow(ModelError):
 
 
 class AgentLoopDetected(TuiAgentError):
-    """The agent repeats the same calls and loses their results to compaction each time."""
+    """The agent keeps repeating the same calls, because compaction removes their results each time."""
 
 
 class ToolError(TuiAgentError):
@@ -100,7 +100,7 @@ class EnvironmentFault(TuiAgentError):
 
 
 class StaleFile(EnvironmentFault):
-    """A write was refused because the file changed after the writer read it."""
+    """A write was refused because the file has changed since it was read."""
 
 
 class CheckpointError(TuiAgentError):

@@ -104,7 +104,7 @@ class PluginApi(Protocol):
 
     @property
     def notes_folder(self) -> Path | None:
-        """The folder of this project's notes across sessions, which may not exist yet; None without a project."""
+        """The folder for notes about this project that outlive a session; it may not exist. None without a project."""
         ...
 
     def tool(self, tool: Tool[ArgsT]) -> None:
@@ -116,7 +116,7 @@ class PluginApi(Protocol):
         ...
 
     def agent(self, name: str, make: Callable[[], Agent], *, description: str = "") -> None:
-        """Register an agent of the hub; `make` creates an instance for each task."""
+        """Register an agent that users can choose; `make` creates an instance for each task."""
         ...
 
     def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
@@ -124,7 +124,8 @@ class PluginApi(Protocol):
         ...
 
     def policy_table(self, path: str) -> None:
-        """Register a table of programs (TOML, see docs/policy.md): unknown programs, or more caution for known ones.
+        """Register a table of programs (TOML, see docs/policy.md). It can add programs, or make known ones need more
+        caution.
 
         A relative path starts at the plugin's folder.
         """
@@ -151,7 +152,7 @@ class PluginApi(Protocol):
     def hook(self, event: str, target: Callable[..., object]) -> None:
         """Subscribe to a kind of event, or answer at a hook event.
 
-        For an event kind, `target` is called after each event is stored, and its return value is ignored. For one of
+        For an event kind, `target` is called after each such event is stored; its return value is ignored. For one of
         `HOOK_EVENTS`, `target` is an `async` function that takes a dict and returns a `HookAnswer` or None.
         """
         ...
@@ -163,7 +164,7 @@ class BaseTool:
     spec: ToolSpec
 
     async def preview(self, args: Any, env: Environment) -> Preview:
-        """Return an empty preview: the call's row says enough. Override it to show what the user approves."""
+        """Return an empty preview, so that an approval shows only the call's verb and target. Override it to show more."""
         return Preview(())
 
 
@@ -171,7 +172,7 @@ class SessionTool(BaseTool):
     """A tool that touches nothing outside the session: inherit from it, and define `target` and `run`."""
 
     subject: str
-    """The thing in the session that it reads or changes, such as `todos`."""
+    """The part of the session that the tool reads or changes, such as `todos`."""
 
     def effects(self, args: Any) -> tuple[Effect, ...]:
         """Return an internal effect, which the policy allows."""
@@ -189,16 +190,16 @@ def load_spec(
     parallel_group: str = "",
     needs: Iterable[Service] = (),
 ) -> ToolSpec:
-    """Return the spec of a tool whose description for the model is the file `<name>.md` beside its module.
+    """Return the spec of a tool whose description for the model is in the file `<name>.md` beside its module.
 
-    `module_file` is the module's `__file__`; the rest is as in `ToolSpec`.
+    `module_file` is the module's `__file__`; the other arguments are fields of `ToolSpec`.
     """
     description = Path(module_file).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
     return ToolSpec(name, description, args, verb, timeout, parallel_safe, parallel_group, frozenset(needs))
 
 
 class BaseMiddleware:
-    """A middleware that does nothing: inherit from it and override what you need."""
+    """A middleware that does nothing: inherit from it and override the methods you need."""
 
     name = "unnamed"
 
@@ -224,8 +225,8 @@ class BaseMiddleware:
 def act(state: SessionStateView, *wanted: AnyAction) -> Action:
     """Return the result of an agent's `step` for named actions such as `actions.CmdRun(command="make")`.
 
-    Actions that call tools become calls, in order. Without such actions the last one becomes a message, a finish or a
-    rejection.
+    Actions that call tools become tool calls, in order. If there are none, the last action becomes a message, a finish
+    or a rejection.
     """
     calls = build_tool_calls(wanted, state.todo)
     match wanted[-1] if wanted and not calls else None:

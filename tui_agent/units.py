@@ -1,6 +1,6 @@
-"""Format durations, times, tokens, costs, shares and sizes for people.
+"""Formatting of durations, times, tokens, costs, shares and sizes for people.
 
-Invariant: pure; every figure carries its unit, and the app, the command line and exports write it alike.
+Invariant: pure; every figure has its unit, and the app, the command line and exports use the same format.
 """
 
 from collections.abc import Sequence
@@ -42,11 +42,11 @@ def format_time(at: float) -> str:
 
 
 KILO = 1000
-"""From here on tokens are shown in thousands."""
+"""Tokens from this number on are shown in thousands."""
 
 
 def round_to_tenths(count: int) -> int:
-    """Return the tenths of a thousand that `format_thousands` shows: 71 for `7.1k`."""
+    """Return `count` in tenths of a thousand, rounded as `format_thousands` does: 71 for `7.1k`."""
     return round(float(f"{count / KILO:.1f}") * 10)
 
 
@@ -62,13 +62,15 @@ def format_tokens(count: int) -> str:
 
 
 def format_thousands(count: int) -> str:
-    """Format thousands always with one decimal, for columns that add up: `3.9k`, `0.0k`."""
+    """Format thousands, always with one decimal, for columns that must add up: `3.9k`, `0.0k`."""
     return f"{count / 1000:.1f}k" if count < 999_950 else f"{count / 1_000_000:.2f}M"
 
 
 def format_token_column(counts: Sequence[int]) -> list[str]:
-    """Format tokens so that the column, as shown, adds up to its total: plain if the total is below a thousand,
-    else `3.9k`, and `<0.1k` for counts too small for that."""
+    """Format token counts so that the displayed column adds up to its displayed total.
+
+    Counts are plain if the total is below a thousand, else in thousands: `3.9k`, or `<0.1k` for small ones.
+    """
     total = sum(counts)
     if total < KILO:
         return [str(count) for count in counts]
@@ -108,12 +110,12 @@ def format_percent(fraction: float) -> str:
 
 
 def percent_shares(counts: Sequence[int]) -> list[int]:
-    """Return whole percentages that add up to 100 (largest remainder); all zero when there is nothing to share."""
+    """Return whole percentages that add up to 100 (largest-remainder method), or all zeros if the counts are zero."""
     return _largest_remainder(counts, 100)
 
 
 def _largest_remainder(counts: Sequence[int], whole: int) -> list[int]:
-    """Return whole numbers in the proportion of `counts` that add up to `whole`; all zero when there is nothing to share."""
+    """Return integers proportional to `counts` that add up to `whole`, or all zeros if the counts are zero."""
     total = sum(counts)
     if total <= 0:
         return [0] * len(counts)

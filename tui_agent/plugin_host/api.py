@@ -1,6 +1,6 @@
-"""Implementation of the API object passed to a plugin's `register`; it records every offer with its owner.
+"""Implementation of the API object that is passed to a plugin's `register`; records each offer with its owner.
 
-Invariant: nothing reaches the session from here; the loader takes the offers after `register` has returned.
+Invariant: the session does not see an offer until the loader collects it, after `register` has returned.
 """
 
 import inspect
@@ -54,7 +54,7 @@ class OwnedApi:
         self.names: list[str] = []
 
     def close(self) -> None:
-        """Make later registrations raise: `register` has returned."""
+        """Make later registrations raise an error, because `register` has returned."""
         self._open = False
 
     def tool(self, tool: Tool[ArgsT]) -> None:
@@ -74,7 +74,7 @@ class OwnedApi:
         self.offers.middlewares.append(OfferedMiddleware(self.plugin, order, middleware))
 
     def agent(self, name: str, make: Callable[[], Agent], *, description: str = "") -> None:
-        """Register an agent of the hub."""
+        """Register an agent that users can choose."""
         self._reserve("agent", name)
         self.offers.agents.append(
             OfferedFactory(self.plugin, name, _require_callable(make, name), description)
@@ -91,7 +91,7 @@ class OwnedApi:
         self.offers.models.append(OfferedFactory(self.plugin, provider, _require_callable(make, provider)))
 
     def policy_table(self, path: str) -> None:
-        """Register a table of programs; a relative path starts at the plugin's folder."""
+        """Register a table of programs. A relative path starts at the plugin's folder."""
         full = (self._folder or Path()) / path
         try:
             text = full.read_text(encoding="utf-8")

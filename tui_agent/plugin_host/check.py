@@ -1,6 +1,6 @@
-"""Check of one plugin for `plugins check`, before a session uses it.
+"""The check of one plugin by `plugins check`, before a session uses it.
 
-Invariant: the plugin is loaded alone, exactly as a session would load it, and removed afterwards.
+Invariant: the plugin is loaded alone, exactly as a session would load it, and unloaded afterwards.
 """
 
 import ast
@@ -17,7 +17,9 @@ _DOOR = "tui_agent.plugin_api"
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The result of a check: `faults` stop the plugin from working; `notes` are advice; `offers` as in `plugin.loaded`."""
+    """The result of a check: `faults` prevent the plugin from working; `notes` are advice; `offers` as in
+    `plugin.loaded`.
+    """
 
     name: str
     version: str
@@ -27,12 +29,12 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """True if a session could use it."""
+        """True if a session could use the plugin."""
         return not self.faults
 
 
 def check_plugin(path: Path) -> CheckReport:
-    """Load the plugin at `path` and check its offers and imports. Runs its code."""
+    """Load the plugin at `path`, which runs its code, and check its offers and imports."""
     path = path.absolute()
     if not path.exists():
         return CheckReport(path.name, "", (), (f"{path} was not found.",), ())

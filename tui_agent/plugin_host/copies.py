@@ -1,7 +1,7 @@
 """Private copies of a trusted project's plugins, from which they are loaded.
 
-Invariant: a copy contains exactly the bytes that were trusted, even if the project's files have changed since; only the
-user can write to it, and it is replaced as a whole.
+Invariant: a copy contains exactly the bytes that were trusted, even if the project's files have changed since. Only the
+user can write to it, and it is always replaced as a whole.
 """
 
 import os
@@ -17,7 +17,7 @@ CACHE_FOLDER = "__pycache__"
 
 
 def copy_plugins(files: ProjectFiles | None, below: str, root: Path) -> Path | None:
-    """Copy the trusted files below this folder of the project to a folder under `root`; return None if there are none.
+    """Copy the trusted files in the project's folder `below` to a folder under `root`. Return None if there are none.
 
     Raises `PluginError` if the copy cannot be written.
     """
@@ -42,7 +42,7 @@ def copy_plugins(files: ProjectFiles | None, below: str, root: Path) -> Path | N
 
 
 def _read_copy(place: Path) -> dict[str, bytes] | None:
-    """Return the copy's files without Python's cache; None if it is not a folder of regular files."""
+    """Return the copy's files without Python's cache, or None if it contains anything but regular files."""
     if not place.is_dir() or place.is_symlink():
         return None
     contents: dict[str, bytes] = {}

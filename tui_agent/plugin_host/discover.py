@@ -1,8 +1,8 @@
 """Discovery of plugins without importing them.
 
-Invariant: the order is fixed: bundled, entry points, user, project, `--plugin-dir`; within one place by name.
-A manifest with a wrong field is a fault that names the file and the field.
-A project's own folder is never read: `project` is a copy of the trusted files.
+Invariant: plugins have a fixed order: bundled, entry points, user, project, `--plugin-dir`; by name within each place.
+A manifest with a wrong field gives a fault that names the file and the field. A project's own folder is never read,
+only a copy of its trusted files.
 """
 
 import re
@@ -23,13 +23,15 @@ _KNOWN = frozenset({"name", "version", "api", "description"})
 
 
 def is_valid_name(name: str) -> bool:
-    """Return True for a valid plugin and module name: lower-case letters, digits, _, a letter first, at most 40."""
+    """Return True for a valid plugin name: lower-case letters, digits and _, starting with a letter, at most 40
+    characters.
+    """
     return _NAME.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class PluginPlaces:
-    """The places to search. `project`: a copy of the project's trusted plugins; None if it has none."""
+    """The places to search. `project` is a copy of the project's trusted plugins, or None."""
 
     bundled: Path | None = None
     user: Path | None = None
@@ -38,12 +40,12 @@ class PluginPlaces:
     entry_points: bool = True
     only_bundled: bool = False
     notes: Path | None = None
-    """The folder of this project's notes; None without a project, as in a check."""
+    """The folder of this project's notes, or None without a project (as in a check)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPlugin:
-    """One plugin before import. `path`: its folder or file; `entry`: the module of an installed plugin."""
+    """A plugin before it is imported. `path` is its folder or file; `entry` is the module of an installed plugin."""
 
     name: str
     source: Source
@@ -53,7 +55,7 @@ class FoundPlugin:
     api: int | None = None
     description: str = ""
     fault: str = ""
-    """The reason why it cannot be loaded, if known without importing it."""
+    """The reason why the plugin cannot be loaded, if that is known without importing it."""
 
 
 def discover(places: PluginPlaces) -> list[FoundPlugin]:
@@ -71,7 +73,7 @@ def discover(places: PluginPlaces) -> list[FoundPlugin]:
 
 
 def plugin_at(path: Path, source: Source) -> FoundPlugin:
-    """Return the plugin in this folder or file, with the data of its manifest."""
+    """Return the plugin in this folder or file, with its manifest's data."""
     if path.is_file():
         return _check_name(FoundPlugin(path.stem, source, path))
     try:
@@ -85,7 +87,7 @@ def plugin_at(path: Path, source: Source) -> FoundPlugin:
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the checked fields of a folder's `plugin.toml`, which describes a plugin; empty without the file."""
+    """Return the validated fields of the folder's `plugin.toml`, the plugin's manifest; empty if there is no file."""
     path = folder / MANIFEST
     try:
         with path.open("rb") as file:

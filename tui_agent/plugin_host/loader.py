@@ -1,7 +1,7 @@
 """Loading of plugins, with one event per plugin for the session's log.
 
-Invariant: a plugin is in `LoadedPlugins` completely or not at all; anything it raises becomes `plugin.failed`, and the
-other plugins are loaded.
+Invariant: a plugin is in `LoadedPlugins` completely or not at all. Any exception it raises becomes `plugin.failed`, and
+the other plugins are still loaded.
 """
 
 import signal
@@ -25,11 +25,11 @@ from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 
 LOAD_LIMIT_S = 10.0
 REPEAT_S = 0.2
-"""Interval for repeated interruptions, in case foreign code catches the first one."""
+"""Seconds between repeated interruptions, in case a plugin's code catches the first one."""
 
 
 class LoadTimeout(BaseException):
-    """Raised in code that exceeded its time; a `BaseException`, so that the code does not catch it by accident."""
+    """Raised in a plugin's code after its time limit. A `BaseException`, so that `except Exception` does not catch it."""
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 @dataclass(slots=True)
 class LoadedPlugins(Offers):
-    """Everything that was registered, and one event per plugin, in load order."""
+    """Everything that plugins registered, and one event per plugin, in load order."""
 
     events: list[PluginLoaded | PluginFailed] = field(default_factory=list)
 
@@ -74,7 +74,9 @@ class LoadedPlugins(Offers):
 
 
 class PluginHost:
-    """The plugins of one process. `disabled`: listed but never imported; `limit`: seconds that each may take to load."""
+    """The plugins of one process. `disabled` ones are listed but not imported; `limit` is the load time per plugin in
+    seconds.
+    """
 
     def __init__(
         self, places: PluginPlaces, disabled: Collection[str] = (), *, limit: float = LOAD_LIMIT_S
@@ -85,7 +87,7 @@ class PluginHost:
         self._taken: dict[str, str] = {}
 
     def list_plugins(self) -> list[FoundPlugin]:
-        """Return every plugin in load order, also disabled ones, without importing any."""
+        """Return every plugin in load order, including disabled ones, without importing any."""
         return discover(self._places)
 
     def is_enabled(self, name: str) -> bool:
@@ -177,7 +179,7 @@ def _location(found: FoundPlugin) -> str:
 
 
 def _describe(error: BaseException) -> str:
-    """Describe an error for the user; the exception's class is named if its text alone says little."""
+    """Describe an error for the user. Names the exception's class if its text alone says little."""
     if isinstance(error, TuiAgentError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:

@@ -16,7 +16,7 @@ NAMESPACE = "tui_agent_plugins"
 
 
 def import_from(name: str, path: Path) -> ModuleType:
-    """Import the plugin at `path`, a folder with `__init__.py` or one file. Its errors are passed on."""
+    """Import the plugin at `path`, a folder with `__init__.py` or one file. Exceptions of the plugin propagate."""
     _ensure_namespace()
     full = f"{NAMESPACE}.{name}"
     package = path.is_dir()

@@ -1,6 +1,6 @@
-"""Data classes for what plugins register, each with its owner.
+"""Data classes for the things that plugins register, each with its owner.
 
-Invariant: a plugin's offers are taken over completely or not at all; a name belongs to one plugin.
+Invariant: a plugin's offers are accepted completely or not at all; a name belongs to one plugin.
 """
 
 from collections.abc import Awaitable, Callable
@@ -43,7 +43,7 @@ MakeT = TypeVar("MakeT", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class OfferedFactory(Generic[MakeT]):
-    """Something that `make` creates on demand: an agent for a task, a client for a model."""
+    """A factory: `make` creates an agent for a task, or a client for a model."""
 
     owner: str
     name: str
@@ -53,7 +53,7 @@ class OfferedFactory(Generic[MakeT]):
 
 @dataclass(frozen=True, slots=True)
 class OfferedPolicyTable:
-    """A table of programs as text; the policy parses it."""
+    """A table of programs as TOML text, which the policy parses."""
 
     owner: str
     path: Path
@@ -62,7 +62,7 @@ class OfferedPolicyTable:
 
 @dataclass(frozen=True, slots=True)
 class OfferedHook:
-    """A function to call after an event of this kind is stored (`*`: every kind)."""
+    """A function that is called after an event of this kind (`*`: every kind) is stored."""
 
     owner: str
     event: str
@@ -71,7 +71,7 @@ class OfferedHook:
 
 @dataclass(frozen=True, slots=True)
 class OfferedHookFunction:
-    """A function to call at a hook event, before or after something happens."""
+    """A function that is called at a hook event, before or after something happens."""
 
     owner: str
     event: HookEvent
@@ -88,7 +88,7 @@ class OfferedLanguage:
 
 @dataclass(slots=True)
 class Offers:
-    """Everything registered by one plugin, or by all plugins together."""
+    """Everything that one plugin, or all plugins together, registered."""
 
     tools: list[OfferedTool] = field(default_factory=list)
     middlewares: list[OfferedMiddleware] = field(default_factory=list)
@@ -100,7 +100,9 @@ class Offers:
     asked: list[OfferedHookFunction] = field(default_factory=list)
 
     def add_all(self, other: "Offers") -> None:
-        """Add what one plugin registered; middlewares are kept sorted by order, in order of arrival if equal."""
+        """Add one plugin's offers. Middlewares stay sorted by order; equal ones keep the order in which they were
+        added.
+        """
         for kind in fields(Offers):
             getattr(self, kind.name).extend(getattr(other, kind.name))
         self.middlewares.sort(key=lambda offered: offered.order)

@@ -15,28 +15,31 @@ from tui_agent.protocol.parts import ToolCallPart
 
 @dataclass(frozen=True, slots=True)
 class CallTools:
-    """Run these tool calls in order, then start another iteration."""
+    """An action: run these tool calls in order, then start another iteration."""
 
     calls: tuple[ToolCallPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SayMessage:
-    """End the turn with this message and wait for the user. Empty if the text is already recorded as the answer."""
+    """An action: end the turn with this message and wait for the user.
+
+    The text is empty if it is already recorded as the answer.
+    """
 
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """End the turn: the task is done."""
+    """An action: end the turn because the task is done."""
 
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """End the turn: the task cannot or should not be done."""
+    """An action: end the turn because the task cannot or should not be done."""
 
     reason: str
 
@@ -46,7 +49,7 @@ Action: TypeAlias = CallTools | SayMessage | Finish | Reject
 
 @dataclass(frozen=True, slots=True)
 class ModelQuery:
-    """An agent's request to a model. `messages` None: the session's history as the middlewares assemble it."""
+    """An agent's request to a model. If `messages` is None, the middlewares assemble the session's history."""
 
     messages: tuple[Message, ...] | None = None
     system: str | None = None
@@ -57,14 +60,14 @@ class ModelQuery:
 
 
 AskModel: TypeAlias = Callable[[ModelQuery], Awaitable[ModelReply]]
-"""Send a request through the middlewares' `wrap_model`, stream, retry, and record the `model.*` events.
+"""Sends a request through the middlewares' `wrap_model`, streams, retries, and records the `model.*` events.
 
 Raises `ModelError` when retrying does not help.
 """
 
 
 class Agent(Protocol):
-    """An agent. Each task gets a new instance."""
+    """An agent, which chooses the next action. Each task gets a new instance."""
 
     @property
     def name(self) -> str: ...

@@ -11,8 +11,8 @@ from tui_agent.protocol.events.files import Author
 class FileDifference:
     """A path that differs from the newest checkpoint. `path` is relative to the workspace, with `/`.
 
-    `before` and `after` are the contents in bytes (of a link: its target), None if the file did not exist or is too
-    large to pass around; the sizes are always correct. `mode` is the present permission bits.
+    `before` and `after` are the contents in bytes (for a link: its target). They are None if the file does not exist or
+    is too large to pass around; the sizes are always correct. `mode` is the current permission bits.
     """
 
     path: str
@@ -25,16 +25,16 @@ class FileDifference:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceChanges:
-    """Differences from the newest checkpoint. False if there are none."""
+    """Differences from the newest checkpoint. An instance is false if there are none."""
 
     paths: tuple[str, ...]
     """Every changed path, sorted."""
     files: tuple[FileDifference, ...]
     """Details of the first changed paths."""
     skipped: tuple[str, ...] = ()
-    """Sentences on files that are not checkpointed: too large, over the quota."""
+    """Sentences about files that checkpoints leave out: too large, or over the quota."""
     contested_paths: tuple[str, ...] = ()
-    """Those `paths` that the user may have changed too; restoring them asks first."""
+    """The subset of `paths` that the user may have changed too; restoring these asks first."""
 
     def __bool__(self) -> bool:
         return bool(self.paths)
@@ -42,9 +42,9 @@ class WorkspaceChanges:
 
 @dataclass(frozen=True, slots=True)
 class RestoreAction:
-    """The action of a restore on one path; `added` and `removed` count lines.
+    """The action of a restore on one path. `added` and `removed` count lines.
 
-    `conflict` says why the user is asked first (someone else changed the path too); empty if there is no conflict.
+    `conflict` is the reason to ask the user first (someone else changed the path too), or empty.
     """
 
     path: str
@@ -65,7 +65,7 @@ class RestorePlan:
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """The result of a restore: the restored `paths`, the `kept_paths`, and the `commit` of the resulting workspace.
+    """The result of a restore: the restored `paths`, the `kept_paths`, and the `commit` of the workspace afterwards.
 
     `files` describes the first of the restored paths, with their contents before and after.
     """
@@ -75,7 +75,7 @@ class RestoreResult:
     kept_paths: tuple[str, ...]
     files: tuple[FileDifference, ...] = ()
     blocked: Mapping[str, str] = field(default_factory=dict)
-    """Those `kept_paths` that cannot be restored even if the user agrees, each with the reason."""
+    """The subset of `kept_paths` that cannot be restored even if the user agrees, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,33 +87,34 @@ class Baseline:
 
 
 class Checkpoints(Protocol):
-    """Takes and restores checkpoints. One call at a time; a cancelled call leaves workspace and store unchanged.
+    """Takes and restores checkpoints. Only one call at a time; a cancelled call leaves workspace and store unchanged.
 
-    Methods raise `CheckpointError` if the store cannot be used or an action of a restore failed (the others are
-    rolled back).
+    Methods raise `CheckpointError` if the store cannot be used or an action of a restore failed; the other actions are
+    then rolled back.
     """
 
     @property
     def unavailable_reason(self) -> str:
-        """The reason why there are no checkpoints, as a sentence; empty if there are."""
+        """The reason why there are no checkpoints, as a sentence, or empty if there are."""
         ...
 
     @property
     def head(self) -> str:
-        """The commit of the newest checkpoint; empty before the first."""
+        """The commit of the newest checkpoint, or empty before the first."""
         ...
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Continue from the newest commit that the log knows, or take a baseline if it has none or the store lost it.
+        """Continue from `known`, the newest commit in the log. If there is none or the store lost it, take a baseline.
 
-        Returns the baseline if one was taken. It replaces the lost commit if the session changed nothing since
+        Return the baseline if one was taken. It replaces the lost commit if the session changed nothing since
         (`unchanged`). May be called again after an error.
         """
         ...
 
     def take_notices(self) -> tuple[str, ...]:
-        """Return sentences for the user on what happened to the store since the last call: lost checkpoints, remains
-        of an interrupted restore."""
+        """Return sentences for the user about the store since the last call: lost checkpoints, remains of an
+        interrupted restore.
+        """
         ...
 
     async def find_changes(
@@ -121,14 +122,14 @@ class Checkpoints(Protocol):
     ) -> WorkspaceChanges:
         """Return the differences from the newest checkpoint at `paths` (None: everywhere). Changes nothing.
 
-        Paths in `extra_paths` are included even if they are git-ignored, because a call is about to change them.
+        `extra_paths` are included even if git ignores them, because a call is about to change them.
         """
         ...
 
     async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
-        """Return those paths that changed after the time `since` (seconds since the epoch).
+        """Return the subset of `paths` that changed after the time `since` (seconds since the epoch).
 
-        For a removed path the time of its folder counts. A path whose time is unclear is included.
+        For a removed path, its folder's time is used. A path whose time is uncertain is included.
         """
         ...
 
@@ -139,20 +140,21 @@ class Checkpoints(Protocol):
     async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
         """Return the plan that restores the checkpoint `source`. Changes nothing.
 
-        Paths in `named_paths` are included whoever changed them. Present differences from the newest checkpoint count as
-        changed by someone else.
+        `named_paths` are included whoever changed them. Current differences from the newest checkpoint count as changes
+        by someone else.
         """
         ...
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
-        """Carry out a plan: all actions without a conflict, and those on paths in `overwrite`.
+        """Run a plan: all actions without a conflict, and those on paths in `overwrite`.
 
-        Never writes through a link. Afterwards `head` is the returned commit.
+        Never writes through a link. Afterwards, `head` is the `commit` of the result.
         """
         ...
 
     async def run_maintenance(self) -> bool:
-        """Do maintenance while idle: copy borrowed objects into the store and pack it. Return True if anything was done.
+        """Run maintenance while idle: copy borrowed objects into the store and pack it. Return True if anything was
+        done.
 
         Any other call, or cancellation, stops it at once.
         """

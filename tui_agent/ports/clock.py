@@ -9,11 +9,11 @@ class Clock(Protocol):
     """Wall time for records, monotonic time for durations, sleep for waits."""
 
     def now(self) -> float:
-        """Seconds since the epoch, UTC."""
+        """Return seconds since the epoch, UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds from an arbitrary start; never decreases."""
+        """Return seconds since an arbitrary start; never decreases."""
         ...
 
     async def sleep(self, seconds: float) -> None:

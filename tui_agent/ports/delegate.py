@@ -19,11 +19,11 @@ INVESTIGATOR = "investigator"
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A delegate's role: its system prompt and what it may use.
+    """A delegate's role: its system prompt and permissions.
 
-    `tools` None leaves the choice to the call, or to the file tools if the call names none. `model` is the name of a
-    model profile; empty: the model of the calling agent. A `read_only` role changes nothing and asks nothing.
-    `source` is the file that defines the role.
+    If `tools` is None, the call chooses them, or the file tools if it names none. `model` is the name of a model
+    profile; if empty, the calling agent's model is used. A `read_only` role can neither change anything nor ask the
+    user. `source` is the file that defines the role.
     """
 
     name: str
@@ -54,7 +54,7 @@ class DelegationRules:
 
 @dataclass(frozen=True, slots=True)
 class DelegateTask:
-    """A task for a delegate. `max_tokens` limits each of its answers; `tools` None leaves the choice to the role."""
+    """A task for a delegate. `max_tokens` limits each of its answers. If `tools` is None, the role chooses them."""
 
     task: str
     role: str = SUBTASK
@@ -80,7 +80,7 @@ class DelegateReport:
 
 
 class Delegates(Protocol):
-    """The service behind `ToolContext.delegate`, for a single call."""
+    """The service behind `ToolContext.delegate` for a single call."""
 
     async def run(self, task: DelegateTask) -> DelegateReport:
         """Run a delegate on this task and wait for its report.

@@ -1,7 +1,7 @@
-"""The environment protocol: files and processes of one workspace. Every implementation passes one contract test.
+"""The environment protocol: files and processes of one workspace. Every implementation passes the same contract test.
 
-Paths are relative to `root` (with `/`) or absolute. An environment refuses to write outside `root`, and does not
-follow links out of it.
+Paths are relative to `root` (with `/`) or absolute. An environment refuses to write outside `root`, and does not follow
+links out of it.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 OutputSink: TypeAlias = Callable[[bytes], None]
-"""Receives output on the event loop as it arrives; stdout and stderr in the order they were read."""
+"""Receives output on the event loop as it arrives; stdout and stderr in the order in which they were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecSpec:
-    """A program to run: `argv` without a shell, or `script` by `bash -c`. It has no terminal; its input is `stdin`.
+    """A program to run: `argv` without a shell, or `script` with `bash -c`. It has no terminal; `stdin` is its input.
 
-    Fields that concern the sandbox are ignored if there is none.
+    Fields that concern the sandbox have no effect if there is none.
     """
 
     argv: tuple[str, ...] = ()
@@ -26,51 +26,58 @@ class ExecSpec:
     timeout: float | None = None
     """Seconds after which the whole process group is killed; None: no limit."""
     max_output: int = 50_000_000
-    """Maximum bytes of output to keep; the rest is counted and dropped."""
+    """Maximum bytes of output to keep; further output is counted and dropped."""
     tail_bytes: int = 0
-    """How many of the kept bytes come from the end of the output; bytes are dropped between the two pieces."""
+    """Number of the kept bytes that come from the end of the output; bytes between the two pieces are dropped."""
     stdin: bytes = b""
     max_stderr_bytes: int | None = None
-    """Maximum bytes of standard error to keep apart in `ExecResult.stderr`; None: it is part of the output."""
+    """Maximum bytes of standard error to keep separately in `ExecResult.stderr`; None: merge it into the output."""
     unsandboxed: bool = False
     """Run outside the sandbox: the user allowed it, or typed the command."""
     allow_network: bool = False
     """Allow network access from inside the sandbox."""
     writable_paths: tuple[str, ...] = ()
-    """Files and folders outside `root` that may be written from inside the sandbox: the absolute real paths that were
-    judged. A path that could only be opened together with others stays closed."""
+    """Files and folders outside `root` that the sandboxed command may write: absolute real paths as they were judged. A
+    path is not opened if that would also open others.
+    """
     show_secrets_as_empty: bool = False
-    """Show files with secrets as empty, because the command only looks at files. Other commands fail to open them, so
-    that none continues with an empty file. Files that the repository holds anyway are shown unchanged."""
+    """Show files with secrets as empty, because the command only looks at files. For other commands, opening them
+    fails, so that none continues with an empty file. Files that are in the repository unchanged are shown as they are.
+    """
     readable_secrets: tuple[str, ...] = ()
     """Files with secrets that the command may read: absolute real paths that the approved command names."""
     private_temp_paths: tuple[str, ...] = ()
-    """Paths in the machine's temporary folders that did not exist when the command was judged. The command sees only
-    what sandboxed commands created there, whatever exists there by now."""
+    """Paths in the machine's temporary folders that did not exist when the command was judged. Even if they exist by
+    now, the command sees only files that sandboxed commands created there.
+    """
     repository_read_only: bool = False
-    """Mount the workspace's repository read-only: nobody was asked, and the command line does not show what the
-    command changes."""
+    """Mount the workspace's repository read-only: the user was not asked, and the command line does not show everything
+    that the command changes.
+    """
     read_only: bool = False
-    """Mount the workspace and its repository read-only, with only temporary folders writable: the command was judged
-    to only read."""
+    """Mount the workspace and its repository read-only and leave only temporary folders writable, because the command
+    was judged to only read.
+    """
     hides_home: bool = False
-    """Hide the user's own files: everything in the home folder whose name has no leading dot, except the workspace and
-    folders of programs."""
+    """Hide the user's own files: everything in the home folder without a leading dot, except the workspace and folders
+    of programs.
+    """
     resolved_cwd: str = ""
-    """The absolute real path of `cwd` when the command was judged. The command starts there, or not at all if a link
-    is on the way by now. Empty: resolve `cwd` at the start."""
+    """The absolute real path of `cwd` when the command was judged. If a link now leads elsewhere, the command does not
+    start. Empty: resolve `cwd` at the start.
+    """
 
 
 MAX_NAMED_FILES = 5
-"""Maximum number of emptied secret files to name."""
+"""Maximum number of secret files to name among those shown as empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
     """The result of a program. `exit_code` is None if it was killed; `outcome` says why. `output` is the kept part.
 
-    `outcome` is `not_found` if there is no such program or folder, `failed` if the program exists but could not start.
-    `blocked` is a sentence on what the sandbox seems to have refused; empty if nothing suggests that.
+    `outcome` is `not_found` if there is no such program or folder, and `failed` if the program exists but could not
+    start. `blocked` is a sentence about what the sandbox probably refused, or empty.
     """
 
     exit_code: int | None
@@ -82,17 +89,17 @@ class ExecResult:
     blocked: str = ""
     stderr: bytes = b""
     emptied_secrets: tuple[str, ...] = ()
-    """Files with secrets that appeared empty to a command which reads them without naming them."""
+    """Files with secrets that were shown as empty to a command that reads them without naming them."""
     needed_secrets: "tuple[SecretFile, ...]" = ()
     """The secret files that `blocked` is about; the command might succeed with them."""
     notes: tuple[str, ...] = ()
-    """Sentences on where the output does not show the real state because of the sandbox."""
+    """Sentences about differences between the output and the real state that the sandbox caused."""
     cut_offset: int = 0
     """The offset in `output` at which bytes were dropped, if any were."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Sentences of the sandbox besides `blocked`: which files appeared empty, and `notes`."""
+        """Return the sandbox's remarks other than `blocked`: files that were shown as empty, and `notes`."""
         names = ", ".join(self.emptied_secrets[:MAX_NAMED_FILES])
         more = (
             f" and {len(self.emptied_secrets) - MAX_NAMED_FILES} more"
@@ -117,10 +124,11 @@ class Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class ProcessControl:
-    """Control over a program's child processes: what ends them, and how many there may be.
+    """Control over a program's child processes: how they are ended, and how many there may be.
 
     `reaper`: all descendants stay below one process of ours. `cgroup_kill`: the kernel kills them all at once.
-    `max_processes` is their maximum number (0: no limit), enforced `limited_by` a control group or per user.
+    `max_processes` is their maximum number (0: no limit); `limited_by` says if it applies to a control group or to the
+    user.
     """
 
     reaper: bool = False
@@ -131,9 +139,9 @@ class ProcessControl:
 
 @dataclass(frozen=True, slots=True)
 class SecretFile:
-    """A file of the workspace that may hold secrets: `name` relative to the workspace, `path` absolute and real.
+    """A file of the workspace that may hold secrets: `name` is relative to the workspace, `path` absolute and real.
 
-    For a folder both end with a slash and stand for everything below.
+    A folder stands for everything below it; its `name` and `path` end with a slash.
     """
 
     name: str
@@ -143,10 +151,11 @@ class SecretFile:
     ignored: bool = False
     """True if git's ignore files exclude it. Programs other than git respect them only inside a repository."""
     maybe_reincluded: bool = False
-    """True if a `!` line of an ignore file in or above the workspace may re-include it, so that programs which skip
-    hidden or ignored files read it."""
+    """True if a `!` line of an ignore file in or above the workspace may re-include the file, so that programs that
+    skip hidden or ignored files still read it.
+    """
     committed_size_and_mtime: tuple[int, int] | None = None
-    """Size in bytes and modification time in seconds of the version in the repository, if the file changed since."""
+    """Size in bytes and modification time in seconds of the committed version, if the file has changed since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +193,11 @@ class Environment(Protocol):
 
     @property
     def sandbox(self) -> Sandbox:
-        """The sandbox of its commands; the same for the environment's whole life."""
+        """The sandbox of its commands; constant for the environment's whole life."""
         ...
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a program to its end. Cancelling ends the whole process group: terminate, wait briefly, kill."""
+        """Run a program to its end. If cancelled, end the whole process group: terminate, wait briefly, kill."""
         ...
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
@@ -203,7 +212,7 @@ class Environment(Protocol):
         ...
 
     async def remove(self, path: str, expected_digest: str) -> None:
-        """Remove a file that still has the digest `expected_digest`."""
+        """Remove a file if it still has the digest `expected_digest`, else raise `StaleFile`."""
         ...
 
     async def stat(self, path: str) -> FileInfo | None: ...
@@ -228,24 +237,24 @@ class Environment(Protocol):
         ...
 
     async def aclose(self) -> int:
-        """End everything it started and return how many processes had to be killed."""
+        """End all processes and return how many had to be killed."""
         ...
 
 
 @runtime_checkable
 class ProgramFinder(Protocol):
-    """An environment that knows where it finds programs, and which repositories surround them."""
+    """An environment that knows where it finds programs, and which repositories contain the workspace."""
 
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
-        """Return those bare names that would start a program inside the workspace, links followed."""
+        """Return the subset of these bare names that would start a program inside the workspace, links resolved."""
         ...
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
         """Return True if even a read-only git command may run programs or read files that it does not name.
 
         The repository around the root, or around one of `folders`, may be configured to do that. `folders` are relative
-        to the root, some are patterns, `**` is any folder. Also True without a work tree: git then compares arbitrary
-        files.
+        to the root; some are patterns, and `**` is any folder. Also True outside a repository, because git then
+        compares arbitrary files.
         """
         ...
 
@@ -264,14 +273,14 @@ class WorkspaceLink:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceScan:
-    """Names in a workspace that change what a command line means. All paths are relative to the workspace.
+    """Names in a workspace that change the meaning of a command line. All paths are relative to the workspace.
 
     `secrets` are files that may hold secrets, except those that the user made readable for commands. `links` are all
-    symbolic links. `option_names` begin with `-`, `+`, `@`, `|` or `=`, so that a program may take them for an option.
-    `odd_names` contain a blank, a quote, a backslash, or one of `: * ? [`, so that they break where a list of names is
-    split at blanks, or have a special meaning; a folder's name ends with a slash. `steering_files` configure programs
-    (`rust-toolchain.toml`), also from above the workspace (`../go.work`). `unscanned` are folders that were not or
-    could not be searched; "" is the workspace itself.
+    symbolic links. `option_names` start with `-`, `+`, `@`, `|` or `=`, so that a program may take them for an option.
+    `odd_names` contain a blank, a quote, a backslash, or one of `: * ? [`; they break if a list of names is split at
+    blanks, or have a special meaning. A folder's name ends with a slash. `steering_files` configure programs
+    (`rust-toolchain.toml`), including files above the workspace (`../go.work`). `unscanned` are folders that were not
+    or could not be searched; "" is the workspace itself.
     """
 
     secrets: tuple[SecretFile, ...] = ()
@@ -287,7 +296,7 @@ class WorkspaceScanner(Protocol):
     """An environment that knows which files may hold secrets, and which names change the meaning of a command line."""
 
     def scan(self) -> WorkspaceScan:
-        """Scan the present names. Blocking."""
+        """Scan the workspace's current names. Blocking."""
         ...
 
 
@@ -296,8 +305,9 @@ class PrivateTempFinder(Protocol):
     """An environment that sandboxes commands and gives them temporary folders of their own."""
 
     def find_private_temp_paths(self, paths: Collection[str]) -> frozenset[str]:
-        """Return those absolute real paths in the machine's temporary folders that do not exist outside the sandbox.
+        """Return the subset of `paths` that do not exist outside the sandbox; all are absolute real paths in temporary
+        folders.
 
-        A sandboxed command finds only what such commands created there. Paths with a link on the way are left out.
+        A sandboxed command finds there only what such commands created. Paths that lead through a link are left out.
         """
         ...

@@ -1,6 +1,6 @@
-"""Hooks: commands and functions that are asked before something happens, or told after it.
+"""Hooks: commands and functions that are called before or after something happens.
 
-Invariant: a hook raises nothing but cancellation; its errors are in its reply.
+Invariant: a hook raises nothing except cancellation; its errors are in its reply.
 """
 
 import re
@@ -16,7 +16,7 @@ from tui_agent.protocol.events.hook import HookDecision, HookEvent, HookSource
 HOOK_EVENTS: Final[tuple[HookEvent, ...]] = get_args(HookEvent)
 TOOL_EVENTS: Final[frozenset[HookEvent]] = frozenset({"before_tool", "after_tool"})
 DEFAULT_TIME_LIMIT_S: Final = 60.0
-"""Default time limit of a hook."""
+"""Default time limit of a hook in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class HookAnswer:
 
 @dataclass(frozen=True, slots=True)
 class HookReply:
-    """The outcome of a hook. If `fault` (a sentence) is set, the answer is ignored."""
+    """The outcome of a hook. If `fault` (a sentence) is not empty, the answer is ignored."""
 
     answer: HookAnswer = field(default_factory=HookAnswer)
     fault: str = ""
@@ -39,12 +39,12 @@ class HookReply:
 
 
 HookFunction: TypeAlias = Callable[[JsonMap, float], Awaitable[HookReply]]
-"""(facts of the event, time limit in seconds) -> outcome."""
+"""Maps (facts about the event, time limit in seconds) to the outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A hook. `label` names it on the screen; `matcher` must match the whole name of a tool (None: every tool)."""
+    """A hook. `label` names it for the user. `matcher` must match a tool's complete name (None: every tool)."""
 
     event: HookEvent
     label: str
@@ -54,5 +54,5 @@ class Hook:
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
 
     def matches_tool(self, tool: str) -> bool:
-        """Return True if the hook is for this tool."""
+        """Return True if the hook applies to this tool."""
         return self.matcher is None or self.matcher.fullmatch(tool) is not None

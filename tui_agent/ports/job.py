@@ -12,9 +12,9 @@ JobState: TypeAlias = Literal["running"] | JobEnd
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """A job's present state. `output` is what it printed since the last report.
+    """A job's current state. `output` contains everything printed since the last report.
 
-    `dropped_bytes` counts the bytes of it that were dropped; `message` says why the job could not start.
+    `dropped_bytes` counts bytes missing from `output`; `message` is the reason why the job could not start.
     """
 
     job_id: JobId
@@ -28,12 +28,12 @@ class JobReport:
 
 
 class Jobs(Protocol):
-    """The jobs of a session. Methods raise `ToolError` if there is no such job, or too many jobs."""
+    """The jobs of a session. Methods raise `ToolError` if there is no such job, or if there are too many."""
 
     async def start(self, command: str, spec: ExecSpec) -> JobReport:
-        """Start a command that keeps running after the call; `spec.timeout` is its limit in seconds (None: no limit).
+        """Start a command that outlives the call. `spec.timeout` is its time limit in seconds (None: no limit).
 
-        Returns once it has printed something or ended, or after a moment.
+        Returns when it has printed something or ended, or after a moment.
         """
         ...
 
@@ -42,5 +42,5 @@ class Jobs(Protocol):
         ...
 
     async def stop(self, job_id: str) -> JobReport:
-        """End the job with all its processes; return when that is done."""
+        """End the job with all its processes, and wait until it has ended."""
         ...

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class SymbolLocation:
-    """The definition of a name. Lines count from 1; `last_line` is 0 if it is not known."""
+    """The location of a name's definition. Lines count from 1; `last_line` is 0 if unknown."""
 
     name: str
     path: str
@@ -16,7 +16,9 @@ class SymbolLocation:
 
 
 FindSymbol: TypeAlias = Callable[[str], Awaitable[Sequence[SymbolLocation] | None]]
-"""name -> its definitions, most likely first; empty if there are none, None if the search took too long. Never raises."""
+"""Maps a name to its definitions, likeliest first: empty if there are none, None if the search took too long. Never
+raises.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +35,13 @@ class Skills(Protocol):
     """The skills of a session."""
 
     def read(self, name: str, file: str = "") -> SkillText:
-        """Return the skill's body, or with `file` a file below its folder. Blocking. Raises `ToolError`."""
+        """Return the skill's main text, or the text of `file` in its folder. Blocking. Raises `ToolError`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The lookup services of a session; None: not available."""
+    """The lookup services of a session. A service that is None is not available."""
 
     symbols: FindSymbol | None = None
     skills: Skills | None = None

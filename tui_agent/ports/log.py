@@ -1,4 +1,4 @@
-"""The session log and its blobs, as the engine and every client see them."""
+"""The session log and its blobs, as the engine and all clients use them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from tui_agent.protocol.ids import AgentId, CommandId, SessionId
 
 
 class Follower(Protocol):
-    """A cursor into a log: history first, then new records as they are appended."""
+    """A cursor over a log: returns history first, then new records as they are appended."""
 
     async def next_batch(self) -> Sequence[Record]:
-        """Wait for and return the records since the last call, ordered by `seq`; empty once the log is closed."""
+        """Wait for the records since the last call and return them in order of `seq`. Empty once the log is closed."""
         ...
 
     def close(self) -> None:
@@ -38,13 +38,15 @@ class Log(Protocol):
     def append(self, payload: Payload, *, agent: AgentId = ..., cause: CommandId | None = None) -> Envelope:
         """Store one event and return it exactly as it will be read back (long texts as `BlobText`).
 
-        Synchronous on purpose: no cancellation can happen between a fact and its record.
-        Raises `StoreFull` if it could not be stored; the log then ends where it ended before.
+        Synchronous on purpose: no cancellation can come between an action and its record. Raises `StoreFull` if the
+        event could not be stored; the log is then unchanged.
         """
         ...
 
     def repair_file(self) -> LogRepaired | None:
-        """Rewrite the log if its file was deleted, and return the event to record in that case. Raises `StoreError`."""
+        """Write the log again if its file was deleted, and return the event to record in that case. Raises
+        `StoreError`.
+        """
         ...
 
     async def commit(self) -> None:
@@ -54,13 +56,13 @@ class Log(Protocol):
     def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
         """Return the records of the current branch in order, without the deltas of finished requests.
 
-        `stretches` selects the branch with these stretches instead; `after` leaves out records up to this event. May be
-        iterated in a thread, as long as no new records belong to the branch.
+        `stretches` selects another branch. `after` excludes records up to this seq. The result may be iterated in a
+        thread as long as no new records belong to the branch.
         """
         ...
 
     def has_event(self, seq: int) -> bool:
-        """Return True if an event has this number, on the branch or not. A fork's history may have gaps."""
+        """Return True if the log has an event with this number, on any branch. A fork's history may have gaps."""
         ...
 
     def read(self, after: int = -1) -> Sequence[Record]:
@@ -79,7 +81,7 @@ class StoredFile:
 
     @property
     def original_sha256(self) -> str | None:
-        """The file's own SHA-256 if the stored bytes differ from it, else None."""
+        """The original file's SHA-256 if redaction changed the bytes, else None."""
         return self.sha256 if self.sha256 != self.blob else None
 
 
@@ -101,7 +103,7 @@ class Blobs(BlobReader, Protocol):
     """Reads and stores blobs."""
 
     def put_bytes(self, data: bytes) -> str:
-        """Store bytes unchanged and return their hex SHA-256. Redact text before."""
+        """Store bytes unchanged and return their hex SHA-256. The caller must redact text first."""
         ...
 
     def put_file(self, data: bytes) -> StoredFile:
@@ -109,5 +111,5 @@ class Blobs(BlobReader, Protocol):
         ...
 
     def put_text(self, text: str) -> LongText:
-        """Return the text itself if it is short, else store it and return its `BlobText`."""
+        """Return a short text itself; store a long text and return its `BlobText`."""
         ...

@@ -1,6 +1,6 @@
 """Middleware: named components that contribute context and wrap model and tool calls, in registered order.
 
-Invariant: a middleware keeps no state across calls; whatever matters is an event and is read from the folds.
+Invariant: a middleware keeps no state across calls; all lasting state is recorded as events and read from the folds.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,8 +20,8 @@ from tui_agent.protocol.parts import ToolCallPart
 class Fragment:
     """A piece of the system prompt or context. Lower `priority` numbers come first; `max_tokens` limits its length.
 
-    An empty text is not sent; `missing_reason` gives the reason for the manifest. `joined_seq` is the
-    event whose message added the fragment to the conversation; it is not sent as long as the history has that message.
+    An empty text is not sent; the manifest then records `missing_reason`. `joined_seq` is the seq of the message that
+    added the fragment to the conversation; while the history has that message, the fragment is not sent separately.
     """
 
     id: str
@@ -48,7 +48,7 @@ ToolNext: TypeAlias = Callable[[ToolCallPart], Awaitable[ToolResult]]
 
 
 class Middleware(Protocol):
-    """A component around model and tool calls. `plugin_api.BaseMiddleware` implements all methods without effect."""
+    """A component around model and tool calls. `plugin_api.BaseMiddleware` has default methods that do nothing."""
 
     @property
     def name(self) -> str: ...

@@ -19,7 +19,7 @@ from tui_agent.protocol.settings import ModelInfo
 
 @dataclass(frozen=True, slots=True)
 class ToolSchema:
-    """A tool as offered to a model; `parameters` is a JSON schema of type object."""
+    """A tool as it is offered to a model; `parameters` is a JSON schema of type object."""
 
     name: str
     description: str
@@ -28,12 +28,13 @@ class ToolSchema:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """All that a client needs for one call.
+    """Everything that a client needs for one call.
 
     Every `LongText` in it is resolved to a `str`; image bytes are in `images`, keyed by digest. `max_tokens` is always
-    sent. A request with purpose `compaction` asks for a summary of the history, which only the engine reads. `answer_count`
-    counts the recorded answers of the conversation, including those that a summary replaced; None: count the messages.
-    `opening_text` is the beginning of the conversation's first message, which a summary may have replaced.
+    sent. A request with purpose `compaction` asks for a summary of the history, which only the engine reads.
+    `answer_count` is the number of recorded answers in the conversation, including those that a summary replaced; if it
+    is None, count the messages. `opening_text` is the start of the conversation's first message, which a summary may
+    have replaced.
     """
 
     request_id: RequestId
@@ -49,7 +50,7 @@ class ModelRequest:
 
     @property
     def starts_with_summary(self) -> bool:
-        """True if a summary replaces the beginning of the conversation."""
+        """True if a summary replaces the start of the conversation."""
         return bool(self.messages) and isinstance(self.messages[0], SummaryMessage)
 
     @property
@@ -104,9 +105,11 @@ class FinishChunk:
 
 @dataclass(frozen=True, slots=True)
 class ModelFault:
-    """A classified error. `retry_after` is the wait in seconds that the provider asks for; `original` its own message.
+    """A classified error. `retry_after` is the wait that the provider asks for, in seconds; `original` is its own
+    message.
 
-    `window_tokens` is the model's context window in tokens, if the provider names it when it refuses a longer request, else 0.
+    `window_tokens` is the model's context window in tokens if the provider states it when it refuses a longer request,
+    else 0.
     """
 
     kind: FaultKind
@@ -131,7 +134,7 @@ class ModelClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A complete, assembled answer, as `Agent.step` gets it from `ask`."""
+    """A complete answer, as `Agent.step` gets it from `ask`."""
 
     parts: tuple[ModelPart, ...]
     finish: FinishReason

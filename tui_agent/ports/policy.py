@@ -17,30 +17,31 @@ class PolicyFacts:
     workspace: str
     policy: PolicyName
     resolved: dict[str, str] = field(default_factory=dict)
-    """Path as given to a tool → absolute path with links followed."""
+    """Maps each path as given to a tool to its absolute path with links resolved."""
     session_rules: tuple[str, ...] = ()
     """Rules that the user allowed for this session, as written in `permission.decided.rule`."""
     allowed_tools: frozenset[str] | None = None
     interactive: bool = True
     workspace_programs: frozenset[str] = frozenset()
-    """Names of programs found in the workspace. Nothing is known about them, since anyone may have put them there."""
+    """Names of programs found in the workspace. They are not trusted, since anyone may have put them there."""
     git_is_steered: bool = False
     """True if even a read-only git command may run programs or read files that it does not name, in the workspace or in
-    another folder that the call runs git in (see `ProgramFinder.git_is_steered`)."""
+    another folder in which the call runs git (see `ProgramFinder.git_is_steered`).
+    """
     sandboxed: bool = False
     """True if commands run in a sandbox: they write only the workspace, have no network and cannot read `secrets`."""
     private_temp_paths: frozenset[str] = frozenset()
     """Absolute paths in temporary folders where a sandboxed command finds only what such commands created."""
     secrets: tuple[SecretFile, ...] = ()
-    """Files of the workspace that may hold secrets, as far as it was scanned."""
+    """Files of the scanned part of the workspace that may hold secrets."""
     public_files: frozenset[str] = frozenset()
     """Absolute paths of certificates without a private key, although their names suggest secrets."""
     links: tuple[WorkspaceLink, ...] = ()
-    """Symbolic links of the workspace, as far as it was scanned."""
+    """Symbolic links in the scanned part of the workspace."""
     option_names: tuple[str, ...] = ()
     """Names that a program may take for an option (see `WorkspaceScan`)."""
     odd_names: tuple[str, ...] = ()
-    """Names that break where a list is split at blanks, or have a special meaning (see `WorkspaceScan`)."""
+    """Names that break if a list is split at blanks, or have a special meaning (see `WorkspaceScan`)."""
     steering_files: tuple[str, ...] = ()
     """Files that configure programs (see `WorkspaceScan`)."""
     unscanned: tuple[str, ...] = ()
@@ -49,15 +50,20 @@ class PolicyFacts:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The policy's decision. `choices` are those an approval offers (verdict `ask`); `rule_id` names the rule.
+    """The policy's decision. `choices` are the answers that an approval offers (verdict `ask`); `rule_id` names the
+    rule.
 
-    `by_profile`: only the profile asks, not a rule or a danger, so a hook may answer for the user.
-    `allowed_by_exact_rule`: the user's own rule allows exactly this command line, so it may read the secrets that it names.
-    `unnamed_secrets`: files of `PolicyFacts.secrets` that the commands would read without naming them.
-    `repository_read_only`: allowed only because the sandbox limits what the command line does not show; the repository is read-only.
-    `private_temp_paths`: paths where the command was judged to find only its own files, so nothing else may be there.
-    `nobody_to_ask`: denied only because nobody can be asked.
-    `can_try_in_sandbox`: asked only because the command is not understood, so it may be tried in a sandbox.
+    - `by_profile`: only the permission profile asks, not a rule or a danger, so a hook may answer for the user.
+    - `allowed_by_exact_rule`: a rule of the user allows exactly this command line, so it may read the secrets that
+      it names.
+    - `unnamed_secrets`: files of `PolicyFacts.secrets` that the commands would read without naming them.
+    - `repository_read_only`: allowed only if the sandbox mounts the repository read-only, because the command line
+      does not show everything that the command changes.
+    - `private_temp_paths`: paths at which the command was assumed to find only files of sandboxed commands; it
+      must not see any others.
+    - `nobody_to_ask`: denied only because there is no user to ask.
+    - `can_try_in_sandbox`: asked only because the policy cannot analyse the command, so it may run as a trial in a
+      sandbox.
     """
 
     verdict: Literal["allow", "ask", "deny"]
@@ -77,7 +83,7 @@ class Decision:
 
 
 class Policy(Protocol):
-    """A pure judge: the same call with the same facts gets the same decision. Without a matching rule it asks."""
+    """A pure judge: the same call with the same facts gets the same decision. If no rule matches, it asks."""
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         """Decide whether a call with these effects is allowed."""
@@ -90,20 +96,21 @@ class Policy(Protocol):
     def describe_effects(
         self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts
     ) -> tuple[CommandEffects, ...]:
-        """Return one row for each thing the effects do, as `decide` judges them with these facts.
+        """Return one row for each effect, as `decide` judges it with these facts.
 
-        `new` are the written files that do not exist yet.
+        `new` are the files to be written that do not exist yet.
         """
         ...
 
     def started_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the programs that commands start by a bare name, needed for `PolicyFacts.workspace_programs`."""
+        """Return the programs that commands start by a bare name, as input for `PolicyFacts.workspace_programs`."""
         ...
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the folders that commands run git in, needed for `PolicyFacts.git_is_steered`.
+        """Return the folders in which commands run git, as input for `PolicyFacts.git_is_steered`.
 
-        They are relative to the workspace, absolute, or below a home; some are patterns, `**` is an unknown folder.
+        They are relative to the workspace, absolute, or below a home folder. Some are patterns; `**` is an unknown
+        folder.
         """
         ...
 

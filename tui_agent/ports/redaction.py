@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class RedactionOptions:
-    """The settings of a redactor. `secrets` maps names of variables to their values.
+    """The settings of a redactor. `secrets` maps variable names to their values.
 
     `rules`, `allow` and `disable` come from the user's table; `config_file` names its file in errors.
     """

@@ -7,7 +7,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class RenderedMap:
-    """A rendered map for the model. `files` are in rank order, as the text names them; `tokens` is an estimate.
+    """A rendered map for the model. `files` are in the order of the text, best first; `tokens` is an estimate.
 
     `total` and `skipped` count files of the whole repository; `partial` is True while the index is incomplete.
     """
@@ -57,14 +57,14 @@ class RepoMaps(Protocol):
         ...
 
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
-        """Return the map if it is ready within `seconds`, else None; `take_late_map` returns it when it is ready.
+        """Return the map if it is ready within `seconds`, else None; `take_late_map` then returns it once it is ready.
 
-        Returns None at once while an earlier map is still being rendered. Raises as `render` does.
+        While an earlier map is still being rendered, return None at once. Raises the same errors as `render`.
         """
         ...
 
     def take_late_map(self) -> RenderedMap | None:
-        """Return, only once, the map that `render_within` did not wait for; None if there is none or it is not ready."""
+        """Return, only once, the map that `render_within` did not wait for. None if there is none or it is not ready."""
         ...
 
     async def aclose(self) -> None:

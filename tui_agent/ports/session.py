@@ -12,19 +12,19 @@ from tui_agent.protocol.ids import CommandId, SessionId
 
 
 class Session(Protocol):
-    """A session, in this process (headless, tests) or in another (the app). Both pass one contract test."""
+    """A session whose engine runs in this process (headless, tests) or another (the app). Both pass one contract test."""
 
     @property
     def id(self) -> SessionId: ...
 
     def submit(self, command: Command) -> CommandId:
-        """Queue a command and return its id at once. Never blocks, never raises for a running session."""
+        """Queue a command and return its id at once. Never blocks, and never raises while the session runs."""
         ...
 
     def follow(self, after: int = -1) -> Follower:
         """Follow the log: history after `after`, then new records. An empty batch means that the session has ended.
 
-        History may lack the deltas of finished requests; their complete answers are in it.
+        History may omit the deltas of finished requests; it contains their complete answers.
         """
         ...
 
@@ -39,7 +39,7 @@ class Session(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LockedNote:
-    """The engine has locked the session and starts to fold it; the log file can be read up to `last_seq`."""
+    """A note that the engine has locked the session and starts to fold it; the log file can be read up to `last_seq`."""
 
     session: str
     folder: str
@@ -48,7 +48,7 @@ class LockedNote:
 
 @dataclass(frozen=True, slots=True)
 class OpenedNote:
-    """The engine has opened the session, whose last event is `last_seq`.
+    """A note that the engine has opened the session, whose last event is `last_seq`.
 
     The log file has the events up to `stored_seq` (-1 if it does not exist yet); the rest comes through the pipe.
     """
@@ -63,7 +63,7 @@ class OpenedNote:
 
 @dataclass(frozen=True, slots=True)
 class StorageFaultNote:
-    """A storage error of the engine, which therefore cannot be in the log."""
+    """A storage error of the engine, which for that reason may not be in the log."""
 
     message: str
     hint: str
@@ -74,7 +74,7 @@ class AppSession(Session, Protocol):
 
     @property
     def is_closed(self) -> bool:
-        """True if the engine is gone, so that no new records come."""
+        """True if the engine is gone and no new records will come."""
         ...
 
     @property
@@ -91,11 +91,11 @@ class AppSession(Session, Protocol):
         ...
 
     async def read_newest(self, count: int) -> Sequence[Record]:
-        """Return the newest records for a first screen, with `count` besides those of an opening."""
+        """Return the newest records for a first screen: at least `count` besides those recorded when a run starts."""
         ...
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the cached fold's outline with its last event; None if there is no cached fold."""
+        """Return the cached fold's outline with the seq of its last event, or None if there is no cached fold."""
         ...
 
     async def serve(self) -> None:

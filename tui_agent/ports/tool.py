@@ -50,24 +50,25 @@ class Answer:
 
 
 AskUser: TypeAlias = Callable[[str, Sequence[str], Literal["text", "choice", "plan"]], Awaitable[Answer]]
-"""(question, options, form) -> answer. Recorded as question.asked and question.answered."""
+"""Maps (question, options, form) to an answer. Recorded as question.asked and question.answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The services of a running call. Those that `spec.needs` does not name are None."""
+    """The services of a running call. Services that `spec.needs` does not name are None."""
 
     env: Environment
     blobs: Blobs
     call_id: CallId
     progress: Callable[[str], None]
-    """Append live output to the call's row. Pieces are merged before they are recorded."""
+    """Append live output to the call's row. Small pieces are merged before they are recorded."""
     deadline: float | None
-    """Monotonic seconds."""
+    """The time at which the call ends, on the monotonic clock in seconds, or None."""
     state: SessionStateView
     """The session's state when the call started."""
     may_read: Callable[[str], bool]
-    """Return True if a search may show this file (path as `env` names it): no secrets, and no rule denies it."""
+    """Return True if a search may show this file (a path as `env` names it): it holds no secrets and no rule denies it.
+    """
     ask: AskUser | None = None
     jobs: Jobs | None = None
     skills: Skills | None = None
@@ -77,13 +78,13 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A tool's result. `ok` False: the tool worked but the task failed (exit code 1); the model continues.
+    """A tool's result. If `ok` is False, the tool worked but the task failed (exit code 1); the model continues.
 
-    `content` is for the model, `display` for the user, `data` for programs; `events` are appended by the engine
-    before `tool.finished` (todo.updated, file.read, file.changed, test.finished, plugin.event).
-    `full_output` is the complete output if `content` is a preview. `environment` is True if files or processes failed
-    rather than the task (the engine sets it if a tool raises `EnvironmentFault`). `stopped` is True if the user ended
-    what the call waited for, which is not a failure.
+    `content` is for the model, `display` for the user, `data` for programs. The engine appends `events` before
+    `tool.finished` (todo.updated, file.read, file.changed, test.finished, plugin.event). `full_output` is the complete
+    output if `content` is a preview. `environment` is True if files or processes failed rather than the task; the
+    engine sets it if a tool raises `EnvironmentFault`. `stopped` is True if the user ended the job or delegate that the
+    call waited for, which is not a failure.
     """
 
     ok: bool
@@ -99,9 +100,9 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A preview of a call for its approval; the decision is bound to the digest of `content`.
+    """A preview of a call for its approval. The decision is bound to the digest of `content`.
 
-    `time_limit_s` is the limit of this call if the tool limits itself.
+    `time_limit_s` is this call's time limit if the tool limits itself.
     """
 
     blocks: tuple[DisplayBlock, ...]
@@ -122,7 +123,7 @@ class Tool(Protocol[ArgsT]):
     def spec(self) -> ToolSpec: ...
 
     def target(self, args: ArgsT) -> str:
-        """Return the object for the call's row: a path, a pattern, a command."""
+        """Return the object to show in the call's row: a path, a pattern, a command."""
         ...
 
     def effects(self, args: ArgsT) -> tuple[Effect, ...]:
@@ -136,7 +137,9 @@ class Tool(Protocol[ArgsT]):
 
 @runtime_checkable
 class ArgumentSettler(Protocol):
-    """A tool that completes its arguments before a call is judged, for example with the command it will run."""
+    """A tool that completes its arguments before a call is judged, for example by looking up the command that it will
+    run.
+    """
 
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
         """Return the complete arguments for `effects`, `preview` and `run`. May read; may raise `ToolError`."""
@@ -145,7 +148,7 @@ class ArgumentSettler(Protocol):
 
 @runtime_checkable
 class FailurePredictor(Protocol):
-    """A tool that can predict from the session that a call will fail, such as an edit of a file that was not read."""
+    """A tool that can predict from the session that a call will fail, such as the edit of a file that was not read."""
 
     async def predict_failure(self, args: Any, env: Environment, state: SessionStateView) -> None:
         """Raise the `ToolError` that `run` would raise, before the user is asked. May read."""

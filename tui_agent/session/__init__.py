@@ -1,1 +1,1 @@
-"""The session facade (in-process and remote), resuming after a crash, and forks."""
+"""The session facade (in-process and remote), resuming, and forks."""

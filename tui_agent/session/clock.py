@@ -14,11 +14,11 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> float:
-        """Seconds since the epoch, UTC."""
+        """Return seconds since the epoch, UTC."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds that never decrease."""
+        """Return seconds that never decrease."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
@@ -27,26 +27,26 @@ class SystemClock:
 
 
 class RandomIds:
-    """Random identifiers. A session's begins with its creation time, so that names sort by time."""
+    """Random identifiers. A session's id starts with its creation time, so that ids sort by time."""
 
     def session(self) -> SessionId:
-        """`ses_` + 9 characters of time (milliseconds, base 32) + 7 random ones."""
+        """Return `ses_` + 9 characters of time (milliseconds, base 32) + 7 random characters."""
         return SessionId("ses_" + _base32(int(time.time() * 1000), 9) + _base32(secrets.randbits(35), 7))
 
     def run(self) -> RunId:
-        """`run_` + 12 hexadecimal digits."""
+        """Return `run_` + 12 hexadecimal digits."""
         return RunId("run_" + secrets.token_hex(6))
 
     def command(self) -> CommandId:
-        """`cmd_` + 12 hexadecimal digits."""
+        """Return `cmd_` + 12 hexadecimal digits."""
         return CommandId("cmd_" + secrets.token_hex(6))
 
     def request(self) -> RequestId:
-        """`req_` + 12 hexadecimal digits."""
+        """Return `req_` + 12 hexadecimal digits."""
         return RequestId("req_" + secrets.token_hex(6))
 
     def call(self) -> CallId:
-        """`call_` + 12 hexadecimal digits."""
+        """Return `call_` + 12 hexadecimal digits."""
         return CallId("call_" + secrets.token_hex(6))
 
 

@@ -1,6 +1,6 @@
-"""A handle on the engine process for the process that starts it.
+"""Handle on the engine process, used by the process that starts it.
 
-Invariant: imports the standard library only (and options), because it runs before the first paint.
+Invariant: imports only the standard library and the options, because it runs before the first screen is drawn.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ STDERR_TAIL_BYTES = 4000
 
 
 class EngineHandle:
-    """A started engine process: its pipes, and what it wrote to standard error."""
+    """A started engine process: its pipes, and its output on standard error."""
 
     def __init__(self, child: "subprocess.Popen[bytes]", errors: IO[bytes]) -> None:
         self.child = child
@@ -24,9 +24,9 @@ class EngineHandle:
 
     @classmethod
     def start(cls, options: SessionOptions) -> "EngineHandle":
-        """Start the process and send it its options, without waiting.
+        """Start the process and send it the options, without waiting.
 
-        `-P` keeps Python from importing modules of the working folder.
+        `-P` prevents Python from importing modules in the working folder.
         """
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - needed as long as the process runs
         child = subprocess.Popen(
@@ -41,7 +41,7 @@ class EngineHandle:
         return handle
 
     def send(self, line: bytes) -> bool:
-        """Write one line to the engine; return False if it is gone."""
+        """Write one line to the engine. Return False if the engine is gone."""
         assert self.child.stdin is not None
         try:
             self.child.stdin.write(line)
@@ -57,7 +57,10 @@ class EngineHandle:
         return self._errors.read().decode("utf-8", "replace").strip()
 
     def close(self, seconds: float) -> int | None:
-        """Close the pipes, wait up to `seconds`, then kill. Blocking. Returns the exit status, None if killed."""
+        """Close the pipes, wait up to `seconds`, then kill the process. Blocking.
+
+        Return the exit status, or None if the process was killed.
+        """
         if self.child.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self.child.stdin.close()

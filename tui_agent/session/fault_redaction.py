@@ -1,7 +1,7 @@
 """Redaction of errors that are reported outside the log.
 
-Invariant: if the configuration cannot be read, secrets of the environment and text that looks like a secret are still
-redacted.
+Invariant: even if the configuration cannot be read, values of secret environment variables and text that looks like a
+secret are redacted.
 """
 
 from collections.abc import Mapping
@@ -34,13 +34,13 @@ def load_redaction_options(environ: Mapping[str, str], cwd: Path) -> RedactionOp
 
 
 def _environment_keys(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
-    """Return only the secrets of the environment, of a trusted `.env` and of the user's key store."""
+    """Return options with only the secrets of the environment, of a trusted `.env` and of the user's key store."""
     variables = merge_environment(SessionOptions(cwd=cwd), environ)
     return RedactionOptions(Keys(variables, find_paths(cwd, environ).secrets).collect_secrets())
 
 
 def build_fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
-    """Return a redactor with as much of the configuration as can be read. Its errors are reported elsewhere."""
+    """Return a redactor that uses as much of the configuration as can be read. Its errors are reported elsewhere."""
     for read in (load_redaction_options, _environment_keys):
         with suppress(TuiAgentError, OSError):
             return configured_redactor(read(environ, cwd))
@@ -48,5 +48,5 @@ def build_fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
 
 
 def redact_text(text: str, environ: Mapping[str, str], cwd: Path) -> str:
-    """Return the text of an error without secrets."""
+    """Return the text of an error with secrets redacted."""
     return build_fault_redactor(environ, cwd).redact_text(text)

@@ -1,7 +1,7 @@
 """The initial files of a fork that works in its own folder.
 
-Invariant: the folder gets the files of the newest checkpoint up to the fork's event, whatever the workspace contains
-now; the parent's workspace is only read.
+Invariant: the folder gets the files of the newest checkpoint at or before the fork's event, whatever the workspace
+contains now. The parent's workspace is only read.
 """
 
 import shutil
@@ -23,15 +23,15 @@ from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 
 def read_records_until(folder: Path, at_seq: int) -> list[Record]:
-    """Return the records up to an event, on its branch or not."""
+    """Return all records up to an event, including those on other branches."""
     return list(takewhile(lambda record: record.seq <= at_seq, iterate_records(folder)))
 
 
 @dataclass(frozen=True, slots=True)
 class FilesAtEvent:
-    """The files of a session at an event: the checkpoint `commit` in `store`, or without one the present `workspace`.
+    """A session's files at an event: the checkpoint `commit` in `store`, or the current `workspace` if there is none.
 
-    `note` tells the user if the files are not exactly those of the event.
+    `note` tells the user if the files may differ from those at the event.
     """
 
     workspace: Path
@@ -41,7 +41,7 @@ class FilesAtEvent:
 
 
 def find_files_at(folder: Path, at_seq: int) -> FilesAtEvent:
-    """Return the source of a session's files at an event. Raises `StoreError` if there is no such event."""
+    """Find the files of a session at an event. Raises `StoreError` if there is no such event."""
     owner = folder.parent / find_fork_point(folder, at_seq).parent_session / STORE_NAME
     state = load_state(folder, at_seq)
     workspace = Path(state.workspace)
@@ -64,7 +64,7 @@ def _baseline(record: Record) -> str:
 
 
 async def write_files(files: FilesAtEvent, dest: Path) -> None:
-    """Write the files into an empty or new folder. A new folder is removed again if that fails.
+    """Write the files into an empty or new folder. On failure, remove the folder if it is new.
 
     Files that checkpoints leave out (ignored and very large ones) are not written. Raises `CheckpointError`.
     """

@@ -1,7 +1,7 @@
-"""A requested fork: its change, and the event at which the fork must begin for that.
+"""A requested fork: its change, and the event from which it must start.
 
-Invariant: pure, over the records up to the named event; at the fork's beginning the replaced message or result has not
-happened yet.
+Invariant: pure function of the records up to the named event. The fork starts before the message or result that it
+replaces.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ class ForkStart:
 
 
 def find_fork_start(records: Sequence[Record], at_seq: int, change: ForkChange) -> ForkStart:
-    """Return where a fork with this change begins if the user names the event `at_seq`, the last of `records`.
+    """Return the start of a fork with this change. `at_seq` is the event that the user named, the last of `records`.
 
-    With `message`, the fork begins before the named event if that is a user message. With `result`, an event of a call
-    selects that call, and the fork begins before it ran (a read-only call: before it finished); any other event selects
-    the only call that is open there. Raises `UsageError` if nothing can be replaced.
+    With `change.message`, if the named event is a user message, the fork starts before it. With `change.result`, an
+    event of a call selects that call; any other event selects the only call that is open there. The fork then starts
+    before that call ran (if it only reads: before it finished). Raises `UsageError` if nothing can be replaced.
     """
     if change.message is not None and change.result is not None:
         raise UsageError("A fork can replace a message or a tool result, not both.")

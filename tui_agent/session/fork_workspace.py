@@ -1,8 +1,8 @@
-"""The checkpoints of a fork, and its own git work tree.
+"""The checkpoints of a fork, and its git work tree.
 
-Invariant: a fork borrows its parent's checkpoint objects through git's alternates; before the parent is deleted they
-are linked or copied. Only `add_worktree` changes the user's repository; no program that its configuration names is run
-(hooks, file monitors, filters), and nothing is fetched. Filters from the user's own configuration still run.
+Invariant: a fork borrows its parent's checkpoint objects through git alternates; before the parent is deleted, the
+objects are linked or copied. Only `add_worktree` changes the user's repository. No program configured in the repository
+runs (hooks, file monitors, filters), and nothing is fetched. Filters from the user's own configuration still run.
 """
 
 import os
@@ -35,12 +35,13 @@ from tui_agent.workspace.checkpoints.store_state import MAIN_REF
 STORE_NAME = "checkpoints.git"
 MAX_LOST_NAMED = 8
 MAX_BORROW_DEPTH = 3
-"""Maximum chain of forks that borrow from one another: git follows five alternates, one for the user's repository."""
+"""Maximum length of a chain of forks that borrow objects. Git follows five alternates; the user's repository needs one.
+"""
 MAX_FILE_BYTES = Limits().file_bytes
 
 
 def load_state(folder: Path, at_seq: int | None = None) -> SessionStateView:
-    """Return the state at the end of a session's branch, or at an event on the branch that ends there."""
+    """Return the state at the end of a session's branch, or at event `at_seq` of the branch that ends there."""
     if at_seq is None:
         return fold(SessionState(), read_records(folder, skip_deltas=True, current_branch_only=True))
     until = [record for record in read_records(folder) if record.seq <= at_seq]
@@ -48,9 +49,9 @@ def load_state(folder: Path, at_seq: int | None = None) -> SessionStateView:
 
 
 def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
-    """Give a fork access to its parent's checkpoints, and set its newest checkpoint to that of its last event.
+    """Give a fork access to its parent's checkpoints. Its newest checkpoint is the one at its last event.
 
-    Does nothing if there are no checkpoints. Raises OSError.
+    Does nothing if there are no checkpoints. Raises `OSError`.
     """
     objects, store = parent_folder / STORE_NAME / "objects", child_folder / STORE_NAME
     commit = load_state(child_folder).commit
@@ -68,13 +69,13 @@ def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 
 
 def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
-    """Give a fork its own copy of the checkpoints that it borrows from `parent_folder`. Raises OSError."""
+    """Give a fork its own copies of the objects that it borrows from `parent_folder`. Raises `OSError`."""
     if _alternates_line(parent_folder) in _borrowed_paths(child_folder):
         _copy_objects(parent_folder, child_folder)
 
 
 def _copy_objects(parent_folder: Path, child_folder: Path) -> None:
-    """Link or copy the parent's objects. Objects that the parent borrows are borrowed by the child directly."""
+    """Link or copy the parent's objects. The child borrows directly any objects that the parent itself borrows."""
     source, target = parent_folder / STORE_NAME / "objects", child_folder / STORE_NAME / "objects"
     for path in sorted(source.rglob("*")):
         inner = path.relative_to(source)
@@ -95,7 +96,7 @@ def _copy_objects(parent_folder: Path, child_folder: Path) -> None:
 def _link(source: Path, target: Path) -> None:
     try:
         target.hardlink_to(source)
-    except OSError:  # another file system, or one without links
+    except OSError:  # another file system, or one without hard links
         draft = target.with_name(f".tmp-{target.name}")
         shutil.copyfile(source, draft)
         draft.replace(target)
@@ -110,7 +111,7 @@ def _borrowed_paths(folder: Path) -> list[bytes]:
 
 
 def _borrow_depth(folder: Path) -> int:
-    """Return the length of the chain of sessions from which this one borrows."""
+    """Return the number of sessions in the chain from which this one borrows."""
     depth, current = 0, folder
     while depth <= MAX_BORROW_DEPTH:
         object_folders = [Path(os.fsdecode(line)) for line in _borrowed_paths(current)]
@@ -122,7 +123,7 @@ def _borrow_depth(folder: Path) -> int:
 
 
 async def verify_checkpoints(folder: Path) -> list[str]:
-    """Return sentences on defects of a session's checkpoints. Works without the workspace."""
+    """Return sentences that describe defects of a session's checkpoints. Works without the workspace."""
     state, own_commits = load_state(folder), _commits(folder)
     if not (folder / STORE_NAME).is_dir():
         missing = f"Checkpoints: {folder / STORE_NAME} is missing; no files can be restored."
@@ -131,7 +132,7 @@ async def verify_checkpoints(folder: Path) -> list[str]:
     if shadow.unavailable_reason:
         return []
     defects = await shadow.verify()
-    # With a lender's objects missing, every commit would look lost: the defects say it already.
+    # If borrowed objects are missing, every commit would look lost; the reported defects already say so.
     lender_missing = await to_thread.run_sync(describe_missing_folders, folder / STORE_NAME)
     lost = [] if lender_missing and defects else await shadow.find_lost(own_commits)
     if lost:
@@ -146,7 +147,7 @@ async def verify_checkpoints(folder: Path) -> list[str]:
 
 
 def _commits(folder: Path) -> list[str]:
-    """Return the checkpoints that the session itself took, without those of a fork's parent."""
+    """Return the checkpoints that this session took, without those of a fork's parent."""
     commits = []
     for record in read_records(folder, skip_deltas=True):
         match record:
@@ -157,7 +158,7 @@ def _commits(folder: Path) -> list[str]:
 
 
 async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[str]:
-    """Return notes on a session's checkpoints that are no defects: objects that stay borrowed because of the quota."""
+    """Return notes about checkpoints that are not defects, such as objects that stay borrowed because of the quota."""
     shadow = GitCheckpoints(folder, folder / STORE_NAME, limits=read_limits(settings))
     if shadow.unavailable_reason or not (folder / STORE_NAME).is_dir():
         return []
@@ -168,9 +169,8 @@ async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[s
 async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> Path:
     """Create a work tree of the user's repository at `dest` with the files of the checkpoint `commit`.
 
-    Returns the folder in it that corresponds to `workspace`. Files of the repository's newest commit that are not in
-    the checkpoint are removed, unless they are too large for checkpoints. Raises `UsageError` if git refuses,
-    `CheckpointError`.
+    Return the folder in it that corresponds to `workspace`. Files of HEAD that are not in the checkpoint are removed,
+    unless they are too large for checkpoints. Raises `UsageError` if git refuses, and `CheckpointError`.
     """
     top = (await run_user_git(workspace, "rev-parse", "--show-toplevel")).strip()
     await run_user_git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")
@@ -194,7 +194,9 @@ def _same_folder_in(workspace: Path, top: Path, dest: Path) -> Path:
 def _overlay(files: Path, target: Path, tracked: Sequence[str]) -> None:
     for name in tracked:
         path = target / name
-        is_folder = path.is_dir() and not path.is_symlink()  # an empty submodule
+        is_folder = (
+            path.is_dir() and not path.is_symlink()
+        )  # the folder of a submodule that is not checked out
         if not is_folder and not os.path.lexists(files / name) and path.lstat().st_size <= MAX_FILE_BYTES:
             path.unlink()
             _drop_empty(path.parent, target)
@@ -218,7 +220,7 @@ _FILTER_OFF = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "fal
 
 
 async def run_user_git(folder: Path, *args: str) -> str:
-    """Return git's output in this folder's repository, or, with `-C` first, in one of its work trees.
+    """Run git in this folder's repository (or in the work tree given by a leading `-C`), and return its output.
 
     Raises `UsageError` if git is missing or refuses.
     """
@@ -232,10 +234,10 @@ async def run_user_git(folder: Path, *args: str) -> str:
 
 
 def filter_overrides(listed: bytes) -> dict[str, str]:
-    """Return variables that switch off every filter which the repository's own configuration defines.
+    """Return environment variables that disable every filter which the repository's own configuration defines.
 
-    `listed` is git's list of scopes and names, each ended by NUL. Variables are used because a filter's name may
-    contain characters that would end an option `-c`.
+    `listed` is git's NUL-terminated list of scopes and names. Variables are used instead of `-c` options, because a
+    filter's name may contain characters that end an option.
     """
     fields = listed.split(b"\0")
     drivers: dict[str, None] = {}

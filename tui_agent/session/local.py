@@ -1,6 +1,6 @@
-"""A session in this process: used by headless runs and tests, and inside the engine process.
+"""A session whose engine runs in this process: used by headless runs and tests, and inside the engine process.
 
-Invariant: `submit` never blocks; when `aclose` returns, the log is stored and its lock is free.
+Invariant: `submit` never blocks; when `aclose` returns, the log is stored and its lock is released.
 """
 
 from collections.abc import Awaitable, Callable
@@ -46,7 +46,7 @@ class LocalSession:
         self._run_id = run_id
         self._release = release
         self.preload_client = warm
-        """Imports the model client's libraries, which may take seconds. Call it in a thread, when idle."""
+        """Imports the model client's libraries, which may take seconds. Call it in a thread while idle."""
         self._reason: Literal["quit", "done", "signal", "switched"] = "quit"
         self._ended = anyio.Event()
         self._closing = False
@@ -73,7 +73,7 @@ class LocalSession:
         return Sandbox(state.sandbox, unavailable_reason=state.no_sandbox_reason)
 
     def submit(self, command: Command) -> CommandId:
-        """Queue a command and return its id; a command without an id gets a new one."""
+        """Queue a command and return its id. Assigns an id if the command has none."""
         if not command.id:
             command = command.model_copy(update={"id": self._ids.command()})
         if isinstance(command, Close):
@@ -90,7 +90,9 @@ class LocalSession:
         return await to_thread.run_sync(self._log.blobs.read, blob_sha256)
 
     async def serve(self) -> None:
-        """Run the engine until `Close`, then store the end and release everything. Start it in a task group."""
+        """Run the engine until `Close`, then store the rest of the log and release everything. Start this in a task
+        group.
+        """
         try:
             await self._engine.serve()
         finally:
@@ -106,20 +108,22 @@ class LocalSession:
             await self._recorder.commit()
             await to_thread.run_sync(self.save_fold)
         except StoreError:
-            pass  # the log ends at its last stored event: the next run sees a crash and repairs it
+            pass  # the log ends at its last stored event; the next run treats that as a crash and repairs it
         finally:
             self._log.close()
             self._ended.set()
 
     def save_fold(self) -> None:
-        """Save the folds of a long log next to it, so that the next start need not read it. Not while it is written."""
+        """Save the folds of a long log next to it, so that the next start need not read the log. Not while the log is
+        written.
+        """
         position = self._log.place
         if position is None or position.seq < MIN_EVENTS:
             return
         fold = self._recorder.snapshot()
         if fold is None:
             return
-        with suppress(OSError):  # only a cache: without it the log is folded again
+        with suppress(OSError):  # this is only a cache; without it the log is folded again
             save_fold(self._log.folder, position, FORMAT, dump_snapshot(fold), self._log.ops)
 
     async def wait_until_ended(self) -> None:

@@ -31,7 +31,7 @@ class RecordedSession:
         return await to_thread.run_sync(read_records, self.folder)
 
     async def read_new(self, after: int) -> list[Record]:
-        """Return records that are new since the last call; on the first call those after `after`.
+        """Return the records added since the last call; on the first call, those after `after`.
 
         Later calls read only the new bytes.
         """

@@ -1,7 +1,7 @@
-"""A session whose engine runs in another process; the app uses it.
+"""A session whose engine runs in another process, as in the app.
 
-Invariant: history is read from the log file up to the `seq` that the engine reports as stored, and everything after it
-comes through the pipe, without gaps or repetitions. History is read in batches, in a thread, and not kept in memory.
+Invariant: records up to the `seq` that the engine reports as stored are read from the log file, and all later ones come
+through the pipe, without gaps or repetitions. History is read in batches, in a thread, and not kept in memory.
 """
 
 import asyncio
@@ -41,9 +41,9 @@ MAX_BATCH_RECORDS = 1_000
 
 
 class RemoteFollower:
-    """A cursor that starts after `after`; used by one task at a time.
+    """A cursor over the records after `after`; used by one task at a time.
 
-    History lacks the deltas of finished requests; their complete answers are in it.
+    History omits the deltas of finished requests; it contains their complete answers.
     """
 
     def __init__(self, source: "RemoteSession", after: int) -> None:
@@ -55,7 +55,9 @@ class RemoteFollower:
         self._closed = False
 
     async def next_batch(self) -> Sequence[Record]:
-        """Wait for and return the records since the last call; empty once the session has ended or this is closed."""
+        """Wait for the records since the last call and return them. Return an empty batch once the session or this is
+        closed.
+        """
         folder = await self._source.folder()
         while not self._closed:
             batch = await self._read_history(folder) or self._source.records_after(
@@ -66,7 +68,9 @@ class RemoteFollower:
                 return batch
             if self._source.is_closed:
                 break
-            self._wake = anyio.Event()  # no await since the check above, so no wake-up is missed
+            self._wake = (
+                anyio.Event()
+            )  # no await between the check above and this line, so no wake-up is missed
             try:
                 await self._wake.wait()
             finally:
@@ -116,13 +120,13 @@ CHUNK_BYTES = 256 * 1024
 TAIL_BYTES = 16 * 1024
 """Bytes at the end of a log that are read to find its last event."""
 MAX_SEEN_RECORDS = 2_000
-"""Records that stay in memory after every follower has seen them; older ones are in the log file."""
+"""Maximum number of records kept in memory after every follower has seen them; older ones are in the log file."""
 
 
 class RemoteSession:
-    """The facade over an engine process, for one event loop. Nothing moves unless `serve` runs.
+    """The facade over an engine process, for one event loop. Nothing is sent or received unless `serve` runs.
 
-    `named` is the folder of the session if the options name one. Its log can be read before the engine has locked it.
+    `named` is the session's folder if the options name one; its log can be read before the engine has locked it.
     """
 
     def __init__(self, handle: EngineHandle, *, named: Path | None = None) -> None:
@@ -154,13 +158,14 @@ class RemoteSession:
 
     @property
     def is_closed(self) -> bool:
-        """True if the engine is gone, so that no new records come."""
+        """True if the engine is gone and no new records will come."""
         return self._ended.is_set()
 
     async def wait_until_readable(self) -> LockedNote | None:
-        """Wait until the log can be read, and return its position; None if the engine failed to lock the session.
+        """Wait until the log can be read, and return its position. Return None if the engine failed to lock the
+        session.
 
-        Returns at once if the options name an existing session, else when the engine has locked it.
+        If the options name an existing session, return at once, else when the engine has locked it.
         """
         if not self._is_held.is_set() and self._named is not None:
             position = await to_thread.run_sync(_read_position, self._named)
@@ -176,7 +181,9 @@ class RemoteSession:
             self._kept_from = max(self._kept_from, held.last_seq + 1)
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the cached fold's outline for a first screen, with its last event; None if there is no cached fold."""
+        """Return the cached fold's outline for a first screen, with the seq of its last event, or None if there is
+        none.
+        """
         folder = await self.folder()
         cached = None if folder is None else await to_thread.run_sync(load_fold, folder, FORMAT)
         outline = None if cached is None else await to_thread.run_sync(load_outline, cached[1])
@@ -190,7 +197,7 @@ class RemoteSession:
         return self._opened
 
     def submit(self, command: Command) -> CommandId:
-        """Queue a command and return its id; works before the session is open."""
+        """Queue a command and return its id. Works before the session is open."""
         if not command.id:
             command = command.model_copy(update={"id": self._ids.command()})
         if not self.is_closed:
@@ -205,7 +212,7 @@ class RemoteSession:
 
     @property
     def first_seq_in_memory(self) -> int:
-        """The `seq` of the first record in memory (for followers); earlier ones are in the log file."""
+        """Return the `seq` of the first record in memory (for followers). Earlier records are in the log file."""
         return self._kept_from
 
     async def folder(self) -> Path | None:
@@ -214,7 +221,9 @@ class RemoteSession:
         return None if held is None else Path(held.folder)
 
     def records_after(self, seq: int, limit: int) -> Sequence[Record]:
-        """Return up to `limit` records after `seq` from memory (for followers), and drop records that all have seen."""
+        """Return up to `limit` records after `seq` from memory (for followers). Drop records that all followers have
+        seen.
+        """
         start = max(0, seq + 1 - self._kept_from)
         records = list(islice(self._records, start, start + limit))
         seen = min((follower.cursor for follower in self._followers), default=seq)
@@ -228,7 +237,9 @@ class RemoteSession:
         self._followers.discard(follower)
 
     async def read_newest(self, count: int) -> Sequence[Record]:
-        """Return the log's newest records for a first screen: as many as contain `count` besides those of an opening."""
+        """Return the log's newest records for a first screen: at least `count` besides those recorded when a run
+        starts.
+        """
         folder = await self.folder()
         return () if folder is None else await to_thread.run_sync(read_end, folder, count)
 
@@ -303,13 +314,13 @@ class RemoteSession:
             follower.wake()
 
     def stderr_tail(self) -> str:
-        """Return the end of the engine's standard error without secrets."""
-        # Imported late: the redactor takes 30 ms to load, and only a failed engine needs it.
+        """Return the end of the engine's standard error with secrets redacted."""
+        # Import this late: the redactor takes 30 ms to load, and only a failed engine needs it.
         clean: Callable[..., str] = import_module("tui_agent.session.fault_redaction").redact_text
         return clean(self._handle.stderr_tail(), os.environ, Path.cwd())
 
     async def aclose(self) -> None:
-        """Let the engine stop the turn, store the end and release the lock; kill it after `CLOSE_TIMEOUT_S`."""
+        """Ask the engine to stop the turn, store the log and release the lock. Kill it after `CLOSE_TIMEOUT_S`."""
         self.submit(Close())
         with anyio.move_on_after(CLOSE_TIMEOUT_S):
             await self._ended.wait()
@@ -318,7 +329,9 @@ class RemoteSession:
 
 
 def _read_position(folder: Path) -> LockedNote | None:
-    """Return the position of a log that may not be locked yet; None if there is none, or its last line is too long."""
+    """Return the end position of a log that may not be locked yet, or None if it is missing or its last line is too
+    long.
+    """
     try:
         last = read_tail(folder, 1, max_bytes=TAIL_BYTES)
     except OSError:

@@ -1,8 +1,10 @@
-"""The start or resumption of a session: records the new run, closes what a crash left open, and applies a fork's changes.
+"""The start or resumption of a session: records the new run, closes work that a crash left open, and applies a fork's
+changes.
 
-Invariant: afterwards the history is consistent, at whatever byte the earlier process ended. In an attended session,
-calls that waited for approval stay open: they have not started, and get their result before the next request. A cached
-fold plus the records after it give the same state as the whole log. A recorded change of a fork is not applied again.
+Invariant: afterwards the history is consistent, at whatever byte the earlier process stopped writing. In an attended
+session, calls that waited for approval stay open: they have not started, and get their results before the next request.
+A cached fold plus the records after it give the same state as the whole log. A fork's recorded change is not applied
+twice.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -53,19 +55,21 @@ _FORKED_CALL = "The session was forked while this call ran, so its result is unk
 class UnfinishedHistory:
     """The end of a history: the records since the last turn or user command ended.
 
-    A crash can only have left things open there, so the rest of a long history need not be kept in memory.
+    A crash can leave work open only there, so the rest of a long history need not be kept in memory.
     """
 
     def __init__(self, *, has_earlier_history: bool = False) -> None:
-        """`has_earlier_history`: there is earlier history that is not passed through, in which nothing was left open."""
+        """Start without records. `has_earlier_history`: earlier records exist that `track` does not see and that left
+        nothing open.
+        """
         self.records: list[Record] = []
         self.is_empty = not has_earlier_history
-        """True if there was no history at all."""
+        """True if the session has no history at all."""
         self.root = ""
-        """The workspace of the session's first environment; empty if none was recorded."""
+        """The workspace of the session's first environment, or empty if none was recorded."""
 
     def track(self, history: Iterable[Record]) -> Iterator[Record]:
-        """Yield the records unchanged while collecting the unfinished end."""
+        """Yield the records unchanged, and collect the unfinished end."""
         for record in history:
             self.is_empty = False
             payload = record.payload if isinstance(record, Envelope) else None
@@ -88,7 +92,7 @@ def record_new_session(
     settings: SessionSettings,
     earlier: SessionContextLoaded | None = None,
 ) -> None:
-    """Record the first events of a new session; `earlier` is the summary of another session that it continues."""
+    """Record the first events of a new session. `earlier` is the summary of another session that this one continues."""
     recorder.append(SessionStarted(workspace=workspace, product=run.product, settings=settings))
     recorder.append(run)
     if earlier is not None:
@@ -102,10 +106,11 @@ def resume_session(
     repaired: LogRepaired | None,
     blobs_if_attended: BlobReader | None = None,
 ) -> None:
-    """Record the first events of a later run, and close what the earlier run left open.
+    """Record the first events of a later run, and close everything that the earlier run left open.
 
-    `history` must include at least the records of `UnfinishedHistory`. `blobs_if_attended` are the session's blobs if a user can be
-    asked: calls that waited for approval then stay open, with the calls of the same answer that have not started.
+    `history` must include at least the records of `UnfinishedHistory`. If a user can be asked, pass the session's blobs
+    as `blobs_if_attended`: calls that waited for approval then stay open, together with the calls of the same answer
+    that have not started.
     """
     state = recorder.state
     after = state.seq
@@ -131,7 +136,7 @@ def resume_session(
 
 
 def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
-    """End the open calls and requests, and return the number of calls. In a fork they are open without any error."""
+    """Close the open calls and requests, and return the number of calls. In a fork, open calls are not an error."""
     printed, forked = LiveOutputs.from_history(history), recorder.state.fork_changes
     if forked is None:
         still_open = () if askable is None else calls_awaiting_approval(recorder, askable)
@@ -148,7 +153,7 @@ def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: Blo
 
 
 def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> float:
-    """Return how long the interrupted turn ran, in milliseconds, up to its last event before a fork."""
+    """Return the duration of the interrupted turn in milliseconds, up to its last event (in a fork: before the fork)."""
     envelopes = [record for record in history if isinstance(record, Envelope)]
     fork_indexes = [
         index for index, record in enumerate(envelopes) if isinstance(record.payload, SessionForked)
@@ -162,7 +167,7 @@ def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> fl
 
 
 def partial_texts(history: Sequence[Record]) -> dict[str, str]:
-    """Return the partial text of every unfinished request, keyed by request id."""
+    """Return the text received so far for every unfinished request, keyed by request id."""
     pieces: dict[str, list[str]] = {}
     for record in history:
         if not isinstance(record, Envelope):
@@ -191,7 +196,7 @@ def carry_over_summary(folder: Path) -> SessionContextLoaded:
 
 
 def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, int] | None:
-    """Return the cached fold of a log and its last event, if that event's history is the beginning of the branch `on`."""
+    """Return a log's cached fold and the seq of its last event, or None unless that event is on the branch `on`."""
     cached = load_fold(log.folder, FORMAT)
     standing = load_snapshot(cached[1]) if cached is not None else None
     if cached is None or standing is None or not is_on_branch(cached[0].seq, on):
@@ -209,7 +214,7 @@ class StartingFold:
 
     @classmethod
     def load(cls, log: SessionLog) -> "StartingFold":
-        """Return the history of a log that was just opened. Raises OSError."""
+        """Load the history of a log that was just opened. Raises `OSError`."""
         cached = load_fold(log.folder, FORMAT)
         if cached is not None and (standing := load_snapshot(cached[1])) is not None:
             history = read_records_after(log.folder, cached[0], (log.folder / EVENTS_FILE).stat().st_size)
@@ -222,7 +227,7 @@ Resolve = Callable[[str, str, Effort | None], ModelInfo]
 
 
 def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
-    """Finish the call with the result that the fork gives it, if it is open. Return the number of calls, 0 or 1."""
+    """If the call is open, finish it with the fork's result. Return the number of finished calls, 0 or 1."""
     state = recorder.state
     call = next((call for call in state.open_calls if call.call_id == change.call_id), None)
     if call is None or change.result is None:
@@ -243,7 +248,8 @@ def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
 
 
 def apply_fork_settings(recorder: Recorder, resolve: Resolve, *, model_given: bool) -> None:
-    """Set the model and the context mode that the fork was created with. Raises `ConfigError` as `resolve` does.
+    """Apply the model and the context mode that the fork was created with. Raises `ConfigError` if the model cannot be
+    resolved.
 
     `model_given`: the command line names a model, which takes precedence.
     """

@@ -25,7 +25,7 @@ CHECKPOINT_LOST = "The newest checkpoint is lost. Open the session to take a new
 
 
 async def plan_revert(folder: Path, to_seq: int, limits: Limits) -> CheckpointPlanned:
-    """Return the plan that `PlanRevert` would make in the open session. Raises `CheckpointError`, OSError."""
+    """Return the plan that the command `PlanRevert` would record. Raises `CheckpointError` and `OSError`."""
     newest, source, workspace = await run_sync(_find_commits, folder, to_seq)
     if not source or not newest or not (folder / STORE_NAME).is_dir():
         return CheckpointPlanned(to_seq=to_seq, unavailable=NO_CHECKPOINT)
@@ -41,7 +41,7 @@ async def plan_revert(folder: Path, to_seq: int, limits: Limits) -> CheckpointPl
 
 
 def _find_commits(folder: Path, to_seq: int) -> tuple[str, str, Path]:
-    """Return the newest checkpoint, the checkpoint at the event `to_seq`, and the workspace."""
+    """Return the newest commit, the commit at event `to_seq`, and the workspace."""
     records = list(read_records(folder, skip_deltas=True))
     moves = fold(Branches(), records).moves
     commits = Commits()
@@ -51,6 +51,6 @@ def _find_commits(folder: Path, to_seq: int) -> tuple[str, str, Path]:
 
 
 def _copy_store(store: Path, copy: Path) -> None:
-    """Copy a checkpoint store without its objects, which the copy borrows."""
+    """Copy a checkpoint store except its objects, which the copy borrows."""
     shutil.copytree(store, copy, ignore=lambda folder, _: ["objects"] if Path(folder) == store else [])
     borrow_objects(copy, store / "objects")

@@ -1,7 +1,9 @@
 """The protocol between the app and the engine process: one JSON object per line.
 
-To the engine: `{"options": …}` first, then `{"command": …}`. From it: `{"held": …}`, then one `{"opened": …}` or
-`{"failed": …}`, then records as in the log but without `crc`, `{"trouble": …}` for storage errors, `{"closed": …}`.
+The app sends `{"options": …}` first, then `{"command": …}` lines. The engine sends `{"held": …}`, then one `{"opened":
+…}` or `{"failed": …}`, then records as in the log but without `crc`, `{"trouble": …}` for storage errors, and
+`{"closed": …}`.
+
 Invariant: a reader skips lines that it does not understand.
 """
 
@@ -30,7 +32,7 @@ _ERRORS: dict[str, type[TuiAgentError]] = {
     for error in (ConfigError, SessionLocked, SessionNotFound, SessionVersionError, StoreError, StoreUnusable)
 }
 LINE_LIMIT = 1 << 24
-"""Maximum bytes of a line; large, because a pasted prompt is one line."""
+"""Maximum bytes of a line. Large, because a pasted prompt is sent as one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def command_line(command: Command) -> bytes:
 
 
 def read_command(line: bytes) -> Command | None:
-    """Return the command of a line; None if it has no known command."""
+    """Return the command in a line, or None if the line has no known command."""
     try:
         return _COMMAND.validate_python(json.loads(line)["command"])
     except (ValueError, KeyError, TypeError, ValidationError):
@@ -78,7 +80,7 @@ def record_line(record: Record) -> bytes:
 
 
 def note_line(note: Note) -> bytes:
-    """Return the line that sends a note to the app. The key is the class name."""
+    """Return the line that sends a note to the app. The JSON key depends on the note's class."""
     fields = {name: getattr(note, name) for name in note.__slots__}
     return json.dumps({type(note).__name__: fields}).encode() + b"\n"
 
@@ -87,7 +89,7 @@ _NOTES: dict[str, type[Note]] = {note.__name__: note for note in get_args(Note)}
 
 
 def read_line(line: bytes) -> FromEngine | None:
-    """Return the note or record of a line from the engine; None if it is not understood."""
+    """Return the note or record in a line from the engine, or None if the line is not understood."""
     if line.startswith(b'{"v":'):
         return _read_record(line)
     try:

@@ -1,4 +1,4 @@
-"""The composition root: builds a session from the configuration. Each module builds the part for one port.
+"""The composition root: builds a session from the configuration. Each module builds the parts for one port.
 
-Invariant: this file imports nothing, so that a command which only needs `ground` does not load the engine.
+Invariant: this file imports nothing, so that commands which need only `startup_context` do not load the engine.
 """

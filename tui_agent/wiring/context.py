@@ -1,6 +1,6 @@
 """Composition of a session's context: prompt sections, instructions, skills, memory, repository map.
 
-Invariant: a project's instructions and skills are used only if none of its files is ignored.
+Invariant: a project's instructions and skills are used only if none of the project's files is ignored.
 """
 
 import platform
@@ -59,7 +59,7 @@ class ContextComposition:
         roles: Sequence[Role],
         loaded: LoadedPlugins,
     ) -> list[Middleware]:
-        """Return the product's own middlewares in their order, then those of plugins."""
+        """Return the product's own middlewares in order, followed by those of plugins."""
         config, recorder = self._base.config, self._recorder
         texts = PromptTexts((config.paths.config_dir / "prompts",))
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"

@@ -1,9 +1,9 @@
 """Main function of the engine process: serves one session over pipes.
 
-Options and commands come in on standard input, events go out on the original standard output.
+Options and commands arrive on standard input; events are written to the original standard output.
 
-Invariant: only protocol lines reach the app: descriptor 1 is redirected first, so that a library that prints writes to
-standard error. The process ends with its parent: end of input closes the session in order.
+Invariant: only protocol lines reach the app. Descriptor 1 is redirected first, so that output printed by a library goes
+to standard error. The process ends with its parent: end of input closes the session in order.
 """
 
 import asyncio
@@ -35,10 +35,10 @@ from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context
 
 LAST_EVENTS_TIMEOUT_S = 2.0
-"""Seconds to wait for an app that no longer reads the last events."""
+"""Seconds to wait for an app that does not read the last events."""
 PARENT_CHECK_INTERVAL_S = 1.0
 ORPHAN_GRACE_S = 3.0
-"""Seconds for a session whose app is gone to close in order."""
+"""Seconds that a session has to close in order after its app is gone."""
 
 
 def main() -> int:
@@ -50,8 +50,8 @@ def main() -> int:
 def _end_with_parent(parent: int) -> None:
     """End this process once its parent is gone.
 
-    Normally the end of input closes the session. If the event loop is blocked, by a plugin that never returns for
-    example, it would not notice; this thread then ends the process after a grace period.
+    Normally the end of input closes the session. A blocked event loop (for example, a plugin that never returns) would
+    not notice that; this thread then ends the process after a grace period.
     """
     pause = threading.Event()
     while os.getppid() == parent:
@@ -61,7 +61,10 @@ def _end_with_parent(parent: int) -> None:
 
 
 def _claim_pipes() -> tuple[int, int]:
-    """Duplicate the descriptors of the protocol, input first; redirect standard output to standard error, and standard input to an empty file."""
+    """Return duplicates of the protocol's descriptors, (input, output).
+
+    Redirects standard output to standard error, and standard input to an empty file.
+    """
     pipes = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -127,7 +130,7 @@ async def _serve_session(
 
 
 def _preload(opened: LocalSession) -> None:
-    """Import slow modules, and exempt them from garbage collection: one collection took longer than a policy decision."""
+    """Import slow modules and exempt them from garbage collection: one collection took longer than a policy decision."""
     opened.preload_client()
     gc.freeze()
 

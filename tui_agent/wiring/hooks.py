@@ -1,7 +1,7 @@
 """Composition of the hooks: the user's commands, those of a trusted project, and functions of plugins.
 
-Invariant: a project's hook runs only while its files are those that were trusted. A plugin's hook that fails reports it
-in its reply; a plugin's listener that fails is not called again.
+Invariant: a project's hook runs only while the project's files are unchanged since they were trusted. If a plugin's
+hook fails, its reply has the fault; if a plugin's listener fails, it is not called again.
 """
 
 from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ PROJECT_CHANGED = "The project's files changed since you trusted them. Run `tui-
 
 
 def build_hooks(base: StartupContext, loaded: LoadedPlugins, env: Environment) -> tuple[Hook, ...]:
-    """Return all hooks in the order in which they are asked: the user's, the project's, plugins'."""
+    """Return all hooks in the order in which they run: the user's, the project's, plugins'."""
     variables = _hook_only_variables(base)
     project = base.config.project
     commands = []
@@ -49,7 +49,10 @@ def build_hooks(base: StartupContext, loaded: LoadedPlugins, env: Environment) -
 
 
 def _hook_only_variables(base: StartupContext) -> dict[str, str]:
-    """Return secret variables that the user's hooks get but an agent's commands do not: all but model providers' keys."""
+    """Return the secret variables that the user's hooks get but an agent's commands do not.
+
+    These are all secrets except model providers' keys.
+    """
     profile_keys = {profile.api_key_env for profile in base.config.models.values()}
     stored = load_keys(base.config.paths.secrets)
     model_keys = (
@@ -64,7 +67,7 @@ def _hook_only_variables(base: StartupContext) -> dict[str, str]:
 async def _ask_trusted(
     project: ProjectFiles, ask: HookFunction, facts: JsonMap, time_limit_s: float
 ) -> HookReply:
-    """Ask a project's hook, if the project's files are still those that were trusted."""
+    """Run a project's hook if the project's files are unchanged since they were trusted."""
     present = await to_thread.run_sync(read_project_files, project.folder)
     if present.key != project.key:
         return HookReply(fault=PROJECT_CHANGED)
@@ -72,7 +75,7 @@ async def _ask_trusted(
 
 
 async def ask_plugin_function(offered: OfferedHookFunction, facts: JsonMap, time_limit_s: float) -> HookReply:
-    """Ask a plugin's function as a hook."""
+    """Run a plugin's function as a hook."""
     target: Callable[[JsonMap], Awaitable[object]] = offered.target
     try:
         with anyio.fail_after(time_limit_s):
@@ -85,7 +88,7 @@ async def ask_plugin_function(offered: OfferedHookFunction, facts: JsonMap, time
 
 
 def _check_answer(answer: object) -> HookReply:
-    """Check a function's answer by the same rules as a command's printed answer."""
+    """Validate a function's answer by the same rules as the printed answer of a command."""
     if not isinstance(answer, HookAnswer):
         return HookReply(fault=f"It returned a {type(answer).__name__} instead of a HookAnswer.")
     fields = asdict(answer)
@@ -100,7 +103,7 @@ def _check_answer(answer: object) -> HookReply:
 
 
 def build_listeners(loaded: LoadedPlugins) -> tuple[Listener, ...]:
-    """Return a function that passes events to plugins' listeners, or nothing if there are no listeners."""
+    """Return one listener that passes events to the plugins' listeners, or no listener if there are none."""
     active = list(loaded.hooks)
     if not active:
         return ()

@@ -17,9 +17,9 @@ from tui_agent.wiring.startup_context import StartupContext
 
 
 def build_model_factory(base: StartupContext, loaded: LoadedPlugins | None = None) -> ModelFactory:
-    """Return the factory of all models: of profiles, vendors, demos, recordings and plugins.
+    """Return the factory of all models: profiles, vendors, demos, recordings and plugins.
 
-    `loaded` None: load the plugins.
+    If `loaded` is None, the plugins are loaded first.
     """
     loaded = loaded or load_plugins(base)
     demos = bundled_folder("demos")
@@ -40,7 +40,7 @@ def _load_recording(store: SessionStore, session_id: str) -> RecordedAnswers:
 
 
 class ClientCache:
-    """The model clients of a session, one per model, so that connections are reused."""
+    """The model clients of a session, one per model, cached so that connections are reused."""
 
     def __init__(self, models: ModelFactory) -> None:
         self._models = models

@@ -44,7 +44,7 @@ def load_plugins(base: StartupContext) -> LoadedPlugins:
 
 
 def build_tool_registry(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[PluginFailed]]:
-    """Return a registry of the plugins' tools, and the failures of tools that were refused."""
+    """Return a registry with the plugins' tools, and an event for each tool that was refused."""
     registry = ToolRegistry()
     failed = []
     for offered in loaded.tools:
@@ -56,7 +56,7 @@ def build_tool_registry(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[Plugi
 
 
 def agent_factories(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
-    """Return the agents' factories by name, the default agent included."""
+    """Return the factory of each agent by name, including the default agent."""
     agents: dict[str, Callable[[], Agent]] = {"default": ModelAgent}
     for offered in loaded.agents:
         agents.setdefault(offered.name, offered.make)

@@ -25,16 +25,18 @@ PROGRAMS_FILE = "programs.toml"
 def build_policy(
     base: StartupContext, tables: Sequence[OfferedPolicyTable] = ()
 ) -> tuple[RulePolicy, list[PluginFailed]]:
-    """Make the policy of this start from the user's rules and programs, a trusted project's, and the programs of plugins;
-    also return the plugins whose tables were refused. Raises `ConfigError`."""
+    """Build the policy of this start, and return it with the plugins whose tables were refused.
+
+    Its rules come from the user and a trusted project, its program tables also from plugins. Raises `ConfigError`.
+    """
     catalog, refused = load_catalog(base, tables)
     return make_policy(load_rules(base), base, catalog), refused
 
 
 class ReloadingPolicy(RulePolicy):
-    """The policy of an open session: it reloads the user's rules before each decision if their file changed.
+    """The policy of an open session: reloads the user's rules before a decision if their file changed.
 
-    While the file cannot be read, the known rules that ask or deny still apply, and those that allow do not.
+    If the file cannot be read, the known rules that ask or deny still apply, but not those that allow.
     """
 
     def __init__(self, base: StartupContext, catalog: Catalog) -> None:
@@ -54,7 +56,7 @@ class ReloadingPolicy(RulePolicy):
         return super().decision_paths(effects, granted)
 
     def _reload(self) -> None:
-        """Take the user's rules anew if their file changed."""
+        """Reload the user's rules if their file changed."""
         stamp = _file_stamp(self._path)
         if stamp == self._stamp:
             return
@@ -67,7 +69,7 @@ class ReloadingPolicy(RulePolicy):
 
 
 def _file_stamp(path: Path) -> tuple[int, int, int] | None:
-    """Return values that change with a file's content; None if there is no file."""
+    """Return values that change whenever the file's content changes, or None if there is no file."""
     try:
         status = path.stat()
     except OSError:
@@ -78,7 +80,7 @@ def _file_stamp(path: Path) -> tuple[int, int, int] | None:
 def build_reloading_policy(
     base: StartupContext, tables: Sequence[OfferedPolicyTable] = ()
 ) -> tuple[ReloadingPolicy, list[PluginFailed]]:
-    """Make the policy of an open session; else as `build_policy`."""
+    """Build the policy of an open session. Arguments, results and errors are those of `build_policy`."""
     catalog, refused = load_catalog(base, tables)
     return ReloadingPolicy(base, catalog), refused
 

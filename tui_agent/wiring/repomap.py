@@ -22,19 +22,19 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage, MapRequest, RenderedMap
 
 MAX_SYMBOL_WAIT_S = 1.5
-"""Maximum wait of a message for the symbols that it mentions."""
+"""Maximum seconds that a message waits for the symbols that it mentions."""
 
 
 def index_folder(options: SessionOptions, config: Config) -> Path:
-    """Return the folder of the index: in the user's cache, or next to the sessions if they have their own folder.
+    """Return the index's folder: in the user's cache, or next to the sessions if they have their own data folder.
 
-    The second keeps a demo from leaving anything behind.
+    The latter ensures that a demo leaves nothing behind.
     """
     return config.paths.repo_maps if options.data_dir is None else local_repo_maps(options.data_dir)
 
 
 class SessionMaps:
-    """Maps of one workspace. They are rendered one at a time, each in a thread."""
+    """The repository maps of one workspace. They are rendered one at a time, each in a thread."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class SessionMaps:
         self._is_rendering = False
 
     async def render(self, request: MapRequest) -> RenderedMap:
-        """See `ports.repomap.RepoMaps`. The thread of a cancelled call runs to its end."""
+        """See `ports.repomap.RepoMaps`. If the call is cancelled, its thread still runs to its end."""
         return await to_thread.run_sync(self._render, request, abandon_on_cancel=True, limiter=self._limiter)
 
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
@@ -87,9 +87,10 @@ class SessionMaps:
             self._is_rendering = False
 
     async def find_definitions(self, name: str) -> list[SymbolLocation] | None:
-        """Return the definitions of a name, the most likely file first, tests last; None if `MAX_SYMBOL_WAIT_S` is over.
+        """Return the definitions of a name, the likeliest file first, tests last; None after `MAX_SYMBOL_WAIT_S`
+        seconds.
 
-        Of `Class.method` the last part is searched.
+        For `Class.method`, only the last part is searched.
         """
         with anyio.move_on_after(MAX_SYMBOL_WAIT_S):
             return await to_thread.run_sync(

@@ -22,7 +22,7 @@ def start_detection(base: StartupContext) -> None:
 
 
 def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
-    """Return the sandbox for a workspace's commands, or the reason why there is none. Waits for the detection."""
+    """Return the sandbox for a workspace's commands, or the reason why there is none. Waits for `start_detection`."""
     config, paths = base.config, base.config.paths
     home = os.path.expanduser("~")  # noqa: PTH111 - an unknown home stays as written
     guarded = guarded_places(home)
@@ -48,7 +48,7 @@ def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
 def _private_paths(base: StartupContext) -> tuple[Path, ...]:
     """Return the private paths of all data folders that may be in use.
 
-    Stored sessions contain files of the past, including those with secrets.
+    Stored sessions contain earlier versions of files, including files with secrets.
     """
     usual = {name: value for name, value in os.environ.items() if name != "TUI_AGENT_HOME"}
     cwd = base.options.cwd

@@ -1,8 +1,8 @@
-"""Composition of a whole session from options and configuration.
+"""Composition of a complete session from options and configuration.
 
-Only this package knows all packages below `cli`.
+Only this package may import every package below `cli`.
 
-Invariant: nothing happens on import; what `open_session` opens it closes, whatever happens in between.
+Invariant: importing it has no effect; `open_session` closes everything it opens, whatever happens in between.
 """
 
 import os
@@ -62,7 +62,7 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 
 PRODUCT = f"tui-agent/{__version__}"
 REDUCED_BY = 0.7
-"""Target size of a reduced context, as a share of the size at which reducing starts."""
+"""Size that a context is reduced to, as a share of the size at which reducing starts."""
 
 
 @asynccontextmanager
@@ -74,9 +74,8 @@ async def open_session(
 ) -> AsyncIterator[LocalSession]:
     """Open (or create) the session that the options name, serve it, and close it in order at the end.
 
-    `on_hold` gets the log as soon as it is locked, before a long history is folded.
-
-    Raises `ConfigError`, `SessionLocked`, `SessionNotFound`, `StoreError` before anything runs.
+    `on_hold` is called with the log as soon as it is locked, before a long history is folded. Raises `ConfigError`,
+    `SessionLocked`, `SessionNotFound` or `StoreError` before anything runs.
     """
     base = base or load_startup_context(options)
     opened = _open(base, on_trouble, on_hold)
@@ -93,7 +92,7 @@ async def open_session(
 
 
 def _unwrap_single(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the only exception of a group; a group of several stays a group."""
+    """Return the group's exception if it contains only one, else the group."""
     inner = group.exceptions
     if len(inner) != 1:
         return group
@@ -210,7 +209,7 @@ def _assemble(
 
 
 def _compaction_limits(base: StartupContext) -> CompactionSettings:
-    """Return the limits and the prompt of compaction. Raises `ConfigError` if the prompt cannot be read."""
+    """Return the thresholds and the prompt of compaction. Raises `ConfigError` if the prompt cannot be read."""
     context = base.config.context
     return CompactionSettings(
         reduce_at=context.reduce_at,
@@ -240,7 +239,7 @@ def _resume(
 
 
 def _hook_facts(log: SessionLog, env: LocalEnvironment) -> JsonMap:
-    """Return the facts of the session that every hook gets."""
+    """Return the facts about the session that every hook gets."""
     return {"session_id": log.session, "transcript_path": str(log.folder / "events.jsonl"), "cwd": env.root}
 
 
@@ -284,7 +283,7 @@ def _checkpoints(base: StartupContext, workspace: Path, log: SessionLog) -> GitC
 
 
 def _repeat_start(recorder: Recorder, workspace: Path, settings: SessionSettings) -> None:
-    """Record the start again if the first line is damaged, or the new folder if the workspace moved."""
+    """Record the session's start again if its first line is damaged, or the new folder if the workspace moved."""
     state, place = recorder.state, str(workspace)
     if state.settings is None:
         recorder.append(

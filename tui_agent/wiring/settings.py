@@ -1,4 +1,4 @@
-"""Composition of a session's settings: of a new session, and changes to a resumed one."""
+"""Composition of a session's settings: initial ones for a new session, changes for a resumed one."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ CLIENTS_WITH_MODEL_CHOICE = ("app", "web", "editor")
 
 
 def build_settings(base: StartupContext, models: ModelFactory) -> SessionSettings:
-    """Return the settings of a new session. If the client can choose another model, an unusable one does no harm."""
+    """Return the settings of a new session. An unusable model is an error only if the client cannot choose another one."""
     config = base.config
     model = models.no_model()
     if config.model or config.base_url:
@@ -42,7 +42,7 @@ def _resolve(
 
 
 def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Recorder) -> None:
-    """Apply the changes of a fork. If the client can choose another model, an unusable one does not prevent opening."""
+    """Apply the changes of a fork. An unusable model is an error only if the client cannot choose another one."""
     options = base.options
     apply_fork_settings(
         recorder, partial(_resolve, base, models), model_given=bool(options.model or options.base_url)
@@ -50,7 +50,7 @@ def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Rec
 
 
 def apply_options(base: StartupContext, recorder: Recorder, settings: SessionSettings) -> None:
-    """Change the settings of a resumed session that the options of this start name."""
+    """Apply the options of this start to the settings of a resumed session."""
     known = recorder.state.settings
     if known is None:
         return

@@ -1,6 +1,6 @@
 """The base of every program start: configuration, keys, clock and session store.
 
-Invariant: reads configuration only; creates nothing, opens nothing, imports nothing slow.
+Invariant: it only reads configuration; it creates nothing, opens nothing and imports nothing slow.
 """
 
 import os
@@ -46,9 +46,9 @@ def load_startup_context(
     clock: Clock | None = None,
     ids: Ids | None = None,
 ) -> StartupContext:
-    """Read the configuration and build what every session needs.
+    """Read the configuration and build everything that all sessions need.
 
-    `environ` None: the process environment and its working folder. Raises `ConfigError`.
+    If `environ` is None, the process environment and its working folder are used. Raises `ConfigError`.
     """
     cwd = Path.cwd() if environ is None else options.cwd
     environ_or_default = os.environ if environ is None else environ
@@ -65,7 +65,7 @@ def load_startup_context(
 def require_trust_decision(base: StartupContext) -> None:
     """Raise `ConfigError` if a project has files that the user has neither trusted nor ignored.
 
-    For runs in which nobody can be asked: they must not silently ignore a project's files.
+    For runs without a user to ask: they must not ignore a project's files silently.
     """
     undecided = [
         project.folder / file.name for project in base.config.undecided_projects for file in project.files
