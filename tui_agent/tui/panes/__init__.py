@@ -1,1 +1,1 @@
-"""The parts of the main screen around the transcript. Invariant: they take views and post intents; no I/O."""
+"""The parts of the main screen around the transcript. Invariant: they receive views and post intents; no I/O."""

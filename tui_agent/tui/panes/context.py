@@ -1,6 +1,6 @@
-"""The context pane as rows: bar with its limits, sections, and the level in words.
+"""Rows of the context pane: a bar with its limits, the sections, and the level in words.
 
-Invariant: pure; the figures of the sections, as they are written, add up to the head's.
+Invariant: pure; the rounded figures of the sections add up to the figure in the head.
 """
 
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def context_rows(
     view: "ContextMeterView", looks: Looks, width: int, most: int, ground: Role = "s1"
 ) -> list[Strip]:
-    """Return at most `most` rows; without room for all, the smallest sections are dropped first."""
+    """Return at most `most` rows; if they do not suffice, the smallest sections are left out first."""
     pen = Pen(looks, ground)
     indent = pen.part("  ")
     right: list[Part] = []
@@ -49,7 +49,7 @@ def context_rows(
 
 def _sections(view: "ContextMeterView", pen: Pen, width: int, most: int) -> list[Strip]:
     thousands = view.used >= KILO
-    # In tenths of a thousand, as the figures are written; plain below a thousand, as in the head.
+    # Count in the unit of the rounded figures: tenths of a thousand; single tokens below a thousand.
     sections = view.scaled_sections(round_to_tenths(view.used) if thousands else view.used)
     if len(sections) > most:
         largest = sorted(sections, key=lambda section: -section.tokens)[:most]

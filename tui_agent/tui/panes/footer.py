@@ -1,6 +1,6 @@
 """The footer: the keys that work now, most useful first, help last.
 
-Invariant: it never names a key that does nothing; keys that close something are dropped last.
+Invariant: no key is shown that does nothing; keys that close something are the last to be left out.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Footer(LinePane):
         return [pen.line(width, left, help_parts)]
 
     def _visible_hints(self, room: int) -> list[KeyHint]:
-        """Return the hints that fit; the last are dropped first, but those that close something only at the end."""
+        """Return the hints that fit. Later ones are left out first; those that close something are left out last."""
         shown = [hint for hint in self.keys if hint.action != "help"]
         while shown and hints_width(shown) > room:
             shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))

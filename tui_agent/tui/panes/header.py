@@ -1,6 +1,6 @@
 """The header: title, model, policy, cost and context of the session.
 
-Invariant: policy, cost and context are shown at every width; nothing here depends on what the body shows.
+Invariant: policy, cost and context are shown at every width; nothing depends on the content of the chat area.
 """
 
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Header(LinePane):
-    """One row. `state` and `meter` are None until the session is open."""
+    """The header row. `state` and `meter` are None until the session is open."""
 
     surface = "s1"
     state: "SessionStateView | None" = None
@@ -32,7 +32,7 @@ class Header(LinePane):
     status: StatusView = StatusView()
 
     def set_status(self, status: StatusView) -> None:
-        """Set the status, which the two-line mode shows here."""
+        """Set the status, which the header shows in two-line mode."""
         if status != self.status:
             self.status = status
             if self.shape.tiny:
@@ -65,7 +65,7 @@ class Header(LinePane):
 
     @property
     def title(self) -> str:
-        """The session's name in one line."""
+        """The session's name as one line."""
         return clean_line(self.state.title) if self.state and self.state.title else "new session"
 
     def _right(self, width: int) -> list[Part]:
@@ -100,7 +100,7 @@ class Header(LinePane):
         return parts
 
     def _sandbox(self, width: int) -> list[Part]:
-        """Return `sandbox` or `no sandbox`, with emphasis if the policy relies on it."""
+        """Return `sandbox` or `no sandbox`, emphasised if the policy relies on the sandbox."""
         state = self.state
         if state is None or width < 70:
             return []

@@ -1,4 +1,4 @@
-"""Marks on a time line: symbol, word and role of each, and which of two in one column is shown.
+"""Marks on a timeline: the symbol, word and role of each, and their order of importance.
 
 Invariant: a mark looks the same everywhere.
 """
@@ -35,5 +35,5 @@ def mark_symbol(mark: AnyMark, symbols: Symbols) -> str:
 
 def loudest(marks: Iterable[tuple[int, AnyMark]]) -> dict[int, AnyMark]:
     """Return the most important mark of each column."""
-    # The most important ones come last, and replace others of their column.
+    # In ascending importance, so that a later mark replaces an earlier one in the same column.
     return dict(sorted(marks, key=lambda mark: _LOUDEST.index(mark[1]), reverse=True))

@@ -25,28 +25,29 @@ WORDS = {
 
 
 def meter_role(view: "ContextMeterView") -> Role:
-    """Return the meter's role: green below the warning, then amber, red close to compaction."""
+    """Return the meter's role: green below the warning level, then amber, and red close to compaction."""
     if view.level == "compaction" or view.fraction >= CRITICAL:
         return "error"
     return "success" if view.level == "below" else "warning"
 
 
 def meter_style(palette: Palette, view: "ContextMeterView", ground: Role, *, bold: bool = False) -> Style:
-    """Return the meter's style, bold past the soft limit."""
+    """Return the meter's style; it is bold above the soft limit."""
     return palette.rich(meter_role(view), ground, bold=bold or view.level in ("over", "compaction"))
 
 
 def ticks(view: "ContextMeterView", cells: int) -> dict[int, str]:
-    """Return the cells of the limits on a bar, each with its percentage: warning, soft limit, and compaction if it is on.
+    """Return the limits on a bar of this many cells as `{cell: percentage}`.
 
-    A short bar has no warning.
+    The limits are the warning, the soft limit and, if enabled, compaction. A bar of less than 10 cells has no tick
+    for the warning.
     """
     limits = (WARN, SOFT, view.compaction_fraction) if cells >= 10 else (SOFT, view.compaction_fraction)
     return {min(cells - 1, round(limit * cells)): f"{limit * 100:.0f}" for limit in limits if limit}
 
 
 def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int, ground: Role) -> list[Part]:
-    """Draw the filled part, then the rest, both with the ticks of the limits."""
+    """Return the filled and the empty part of the bar, both with ticks at the limits."""
     filled = min(cells, max(1 if view.used else 0, round(view.fraction * cells)))
     marks = ticks(view, cells)
     full = "".join(symbols.meter_passed if cell in marks else symbols.meter_full for cell in range(filled))
@@ -57,7 +58,7 @@ def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int
 
 
 def tick_labels(view: "ContextMeterView", cells: int) -> str:
-    """Return the numbers below the ticks; of two that would overlap, the later one."""
+    """Return the labels below the ticks; if two would overlap, only the later one."""
     line = [" "] * cells
     for cell, label in sorted(ticks(view, cells).items()):
         start = max(0, min(cells - len(label), cell - (label == "32")))

@@ -1,6 +1,6 @@
-"""Models that can be used at once: keys in the environment, servers on this machine, the demo.
+"""Discovery of models that can be used at once: keys in the environment, servers on this machine, the demo.
 
-Invariant: only this machine is asked (loopback addresses), each server once, within a second.
+Invariant: connects only to loopback addresses, to each server once, and for at most a second.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ MAX_RESPONSE_BYTES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A local server and the models it names."""
+    """A local server and the models it offers."""
 
     name: str
     port: int
@@ -28,12 +28,12 @@ class Server:
 
     @property
     def address(self) -> str:
-        """Its OpenAI-compatible address."""
+        """The URL of its OpenAI-compatible API."""
         return f"http://localhost:{self.port}/v1"
 
 
 async def servers(known: Sequence[tuple[str, int]] = SERVERS) -> list[Server]:
-    """Return the servers that answer."""
+    """Return the local servers that respond."""
     answers = await asyncio.gather(*(_ask(name, port) for name, port in known))
     return [server for server in answers if server is not None]
 
@@ -67,9 +67,10 @@ def _parse_server(name: str, port: int, response: bytes) -> Server | None:
 def first_choices(
     models: Mapping[str, ModelProfile], local: Sequence[Server], keys: Collection[str]
 ) -> list[Choice]:
-    """Return the rows of the first page: models set up, models found here, then what works without a key.
+    """Return the start page's rows while no model is set.
 
-    `keys` are the names of the variables that are set.
+    They are configured models, models found here, and options without a key. `keys` are the names of the environment
+    variables that are set.
     """
     return [
         *(_profile(name, profile, keys) for name, profile in models.items()),
@@ -103,7 +104,7 @@ def _with_keys(keys: Collection[str]) -> list[Choice]:
 
 
 def suggested(vendor: Provider) -> str:
-    """Return the vendor's model to offer first, from its list or a built-in profile; empty if there is none."""
+    """Return the vendor's model to suggest first, from its list or a built-in profile; empty if there is none."""
     built_in = (profile.model for profile in BUILT_IN_PROFILES.values() if profile.provider == vendor.name)
     model = next(iter([*vendor.suggested_models, *built_in]), "")
     return f"{vendor.name}/{model}" if model else ""
@@ -132,12 +133,12 @@ _WRITTEN = {
 
 
 def pretty(name: str) -> str:
-    """Return a vendor's name as people write it."""
+    """Return the usual spelling of a vendor's name."""
     return _WRITTEN.get(name, name.replace("_", " ").capitalize())
 
 
 def ready_choices(help_key: str) -> list[Choice]:
-    """Return the rows of the first page when a model is set."""
+    """Return the start page's rows when a model is set."""
     group = "Begin"
     return [
         Choice("Write", "what should change, or what you want to know", "", "write", group),

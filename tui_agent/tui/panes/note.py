@@ -1,6 +1,7 @@
-"""A notice above the prompt: what was refused and why, or what was done.
+"""A notice above the prompt: the reason of a refusal, or the result of an action.
 
-Invariant: it covers other widgets and moves none; it is wrapped, and if it is cut it names the key that shows all of it.
+Invariant: it covers other widgets without moving them. It is wrapped; if it is cut off, it names the key that shows
+the full text.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -24,12 +25,12 @@ class Note(LinePane):
     text: str = ""
     level: Level = "info"
     key: str = ""
-    """The key that shows all of it."""
+    """The key that shows the full text."""
     cut: bool = False
-    """True if not all of it is shown."""
+    """True if the text is cut off."""
 
     def lines(self, width: int, limit: int = MAX_ROWS) -> list[str]:
-        """Return the text wrapped to this width, at limit `limit` rows."""
+        """Return the text wrapped to `width` cells, at most `limit` rows."""
         pieces = wrap(clean(self.text), max(10, width - 4))
         self.cut = len(pieces) > min(limit, MAX_ROWS)
         if not self.cut:

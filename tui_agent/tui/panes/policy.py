@@ -11,14 +11,14 @@ SAYS: dict[str, str] = {
 }
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
 COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside")
-"""Actions in the workspace; `run` is a command that does more than read, `outside` is any other folder."""
+"""Actions in the workspace. `run` is a command that does more than read; `outside` is access to any other folder."""
 GRID: dict[str, tuple[str, ...]] = {
     "plan": ("yes", "no", "no", "no", "no", "no"),
     "ask": ("yes", "asks", "asks", "asks", "asks", "asks"),
     "accept-edits": ("yes", "yes", "asks", "sandbox", "asks", "asks"),
     "bypass": ("yes", "yes", "yes", "yes", "yes", "yes"),
 }
-"""What each policy does, by column; `sandbox`: yes if commands are confined, else it asks."""
+"""The effect of each policy, by column. `sandbox` means yes if commands run in a sandbox, and ask otherwise."""
 
 
 def policy_role(name: str) -> Role:
@@ -27,5 +27,5 @@ def policy_role(name: str) -> Role:
 
 
 def policy_words(name: str, *, unconfined: bool = False) -> str:
-    """Return what the policy does; `unconfined` if commands run without a sandbox."""
+    """Return a short description of the policy; `unconfined` means that commands run without a sandbox."""
     return UNCONFINED.get(name, SAYS.get(name, "")) if unconfined else SAYS.get(name, "")

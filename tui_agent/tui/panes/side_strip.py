@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PaneStrip(LinePane):
-    """One row: tasks and files on the left, the keys of the panes on the right."""
+    """The strip's row: todos and changed files on the left, the keys of the panes on the right."""
 
     surface = "s1"
     todo: "TodoView | None" = None

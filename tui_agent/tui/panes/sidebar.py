@@ -1,6 +1,6 @@
-"""The side panes in one widget: todo at the top, trace growing below, context pinned to the bottom.
+"""The side panes as one widget: todo at the top, trace in the growing middle, context at the bottom.
 
-Invariant: one widget, drawn row by row, so that no event of a session causes a layout.
+Invariant: one widget that draws its own rows, so that no event of a session causes a layout.
 """
 
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Sidebar(LinePane):
-    """Todo, trace and context. `folds` are the spans that the user folded (True) or opened."""
+    """Todo, trace and context. `folds` maps each span that the user folded (True) or unfolded (False)."""
 
     surface = "s1"
     todo: "TodoView | None" = None
@@ -38,7 +38,7 @@ class Sidebar(LinePane):
         self.show()
 
     def beat(self, now: float) -> None:
-        """Update the running times."""
+        """Update the elapsed times; `now` is in seconds."""
         self.now = now
         self.show()
 

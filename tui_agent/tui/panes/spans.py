@@ -1,6 +1,6 @@
-"""The rows of a trace: which spans are shown, in which order, with which name. Used by the side pane and the screen.
+"""Selection and naming of the spans in a trace, for the side pane and the trace screen.
 
-Invariant: pure; failed and denied spans are hidden only by a fold that the user made.
+Invariant: pure; failed and denied spans are hidden only in spans that the user folded.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,15 +27,15 @@ FAULTS = {
     "invalid request": "request refused",
     "script": "script does not fit",
 }
-"""Faults of models in plain words."""
+"""Names of model errors in messages to the user."""
 ROW = 1000
-"""Most characters of a name that a row can show."""
+"""Maximum number of characters of a name; no row is wider."""
 LOUD = ("failed", "denied", "interrupted", "running", "waiting")
 MAX_DEPTH = 12
 
 
 def state_symbol(span: "Span", symbols: Symbols) -> tuple[str, Role]:
-    """Return symbol and colour of a span's state."""
+    """Return the symbol and colour role of a span's state."""
     if span.kind == "subtask" and span.state in ("done", "running"):
         return symbols.subtask, "accent"
     looks: dict[SpanState, tuple[str, Role]] = {
@@ -51,7 +51,7 @@ def state_symbol(span: "Span", symbols: Symbols) -> tuple[str, Role]:
 
 
 def is_group(span: "Span") -> bool:
-    """Return True for turns and iterations, which have a fold mark instead of a state."""
+    """Return True for turns and iterations, which have a fold mark instead of a state symbol."""
     return span.kind in ("turn", "iteration")
 
 
@@ -83,13 +83,13 @@ def label(span: "Span", view: "TraceView", *, folded: bool, full: bool = False) 
 
 
 def fault_words(text: str) -> str:
-    """Replace the name of a fault: `transport, try 2` → `no connection, try 2`."""
+    """Replace the name of a model error by plain words: `transport, try 2` → `no connection, try 2`."""
     kind, comma, rest = text.partition(",")
     return FAULTS.get(kind.replace("_", " "), kind) + comma + rest
 
 
 def short_target(target: str) -> str:
-    """Return the last part of a path, anything else as it is."""
+    """Return the last part of a path; return any other target unchanged."""
     path, _, rest = target.partition("  ")
     if "/" not in path or " " in path:
         return target
@@ -106,14 +106,15 @@ def descendants(span: "Span", view: "TraceView") -> Iterator[int]:
 
 
 def loud(span: "Span", view: "TraceView") -> bool:
-    """Return True if the span or one below it failed, was denied or still runs."""
+    """Return True if the span or one of its descendants failed, was denied or is still running."""
     return span.state in LOUD or any(view.spans[index].state in LOUD for index in descendants(span, view))
 
 
 def visible(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[int]) -> list[int]:
-    """Return the spans to show below these roots; `folds` are those folded (True) or opened by the user or the pane.
+    """Return the indices of the spans to show below these roots, in order.
 
-    Other spans are open, but for successful subtasks. Folded spans are not read: in a long session they are packed.
+    `folds` holds the spans that the user or the pane folded (True) or unfolded (False). Other spans are unfolded,
+    except successful subtasks. Folded spans are not read, because those of a long session are stored packed.
     """
     shown: list[int] = []
     stack = list(reversed(roots))
@@ -139,12 +140,12 @@ def is_folded(span: "Span", view: "TraceView", folds: Mapping[int, bool]) -> boo
 
 
 def tokens(span: "Span", count: int | None) -> str:
-    """Format a count of tokens; `~` marks an estimate."""
+    """Format a token count; `~` marks an estimate."""
     return "" if count is None else f"{'~' if span.estimated else ''}{format_tokens(count)}"
 
 
 def took(span: "Span", now: float) -> str:
-    """Format the duration of a span, or the time it has been running."""
+    """Format the span's duration; for a running span, the time since its start."""
     if span.duration_ms is not None:
         return format_duration(span.duration_ms / 1000)
     if span.state in ("running", "waiting"):

@@ -1,6 +1,6 @@
-"""The page before the first message: how to begin, and without a model the ways to set one up.
+"""The start page, shown before the first message: how to begin and, without a model, ways to set one up.
 
-Invariant: every row says what it does and its key; nothing has been sent anywhere while this is shown.
+Invariant: every row says what it does and shows its key; nothing is sent anywhere while this page is shown.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ INTRODUCTION_ROWS: Final = 3
 
 
 class Choice(NamedTuple):
-    """One row: `intent` is the action it runs; without one it only informs."""
+    """A row of the page. `intent` is the action it runs; a row without one is only information."""
 
     name: str
     about: str
@@ -41,7 +41,7 @@ WITHOUT_KEY: Final = (
     Choice("Other provider", "type in a key, or the address of your server", "", "provider", "Without a key"),
     Choice("Sessions", "open a recorded session of this folder", "", "sessions", "Without a key"),
 )
-"""Choices that work everywhere; the first frame shows them."""
+"""Choices that are always available; the first frame shows them."""
 UNOPENED: Final = (
     Choice("Try again", "open a new session of this folder", "/new", "new"),
     Choice("Sessions", "open a recorded session of this folder", "/sessions", "sessions"),
@@ -50,24 +50,24 @@ UNOPENED: Final = (
 
 
 class StartContent(NamedTuple):
-    """The content of the page."""
+    """The content of the start page."""
 
     choices: Sequence[Choice] = ()
     needs_model: bool = False
     fault: str = ""
-    """Why the wanted model is not usable, or why no session is open."""
+    """The reason why the requested model is not usable, or why no session is open."""
     unopened: bool = False
     """True if no session could be opened."""
     folder: str = ""
     facts: str = ""
-    """Git branch and state of the folder."""
+    """Git branch and state of the folder, such as `git main, clean`."""
     unused_files: int = 0
-    """Number of the folder's files that are not used because they are not trusted."""
+    """Number of the folder's own files that are ignored because they are not trusted."""
     policy: str = "ask"
 
 
 class Start(KeyActions, LinePane, can_focus=True):
-    """The start page. Its keys are in the registry, scope `start`; others go to the prompt."""
+    """The start page. Its keys are in the registry, scope `start`; other keys go to the prompt."""
 
     key_methods = {"start_row": "move", "start_pick": "pick", "start_use": "use", "start_leave": "leave"}
 
@@ -82,7 +82,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         self._typing = False
 
     def set_content(self, content: StartContent) -> None:
-        """Show this content; the same row stays chosen if it is still there."""
+        """Show this content; keep the selected row if it still exists."""
         before = self.usable[self.chosen].intent if self.numbers and self.chosen < len(self.usable) else ""
         if (content.needs_model, content.unopened) != (self.content.needs_model, self.content.unopened):
             self.numbers, before = {}, ""
@@ -95,7 +95,7 @@ class Start(KeyActions, LinePane, can_focus=True):
 
     @property
     def usable(self) -> list[Choice]:
-        """The rows that can be chosen, in order."""
+        """The rows that can be selected, in order."""
         return [choice for choice in self.content.choices if choice.intent]
 
     def draw(self, width: int, height: int) -> list[Strip]:
@@ -123,7 +123,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         return [*rows, *choices, *([gap] if choices else []), *self._folder_rows(pen, room)]
 
     def _problem_rows(self, pen: Pen, room: int) -> list[Strip]:
-        """Return what is missing, wrapped, and what to do."""
+        """Return the wrapped problem and what to do about it."""
         content, symbols = self.content, self.looks.symbols
         mark = pen.part(f"{symbols.warning} ", "warning", bold=True)
         advice = pen.part("Pick one of these; nothing has been sent anywhere.", "t2")
@@ -164,7 +164,8 @@ class Start(KeyActions, LinePane, can_focus=True):
             pen.part(choice.about, "t2" if is_usable else "t3"),
         ]
         row = pen.line(room, left, [pen.part(choice.right, "t2")])
-        return row.apply_style(with_intent(Style(), intent))  # a click on its empty cells counts too
+        # A click on the empty cells of a row counts too.
+        return row.apply_style(with_intent(Style(), intent))
 
     def _folder_rows(self, pen: Pen, room: int) -> list[Strip]:
         content = self.content
@@ -191,7 +192,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         return [*rows, pen.line(room, policy, change if fits else [])]
 
     class Focused(Message):
-        """Posted when the page gets or loses the focus."""
+        """Posted when the page gains or loses the focus."""
 
     def watch_has_focus(self, has_focus: bool) -> None:
         super().watch_has_focus(has_focus)
@@ -201,7 +202,7 @@ class Start(KeyActions, LinePane, can_focus=True):
 
     def on_key(self, event: events.Key) -> None:
         if self._typing and self.typed_into is not None:
-            # Keys read together with the first letter came here before the focus moved.
+            # Keys read together with the first letter arrived here before the focus moved to the prompt.
             self.typed_into.post_message(events.Key(event.key, event.character))
         elif self.run_key(event.key):
             pass
@@ -219,14 +220,14 @@ class Start(KeyActions, LinePane, can_focus=True):
         return ("start",)
 
     def move(self, direction: int) -> bool:
-        """Choose the row above or below; return False if there is none."""
+        """Select the row above or below; return False if there is none."""
         if self.usable:
             self.chosen = (self.chosen + direction) % len(self.usable)
             self.show()
         return bool(self.usable)
 
     def pick(self, number: int) -> bool:
-        """Use the row with this number (from 0); return False if there is none."""
+        """Run the choice of the row with this index (from 0); return False if there is none."""
         numbers = [self.numbers.get(choice.intent) for choice in self.usable]
         has_row = number + 1 in numbers
         if has_row:
@@ -235,29 +236,29 @@ class Start(KeyActions, LinePane, can_focus=True):
         return has_row
 
     def use(self) -> bool:
-        """Use the chosen row; return False if there is none."""
+        """Run the choice of the selected row; return False if there is none."""
         if self.usable:
             name, _, argument = self.usable[self.chosen].intent.partition(" ")
             self.post_message(Intent(name, argument))
         return bool(self.usable)
 
     def leave(self) -> None:
-        """Go back to the prompt."""
+        """Focus the prompt."""
         self.post_message(Intent("write"))
 
     def on_click(self, event: events.Click) -> None:
         self.focus()
 
     def choose(self, number: str) -> None:
-        """Use the row with this number (from 1), after a click."""
+        """Run the choice of the row with this number (from 1), after a click."""
         if number.isascii() and number.isdigit():
             self.pick(int(number) - 1)
 
 
 def first_page(looks: Callable[[], Looks], typed_into: Widget, folder: str = "") -> Start:
-    """Make the page. With a folder it is shown at once, for a start without a model.
+    """Create the start page. With `folder` it is shown at once, for a start without a model.
 
-    Its rows have no digits yet: models found later come above them.
+    Its rows have no digits yet, because models found later are inserted above them.
     """
     start = Start(looks, id="start")
     start.styles.height = "1fr"

@@ -1,4 +1,4 @@
-"""The status line: a word for the state, what runs, for how long, and the lit stage of the pipeline.
+"""The status line: the state in a word, the running work and its duration, and the current stage of the pipeline.
 
 Invariant: columns 2 to 4 show whether the app is idle, running, waiting or failed; only the symbol blinks.
 """
@@ -18,7 +18,10 @@ Mood: TypeAlias = Literal["opening", "ready", "running", "waiting", "failed", "s
 
 
 class StatusView(NamedTuple):
-    """The content of the line: `word` is the state or the verb, `what` its object, `stage` the lit stage or empty."""
+    """The content of the line.
+
+    `word` is the state or a verb, `what` is its object, `stage` is the current stage or empty.
+    """
 
     mood: Mood = "opening"
     word: str = "opening"
@@ -26,13 +29,13 @@ class StatusView(NamedTuple):
     since: float | None = None
     stage: str = ""
     note: str = ""
-    """Shown at the end on wide screens: run id and newest event."""
+    """Text at the end of the line on wide screens: run id and newest event."""
     below: str = ""
-    """`12 new rows, End` while the user has scrolled up."""
+    """`12 new rows, End` while the user has scrolled up; otherwise empty."""
 
 
 def mood_symbol(view: StatusView, symbols: Symbols, *, lit: bool = True) -> tuple[str, Role]:
-    """Return symbol and colour of a mood."""
+    """Return the symbol and colour role of a mood (idle, running, waiting or failed)."""
     looks: dict[Mood, tuple[str, Role]] = {
         "opening": (symbols.queued, "t3"),
         "ready": (symbols.queued, "t3"),
@@ -46,21 +49,21 @@ def mood_symbol(view: StatusView, symbols: Symbols, *, lit: bool = True) -> tupl
 
 
 class Status(LinePane):
-    """One row; `beat` is called twice a second while something runs."""
+    """The status row; `beat` is called twice a second while something runs."""
 
     view: StatusView = StatusView()
     lit: bool = True
     now: float = 0.0
 
     def set_view(self, view: StatusView, now: float) -> None:
-        """Show this status at this time."""
+        """Show this status; `now` is the current time in seconds."""
         self.view, self.now = view, now
         if view.mood != "running":
             self.lit = True
         self.show()
 
     def beat(self, now: float) -> None:
-        """Blink and count the time; paints only this row."""
+        """Blink and update the elapsed time; repaints only this row."""
         self.now = now
         self.lit = not self.lit if self.looks.motion else True
         self.show()
@@ -89,7 +92,7 @@ class Status(LinePane):
         return [*parts, pen.part(clock + note, "t3")]
 
     def _pipeline(self, room: int) -> list[Part]:
-        """Return the stages with the lit one marked, in the longest form that fits."""
+        """Return the stages with the current one emphasised, in the longest form that fits."""
         symbols, lit, pen = self.looks.symbols, self.view.stage, self.pen
         lit_stage = pen.part(f"[{lit}]", "accent", bold=True)
         every: list[Part] = []

@@ -31,7 +31,7 @@ _ENDS: dict[str, tuple[Mood, str]] = {
 
 
 def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") -> StatusView:
-    """Return the mood, the word for it, and its object."""
+    """Return the status for this state; `note` is the text at the end of the line."""
     stage = state.phase if state.phase != "idle" else ""
     if state.permissions:
         first = state.permissions[0]
@@ -98,7 +98,7 @@ def _activity(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
 
 
 def newest_running(trace: "TraceView") -> "Span | None":
-    """Return the call or subtask that started last and still runs."""
+    """Return the most recently started call or subtask that is still running."""
     for span in reversed(trace.spans[-200:]):
         if span.state == "running" and span.kind in ("model", "tool", "subtask"):
             return span

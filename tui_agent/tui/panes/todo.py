@@ -1,4 +1,4 @@
-"""The task list as rows. Invariant: pure; every state is a mark and a weight, colour only repeats it."""
+"""The todo list as rows. Invariant: pure; every state has its own mark and weight, which colour only repeats."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ EMPTY = "No tasks yet. The agent writes them for longer work."
 
 
 def progress(view: "TodoView") -> str:
-    """`Task 4/5` while one is in progress, `5/5 done` otherwise, empty without tasks."""
+    """Return `Task 4/5` while a task is in progress, `5/5 done` otherwise, and an empty string without tasks."""
     total = len(view.items)
     if not total:
         return ""
@@ -28,7 +28,10 @@ def progress(view: "TodoView") -> str:
 
 
 def todo_rows(view: "TodoView", looks: Looks, width: int, limit: int, ground: Role = "s1") -> list[Strip]:
-    """Return head and items; of more than `limit`, done ones are dropped first and a last row counts the rest."""
+    """Return the head and the items in at most `limit` rows.
+
+    If they do not fit, done items are left out first and a last row counts the rest.
+    """
     pen = Pen(looks, ground)
     indent = pen.part("  ")
     title = [indent, pen.part("Todo", bold=True, intent="todo")]

@@ -1,6 +1,6 @@
-"""The trace pane as rows: the newest turn open, older ones in one row each.
+"""The trace pane as rows: the newest turn unfolded, older ones in one row each.
 
-Invariant: pure; the newest rows are always in sight, and no more rows are drawn than fit.
+Invariant: pure; the newest rows are always visible, and only rows that fit are drawn.
 """
 
 from collections.abc import Mapping
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
 EMPTY = "Nothing has run."
 COLUMNS_FROM = 46
-"""Pane width from which tokens and cost have their own columns."""
+"""Pane width in cells from which tokens and cost have their own columns."""
 
 
 def trace_rows(
     view: "TraceView", folds: Mapping[int, bool], looks: Looks, width: int, most: int, now: float
 ) -> list[Strip]:
-    """Return head and spans; of more than `most` rows, finished iterations fold, then the oldest are dropped."""
+    """Return the head and the spans in at most `most` rows.
+
+    If they do not fit, finished iterations are folded, then the oldest rows are left out.
+    """
     pen = Pen(looks, "s1")
     failed = f"{view.failed} failed" if view.failed else ""
     title = [pen.part("  "), pen.part("Trace", bold=True, intent="trace")]
@@ -37,14 +40,17 @@ def trace_rows(
     drawn = folds_of_pane(view, folds, room)
     indices = visible(view, drawn, view.roots[-room:])
     if len(indices) > room:
-        # The newest turn's own row stays in sight above its newest rows.
+        # Keep the newest turn's own row visible above its newest rows.
         newest, indices = view.roots[-1], indices[-room:]
         indices = indices if newest in indices else [newest, *indices[1:]]
     return [head, *(_span_row(view.spans[index], view, drawn, pen, width, now) for index in indices)]
 
 
 def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> dict[int, bool]:
-    """Return the user's folds, with older turns folded and, without room, finished iterations from the top."""
+    """Return the user's folds, with older turns folded too.
+
+    If `room` rows do not suffice, finished iterations are folded from the top.
+    """
     drawn: dict[int, bool] = {}
     recent = view.roots[-max(2, room) :]
     for index in recent[:-1]:
@@ -65,7 +71,7 @@ def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> di
 def _span_row(
     span: "Span", view: "TraceView", folds: Mapping[int, bool], pen: Pen, width: int, now: float
 ) -> Strip:
-    """Draw one span: fold mark, state, name, and its measures in columns."""
+    """Draw the row of a span: fold mark, state, name, and its measures in columns."""
     symbols = pen.looks.symbols
     folded = is_folded(span, view, folds)
     mark = (symbols.folded if folded else symbols.open) if span.children else " "
@@ -77,7 +83,7 @@ def _span_row(
     else:
         left = [pen.part("  ")]
         symbol, symbol_role = state_symbol(span, symbols)
-        # A span beside the turns, as a summary, has its symbol below theirs.
+        # The symbol of a span next to the turns, such as a summary, is aligned with theirs.
         if span.depth or span.children:
             indent = 2 + 2 * max(0, min(span.depth, 8) - 2) if span.depth else 0
             left += [pen.part(" " * indent), *toggle]

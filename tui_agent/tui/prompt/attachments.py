@@ -1,7 +1,8 @@
-"""Pastes in a message: a long text or a picture becomes a chip, `[pasted 312 lines]`, and paths become mentions.
+"""Pastes in a message: a long text or a picture becomes a chip such as `[pasted 312 lines]`, and paths become
+mentions.
 
-Invariant: expanding gives back every pasted character; a chip that was deleted from the text is ignored. Only a paste that
-is nothing but paths of the workspace becomes mentions, each of the same file.
+Invariant: expanding a chip restores every pasted character; a chip that was deleted from the text is ignored. A paste
+becomes mentions only if it consists of nothing but workspace paths; each mention names the same file as its path.
 """
 
 import json
@@ -18,7 +19,7 @@ FOLD_BYTES: Final = 2048
 CHIP: Final = re.compile(r"\[(?:pasted \d+ (?:lines?|characters)|image [^\[\]\n]+?)(?: #\d+)?\]")
 MAX_PATHS_LENGTH: Final = 4_096
 MAX_PATHS: Final = 20
-"""Limit for a paste that becomes mentions."""
+"""Maximum number of paths in a paste that becomes mentions."""
 MEDIA: Final = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -29,26 +30,26 @@ MEDIA: Final = {
 
 
 class Picture(NamedTuple):
-    """An image file that goes with the message."""
+    """An image file attached to the message."""
 
     path: str
     media_type: str
 
 
 class Chips:
-    """The chips of a message: labels, and the texts and pictures that they stand for."""
+    """The chips of a message: their labels, and the texts and pictures they represent."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self.pictures: dict[str, Picture] = {}
 
     def clear(self) -> None:
-        """Forget all chips."""
+        """Remove all chips."""
         self.texts.clear()
         self.pictures.clear()
 
     def fold(self, text: str) -> str:
-        """Return the text to insert for a paste: itself when it is short, else a new chip."""
+        """Return the text to insert for a paste: the paste itself if it is short, otherwise a new chip."""
         lines = text.count("\n") + (not text.endswith("\n"))
         if lines <= FOLD_LINES and len(text.encode("utf-8", "replace")) <= FOLD_BYTES:
             return text
@@ -57,7 +58,7 @@ class Chips:
         return label
 
     def picture(self, text: str, root: Path) -> str | None:
-        """Return a chip if the paste is the path of an image file, else None."""
+        """Return a chip if the paste is the path of an image file; otherwise None."""
         plain = text.strip().strip("'\"")
         plain = (
             unquote(plain.removeprefix("file://"))
@@ -77,7 +78,7 @@ class Chips:
         return label
 
     def expand(self, text: str) -> str:
-        """Return the text with every chip of a pasted text expanded; pictures keep their label."""
+        """Return the text with the chips of pasted texts expanded; pictures keep their label."""
         return CHIP.sub(lambda chip: self.texts.get(chip.group(), chip.group()), text)
 
     def attached(self, text: str) -> tuple[Picture, ...]:
@@ -86,16 +87,16 @@ class Chips:
         return tuple(self.pictures[label] for label in labels if label in self.pictures)
 
     def spans(self, line: str) -> list[tuple[int, int]]:
-        """Return start and end of each known chip in a line."""
+        """Return the (start, end) positions of the known chips in a line."""
         known = self.texts.keys() | self.pictures.keys()
         return [chip.span() for chip in CHIP.finditer(line) if chip.group() in known]
 
     def to_json(self, text: str) -> str:
-        """Return text and chips for the draft; a picture becomes an array."""
+        """Return the text and its chips in the draft's format, where a picture is an array."""
         return json.dumps({"text": text, "chips": self.texts, "pictures": self.pictures})
 
     def from_json(self, raw: str) -> str:
-        """Take the chips of a stored draft and return its text; a plain text is returned as it is."""
+        """Restore the chips of a stored draft and return its text; plain text is returned unchanged."""
         try:
             draft = json.loads(raw)
         except ValueError:
@@ -120,7 +121,10 @@ class Chips:
 
 
 def paths_as_mentions(text: str, root: Path) -> str | None:
-    """Return a paste of existing paths as mentions, each with a space, which closes the menu; None for other text."""
+    """Return a paste of existing workspace paths as mentions; None for any other text.
+
+    A space after each mention closes the menu.
+    """
     plain = text.strip()
     if len(plain) > MAX_PATHS_LENGTH or "\n" in plain or not plain.startswith(("/", "'/", '"/', "file:///")):
         return None

@@ -1,6 +1,6 @@
-"""The prompt: bar, editor, policy row, and the completion menu above it.
+"""The prompt: bar, editor, policy row, and the completion menu above them.
 
-Invariant: its height changes only with the text; the menu covers other widgets and moves none.
+Invariant: the height changes only with the text; the menu covers other widgets without moving them.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"
 
 
 class PolicyRow(LinePane):
-    """The row under the editor: the policy, and what sending would cost or do."""
+    """The row below the editor: the policy, and the cost or the effect of sending."""
 
     surface = "s2"
     policy: str = "ask"
@@ -50,7 +50,7 @@ class PolicyRow(LinePane):
     unconfined: bool = False
 
     def set_texts(self, policy: str, note: str, mode: str = "", *, unconfined: bool = False) -> None:
-        """Show these."""
+        """Show these texts."""
         if (policy, note, mode, unconfined) != (self.policy, self.note, self.mode, self.unconfined):
             self.policy, self.note, self.mode, self.unconfined = policy, note, mode, unconfined
             self.show()
@@ -66,10 +66,10 @@ class PolicyRow(LinePane):
 
 
 class Prompt(Vertical):
-    """Editor and policy row. Posts `Sent` with the message, which has left the editor by then."""
+    """Editor and policy row. Posts `Sent` with the message, after removing it from the editor."""
 
     class Sent(Message):
-        """A message to send. `how` is send or queue; `written` is its text as typed, long pastes as chips."""
+        """A message to send. `how` is send or queue; `written` is the text as typed, with long pastes as chips."""
 
         def __init__(
             self, text: str, how: str, pictures: Sequence[Picture] = (), written: str | None = None
@@ -81,7 +81,7 @@ class Prompt(Vertical):
             self.written = text if written is None else written
 
     class MenuChanged(Message):
-        """Posted when the menu opened, closed, or needs another place."""
+        """Posted when the menu opened, closed, or must be moved."""
 
     class Drafted(Message):
         """Posted when the unsent text changed."""
@@ -120,15 +120,16 @@ class Prompt(Vertical):
         yield self.policy_row
 
     def use(self, actions: Sequence[Action]) -> None:
-        """Take the commands from the registry."""
+        """Use the slash commands of these actions."""
         self.actions = commands(actions)
 
     def set_state(
         self, policy: str, note: str, *, running: bool, waits_for: str = "", unconfined: bool = False
     ) -> None:
-        """Set the row under the editor.
+        """Set the row below the editor.
 
-        `waits_for`: not a turn but this runs, and a message waits for it. `unconfined`: commands run without a sandbox.
+        `waits_for` names running work that is not a turn; a message waits for it. `unconfined` means that commands
+        run without a sandbox.
         """
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
@@ -138,21 +139,21 @@ class Prompt(Vertical):
         self._update_note()
 
     def set_queue(self, texts: Sequence[str], *, after: str) -> None:
-        """Show the queued messages; `after` is what runs before them."""
+        """Show the queued messages; `after` names the work that runs before them."""
         before = self.queue_rows.rows_wanted
         self.queue_rows.set_texts(texts, after=after)
         if self.queue_rows.rows_wanted != before:
             self.post_message(self.MenuChanged())
 
     def fit(self, most_rows: int, *, policy_row: bool) -> None:
-        """Take at most `most_rows` rows."""
+        """Limit the height to `most_rows` rows."""
         self.most_rows, self.with_policy = most_rows, policy_row
         self.policy_row.display = policy_row
         self._grow()
 
     @property
     def height_now(self) -> int:
-        """The number of rows that it takes."""
+        """The number of rows that the prompt needs."""
         rows = int(self.editor.styles.height.value) if self.editor.styles.height else 1
         return rows + (1 if self.with_policy else 0) + self.queue_rows.rows_wanted
 
@@ -228,12 +229,12 @@ class Prompt(Vertical):
                 )
 
     def set_root(self, root: Path) -> None:
-        """Use another work folder for completion and for pasted paths."""
+        """Use another work folder for completion and pasted paths."""
         if root != self.files.root:
             self.editor.root, self.files, self._symbols = root, FileIndex(root), Symbols()
 
     def _look_for_symbols(self, query: str) -> None:
-        """Search symbols, once the typing pauses."""
+        """Search symbols once the user pauses typing."""
 
         async def look() -> None:
             self._symbols.take(query, await self.find_symbols(self.files.root, query))
@@ -257,7 +258,7 @@ class Prompt(Vertical):
         self._update_note()
 
     def close_menu(self) -> bool:
-        """Close the menu; return False if none was open. A history search restores the text from before."""
+        """Close the menu; return False if none was open. Closing a history search restores the text from before it."""
         if self._searching is not None:
             self._end_search(self._searching)
             return True
@@ -268,7 +269,7 @@ class Prompt(Vertical):
         return True
 
     def _end_search(self, text: str) -> None:
-        """End the search of the history with this text in the editor."""
+        """End the history search with this text in the editor."""
         self._searching = None
         self.editor.put_text(text)
         self._closed_at = self.editor.text
@@ -281,7 +282,7 @@ class Prompt(Vertical):
         self.editor.focus()
 
     def _act(self, name: str) -> None:
-        """Carry out an action of the editor that is about the menu or the chat."""
+        """Run an editor action that concerns the menu or the chat."""
         match name:
             case "to_chat":
                 self.post_message(Intent("to_chat"))
@@ -313,7 +314,7 @@ class Prompt(Vertical):
         is_complete = run and token.kind == "command" and token.query == candidate.label
         ends_in_space = candidate.insert.endswith(" ")
         needs_more = token.kind == "command" and ends_in_space and not candidate.hint.startswith("[")
-        # A space may follow already.
+        # The text may already have a space there.
         has_space = ends_in_space and self.editor.document.get_line(row_at)[column:].startswith(" ")
         end = (row_at, column + has_space)
         result = self.editor.replace(candidate.insert, (row_at, token.start), end)
@@ -324,30 +325,33 @@ class Prompt(Vertical):
             self.submit("send")
 
     def submit(self, how: str) -> None:
-        """Send the message; an empty one is sent too (it may mean "try again")."""
+        """Send the message. An empty message is sent too, because Enter may mean "try again"."""
         self._offer([])
         self._closed_at = None
         editor = self.editor
         text = editor.text
         self.post_message(self.Sent(editor.message, how, editor.chips.attached(text), text))
         if text:
-            editor.load_text("")  # keep its chips: the message may be given back
+            editor.load_text("")  # Keep the chips, because the message may be put back.
 
     def give_back(self, unsent: Sequence[Sent]) -> None:
-        """Put unsent messages back, before what was written since."""
+        """Put unsent messages back, in front of any text written since."""
         texts = [*(message.written for message in unsent), self.editor.text]
         self.editor.put_text("\n".join(text for text in texts if text.strip()))
 
 
 async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
-    # By name, in a thread: the first screen does not search symbols.
+    # By name and in a thread, because the first screen does not search symbols.
     module = await asyncio.to_thread(import_module, "tui_agent.tui.prompt.symbol_search")
     symbols: Sequence[Symbol] = await module.search_git(root, query)
     return symbols
 
 
 def _drop_second_blank(editor: Editor, place: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Delete a space typed right after a completion, which ends with one. Return the place while it still counts."""
+    """Delete a space typed right after a completion, which already ends with one.
+
+    Return `place` while that can still happen.
+    """
     if place is None or place == editor.cursor_location:
         return place
     row_at, column = place

@@ -1,6 +1,6 @@
 """Completions of the word at the cursor: slash commands, their arguments, files, folders, symbols.
 
-Invariant: pure; candidates come best first, and each holds exactly the text that it inserts.
+Invariant: pure; candidates are sorted best first, and each holds exactly the text that it inserts.
 """
 
 import re
@@ -12,15 +12,21 @@ from tui_agent.tui.prompt.files import PathIndex, name_of
 from tui_agent.tui.prompt.symbols import Symbol
 
 MAX_FILES_BEFORE_SYMBOLS = 5
-"""Most files listed before the symbols, if their names contain the query; of the others, only the best."""
+"""Maximum number of files listed before the symbols because their names contain the query.
+
+Without such names, only the best file is.
+"""
 _SCATTERED_SCORE = 100
-"""The lowest score of a text that has the query's letters in order, but not side by side."""
+"""Lowest score of a text that has the query's letters in order, but not as one substring."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
 MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@(\"[^\"\n]*|[^\s@]*)$")
 
 
 class Token(NamedTuple):
-    """The word to complete: `query` goes from `start` to the cursor; `command` is set for arguments."""
+    """The word to complete.
+
+    `query` is the text from `start` to the cursor; `command` is set if the word is an argument.
+    """
 
     kind: TokenKind
     query: str
@@ -29,7 +35,7 @@ class Token(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """One row of the menu. `hits` are the positions in `label` that matched; `insert` replaces the token."""
+    """A row of the menu. `hits` are the matched positions in `label`; `insert` replaces the token."""
 
     label: str
     insert: str
@@ -38,7 +44,7 @@ class Candidate(NamedTuple):
     hits: tuple[int, ...] = ()
     dimmed: bool = False
     runs: bool = False
-    """Enter sends it; else it is only inserted."""
+    """True if Enter sends the completed text; False if it only inserts it."""
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
@@ -56,7 +62,10 @@ def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
 
 
 def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
-    """Return a score (lower is better) and the matched positions of a case-blind subsequence, or None."""
+    """Match `query` as a case-insensitive subsequence of `text`.
+
+    Return a score (lower is better) and the matched positions, or None.
+    """
     wanted, folded = query.casefold(), text.casefold()
     if len(folded) != len(text):
         folded = text
@@ -77,7 +86,7 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
 
 
 def command_candidates(query: str, commands: Sequence[Action], *, running: bool) -> list[Candidate]:
-    """Return the slash commands that begin with the query, else those that contain it."""
+    """Return the slash commands that begin with the query; if there are none, those that contain it."""
     scored: list[tuple[int, Action, tuple[int, ...]]] = []
     for action in commands:
         if action.slash.startswith(query):
@@ -102,7 +111,7 @@ def command_candidates(query: str, commands: Sequence[Action], *, running: bool)
 
 
 def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, str]]]) -> list[Candidate]:
-    """Return the values of the command's argument that match; `choices` are `(value, help)` by command."""
+    """Return the matching values for the command's argument; `choices` maps a command to its `(value, help)` pairs."""
     scored: list[tuple[int, Candidate]] = []
     for value, about in choices.get(token.command, ()):
         result = match(token.query, value)
@@ -116,7 +125,10 @@ def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, 
 def file_candidates(
     query: str, paths: PathIndex | Iterable[str], symbols: Sequence[Symbol] = (), limit: int = 50
 ) -> list[Candidate]:
-    """Return files, folders and symbols by how well the query matches name, then path; shorter ones first."""
+    """Return at most `limit` files, folders and symbols, best match first.
+
+    A match in the name counts more than one in the path; then the shorter path wins.
+    """
     index = paths if isinstance(paths, PathIndex) else PathIndex(paths)
     if not query:
         return [_path_candidate(path) for path in index.shallow[:limit]]
@@ -137,7 +149,7 @@ def file_candidates(
 
 
 def _path_candidate(path: str, hits: tuple[int, ...] = ()) -> Candidate:
-    """Return a file's candidate; a folder gets no space behind it, to go on into it."""
+    """Return the candidate for a path; no space follows a folder, so that its content can be completed next."""
     return Candidate(
         path, f"@{quoted(path)}" + ("" if path.endswith("/") and " " not in path else " "), hits=hits
     )
@@ -149,5 +161,5 @@ def _symbol_candidate(query: str, symbol: Symbol) -> Candidate:
 
 
 def quoted(path: str) -> str:
-    """Return a path as it is mentioned: in quotes if it has spaces."""
+    """Return a path as written in a mention: in quotes if it contains spaces."""
     return f'"{path}"' if any(char.isspace() for char in path) else path

@@ -1,7 +1,7 @@
-"""The unsent message in a 0600 side file of its session, so that a crash loses no typed text.
+"""The unsent message in a file (mode 0600) next to its session, so that a crash loses no typed text.
 
-Invariant: the file is replaced atomically; an empty draft leaves no file. Text typed before a session has its folder is
-stored among the drafts of the data folder, and offered to the next session of the same workspace.
+Invariant: the file is replaced atomically; an empty draft leaves no file. Text typed before the session has a folder
+is stored among the drafts of the data folder, and offered to the next session of the same workspace.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 class DraftFile:
-    """One session's draft. All methods block for a small file."""
+    """The draft of one session. All methods block while they read or write a small file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -25,9 +25,9 @@ class DraftFile:
             return ""
 
     def save(self, text: str, *, make: bool = False) -> None:
-        """Save this text; an empty one removes the file. `make` creates a missing folder.
+        """Save this text; an empty one deletes the file. `make` creates a missing folder.
 
-        Raises OSError; the old file is then unchanged, and no temporary file is left.
+        Raises OSError; then the old file is unchanged and no temporary file is left behind.
         """
         if not text:
             self.path.unlink(missing_ok=True)
@@ -46,7 +46,7 @@ class DraftFile:
 
 
 class UnsaidDrafts:
-    """The drafts of one workspace's sessions without a message yet: one file for each process."""
+    """Drafts of one workspace's sessions that have no message yet: one file for each process."""
 
     def __init__(self, data_dir: Path, workspace: Path) -> None:
         self._folder = data_dir / "drafts"
@@ -57,13 +57,13 @@ class UnsaidDrafts:
         return DraftFile(self._folder / f"{self._name}-{pid}")
 
     def take_left(self, lives: Callable[[int], bool]) -> str:
-        """Remove the newest draft of a process that has ended and return its text; empty if there is none."""
+        """Delete the newest draft of a process that has ended, and return its text; empty if there is none."""
         paths = sorted(self._abandoned_files(lives), key=_modified_at)
         if not paths:
             return ""
         draft = DraftFile(paths[-1])
         text = draft.load()
-        with suppress(OSError):  # the draft is only offered once more
+        with suppress(OSError):  # If this fails, the draft is offered once more, which does no harm.
             draft.save("")
         return text
 

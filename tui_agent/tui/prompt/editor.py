@@ -1,7 +1,7 @@
-"""The editor of a message: a text area that grows, with chips, history, and vim keys where they are wanted.
+"""The message editor: a text area that grows, with chips, history, and optional vim keys.
 
-Invariant: it calls `submit` and `act` at the key itself, so that each of several keys read at once finds the text as
-the ones before left it. It knows nothing of sessions. All text put into it is cleaned.
+Invariant: `submit` and `act` are called directly in the key handler, so that each of several keys read at once sees
+the text after the keys before it. The editor knows nothing of sessions. All text put into it is cleaned.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ _DEFAULT_KEYS = KeyMap()
 
 
 class CleanArea(TextArea, inherit_css=False):
-    """A text area whose text is always clean."""
+    """A text area whose text is always clean (see `tui.text`)."""
 
     def edit(self, edit: "Edit") -> "EditResult":
         edit.text = typed(edit.text)
@@ -41,9 +41,9 @@ class CleanArea(TextArea, inherit_css=False):
 
 
 class MessageArea(CleanArea, inherit_css=False):
-    """The text of a message: with chips, erased text to put back, and earlier messages."""
+    """The text area of a message, with chips, restoring of erased text, and earlier messages."""
 
-    # Not the long style sheet of the text area: app.tcss would override all of it.
+    # Skip TextArea's long style sheet: app.tcss overrides all of it.
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -52,7 +52,7 @@ class MessageArea(CleanArea, inherit_css=False):
     ]
 
     class Edited(Message):
-        """Text or cursor changed."""
+        """Posted when the text or the cursor changed."""
 
     def __init__(self, looks: Callable[[], Looks], root: Path) -> None:
         super().__init__(
@@ -79,7 +79,7 @@ class MessageArea(CleanArea, inherit_css=False):
 
     @property
     def message(self) -> str:
-        """The whole message, with chips of pasted texts expanded."""
+        """The full message, with the chips of pasted texts expanded."""
         return self.chips.expand(self.text)
 
     def use_vim(self, *, on: bool) -> None:
@@ -87,34 +87,35 @@ class MessageArea(CleanArea, inherit_css=False):
         self.vim = Vim() if on else None
 
     def put_text(self, text: str, *, returned: bool = False) -> None:
-        """Replace the message, cursor at the end; can be undone.
+        """Replace the text and move the cursor to its end. The user can undo this.
 
-        `returned`: it is an undone message, to be changed and sent again. A command typed right away replaces it.
+        `returned` marks the message of an undone turn, put back to be edited and sent again. A command typed right
+        away replaces it.
         """
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)
         self._returned = self.text if returned else ""
 
     def put_message(self, message: str) -> None:
-        """Replace the message and forget its chips."""
+        """Replace the text and remove its chips."""
         self.chips.clear()
         self.put_text(message)
 
     def prefix_text(self, text: str) -> None:
-        """Insert text before the message, and go on typing at its end."""
+        """Insert text before the message, and move the cursor to the end."""
         self.insert(text, (0, 0))
         self.move_cursor(self.document.end)
         self.focus()
 
     def insert_mention(self, path: str) -> None:
-        """Mention a file at the cursor."""
+        """Insert a mention of a file at the cursor."""
         message = self.message
         gap = "" if not message or message[-1].isspace() else " "
         self.insert(f"{gap}@{quoted(path)} ")
 
     @property
     def untouched(self) -> bool:
-        """True if the text is an undone message that nobody has changed."""
+        """True if the text is the message of an undone turn and has not been edited."""
         return bool(self._returned) and self.text == self._returned
 
     async def _on_paste(self, event: events.Paste) -> None:
@@ -123,7 +124,10 @@ class MessageArea(CleanArea, inherit_css=False):
         self.paste(event.text)
 
     def paste(self, text: str) -> None:
-        """Insert foreign text: cleaned, a picture's path or a long text as a chip, paths of the workspace as mentions."""
+        """Insert pasted text.
+
+        A picture's path or a long text becomes a chip, workspace paths become mentions; anything else is cleaned.
+        """
         label = self.chips.picture(text, self.root) or paths_as_mentions(text, self.root)
         inserted = label if label is not None else self.chips.fold(typed(text))
         result = self.replace(inserted, *sorted(self.selection))
@@ -139,11 +143,11 @@ class MessageArea(CleanArea, inherit_css=False):
         return line
 
     def get_cursor_line_start_location(self, smart_home: bool = False) -> tuple[int, int]:
-        """Return the start of the whole line, not of the wrapped row."""
+        """Return the start of the line, not of the wrapped row."""
         return self.cursor_location[0], 0
 
     def get_cursor_line_end_location(self) -> tuple[int, int]:
-        """Return the end of the whole line, not of the wrapped row."""
+        """Return the end of the line, not of the wrapped row."""
         row = self.cursor_location[0]
         return row, len(self.document.get_line(row))
 
@@ -154,7 +158,7 @@ class MessageArea(CleanArea, inherit_css=False):
         self.erase_to_end()
 
     def erase_to_end(self) -> None:
-        """Erase the text behind the cursor in this line; at its end, the line break."""
+        """Erase from the cursor to the end of the line; at the end, erase the line break."""
         row, column = self.cursor_location
         end = self.get_cursor_line_end_location()
         at_end = column == end[1] and row + 1 < self.document.line_count
@@ -164,14 +168,14 @@ class MessageArea(CleanArea, inherit_css=False):
         self._erase(self.get_cursor_word_left_location())
 
     def _erase(self, to: tuple[int, int]) -> None:
-        """Erase the selection, else the text up to there; `put_back` inserts it again."""
+        """Erase the selection, or else the text between the cursor and `to`; `action_put_back` inserts it again."""
         start, end = sorted(self.selection if not self.selection.is_empty else (self.cursor_location, to))
         if start != end:
             self._erased = self.get_text_range(start, end)
             self.delete(start, end, maintain_selection_offset=False)
 
     def action_put_back(self) -> None:
-        """Insert at the cursor what was erased last."""
+        """Insert the most recently erased text at the cursor."""
         if self._erased:
             result = self.replace(self._erased, *sorted(self.selection))
             self.move_cursor(result.end_location)
@@ -209,7 +213,7 @@ class MessageArea(CleanArea, inherit_css=False):
 
 
 class Editor(KeyActions, MessageArea, inherit_css=False):
-    """Writes one message. Its keys are in the registry, scopes `prompt` and `menu`."""
+    """The editor of one message. Its keys are in the registry, scopes `prompt` and `menu`."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
     key_methods = {
@@ -240,8 +244,8 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
             return
         bound = self._bindings.key_to_bindings.get(event.key)
         if bound:
-            # Textual looks for bindings only once the event has gone up to the app: letters read together with this
-            # key would be inserted before it.
+            # Textual looks up bindings only after the event has bubbled up to the app. By then, letters read together
+            # with this key would already be inserted.
             event.stop()
             event.prevent_default()
             await self.run_action(bound[0].action)
@@ -252,14 +256,14 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         await super()._on_key(event)
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the prompt. The keys of the menu are looked up before vim's."""
+        """Return the scope of the prompt. (`_take_key` looks up the menu's keys, before vim's.)"""
         return ("prompt",)
 
     def _take_key(self, event: events.Key) -> bool:
-        """Run an action of the menu, of vim, or of the prompt; return False for any other key."""
+        """Run the menu's, vim's or the prompt's action for a key; return False if the key has none."""
         key = event.key
         if self.key_map.find(key, ("menu",)):
-            # Keys may be read together with letters: the menu must know the letters first.
+            # The key may have been read together with letters, so update the menu for them first.
             self.sync()
         if self.menu_open and self.run_key(key, "menu"):
             return True
@@ -272,9 +276,9 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return self.run_key(key) or self._drop_default_key(key)
 
     def _drop_default_key(self, key: str) -> bool:
-        """Ignore a default key that the user gave up, so that the text area does not use it.
+        """Swallow a default key that the user has unbound, so that the text area does not handle it.
 
-        Only the keys of the history still move the cursor.
+        The default keys of the history still move the cursor.
         """
         for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):
             if action.name == "history":
@@ -283,11 +287,11 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return False
 
     def choose_in_menu(self, direction: int) -> None:
-        """Choose another row of the menu."""
+        """Select the row above or below in the menu."""
         self.act("choose_up" if direction < 0 else "choose_down")
 
     def run_choice(self, methods: Sequence[str], choice: int) -> None:
-        """Run the method for the choice that a key makes: -1 or 1 of two methods, the index of more."""
+        """Run the method for a key's choice: -1 or 1 selects one of two methods, otherwise `choice` is the index."""
         getattr(self, methods[choice if len(methods) > 2 else choice > 0])()
 
     def queue(self) -> bool:
@@ -298,13 +302,13 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return has_text
 
     def leave_for_chat(self) -> bool:
-        """Go from an empty prompt to the transcript."""
+        """Move the focus from an empty prompt to the transcript; return False if there is text."""
         if not self.text.strip():
             self.act("to_chat")
         return not self.text.strip()
 
     def start_line(self) -> None:
-        """Begin a new line."""
+        """Insert a line break."""
         self.insert("\n")
         self.scroll_cursor_visible()
 
@@ -313,7 +317,10 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return True
 
     def enter(self, running: bool) -> bool:
-        """Send the message; after a backslash at the end of a line, begin a new line. Return False in the other state."""
+        """Send the message; after a backslash at the end of the line, insert a line break instead.
+
+        `running` is the state that the key is bound for: return False in the other state.
+        """
         if running != self.running:
             return False
         row, column = self.cursor_location
@@ -325,4 +332,4 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return True
 
     def action_none(self) -> None:
-        """Do nothing: the app uses this key of the text area."""
+        """Do nothing, because the app handles this key itself."""

@@ -1,7 +1,7 @@
-"""The workspace's files for `@` completion, listed off the loop, kept for a few seconds, searched at every key.
+"""The workspace's files for `@` completion: listed in a thread, cached for a few seconds, searched on every key.
 
-Invariant: files that git ignores are not offered; at most `MAX_PATHS` paths are kept; a search reads one text of all paths
-and stops once it has enough, so that fifty thousand files take no longer than a few.
+Invariant: files that git ignores are not offered; at most `MAX_PATHS` paths are kept. A search scans one string that
+joins all paths and stops once it has enough matches, so that fifty thousand files take no longer than a few.
 """
 
 import os
@@ -18,11 +18,11 @@ from tui_agent.config.git_query import query_git
 
 MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30
-"""With fewer matches, paths with the query's letters in order are added."""
+"""With fewer matches than this, paths that contain the query's letters in order are added."""
 ENOUGH_MATCHES: Final = 200
-"""Matches of each kind that are found before they are ranked."""
+"""Number of matches of each kind after which the search stops and ranks them."""
 MAX_QUERY_LENGTH: Final = 64
-"""Letters of a query that are used."""
+"""Maximum number of letters of a query that are used."""
 FRESH_S = 5.0
 _SKIPPED = frozenset(
     {".git", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache", ".tox", "target"}
@@ -30,7 +30,10 @@ _SKIPPED = frozenset(
 
 
 def list_files(root: Path) -> list[str]:
-    """Return the paths below `root`, from git or else from a walk. Blocking: call it in a thread."""
+    """Return the paths below `root`, listed by git or, without git, by walking the folder.
+
+    Blocks, so call it in a thread.
+    """
     listed = query_git(root, "ls-files", "-co", "--exclude-standard", "-z")
     if listed is None:
         return _walk(root)
@@ -50,7 +53,7 @@ def _walk(root: Path) -> list[str]:
 
 
 class _Lines:
-    """Many texts joined into one, to find the texts that contain a string."""
+    """Many strings joined into one, for a fast search for those that contain a substring."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         lowered = [text.lower().replace("\n", " ") for text in texts]
@@ -58,7 +61,10 @@ class _Lines:
         self._starts = list(accumulate((len(line) + 1 for line in lowered), initial=1))
 
     def find_containing(self, wanted: str) -> Iterator[int]:
-        """Yield the index of each text that contains this; with `\\n` in front, of each that begins with it."""
+        """Yield the index of each string that contains `wanted`.
+
+        With `\n` in front, it must be at the string's beginning.
+        """
         at = self.text.find(wanted)
         while at >= 0:
             yield self._line(at + (wanted[:1] == "\n"))
@@ -66,7 +72,7 @@ class _Lines:
             at = self.text.find(wanted, end) if end >= 0 else -1
 
     def find_with_letters(self, wanted: str) -> Iterator[int]:
-        """Yield the index of each text that has these letters in order."""
+        """Yield the index of each string that contains these letters in order."""
         rare = self.text.count(wanted[0]) < len(self._starts) // 2
         start = re.escape(wanted[0]) if rare else f"^[^{re.escape(wanted[0])}\n]*{re.escape(wanted[0])}"
         rest = "".join(rf"[^{re.escape(char)}\n]*{re.escape(char)}" for char in wanted[1:])
@@ -98,8 +104,10 @@ class PathIndex:
         self._lowered_names = _Lines([name_of(path) for path in self.paths])
 
     def find(self, query: str) -> list[str]:
-        """Return the paths to rank: names or paths that begin with the query or contain it, then, if these are few,
-        those with its letters in order."""
+        """Return the paths to rank: those whose name or path begins with or contains the query.
+
+        If these are few, add paths that contain its letters in order.
+        """
         wanted = query[:MAX_QUERY_LENGTH].lower().replace("\n", " ")
         matches: dict[int, None] = {}
         ways = (
@@ -123,12 +131,12 @@ def _add_some(indices: Iterator[int], matches: dict[int, None]) -> None:
 
 
 def name_of(path: str) -> str:
-    """Return the last part of a path; a folder keeps its slash."""
+    """Return the last part of a path; a folder keeps its trailing slash."""
     return path[path.rstrip("/").rfind("/") + 1 :]
 
 
 class FileIndex:
-    """The last listing of one folder."""
+    """The most recent listing of one folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -141,7 +149,7 @@ class FileIndex:
         return time.monotonic() - self._listed_at > FRESH_S
 
     def refresh(self) -> None:
-        """List again. Blocking: call it in a thread."""
+        """List the folder again. Blocks, so call it in a thread."""
         listed = list_files(self.root)
         if listed != self.paths.files:
             self.paths = PathIndex(listed)

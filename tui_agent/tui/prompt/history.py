@@ -1,6 +1,7 @@
 """Earlier messages: browsed with Up and Down, searched with Ctrl+R, shared between sessions in a file.
 
-Invariant: only messages as in a session's log (redacted there) are written to the file, which is 0600.
+Invariant: messages are written to the file (mode 0600) only as they are in a session's log, where secrets are
+redacted.
 """
 
 import json
@@ -13,7 +14,7 @@ MAX_MESSAGE_LENGTH = 8_000
 
 
 class History:
-    """Messages, oldest first. The text being written is kept while browsing."""
+    """Earlier messages, oldest first. The text being written is kept while the user browses."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
@@ -22,7 +23,7 @@ class History:
         self._written = ""
 
     def load(self) -> list[str]:
-        """Return the messages of the file; none if it cannot be read. Blocking."""
+        """Return the messages in the file; an empty list if it cannot be read. Blocks."""
         if self.path is None:
             return []
         try:
@@ -40,11 +41,11 @@ class History:
         return texts
 
     def extend(self, texts: Iterable[str]) -> None:
-        """Put older messages in front of those of this session."""
+        """Insert older messages in front of those of this session."""
         self.entries = [*texts, *self.entries][-MAX_MESSAGES:]
 
     def add(self, text: str) -> bool:
-        """Add a message; return False if it is empty or repeats the one before."""
+        """Add a message; return False if it is empty or equal to the previous one."""
         self._index = None
         text = text[:MAX_MESSAGE_LENGTH]
         if not text.strip() or (self.entries and self.entries[-1] == text):
@@ -54,7 +55,7 @@ class History:
         return True
 
     def store(self, texts: Iterable[str]) -> None:
-        """Append messages to the file. Blocking."""
+        """Append messages to the file. Blocks."""
         if self.path is None:
             return
         lines = [json.dumps(text[:MAX_MESSAGE_LENGTH], ensure_ascii=False) + "\n" for text in texts]
@@ -68,7 +69,7 @@ class History:
             return
 
     def older(self, written: str) -> str | None:
-        """Return the message before, or None at the oldest."""
+        """Return the next older message; None at the oldest. `written` is the text in the editor."""
         if self._index is None:
             self._written = written
             index = len(self.entries)
@@ -80,7 +81,7 @@ class History:
         return self.entries[self._index]
 
     def newer(self) -> str | None:
-        """Return the message after, at the end the text being written; None when not browsing."""
+        """Return the next newer message, and at the end the text that was being written; None while not browsing."""
         if self._index is None:
             return None
         if self._index + 1 < len(self.entries):
@@ -90,7 +91,7 @@ class History:
         return self._written
 
     def settle(self) -> None:
-        """Stop browsing: the text was edited."""
+        """Stop browsing, because the text was edited."""
         self._index = None
 
     @property
@@ -99,7 +100,7 @@ class History:
         return self._index is not None
 
     def search(self, query: str, limit: int = 50) -> list[str]:
-        """Return the messages that contain all words, newest first, without repeats."""
+        """Return the messages that contain all words of the query, newest first, without duplicates."""
         words = query.casefold().split()
         matches: list[str] = []
         for text in reversed(self.entries):

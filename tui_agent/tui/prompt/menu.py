@@ -1,6 +1,6 @@
-"""The completion menu: up to 8 rows directly above the prompt, in its columns.
+"""The completion menu: up to 8 rows directly above the prompt, aligned with it.
 
-Invariant: it shows candidates and knows the chosen one; the prompt decides what choosing does.
+Invariant: it shows candidates and tracks the selected one; the prompt decides the effect of a selection.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ MAX_ROWS = 8
 
 
 class Menu(LinePane):
-    """Rows of candidates."""
+    """The rows of candidates."""
 
     surface = "s3"
 
     class Picked(Message):
-        """A click on a row."""
+        """Posted when the user clicks a row."""
 
     def on_mount(self) -> None:
         self.candidates: Sequence[Candidate] = ()
@@ -33,38 +33,38 @@ class Menu(LinePane):
         self._top = 0
 
     def offer(self, candidates: Sequence[Candidate]) -> None:
-        """Show these, the first one chosen."""
+        """Show these candidates and select the first."""
         if candidates != self.candidates:
             self.candidates = candidates
             self.chosen = self._top = 0
         self.show()
 
     def move(self, by: int) -> None:
-        """Choose another row; after the last comes the first."""
+        """Move the selection, wrapping around at the ends."""
         if self.candidates:
             self.chosen = (self.chosen + by) % len(self.candidates)
             self._top = min(max(self._top, self.chosen - self.rows + 1), self.chosen)
             self.show()
 
     def hold(self, candidate: Candidate | None) -> None:
-        """Choose this candidate again if it is still offered: late rows do not change the choice."""
+        """Select this candidate again if it is still offered, so that late rows do not change the selection."""
         inserts = [row.insert for row in self.candidates]
         if candidate is not None and candidate.insert in inserts:
             self.move(inserts.index(candidate.insert) - self.chosen)
 
     @property
     def runs(self) -> bool:
-        """True if Enter sends the chosen row; a mention or an earlier message is only inserted."""
+        """True if Enter sends the selected row; a mention or an earlier message is only inserted."""
         return any(candidate.runs for candidate in self.candidates[:1])
 
     @property
     def rows(self) -> int:
-        """The number of rows that it needs."""
+        """The number of rows that the menu needs."""
         return min(MAX_ROWS, len(self.candidates))
 
     @property
     def candidate(self) -> Candidate | None:
-        """The chosen candidate."""
+        """The selected candidate."""
         return self.candidates[self.chosen] if self.chosen < len(self.candidates) else None
 
     def draw(self, width: int, height: int) -> list[Strip]:
@@ -114,7 +114,7 @@ class Menu(LinePane):
 
 
 def _marked(label: str, candidate: Candidate, pen: Pen, chosen: bool) -> list[Part]:
-    """Return the label with the matched letters marked."""
+    """Return the label with the matched letters emphasised."""
     plain: Role = "t3" if candidate.dimmed else "t1"
     hit: Role = "t3" if candidate.dimmed else "accent"
     parts: list[Part] = []

@@ -1,6 +1,6 @@
 """The queued messages above the prompt: when each is sent, and how to send, edit or remove it.
 
-Invariant: all of them are counted; a row is one line of the message, cleaned.
+Invariant: the count includes all of them; a row is one cleaned line of a message.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ MAX_ROWS: Final = 3
 
 
 class QueueRows(LinePane):
-    """One row for each of the first queued messages; hidden without any."""
+    """A row for each of the first queued messages; hidden while there are none."""
 
     surface = "s2"
     texts: tuple[str, ...] = ()
@@ -24,11 +24,11 @@ class QueueRows(LinePane):
 
     @property
     def rows_wanted(self) -> int:
-        """The number of rows that it takes."""
+        """The number of rows that the widget needs."""
         return min(len(self.texts), MAX_ROWS)
 
     def set_texts(self, texts: Sequence[str], *, after: str) -> None:
-        """Show these messages; `after` is what runs before them, empty if nothing does."""
+        """Show these messages; `after` names the work that runs before them, empty if there is none."""
         if (tuple(texts), after) == (self.texts, self.after):
             return
         self.texts, self.after = tuple(texts), after

@@ -1,7 +1,7 @@
-"""Finds names that are defined in the workspace, for `@` completion: in the map's index, else with git.
+"""Search for names defined in the workspace, for `@` completion: in the map's index, or else with git.
 
-Invariant: at most `MAX_SYMBOLS` names, the likeliest first, sources before tests; none without git. Loaded when a session opens
-or symbols are searched, not for the first screen.
+Invariant: at most `MAX_SYMBOLS` names, the likeliest first, sources before tests; none without git. This module is
+loaded when a session opens or symbols are searched, not for the first screen.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _LINE: Final = re.compile(rf"\b(?:{_KEYWORDS})\s+(?:\([^)]*\)\s*)?(\w+)")
 
 
 def find_definitions(root: Path, query: str) -> list[Symbol]:
-    """Return the matching names in lines that define something, by git grep. Blocking: call it in a thread."""
+    """Return the matching names from lines that define something, found by git grep. Blocks, so call it in a thread."""
     if not can_be_symbol(query):
         return []
     pattern = rf"(^|[^[:alnum:]_])({_KEYWORDS})[[:space:]]+(\([^)]*\)[[:space:]]*)?[[:alnum:]_]*{query}"
@@ -49,12 +49,12 @@ def find_definitions(root: Path, query: str) -> list[Symbol]:
 
 
 async def search_git(root: Path, query: str) -> Sequence[Symbol]:
-    """Return the definitions that git finds, off the loop."""
+    """Return the definitions that git finds, without blocking the event loop."""
     return await asyncio.to_thread(find_definitions, root, query)
 
 
 def search_index(ask: Ask, data_dir: Path | None) -> FindSymbols:
-    """Return a search in the map's index of this data folder, which asks git if the index has nothing."""
+    """Return a function that searches the map's index in this data folder, or git if the index has no match."""
 
     async def find(root: Path, query: str) -> Sequence[Symbol]:
         words = ["map", "--json", "--symbol", query, "--cwd", str(root)]

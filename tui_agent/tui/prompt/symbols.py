@@ -1,7 +1,7 @@
 """Symbols for `@` completion: when to search for them, and the last result.
 
-Invariant: only names that contain the query are offered. No search starts while the user types, and the module that
-searches is loaded no earlier.
+Invariant: only names that contain the query are offered. The search, and the import of the module that does it, start
+only when typing pauses.
 """
 
 import re
@@ -13,13 +13,13 @@ from typing import Final, NamedTuple, TypeAlias
 from textual.timer import Timer
 
 PAUSE_S: Final = 0.15
-"""Pause in typing after which symbols are searched."""
+"""Pause in typing, in seconds, after which symbols are searched."""
 FRESH_S: Final = 10.0
 _NAME: Final = re.compile(r"[A-Za-z_]\w{2,63}")
 
 
 class Symbol(NamedTuple):
-    """A name and where it is defined."""
+    """A name and the place of its definition."""
 
     name: str
     path: str
@@ -31,7 +31,7 @@ FindSymbols: TypeAlias = Callable[[Path, str], Awaitable[Sequence[Symbol]]]
 
 
 class Symbols:
-    """The symbols found last, and the query they were found for."""
+    """The result of the last search, and its query."""
 
     def __init__(self) -> None:
         self.timer: Timer | None = None
@@ -40,20 +40,20 @@ class Symbols:
         self._searched_at = float("-inf")
 
     def find(self, query: str) -> Sequence[Symbol]:
-        """Return the found symbols that contain the query; none if they were found for another one."""
+        """Return the found symbols that contain the query; empty if the last search was for an unrelated query."""
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()
         return [symbol for symbol in self._found if query.lower() in symbol.name.lower()]
 
     def needs_search(self, query: str) -> bool:
-        """Return True if symbols should be searched once the typing pauses."""
+        """Return True if symbols should be searched once the user pauses typing."""
         if self.timer is not None:
             self.timer.stop()
         is_known = query == self._query and time.monotonic() - self._searched_at < FRESH_S
         return can_be_symbol(query) and not is_known
 
     def take(self, query: str, symbols: Sequence[Symbol]) -> None:
-        """Take the result of a search."""
+        """Store the result of a search."""
         self._query, self._found, self._searched_at = query, symbols, time.monotonic()
 
 

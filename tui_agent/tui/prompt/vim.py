@@ -1,6 +1,6 @@
-"""The small part of vim that a prompt needs: insert and normal mode, motions, delete, change, yank, put.
+"""The subset of vim that a prompt needs: insert and normal mode, motions, delete, change, yank, put.
 
-Invariant: in insert mode every key but Esc is the editor's own.
+Invariant: in insert mode the editor handles every key except Esc.
 """
 
 import re
@@ -31,7 +31,7 @@ _MOVES = {
 
 
 class Vim:
-    """Mode and pending operator of one editor."""
+    """The mode and the pending operator of one editor."""
 
     def __init__(self) -> None:
         self.mode: Literal["insert", "normal"] = "insert"
@@ -40,7 +40,7 @@ class Vim:
         self._whole_lines = False
 
     def escape(self) -> bool:
-        """Leave insert mode, or drop a pending operator; return False if there was neither."""
+        """Leave insert mode, or cancel a pending operator; return False if there was neither."""
         if self.mode == "insert":
             self.mode = "normal"
             self._pending = ""
@@ -49,10 +49,10 @@ class Vim:
         return had_operator
 
     def key(self, area: "TextArea", key: str) -> bool:
-        """Handle a key in normal mode; return False in insert mode, and for keys that are not vim's."""
+        """Handle a key in normal mode; return False in insert mode and for keys that vim does not use."""
         if self.mode == "insert":
             return False
-        if key.startswith("upper_"):  # how some terminals report a letter with Shift
+        if key.startswith("upper_"):  # Some terminals report a letter with Shift in this form.
             key = key.removeprefix("upper_").upper()
         pending, self._pending = self._pending, ""
         if pending:

@@ -1,1 +1,1 @@
-"""The terminal apart from its cells: key sequences, title, clipboard, and hang-up."""
+"""Terminal features other than cells: key sequences, title, clipboard, and hang-up."""

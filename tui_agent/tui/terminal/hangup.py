@@ -1,6 +1,7 @@
-"""Detects that the terminal is gone, also without a SIGHUP (an orphan, `nohup`, a closed pipe).
+"""Detection of a terminal that is gone, even without a SIGHUP (an orphaned process, `nohup`, a closed pipe).
 
-Invariant: costs nothing while the terminal exists; without it the input thread would read an end of file for ever.
+Invariant: costs nothing while the terminal exists. Without this module the input thread would read end of file
+forever.
 """
 
 import asyncio
@@ -10,17 +11,20 @@ import threading
 from collections.abc import Callable
 
 PATIENCE_S = 0.9
-"""Time to quit in order once the terminal is gone."""
+"""Seconds allowed for an orderly exit once the terminal is gone."""
 CLOSE_S = 0.6
-"""Time to close a session when a signal ends the app; then its engine closes it alone."""
+"""Seconds to wait for a session to close after a signal; after that, its engine finishes closing it alone."""
 STALLED_S = 2.0
-"""Time after a signal to wait for a terminal that accepts no output."""
+"""Seconds to wait, after a signal, for a terminal that accepts no output."""
 STATUS = 129
-"""Exit status that shells expect of a program that SIGHUP ended."""
+"""Exit status that shells expect of a program terminated by SIGHUP."""
 
 
 def end_for_sure(status: int) -> threading.Timer:
-    """Start a timer that ends this process after `STALLED_S`, whatever it waits for. Cancel it if that is not needed."""
+    """Start a timer that ends this process after `STALLED_S` seconds, whatever it is blocked on.
+
+    Cancel the timer if it is not needed.
+    """
     timer = threading.Timer(STALLED_S, os._exit, (status,))
     timer.daemon = True
     timer.start()
@@ -28,7 +32,7 @@ def end_for_sure(status: int) -> threading.Timer:
 
 
 class HangupWatch:
-    """Calls `gone` on the loop, once, when the terminal behind `fd` hangs up."""
+    """Calls `gone` once, on the event loop, when the terminal behind `fd` hangs up."""
 
     def __init__(self, fd: int, gone: Callable[[], None]) -> None:
         self._fd = fd
@@ -52,7 +56,7 @@ class HangupWatch:
 
     def _watch(self) -> None:
         poll = select.poll()
-        poll.register(self._fd, 0)  # no input: only hang-up and error are reported
+        poll.register(self._fd, 0)  # Register for no input events: poll always reports hang-up and error.
         poll.register(self._stop_read, select.POLLIN)
         ready = dict(poll.poll())
         if self._stop_read in ready or self._loop.is_closed():
@@ -60,5 +64,5 @@ class HangupWatch:
         self._loop.call_soon_threadsafe(self._gone)
         poll.unregister(self._fd)
         if not poll.poll(PATIENCE_S * 1000):
-            # The loop waits for a terminal that accepts no output. The engine closes the session by itself.
+            # The event loop is blocked on a terminal that accepts no output. The engine closes the session by itself.
             os._exit(STATUS)

@@ -1,7 +1,7 @@
-"""Parses the terminal's bytes into keys and pastes where Textual's own parser is wrong.
+"""Parsing of the terminal's input where Textual's own parser is wrong about keys and pastes.
 
-Invariant: everything between the two marks of a paste is text; no byte of it is a key. Esc typed before other keys stays
-Esc, also if all of them come in one read.
+Invariant: everything between the two marks of a bracketed paste is text, never a key. Esc typed before other keys
+stays Esc, even if one read returns all of them.
 """
 
 import re
@@ -30,16 +30,19 @@ class _Keys(StrEnum):
 
 
 def register_alt_enter() -> None:
-    """Make `ESC CR` and `ESC LF` the key `alt+enter`; otherwise the parser drops their Esc.
+    """Parse `ESC CR` and `ESC LF` as the key `alt+enter`, instead of dropping the Esc.
 
-    The parser decides by what was read together, as for every other sequence: Esc, and Enter after it, stay two keys.
+    As with other sequences, only bytes read together count: Esc and a later Enter stay two keys.
     """
     for sequence in ("\x1b\r", "\x1b\n"):
         ANSI_SEQUENCES_KEYS[sequence] = (_Keys.ALT_ENTER,)  # type: ignore[index]
 
 
 class Keyboard(XTermParser):
-    """Textual's parser, which gets the marks of a paste but nothing between them."""
+    """Textual's parser with another handling of pastes.
+
+    The base class gets the marks of a paste but not the text between them.
+    """
 
     def __init__(self, debug: bool = False) -> None:
         register_alt_enter()
@@ -52,7 +55,7 @@ class Keyboard(XTermParser):
         """The last characters before or in a paste: a mark may be split over two reads."""
 
     def feed(self, data: str) -> Iterator[Message]:
-        """Yield the messages for these characters, together with those before them."""
+        """Yield the messages for these characters and for unfinished input before them."""
         if not data:
             yield from super().feed(data)
         while data:
@@ -70,12 +73,13 @@ class Keyboard(XTermParser):
             self._pasted.append(part)
             if has_mark:
                 text, self._pasted = "".join(self._pasted)[: -len(mark)], None
-                for _ in super().feed(mark):  # it got the first mark, and an empty paste
+                # The base class got the first mark; from its view, the paste is empty.
+                for _ in super().feed(mark):
                     pass
                 yield Paste(text.replace("\x00", ""))
 
     def _typed(self, data: str, *, after_esc: bool) -> Iterator[Message]:
-        """Yield keys. `ESC x` and nothing else in one read is Alt+x; else it is Esc, then x."""
+        """Yield keys. If one read returned exactly `ESC x`, it is Alt+x; otherwise it is Esc, then x."""
         if len(data) == 2 and not after_esc:
             yield from super().feed(data)
             return
@@ -87,7 +91,7 @@ class Keyboard(XTermParser):
             yield from super().feed(piece)
 
     def _esc_alone(self) -> Iterable[Message]:
-        """Yield the last Esc as a key, as after a timeout: it does not begin a sequence."""
+        """Yield a trailing Esc as a key, as after a timeout, because it does not begin a sequence."""
         self._timeout_time = None
         self._awaiting = self._gen.throw(ParseTimeout())
         while self._tokens:
@@ -95,10 +99,10 @@ class Keyboard(XTermParser):
 
 
 class KeyboardDriver(LinuxDriver):
-    """Textual's driver, reading through `Keyboard`."""
+    """Textual's Linux driver, reading through `Keyboard`."""
 
     def run_input_thread(self) -> None:
-        """Read the terminal until the app quits."""
+        """Read the terminal until the app quits. Runs in a thread."""
         parser = Keyboard(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
         with selectors.SelectSelector() as selector:

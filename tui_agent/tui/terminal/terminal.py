@@ -1,6 +1,6 @@
-"""The terminal apart from its cells: title, notification, clipboard, and the text left after quitting.
+"""Terminal features other than cells: title, notification, clipboard, and the text shown after quitting.
 
-Invariant: no foreign text reaches the terminal uncleaned, and settings are restored on quitting.
+Invariant: no untrusted text reaches the terminal uncleaned, and all settings are restored on quitting.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from tui_agent.tui.text import clean, clean_line
 
 Write = Callable[[str], None]
 MOST_CLIPBOARD: Final = 100_000
-"""Characters; terminals drop longer OSC 52 sequences."""
+"""Maximum length of copied text in characters; terminals drop longer OSC 52 sequences."""
 
 
 class Terminal:
-    """Writes through `write` (the screen driver's). `environ` identifies the terminal."""
+    """Sends control sequences with `write` (of the screen's driver). `environ` identifies the terminal."""
 
     def __init__(self, write: Write, environ: Mapping[str, str]) -> None:
         self._write = write
@@ -36,7 +36,7 @@ class Terminal:
         self._titled = ""
 
     def title(self, text: str) -> None:
-        """Set the window's title; the terminal keeps the old one until `restore`."""
+        """Set the window's title; the terminal stores the old one until `restore`."""
         text = clean_line(text)[:80]
         if self._plain or text == self._titled:
             return
@@ -46,19 +46,19 @@ class Terminal:
         self._write(f"\x1b]2;{text}\x07")
 
     def restore(self) -> None:
-        """Restore the title."""
+        """Restore the window's old title."""
         if self._titled:
             self._write("\x1b[23;2t")
             self._titled = ""
 
     def notify(self, text: str) -> None:
-        """Notify a user who looks elsewhere: by OSC 9 if the terminal knows it, and by the bell."""
+        """Notify a user who is looking elsewhere: by OSC 9 if the terminal supports it, and by the bell."""
         if not self._plain:
             self._write(self._passed(f"\x1b]9;{clean_line(text)[:120]}\x07"))
         self._write("\x07")
 
     def copy(self, text: str) -> bool:
-        """Copy text with the local clipboard program, else by OSC 52. Return False if it is too long."""
+        """Copy text with the local clipboard program, or else by OSC 52. Return False if it is too long."""
         if not self._remote and self._copy_locally(text):
             return True
         if len(text) > MOST_CLIPBOARD:
@@ -97,14 +97,17 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 def catch_signals(leave: Callable[[int], None]) -> None:
-    """Quit in order on SIGTERM and SIGHUP, so that the terminal is restored. Call it on the running loop."""
+    """Exit in an orderly way on SIGTERM and SIGHUP, so that the terminal is restored.
+
+    Call it while the event loop runs.
+    """
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
         loop.add_signal_handler(number, leave, number)
 
 
 def release_signals() -> None:
-    """Restore the default handling of the signals."""
+    """Restore the default handling of these signals."""
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
         loop.remove_signal_handler(number)
@@ -113,10 +116,11 @@ def release_signals() -> None:
 def farewell(
     session_id: str, answer: str, *, data_dir: Path | None = None, limit: int = 4000, jobs: int = 0
 ) -> str:
-    """Return the text for the normal screen after quitting: the last answer, and how to come back.
+    """Return the text to print after quitting: the last answer, and how to resume the session.
 
-    `session_id` is empty if there is nothing to come back to; `data_dir` is the data folder, if the command line set it;
-    `jobs` is the number of background jobs that were ended.
+    `session_id` is empty if there is nothing to resume; `data_dir` is the data folder if it was set on the command
+    line; `limit` is the maximum length of the answer in characters; `jobs` is the number of background jobs that were
+    ended.
     """
     lines: list[str] = []
     if answer.strip():
@@ -133,10 +137,10 @@ def farewell(
 
 
 def last_words(words: str) -> bool:
-    """Print the text on the normal screen; return False if the terminal is gone, with the outputs redirected."""
+    """Print the text on the normal screen; return False, with the outputs redirected, if the terminal is gone."""
     try:
         sys.stdout.write(f"{words}\n" if words else "")
-        for stream in (sys.stdout, sys.__stderr__):  # the screen's driver writes to the second one
+        for stream in (sys.stdout, sys.__stderr__):  # The screen's driver writes to the second one.
             if stream is not None:
                 stream.flush()
     except OSError:
@@ -148,7 +152,7 @@ def last_words(words: str) -> bool:
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """Return the command of the user's editor."""
+    """Return the command line of the user's editor."""
     command = environ.get("VISUAL") or environ.get("EDITOR") or ""
     if command:
         return command.split()
@@ -157,7 +161,7 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
 
 
 def edit_text(text: str, folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Let the user change a text in their editor; return None if that failed. Blocks the terminal."""
+    """Let the user edit a text in their editor; return None if that failed. Blocks until the editor exits."""
     path = folder / "message.md"
     path.write_text(text, encoding="utf-8", errors="replace")
     try:

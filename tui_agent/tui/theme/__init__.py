@@ -1,1 +1,1 @@
-"""Themes: colour roles, symbols, and what the first frame needs of them."""
+"""Themes: colour roles, symbols, and the settings that the first frame needs."""

@@ -1,6 +1,6 @@
-"""Styles for line-drawn widgets: makes a rich or a Textual style of a colour role and a weight.
+"""Styles for widgets that draw their own lines: a rich or Textual style for a colour role and a weight.
 
-Invariant: the only place where a role becomes a style. The same arguments give the same object, so styles can be
+Invariant: only this module turns a role into a style. Equal arguments return the same object, so styles can be
 compared and cached by identity; `Palette.key` holds everything that its styles depend on.
 """
 
@@ -21,7 +21,8 @@ _STRONG: Final = frozenset({"diff-add-strong", "diff-del-strong"})
 class Palette:
     """The styles of one theme in one colour mode.
 
-    In "16" and "none" surfaces are the terminal's own; a selected row is reversed, changed words are underlined.
+    In the modes "16" and "none", backgrounds are the terminal's own; a selected row is reversed and changed words are
+    underlined.
     """
 
     def __init__(self, theme: ThemeFile, mode: ColourMode = "full") -> None:
@@ -39,7 +40,7 @@ class Palette:
         bold: bool = False,
         underline: bool = False,
     ) -> RichStyle:
-        """Return a rich style, for `Segment`s of a `Strip`."""
+        """Return a rich style for the segments of a `Strip`."""
         wanted = (text, ground, bold, underline)
         style = self._rich.get(wanted)
         if style is None:
@@ -54,7 +55,7 @@ class Palette:
         bold: bool = False,
         underline: bool = False,
     ) -> Style:
-        """Return a Textual style, for spans of a `Content`."""
+        """Return a Textual style for spans of a `Content`."""
         wanted = (text, ground, bold, underline)
         style = self._styles.get(wanted)
         if style is None:
@@ -69,7 +70,7 @@ class Palette:
         return style
 
     def color(self, role: Role) -> str:
-        """Return the CSS name of a role's colour: `#rrggbb`, or a terminal colour."""
+        """Return the CSS colour of a role: `#rrggbb`, or the name of a terminal colour."""
         return self.theme.colors[role] if self.mode == "full" else role_ansi(role, self.mode)
 
     def _make_rich(self, text: Role | None, ground: Role | None, bold: bool, underline: bool) -> RichStyle:
@@ -97,7 +98,7 @@ class Palette:
 
 
 class Looks(NamedTuple):
-    """The look of the screen: styles, symbols, and if anything may blink."""
+    """The look of the screen: its styles and symbols, and whether anything may blink."""
 
     palette: Palette
     symbols: Symbols

@@ -1,4 +1,4 @@
-"""The transcript's scrollbar: a thumb of half cells and nothing else. Invariant: one column, no track."""
+"""The transcript's scrollbar: only a thumb, drawn with half cells. Invariant: one column, no track."""
 
 from typing import ClassVar, Final
 
@@ -15,7 +15,7 @@ _WHITE: Final = Color.parse("white")
 
 
 class ThumbOnly(ScrollBarRender):
-    """Draws the thumb if there is something to scroll, else nothing."""
+    """A scrollbar that draws its thumb if there is something to scroll, and nothing otherwise."""
 
     GLYPH: ClassVar[str] = "▐"
 
@@ -31,7 +31,7 @@ class ThumbOnly(ScrollBarRender):
         back_color: Color = _BLACK,
         bar_color: Color = _WHITE,
     ) -> Segments:
-        """Return one segment a row, with the actions that Textual's scrollbar handles."""
+        """Return one segment for each row, with the click actions that Textual's scrollbar handles."""
         back = Style(bgcolor=back_color)
         if not window_size or virtual_size <= window_size or size <= 0:
             return Segments([Segment(" ", back)] * max(size, 0), new_lines=True)
@@ -45,12 +45,12 @@ class ThumbOnly(ScrollBarRender):
 
 
 class AsciiThumb(ThumbOnly):
-    """The thumb for terminals without the half cell."""
+    """The thumb for terminals that cannot draw half cells."""
 
     GLYPH: ClassVar[str] = "|"
 
 
 def style_scrollbar(widget: Widget, symbols: Symbols) -> None:
-    """Give a scrolling widget the thumb that its terminal can draw."""
+    """Set the thumb of a scrolling widget to one that the terminal can draw."""
     thumb = ThumbOnly if symbols.name == "unicode" else AsciiThumb
     widget.vertical_scrollbar.renderer = thumb  # type: ignore[misc]  # Textual reads it from the instance

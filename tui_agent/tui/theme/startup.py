@@ -1,7 +1,9 @@
-"""Settings of the first frame: theme, symbols, motion, mouse. Read without the typed configuration, which is slow to
-load; the controller reads that afterwards and corrects what differs.
+"""Settings of the first frame: theme, symbols, motion, mouse.
 
-Invariant: imports nothing slow and never fails: a setting that cannot be read is the default.
+They are read without the typed configuration, which is slow to load; the controller reads that later and corrects any
+difference.
+
+Invariant: imports nothing slow and never fails: a setting that cannot be read has its default.
 """
 
 import os
@@ -25,7 +27,7 @@ class FirstLook(NamedTuple):
     mode: ColourMode
     mouse: bool = True
     bare: bool = False
-    """No model and no session is named, as far as can be seen so early."""
+    """True if no model and no session is configured, as far as is known this early."""
 
 
 _NAMING = ("TUI_AGENT_MODEL", "TUI_AGENT_OPENAI_MODEL", "TUI_AGENT_BASE_URL", "OPENAI_MODEL")
@@ -34,7 +36,7 @@ _NAMING = ("TUI_AGENT_MODEL", "TUI_AGENT_OPENAI_MODEL", "TUI_AGENT_BASE_URL", "O
 def has_no_model_or_session(
     options: SessionOptions, environ: Mapping[str, str], settings: Mapping[str, object]
 ) -> bool:
-    """Return True if no model and no session is named, so that the app asks for a model first."""
+    """Return True if no model and no session is configured, so that the app asks for a model first."""
     is_named = options.model or options.base_url or options.session or options.continue_latest
     files = [options.cwd / name for name in (".env", ".tui_agent/config.toml")]
     has_files = any(os.path.exists(file) for file in files)  # noqa: PTH110 - false where it may not be read
@@ -48,7 +50,7 @@ def has_no_model_or_session(
 
 
 def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook:
-    """Return the look set by options, environment or the user's file, in this order."""
+    """Return the look from the options, the environment or the user's file, in this order."""
     settings = _user_file(environ)
     name = (
         options.theme
@@ -72,12 +74,12 @@ def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook
 
 
 def moves(motion: str, environ: Mapping[str, str]) -> bool:
-    """Return True if anything may blink: as set, else not over ssh."""
+    """Return True if anything may blink: as configured; by default, unless the terminal is connected over ssh."""
     return motion == "on" or (motion != "off" and not environ.get("SSH_CONNECTION"))
 
 
 def colour_mode(environ: Mapping[str, str]) -> ColourMode:
-    """Return the colour mode: none if asked for, 16 if the terminal says so, else full."""
+    """Return the colour mode: "none" if requested, "16" if the terminal has no more colours, otherwise "full"."""
     if environ.get("NO_COLOR"):
         return "none"
     wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "")
@@ -90,13 +92,13 @@ def colour_mode(environ: Mapping[str, str]) -> ColourMode:
 
 
 def guess_theme(environ: Mapping[str, str]) -> str:
-    """Return `day` if the terminal says that its background is light."""
+    """Return `day` if the terminal reports a light background; otherwise the default theme."""
     ground = environ.get("COLORFGBG", "").rpartition(";")[2]
     return "day" if ground in ("7", "15") else DEFAULT_THEME
 
 
 def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the folders of themes: the bundled ones, then the user's, which win."""
+    """Return the theme folders: the bundled ones, then the user's, which take precedence."""
     return bundled_folder(), config_folder(environ) / "themes"
 
 
@@ -113,7 +115,7 @@ def config_folder(environ: Mapping[str, str]) -> Path:
 
 
 def find_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
-    """Return the theme of that name, or the default if it is not usable."""
+    """Return the theme of this name; the default theme if it is not usable."""
     try:
         return named_theme(name, environ)
     except ConfigError:
@@ -121,7 +123,7 @@ def find_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
 
 
 def named_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
-    """Return the theme of that name, the user's before the bundled one. Raises ConfigError."""
+    """Return the theme of this name, the user's before the bundled one. Raises ConfigError."""
     for folder in reversed(theme_folders(environ)):
         path = folder / f"{name}.toml"
         if "/" not in name and os.path.isfile(path):  # noqa: PTH113 - false where it may not be read

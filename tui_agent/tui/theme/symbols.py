@@ -10,7 +10,7 @@ SymbolSet: TypeAlias = Literal["auto", "unicode", "ascii"]
 
 
 class Symbols(NamedTuple):
-    """One symbol for each meaning; the screen always shows a word with it."""
+    """One symbol for each meaning; the screen always shows a word next to it."""
 
     name: Literal["unicode", "ascii"] = "unicode"
     queued: str = "·"
@@ -79,13 +79,13 @@ ASCII: Final = Symbols(
 
 _C: Final = ("C", "POSIX")
 _COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
-"""Values that Python gives LC_CTYPE at its start in the C locale (PEP 538)."""
+"""Values that Python itself gives LC_CTYPE at start-up in the C locale (PEP 538)."""
 
 
 def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
-    """Return the symbols: as configured, else ASCII if the locale is not UTF-8 or TERM is linux or dumb.
+    """Return the configured symbols; by default, ASCII if the locale is not UTF-8 or TERM is linux or dumb.
 
-    The locale is the one that the user gave the terminal, not the one that Python can print in.
+    The locale that counts is the one the user set for the terminal, not the one that Python switched to.
     """
     if wanted != "auto":
         return ASCII if wanted == "ascii" else UNICODE
@@ -99,7 +99,7 @@ def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
 
 
 def _locale(environ: Mapping[str, str]) -> str:
-    """Return LC_ALL, else LC_CTYPE, else LANG; LANG=C counts although Python then sets LC_CTYPE to C.UTF-8."""
+    """Return LC_ALL, else LC_CTYPE, else LANG. LANG=C counts even though Python then sets LC_CTYPE to C.UTF-8."""
     locale, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
     is_coerced = not environ.get("LC_ALL") and locale in _COERCED and language in _C
     return language if is_coerced else locale or language

@@ -1,7 +1,7 @@
-"""Theme files: the colour roles by name, read from TOML, checked, and handed to Textual.
+"""Theme files: colour roles read from TOML, validated, and converted to Textual themes.
 
-Invariant: a theme is exactly the roles of `ROLES` and nothing else; a file that misses or adds one is refused with a
-message that names it. A pair that is hard to read is a warning, never a refusal. Nothing here watches files.
+Invariant: a theme has exactly the roles of `ROLES`; a file with a missing or unknown role is refused with a message
+that names it. A hard-to-read colour pair is a warning, never a refusal. Nothing here watches files.
 """
 
 import re
@@ -21,7 +21,7 @@ Role: TypeAlias = Literal[
     "border", "border-strong",
     "keyword", "string", "number", "function", "comment",
 ]  # fmt: skip
-"""Surfaces from the lowest to the highest; texts from strong to weak and states; diffs; lines; code."""
+"""Colour roles: backgrounds from the lowest to the highest, texts from strong to weak, states, diffs, lines, code."""
 ColourMode: TypeAlias = Literal["full", "16", "none"]
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
@@ -68,7 +68,7 @@ _SIXTEEN: Final[dict[Role, str]] = {
 
 
 class ThemeFile(NamedTuple):
-    """A checked theme. `colors` maps every role to `#rrggbb`."""
+    """A validated theme. `colors` maps every role to `#rrggbb`."""
 
     name: str
     dark: bool
@@ -78,7 +78,10 @@ class ThemeFile(NamedTuple):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about pairs below 4.5:1. Computed on demand: the first paint does not need them."""
+        """Warnings about colour pairs with a contrast below 4.5:1.
+
+        Computed on demand, because the first paint does not need them.
+        """
         return tuple(
             f"{pair.text} on {pair.ground} has a contrast of {pair.ratio:.2f}:1; "
             f"below {MIN_CONTRAST}:1 is hard to read."
@@ -88,7 +91,7 @@ class ThemeFile(NamedTuple):
 
 
 class ContrastPair(NamedTuple):
-    """One text role on one ground and its contrast ratio (WCAG 2, 1 to 21)."""
+    """A text role on a background role, and their contrast ratio (WCAG 2, 1 to 21)."""
 
     text: Role
     ground: Role
@@ -96,20 +99,23 @@ class ContrastPair(NamedTuple):
 
 
 def contrast(first: str, second: str) -> float:
-    """Return the WCAG 2 contrast ratio of two `#rrggbb` colours: (lighter + 0.05) / (darker + 0.05) of relative luminance."""
+    """Return the WCAG 2 contrast ratio of two `#rrggbb` colours.
+
+    It is (lighter + 0.05) / (darker + 0.05) of their relative luminance.
+    """
     lights = sorted((_luminance(first), _luminance(second)))
     return (lights[1] + 0.05) / (lights[0] + 0.05)
 
 
 def contrast_pairs(theme: ThemeFile) -> list[ContrastPair]:
-    """Return every text pair of the theme that the screens use, lowest ratio first."""
+    """Return the contrast of every text and background pair that the screens use, lowest ratio first."""
     colors = theme.colors
     pairs = [ContrastPair(text, ground, contrast(colors[text], colors[ground])) for text, ground in _PAIRS]
     return sorted(pairs, key=lambda pair: pair.ratio)
 
 
 def load_theme(path: Path) -> ThemeFile:
-    """Read and check one theme file. Raises ConfigError that names the file and the entry at fault."""
+    """Read and validate a theme file. Raises ConfigError, which names the file and the invalid entry."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as fault:
@@ -123,7 +129,7 @@ def load_theme(path: Path) -> ThemeFile:
 
 
 def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
-    """Check the parsed TOML of a theme file. Raises ConfigError."""
+    """Validate the parsed TOML of a theme file. Raises ConfigError."""
     unknown = sorted(set(raw) - {"name", "about", "dark", "colors"})
     if unknown:
         raise _refusal(path, f"does not know the entry {unknown[0]!r}", "Remove it.")
@@ -144,14 +150,17 @@ def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
 
 
 def bundled_folder() -> Path:
-    """Return the folder of the bundled themes: in the wheel, or beside the package in a checkout."""
+    """Return the folder of the bundled themes: inside the installed package, or next to it in a checkout."""
     package = Path(__file__).resolve().parents[2]
     shipped = package / "_bundled" / "themes"
     return shipped if shipped.is_dir() else package.parent / "themes"
 
 
 def discover(folders: Iterable[Path]) -> tuple[dict[str, ThemeFile], list[ConfigError]]:
-    """Load all themes of the folders by name, later folders winning; return them and the faults. Never raises."""
+    """Load all themes in these folders; return them by name (later folders take precedence) and the errors.
+
+    Never raises.
+    """
     themes: dict[str, ThemeFile] = {}
     faults: list[ConfigError] = []
     for folder in folders:
@@ -166,10 +175,10 @@ def discover(folders: Iterable[Path]) -> tuple[dict[str, ThemeFile], list[Config
 
 
 def textual_theme(theme: ThemeFile, mode: ColourMode = "full") -> Theme:
-    """Return the theme for Textual: its own names set from roles, and every role as a variable `$role`.
+    """Return the Textual theme: Textual's own colours set from roles, and every role as a variable `$role`.
 
-    Modes "16" and "none" give an ANSI theme that leaves surfaces to the terminal. `$backdrop` is the dimmed ground behind
-    a modal.
+    Modes "16" and "none" return an ANSI theme that leaves backgrounds to the terminal. `$backdrop` is the dimmed
+    background behind a modal.
     """
     colors = dict(theme.colors) if mode == "full" else {role: role_ansi(role, mode) for role in ROLES}
     backdrop = "transparent" if mode != "full" else f"{colors['sunk']} 62%" if theme.dark else "#5b574e 35%"
@@ -193,7 +202,7 @@ def textual_theme(theme: ThemeFile, mode: ColourMode = "full") -> Theme:
 
 
 def role_ansi(role: Role, mode: ColourMode) -> str:
-    """Return Textual's name of the terminal colour of a role in the modes "16" and "none"."""
+    """Return Textual's name of the terminal colour for a role in the modes "16" and "none"."""
     return _SIXTEEN.get(role, "ansi_default") if mode == "16" else "ansi_default"
 
 

@@ -1,7 +1,7 @@
-"""Watches the theme folders, so that the screen is redrawn when the file of the theme in use is saved.
+"""Watches the theme folders, so that the screen is redrawn when the current theme's file is saved.
 
-Invariant: the only importer of watchfiles in the app; imported after the first paint, by name. A file that cannot be
-used changes nothing on the screen.
+Invariant: the only importer of watchfiles in the app; imported by name after the first paint. An invalid file changes
+nothing on the screen.
 """
 
 import asyncio

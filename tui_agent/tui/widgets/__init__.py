@@ -1,1 +1,1 @@
-"""The widgets that panes, modals and screens share: rows, lists, fields and sheets."""
+"""Widgets shared by panes, modals and screens: rows, lists, fields and sheets."""

@@ -1,6 +1,6 @@
-"""Rows of facts: names with values, paragraphs and headings, for the detail pane of a page and for sheets.
+"""Rows of facts: names with values, paragraphs and headings, for details panes and sheets.
 
-Invariant: no text is drawn that was not cleaned; every row is as wide as it was asked to be.
+Invariant: only cleaned text is drawn; every row has exactly the requested width.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from tui_agent.tui.widgets.rows import Part, part, row, wrap
 
 @dataclass(frozen=True, slots=True)
 class FileCounts:
-    """The lines that were added to a file and removed from it."""
+    """The numbers of lines added to and removed from a file."""
 
     path: str
     added: int = 0
@@ -26,7 +26,7 @@ class FileCounts:
 
 
 class Facts:
-    """Collects `rows`. `indent` and `margin` are the empty cells at the left and right edge."""
+    """Collects rows of facts in `rows`. `indent` and `margin` are the widths of the left and right edge in cells."""
 
     def __init__(
         self, looks: Looks, width: int, *, ground: Role = "s1", indent: int = 2, margin: int = 1
@@ -38,7 +38,7 @@ class Facts:
         self.rows: list[Strip] = []
 
     def style(self, text: Role = "t1", *, bold: bool = False) -> Style:
-        """Return a style on the ground."""
+        """Return a style on this background."""
         return self.looks.palette.rich(text, self._ground, bold=bold)
 
     def line(self, parts: Sequence[Part], right: Sequence[Part] = ()) -> None:
@@ -54,14 +54,14 @@ class Facts:
         self.line([])
 
     def text(self, text: str, role: Role = "t1", *, bold: bool = False, most: int = 0) -> None:
-        """Add a paragraph; of a longer one than `most` rows only the beginning."""
+        """Add a paragraph, cut off after `most` rows (0: no limit)."""
         lines = wrap(clean(text).strip("\n"), self.room)
         for line in lines[: most or None]:
             self.line([(line, self.style(role, bold=bold))])
         self._count_hidden(len(lines) - (most or len(lines)))
 
     def add_strips(self, strips: Sequence[Strip], *, most: int = 0) -> None:
-        """Add rows that were drawn for three cells less; of more than `most` only the first."""
+        """Add strips that are 3 cells narrower than the rows; at most `most` of them (0: no limit)."""
         fill = self.style()
         left, right = Strip.blank(2, fill), Strip.blank(1, fill)
         self.rows += [Strip.join([left, strip, right]) for strip in strips[: most or None]]
@@ -72,23 +72,23 @@ class Facts:
             self.line([(format_count(count, "more line"), self.style("t3"))])
 
     def section(self, text: str) -> None:
-        """Add a group's name, after an empty row."""
+        """Add a section heading, after an empty row."""
         self.gap()
         self.line([(text, self.style("t2"))])
 
     def fact(self, name: str, value: str, role: Role = "t1", *, names: int = 12) -> None:
-        """Add `name   value` unless the value is empty. The name takes `names` cells."""
+        """Add `name value` unless the value is empty. The name is padded to `names` cells."""
         if value:
             self.pair(name, value, role, names=names)
 
     def pair(self, name: str, value: str, role: Role = "t1", *, names: int = 12) -> None:
-        """Add `name   value`, the value wrapped."""
+        """Add `name value` with the value wrapped. The name is padded to `names` cells."""
         for number, line in enumerate(wrap(clean(value), max(8, self.room - names))):
             label = "" if number else name
             self.line([(label.ljust(names), self.style("t2")), (line, self.style(role))])
 
     def line_counts(self, files: Iterable[FileCounts]) -> None:
-        """Add a row ` +4 −1  path` for each file, in columns."""
+        """Add a row ` +4 −1 path` for each file, aligned in columns."""
         files = list(files)
         widest = max((len(str(max(file.added, file.removed))) for file in files), default=0) + 1
         quiet, minus = self.style("t3"), self.looks.symbols.minus

@@ -1,6 +1,6 @@
-"""One line of typed text, as a value: for answers inside rows, filters and forms.
+"""One line of editable text without a widget: for answers inside rows, filters and forms.
 
-Invariant: no widget; `type_key` returns True if it used the key, `parts` draws the text with its cursor.
+Invariant: `type_key` returns True if it used the key; `parts` draws the text with its cursor.
 """
 
 from itertools import accumulate
@@ -12,7 +12,7 @@ from tui_agent.tui.widgets.rows import Part
 
 
 class Field:
-    """Text and cursor. `secret` shows dots."""
+    """The text and cursor of a field. With `secret`, dots are shown instead of characters."""
 
     def __init__(self, text: str = "", *, secret: bool = False) -> None:
         self.text = text
@@ -51,7 +51,7 @@ class Field:
         return True
 
     def insert(self, text: str) -> None:
-        """Insert typed or pasted text at the cursor, as one line."""
+        """Insert typed or pasted text at the cursor, with line breaks removed."""
         text = clean_line(text.strip("\n") if len(text) > 1 else text)
         self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
         self.cursor += len(text)
@@ -59,7 +59,10 @@ class Field:
     def parts(
         self, room: int, style: Style, cursor: Style | None, hint: str = "", hint_style: Style | None = None
     ) -> list[Part]:
-        """Draw the text in `room` cells, scrolled so that the cursor is in sight. `cursor` is its style, None hides it."""
+        """Draw the text in `room` cells, scrolled so that the cursor is visible.
+
+        `cursor` is the cursor's style; None hides it.
+        """
         shown = "•" * len(self.text) if self.secret else self.text
         if not shown and hint:
             quiet = hint_style or style
@@ -77,8 +80,8 @@ class Field:
         return [(before, style), (under, cursor), (after, style)]
 
     def rows(self, room: int, style: Style, cursor: Style, most: int) -> list[list[Part]]:
-        """Draw the text in as many rows of `room` cells as it needs; of more than `most` those around the cursor."""
-        text = self.text + " "  # the cursor can be after the last character
+        """Draw the text wrapped to rows of `room` cells; of more than `most`, only the rows around the cursor."""
+        text = self.text + " "  # The cursor can be after the last character.
         pieces: list[str] = []
         while text:
             piece = take(text, room)[0] or text[:1]

@@ -1,7 +1,7 @@
-"""The user's keys, `[keys]` in config.toml: parsed, checked, and put into the registry's actions.
+"""The user's keys, `[keys]` in config.toml: parsed, validated, and applied to the registry's actions.
 
-Invariant: for an entry that cannot be used, its action keeps the default keys and a fault says what to do. With any
-settings, no key means two things at the same place, and every way out has a key.
+Invariant: if an entry is invalid, its action keeps the default keys and a fault says what to do. Whatever the
+settings, no key has two meanings in the same place, and every action that closes something has a key.
 """
 
 import re
@@ -26,7 +26,7 @@ _AS_PRINTED: Final = {
     "del": "delete",
     "ins": "insert",
 }
-"""Names that are printed on keyboards, if Textual uses another one."""
+"""Names printed on keyboards, for keys that have another name in Textual."""
 _NAMED: Final = frozenset(key.value for key in Keys if not {"+", "<", "-"} & set(key.value)) | frozenset(
     {"tab", "space", "enter", "backspace"}
 )
@@ -36,7 +36,7 @@ _SENT: Final = frozenset(
     if isinstance(keys, tuple)
     for key in keys
 ) | {ALT_ENTER, "space"}
-"""Keys other than characters that every terminal sends. Others need the kitty keyboard protocol."""
+"""Keys, other than characters, that every terminal sends. Others need the kitty keyboard protocol."""
 BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "prompt": ("transcript", "app"),
     "menu": ("transcript", "app"),
@@ -50,9 +50,9 @@ BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "list": ("rows",),
     "context": ("viewer", "sheet"),
 }
-"""The scopes whose keys apply together with those of a scope."""
+"""For each scope, the other scopes whose keys work at the same time."""
 EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
-"""Actions of the app whose keys apply over every screen."""
+"""The app's actions whose keys work over every screen."""
 TYPING: Final[frozenset[Scope]] = frozenset(
     {
         *("app", "transcript", "prompt", "menu", "start", "reason", "rule", "question", "list", "fork"),
@@ -61,18 +61,18 @@ TYPING: Final[frozenset[Scope]] = frozenset(
 )
 """Scopes in which text is typed."""
 _SEPARATOR: Final = re.compile(r"(?<=[^+\s]),\s*")
-"""Separates two keys; the comma of `ctrl+,` does not."""
+"""Separator between two keys; the comma in `ctrl+,` does not match."""
 
 
 class KeySettings(NamedTuple):
-    """The actions with the user's keys, and the faults of the settings, a sentence or two each."""
+    """The actions with the user's keys, and the faults of the settings in one or two sentences each."""
 
     actions: tuple[Action, ...]
     faults: list[str]
 
 
 def parse_key(text: str) -> str | None:
-    """Return a key as Textual names it, from its name or as it is printed (`Ctrl+P`, `Esc`, `/`); None if unknown."""
+    """Return Textual's name of a key given by that name or as printed (`Ctrl+P`, `Esc`, `/`); None if unknown."""
     *modifiers, name = text.split("+") if len(text) > 1 and not text.endswith("++") else [text]
     if text.endswith("++"):
         modifiers, name = text[:-2].split("+"), "+"
@@ -92,7 +92,10 @@ def parse_key(text: str) -> str | None:
 
 
 def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettings:
-    """Return the registry's actions with the keys that the user gave them by name, as `f9, ctrl+t` or as a list."""
+    """Return the registry's actions with the user's keys.
+
+    `settings` maps an action's name to `f9, ctrl+t` or to a list.
+    """
     faults = [
         f"There is no action {name}.{did_you_mean(name, BY_NAME)}" for name in settings if name not in BY_NAME
     ]
@@ -114,7 +117,7 @@ def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettin
 
 
 def needs_protocol(key: str) -> bool:
-    """Return True if a terminal sends the key only with the kitty keyboard protocol."""
+    """Return True if terminals send the key only with the kitty keyboard protocol."""
     *modifiers, name = key.removeprefix("alt+").split("+")
     character = len(name) == 1 or name in _signs()
     return key not in _SENT and not (
@@ -123,7 +126,7 @@ def needs_protocol(key: str) -> bool:
 
 
 def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the fault of the keys for an action, or an empty string, and the keys."""
+    """Return the fault of an action's keys (empty if there is none), and the parsed keys."""
     if action.typed:
         return f"{action.typed} is part of what you type and cannot be changed.", ()
     parsed = list[str]()
@@ -152,14 +155,17 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
 
 
 def _with_keys(given: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
-    """Return all actions with these keys. Twice the key that stops means revert, unless revert has its own keys."""
+    """Return all actions with these keys. Pressing the stop key twice means revert, unless revert has its own keys."""
     stop = given.get("stop", BY_NAME["stop"].keys)
     keys = {"revert": (f"{stop[0]} {stop[0]}",), **given}
     return tuple(action._replace(keys=keys.get(action.name, action.keys)) for action in ACTIONS)
 
 
 def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator[tuple[Action, Action, str]]:
-    """Yield the pairs of actions that share a key where both apply, and do not by default; one has keys of the user."""
+    """Yield (first action, second action, key) for two actions that share a key in the same place.
+
+    Pairs that share it by default are left out. At least one of the two has keys set by the user.
+    """
     if not given:
         return
     keys = {action.name: action.keys for action in actions}
@@ -184,7 +190,10 @@ def _describe_clash(first: Action, other: Action, key: str) -> str:
 
 
 def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
-    """Keep the default keys in addition to keys that some terminals cannot send, if they are free; report that."""
+    """Add the default keys to actions whose new keys some terminals cannot send.
+
+    Skip default keys that are in use; report both.
+    """
     faults = []
     for name, keys in list(given.items()):
         rare = [key for key in keys if needs_protocol(key)]
@@ -203,7 +212,7 @@ def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
 
 
 def _character(character: str) -> str:
-    """Return Textual's name of a character's key."""
+    """Return Textual's key name of a character."""
     if character.isalnum():
         return character
     name = unicodedata.name(character, "").lower().replace("-", "_").replace(" ", "_")
@@ -215,13 +224,13 @@ def _signs() -> frozenset[str]:
 
 
 def _is_text(key: str) -> bool:
-    """Return True if the key puts a character into a text."""
+    """Return True if the key types a character."""
     name = key.removeprefix("shift+")
     return len(name) == 1 or key == "space" or key in _signs()
 
 
 def _nearest(part: str) -> str:
-    """Return a suggestion for an unknown key."""
+    """Return a suggestion for a misspelled key name."""
     *modifiers, name = part.lower().split("+")
     wrong = next((name for name in modifiers if name not in MODIFIERS), "")
     return did_you_mean(wrong, MODIFIERS) if wrong else did_you_mean(name, _NAMED | _signs())

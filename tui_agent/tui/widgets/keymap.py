@@ -1,6 +1,6 @@
-"""The user's keys by action and scope, and the mixins by which screens carry actions out.
+"""The user's keys by action and scope, and mixins with which widgets and screens run actions.
 
-Invariant: no screen compares a key with a literal; the keys that it shows are the keys that it takes.
+Invariant: no screen compares a key with a literal; the keys that a screen shows are the keys that it handles.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from textual.screen import Screen
 from tui_agent.tui.actions import ACTIONS, Action, KeyHint, Scope, footer, key_name
 
 KeyMethod: TypeAlias = str | tuple[str, Any]
-"""The name of a method, or the name and the argument that it is called with."""
+"""The name of a method, or a pair of its name and an argument for it."""
 
 
 def canonical(key: str) -> str:
-    """Return one name for a key that terminals report under several: Shift+N comes as `N`, `upper_n` or `shift+n`."""
+    """Return one name for a key that terminals report in several ways: `N`, `upper_n` and `shift+n` are one key."""
     key = key.replace("\r", "enter")
     letter = key.removeprefix("upper_")
     if len(letter) == 1 and letter.isalpha() and (letter != key or letter.isupper()):
@@ -25,13 +25,13 @@ def canonical(key: str) -> str:
 
 
 def without_shift(key: str) -> str:
-    """Return a letter's key without Shift, as footers name it; any other key unchanged."""
+    """Return a letter's key without Shift, as footers show it; return any other key unchanged."""
     letter = key.removeprefix("shift+")
     return letter if len(letter) == 1 and letter.isalpha() else key
 
 
 class KeyMap:
-    """The actions with the keys that the user gave them, found by key and scope."""
+    """The actions with the user's keys, searchable by key and scope."""
 
     def __init__(self, actions: Sequence[Action] = ACTIONS) -> None:
         self.actions = tuple(actions)
@@ -39,24 +39,24 @@ class KeyMap:
         self._by_scope: dict[Scope, dict[str, list[tuple[Action, int]]]] = {}
 
     def find(self, key: str, scopes: Sequence[Scope]) -> list[tuple[Action, int]]:
-        """Return the actions that a key means in these scopes, each with the number of the choice it makes (from 0).
+        """Return the actions bound to a key in these scopes, each with the index of the key's choice (from 0).
 
-        A letter with Shift also means what it means without, after its own meanings.
+        A letter with Shift also triggers the actions of the plain letter, after its own.
         """
         exact = canonical(key)
         names = dict.fromkeys((exact, without_shift(exact)))
         return [found for name in names for scope in scopes for found in self._of_scope(scope).get(name, ())]
 
     def means(self, key: str, name: str) -> bool:
-        """Return True if the key is one of this action's."""
+        """Return True if the key is bound to this action."""
         return canonical(key) in self._by_name[name].keys
 
     def is_double(self, name: str) -> bool:
-        """Return True if a key that is pressed twice means this action."""
+        """Return True if this action is triggered by pressing a key twice."""
         return any(" " in key for key in self._by_name[name].keys)
 
     def key_of(self, name: str, choice: int = 0) -> str:
-        """Return the main key of an action, or of one of its choices, as printed; an empty string where it has none."""
+        """Return the main key of an action, or of one of its choices, as printed; empty if it has no key."""
         action = self._by_name[name]
         return action.typed or (key_name(action.keys[choice]) if choice < len(action.keys) else "")
 
@@ -65,12 +65,12 @@ class KeyMap:
         return self._by_name[name].label
 
     def hint(self, name: str, word: str = "") -> KeyHint:
-        """Return the key of an action with its word in the footer, or with another one."""
+        """Return the key of an action with `word`, or by default with its footer word."""
         action = self._by_name[name]
         return KeyHint(action.label, word or action.footer, name)
 
     def hints(self, *scopes: Scope, running: bool = False) -> list[KeyHint]:
-        """Return the footer of these scopes."""
+        """Return the footer's hints for these scopes."""
         return footer(self.actions, scopes, running=running)
 
     def _of_scope(self, scope: Scope) -> dict[str, list[tuple[Action, int]]]:
@@ -85,16 +85,18 @@ class KeyMap:
 
 
 def key_map_of(app: object) -> KeyMap:
-    """Return the keys of an app."""
+    """Return the app's key map."""
     return cast("KeyMap", cast(Any, app).key_map)
 
 
 class KeyActions:
-    """Mixin for widgets that take keys. `key_methods` names each action's method; those of base classes count too.
+    """Mixin for widgets that handle keys.
 
-    For an action with two choices the method is called with -1 or 1, for one with more with the number of the choice
-    (from 0). An argument in `key_methods` comes first. If the method returns False, the key means nothing at present,
-    and the next action with the same key is tried.
+    `key_methods` maps each action to a method; tables of base classes are included.
+
+    For an action with two choices, the method is called with -1 or 1; for one with more choices, with the index of
+    the choice (from 0). An argument given in `key_methods` comes before it. If the method returns False, the action
+    is not available now, and the next action with the same key is tried.
     """
 
     key_methods: ClassVar[Mapping[str, KeyMethod]] = {}
@@ -107,22 +109,22 @@ class KeyActions:
 
     @property
     def key_map(self) -> KeyMap:
-        """The keys of the app."""
+        """The app's key map."""
         return key_map_of(cast(Any, self).app)
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scopes whose keys apply now, the most specific one first."""
+        """Return the scopes whose keys work now, the most specific one first."""
         raise NotImplementedError
 
     def run_key(self, key: str, *scopes: Scope) -> bool:
-        """Carry out the key's action in these scopes, or in those of `key_scopes`; return False if there is none."""
+        """Run the key's action in these scopes (by default those of `key_scopes`); return False if there is none."""
         for action, choice in self.key_map.find(key, scopes or (*self.key_scopes(), "app")):
             if action.name in self._key_methods and self.run_action_of(action, choice):
                 return True
         return False
 
     def run_action_of(self, action: Action, choice: int) -> bool:
-        """Carry out an action; return False if it does nothing at present."""
+        """Run an action; return False if it is not available now."""
         entry = self._key_methods[action.name]
         method, *arguments = (entry,) if isinstance(entry, str) else entry
         if action.choices > 1:
@@ -131,10 +133,10 @@ class KeyActions:
 
 
 def claims_key(screen: Screen[Any], event: Key) -> bool:
-    """Keep a key from the screens below, and return True if this screen is to use it.
+    """Hide a key from the screens below, and return True if this screen should handle it.
 
-    The keys that copy, interrupt and quit are left to the app. A screen that is already closed uses no key: the second
-    of two quick keys must not close the screen below.
+    Keys that copy, interrupt or quit are left to the app. A screen that is already closed handles no key, so that the
+    second of two quick keys does not close the screen below.
     """
     keys = key_map_of(screen.app)
     if keys.means(event.key, "copy_or_stop") or keys.means(event.key, "quit"):
@@ -145,12 +147,12 @@ def claims_key(screen: Screen[Any], event: Key) -> bool:
 
 
 class KeyScreen(KeyActions):
-    """Mixin for screens: carries out the action of each key, and hands every other key to `type_key`."""
+    """Mixin for screens: runs the action of each key, and passes other keys to `type_key`."""
 
     def on_key(self, event: Key) -> None:
         if claims_key(cast("Screen[Any]", self), event) and not self.run_key(event.key):
             self.type_key(event.key, event.character)
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Type a key that is no action into a field; return False if it means nothing."""
+        """Type a key that has no action into a field; return False if the key has no effect."""
         return False

@@ -1,7 +1,7 @@
-"""The base of line-drawn widgets.
+"""The base class of widgets that draw their own lines.
 
-Invariant: `draw` returns the rows for the present size; only rows that changed are painted again, and nothing here asks
-for a layout.
+Invariant: `draw` returns the rows for the current size; only changed rows are repainted, and nothing here causes a
+layout.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Intent(Message):
-    """A request of the user: the name of an action, with its argument."""
+    """A request of the user: the name of an action and its argument."""
 
     def __init__(self, name: str, argument: str = "") -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Intent(Message):
 
 
 class LinePane(Widget):
-    """Draws whole rows. A click on a part that carries an intent posts it."""
+    """A widget that draws whole rows. A click on a part with an intent posts that intent."""
 
     ALLOW_SELECT = False
     surface: Role = "s0"
@@ -47,29 +47,29 @@ class LinePane(Widget):
 
     @property
     def looks(self) -> Looks:
-        """The colours and symbols in use."""
+        """The current styles and symbols."""
         return self._looks()
 
     @property
     def shape(self) -> "Shape":
-        """The present layout of the app."""
+        """The current layout of the app."""
         return cast("Shape", cast(Any, self.app).shape)
 
     @property
     def pen(self) -> Pen:
-        """The pen for this pane's surface."""
+        """The pen for this pane's background."""
         return Pen(self.looks, self.surface)
 
     def style(self, text: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
-        """Return a style on this pane's surface."""
+        """Return a style on this pane's background."""
         return self.looks.palette.rich(text, self.surface, bold=bold, underline=underline)
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        """Return all rows for this size; fewer than `height` are filled with the surface."""
+        """Return all rows for this size; missing rows are filled with the background."""
         raise NotImplementedError
 
     def show(self) -> None:
-        """Draw again and paint only the rows that changed."""
+        """Draw again, and repaint only the rows that changed."""
         width, height = self.size
         if not width or not height or not self.is_attached:
             self._rows = None
@@ -83,7 +83,7 @@ class LinePane(Widget):
             self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def _dependencies(self) -> tuple[object, ...]:
-        """Return what the rows depend on besides the pane's own data."""
+        """Return everything that the rows depend on besides the pane's own data."""
         return *self.size, self.looks.palette.key, self.looks.symbols.name
 
     def _draw_rows(self) -> list[Strip]:
@@ -104,7 +104,7 @@ class LinePane(Widget):
 
 
 def post_intent(widget: Widget, event: events.Click) -> None:
-    """Post the intent of the text that was clicked, if it carries one."""
+    """Post the intent of the clicked text, if it has one."""
     name, _, argument = intent_of(event.style).partition(" ")
     if name:
         event.stop()

@@ -1,6 +1,6 @@
-"""The scrolling widgets: rows to read, and a list of items of which one is chosen.
+"""Scrolling widgets: rows to read, and a list of items with a selection.
 
-Invariant: only the rows in sight are composed; scrolling costs the same for ten rows and for fifty thousand.
+Invariant: only visible rows are drawn; scrolling costs the same for ten rows and for fifty thousand.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,10 @@ ItemT = TypeVar("ItemT")
 
 
 class Lines(ScrollView):
-    """Rows given as strips: JSON, diffs, help, previews of any length. `fill` is the style of what no row covers."""
+    """Scrolling rows given as strips: JSON, diffs, help, previews of any length.
+
+    `fill` is the style of cells not covered by a row.
+    """
 
     ALLOW_SELECT = False
     can_focus = False
@@ -38,7 +41,7 @@ class Lines(ScrollView):
         style_scrollbar(self, self._looks().symbols)
 
     def set_rows(self, rows: Sequence[Strip], fill: Style, *, keep: bool = True) -> None:
-        """Show these rows; keep the scroll position if `keep` is set."""
+        """Show these rows; with `keep`, keep the scroll position."""
         self.strips, self.fill = rows, fill
         self.virtual_size = Size(self.size.width, len(rows))
         if not keep:
@@ -56,7 +59,7 @@ class Lines(ScrollView):
         self.moved()
 
     def reveal(self, row: int, *, below: int = 0) -> None:
-        """Scroll so that this row, and `below` more after it, are in sight."""
+        """Scroll until this row and `below` more rows after it are visible."""
         top, height = self.scroll_offset.y, self.size.height - below
         if row < top:
             self.scroll_to(y=row, animate=False, force=True)
@@ -65,16 +68,19 @@ class Lines(ScrollView):
 
 
 class ChoiceList(Lines, Generic[ItemT], can_focus=True):
-    """A list of items, one a row. `draw` draws an item for a width, chosen or not; `empty_text` replaces an empty list."""
+    """A list with one item per row.
+
+    `draw` draws an item for a width, selected or not; `empty_text` is shown if there are no items.
+    """
 
     rows_below: ClassVar[int] = 0
-    """Empty rows after the last row; the first of them stays in sight below the chosen row."""
+    """Number of empty rows after the last item; the first of them stays visible below the selected row."""
 
     class Chosen(Message):
-        """Another item is chosen."""
+        """Posted when another item is selected."""
 
     class Used(Message):
-        """The chosen row was clicked again: it is to be used."""
+        """Posted when the selected row is clicked again, which means: use it."""
 
     def __init__(self, looks: Callable[[], Looks], draw: Callable[[ItemT, int, bool], Strip]) -> None:
         super().__init__(looks)
@@ -89,18 +95,21 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
 
     @property
     def chosen(self) -> ItemT | None:
-        """The chosen item; None in a list without any."""
+        """The selected item; None if no item can be selected."""
         item = self.items[self.index] if self.index < len(self.items) else None
         return item if item is not None and self.can_choose(item) else None
 
     def on_resize(self) -> None:
-        """Keep the chosen row in sight."""
+        """Keep the selected row visible."""
         self._fit_rows(reveal=True)
 
     def set_items(
         self, items: Sequence[ItemT], *, held: object = None, otherwise: int = 0, reveal: bool = True
     ) -> None:
-        """Show other items. The chosen one, or that with the key `held`, stays chosen; if it is gone, `otherwise` is."""
+        """Show other items.
+
+        The selected one, or the one with the key `held`, stays selected; if it is gone, select index `otherwise`.
+        """
         chosen = self.chosen
         if held is None and chosen is not None:
             held = self.key(chosen)
@@ -109,7 +118,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         self.select(next(kept, otherwise), reveal=reveal)
 
     def select(self, index: int, *, reveal: bool = True) -> None:
-        """Choose this row without a message."""
+        """Select this row without posting a message."""
         self.index = self._nearest(max(0, min(index, len(self.items) - 1)), 1)
         self._fit_rows(reveal=reveal)
 
@@ -128,19 +137,19 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         return line.line(width, [("    ", line.style()), *((text, line.style("t3")) for text in message)])
 
     def move(self, direction: int) -> None:
-        """Choose the row above or below."""
+        """Select the row above or below."""
         self.choose(self.index + direction)
 
     def move_page(self, direction: int) -> None:
-        """Choose a row that is a page away."""
+        """Select a row one page away."""
         self.choose(self.index + direction * max(1, self.size.height - 2))
 
     def move_to_end(self, direction: int) -> None:
-        """Choose the first or the last row."""
+        """Select the first or the last row."""
         self.choose(self.index + direction * len(self.items))
 
     def choose(self, index: int) -> None:
-        """Choose this row, or the nearest one that can be chosen."""
+        """Select this row, or the nearest one that can be selected."""
         index = self._nearest(max(0, min(len(self.items) - 1, index)), -1 if index < self.index else 1)
         if index != self.index and self.items:
             old, self.index = self.index, index
@@ -150,7 +159,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
             self.post_message(self.Chosen())
 
     def _nearest(self, index: int, direction: int) -> int:
-        """Return the first row from `index` on that can be chosen, in this direction or else in the other."""
+        """Return the first row from `index` on that can be selected, in this direction or else in the other."""
         for offset in (direction, -direction):
             number = index
             while 0 <= number < len(self.items):
@@ -161,7 +170,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
 
     def _reveal(self) -> None:
         if self.index and self.index == self._nearest(0, 1):
-            self.reveal(0)  # with the name of its group
+            self.reveal(0)  # Also show the heading of its group.
         self.reveal(self.index, below=int(self.rows_below > 0))
 
     def on_click(self, event: events.Click) -> None:

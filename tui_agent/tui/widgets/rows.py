@@ -1,7 +1,7 @@
-"""Rows of cells: parts on the left, parts on the right, padded to the width with the surface's ground.
+"""Rows of cells: parts on the left, parts on the right, padded with the background to the full width.
 
-Invariant: a row is exactly as wide as it was asked to be. If both sides do not fit, the left one is cut and the right
-one stays whole; all text is cleaned by `tui.text`.
+Invariant: a row has exactly the requested width. If both sides do not fit, the left one is cut and the right one
+stays complete; all text is cleaned by `tui.text`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ Part: TypeAlias = tuple[str, Style]
 
 
 def part(text: str, style: Style) -> Part:
-    """Return a piece of a row from any text."""
+    """Return untrusted text as a part of a row, cleaned."""
     return clean_line(text), style
 
 
@@ -32,12 +32,12 @@ def _meta(intent: str) -> Style:
 
 
 def with_intent(style: Style, intent: str) -> Style:
-    """Return the style with what a click means; `intent_of` reads it back."""
+    """Return the style with an intent attached, which a click runs; `intent_of` reads it back."""
     return style + _meta(intent)
 
 
 def intent_of(style: Style) -> str:
-    """Return the intent of the text under the mouse, or an empty string."""
+    """Return the intent of the text under the mouse; empty if it has none."""
     intent = style.meta.get("do", "")
     return intent if isinstance(intent, str) else ""
 
@@ -48,7 +48,7 @@ def cells(parts: Iterable[Part]) -> int:
 
 
 def cut_parts(parts: Sequence[Part], room: int, ellipsis: str = "") -> list[Part]:
-    """Return the parts, cut at `room` cells; the cut ends with `ellipsis`."""
+    """Return the parts cut to `room` cells; a cut text ends with `ellipsis`."""
     shown: list[Part] = []
     for text, style in parts:
         if room <= 0:
@@ -71,7 +71,10 @@ def row(
     margin: int = 2,
     ellipsis: str = "",
 ) -> Strip:
-    """Return a row: `left` from column 0, `right` ending `margin` cells before the edge, `fill` everywhere else."""
+    """Return a row: `left` from column 0, `right` ending `margin` cells before the edge.
+
+    All other cells have the style `fill`.
+    """
     left = [(cell_text(text), style) for text, style in left]
     right = [(cell_text(text), style) for text, style in right]
     right_wide = cells(right)
@@ -93,35 +96,35 @@ def blank(cells_wide: int, fill: Style) -> Strip:
 
 
 class Pen(NamedTuple):
-    """Draws parts and rows on one ground; a click on its text means `intent`, if it has one."""
+    """Draws parts and rows on one background. A click on text drawn by it runs `intent`, if that is set."""
 
     looks: Looks
     ground: Role
     intent: str = ""
     chosen: bool = False
     margin: int = 2
-    """Cells between the right side of a row and the edge."""
+    """Number of cells between the right side of a row and the edge."""
 
     def style(self, role: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
-        """Return the style of a role on this ground."""
+        """Return the style of a role on this background."""
         style = self.looks.palette.rich(role, self.ground, bold=bold, underline=underline)
         return with_intent(style, self.intent) if self.intent else style
 
     def part(
         self, text: str, role: Role = "t1", *, bold: bool = False, underline: bool = False, intent: str = ""
     ) -> Part:
-        """Return any text as a part of a row, cleaned; `intent` is what a click on it means."""
+        """Return untrusted text as a part of a row, cleaned; a click on it runs `intent`."""
         style = self.style(role, bold=bold, underline=underline)
         return cell_text(text), with_intent(style, intent) if intent else style
 
     @property
     def mark(self) -> Part:
-        """The mark of the chosen row, two cells; blanks on other rows."""
+        """The two cells that mark the selected row; spaces on other rows."""
         mark = f"{self.looks.symbols.chosen} " if self.chosen else "  "
         return mark, self.looks.palette.rich("accent", self.ground)
 
     def first(self, symbol: str, role: Role) -> list[Part]:
-        """Return the first columns of a list: the mark of the chosen row, and a symbol."""
+        """Return the first columns of a list row: the selection mark and a symbol."""
         return [self.mark, (symbol, self.style(role)), (" ", self.style())]
 
     def line(self, cells_wide: int, left: Sequence[Part], right: Sequence[Part] = ()) -> Strip:
@@ -138,7 +141,7 @@ class Pen(NamedTuple):
     def hanging_rows(
         self, cells_wide: int, first: Sequence[Part], pieces: Sequence[str], style: Style
     ) -> list[Strip]:
-        """Return a row for each piece: the first after `first`, the others indented as far."""
+        """Return a row for each piece: `first` before the first piece, the same indent before the others."""
         indent: Part = (" " * cells(first), self.looks.palette.rich("t1", self.ground))
         return [
             self.line(cells_wide, [*([indent] if number else first), (piece, style)])
@@ -147,7 +150,7 @@ class Pen(NamedTuple):
 
 
 def outcome_mark(state: str, symbols: Symbols) -> tuple[str, Role]:
-    """Return the symbol of an outcome and its role; one that is not known has not begun."""
+    """Return the symbol and the role of an outcome; an unknown state is drawn like one that has not begun."""
     known: dict[str, tuple[str, Role]] = {
         "done": (symbols.done, "success"),
         "failed": (symbols.failed, "error"),
@@ -166,7 +169,7 @@ def list_pen(looks: Looks, chosen: bool = False) -> Pen:
 
 
 def wrap(text: str, room: int) -> list[str]:
-    """Return a cleaned text as lines of at most `room` cells, broken at spaces if possible; nothing is left out."""
+    """Return a cleaned text as lines of at most `room` cells, broken at spaces if possible, with nothing left out."""
     room = max(1, room)
     lines: list[str] = []
     for line in text.split("\n"):
@@ -183,5 +186,5 @@ def wrap(text: str, room: int) -> list[str]:
 
 
 def hints_width(hints: Sequence[KeyHint]) -> int:
-    """Return the width of a row of keys with their words."""
+    """Return the width in cells of a row of keys with their words."""
     return sum(len(key) + len(word) + 4 for key, word, _ in hints) - 3

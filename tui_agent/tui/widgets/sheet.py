@@ -1,7 +1,7 @@
-"""The sheet that every modal is drawn on: bar, head, scrolling body, foot.
+"""The sheet on which every modal is drawn: bar, head, scrolling body, foot.
 
-Invariant: it takes no more room than its rows need, and fills a screen that is too small for margins. If an early
-answer could do harm, keys that were pressed within `GRACE_PERIOD_S` of the first drawing are ignored; `typed_ahead`
+Invariant: a sheet is no larger than its rows need, and fills a screen that is too small for margins. If a premature
+answer could do harm, keys pressed within `GRACE_PERIOD_S` seconds of the first drawing are ignored; `typed_ahead`
 keeps the text that the user was typing.
 """
 
@@ -45,7 +45,7 @@ class FixedRows(LinePane):
 
 
 class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
-    """The drawing of a sheet: bar, head, body and foot."""
+    """Drawing of a sheet: bar, head, body and foot."""
 
     DEFAULT_CSS = """
     SheetFrame {
@@ -72,7 +72,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     scope: ClassVar[Scope]
     sheet_width: ClassVar[int] = 96
     has_grace_period: ClassVar[bool] = False
-    """Keys are ignored at first."""
+    """True if keys are ignored at first."""
     body_ground: ClassVar[Role] = "s3"
 
     def __init__(self, looks: Callable[[], Looks]) -> None:
@@ -99,7 +99,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
     @property
     def looks(self) -> Looks:
-        """The colours and symbols in use."""
+        """The current styles and symbols."""
         return self.looks_of()
 
     def style(
@@ -109,17 +109,17 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return self.looks.palette.rich(text, ground, bold=bold, underline=underline)
 
     def prepare(self, width: int) -> None:
-        """Compute what several rows depend on; called before `head`, `body` and `foot`."""
+        """Compute values that several rows depend on. Called before `head`, `body` and `foot`."""
 
     def mark_seen(self, rows: int) -> None:
-        """Take note that the body was in sight down to this row; called when it was drawn or moved."""
+        """Record that the body was visible down to this row. Called after it was drawn or scrolled."""
 
     def head(self, width: int) -> list[Strip]:
         """Return the rows above the body."""
         return []
 
     def body(self, width: int) -> list[Strip]:
-        """Return the rows that scroll if there are too many."""
+        """Return the rows of the scrolling part."""
         return []
 
     def foot(self, width: int) -> list[Strip]:
@@ -132,7 +132,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return Pen(self.looks, "s3", margin=0)
 
     def part(self, text: str, role: Role = "t1", *, bold: bool = False, intent: str = "") -> Part:
-        """Return any text as a part of a row, cleaned; `intent` is what a click on it means."""
+        """Return untrusted text as a part of a row, cleaned; a click on it runs `intent`."""
         return self.pen.part(text, role, bold=bold, intent=intent)
 
     def line(
@@ -142,38 +142,38 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return self.pen._replace(ground=ground).line(width, left, right)
 
     def spacer(self, width: int) -> list[Strip]:
-        """Return an empty row if the screen has room for it."""
+        """Return one empty row if the screen has room for it; otherwise none."""
         return [] if self.app.size.height < 16 else [self.line(width, [])]
 
     def title_rows(self, width: int, title: str, right: Sequence[Part] = ()) -> list[Strip]:
-        """Return the title with `right` at the right edge, and a spacer."""
+        """Return the title, with `right` at the right edge, and a spacer."""
         return [self.line(width, [self.part(title, bold=True)], right), *self.spacer(width)]
 
     def text_rows(
         self, width: int, text: str, role: Role = "t1", *, indent: int = 0, bold: bool = False
     ) -> list[Strip]:
-        """Return a clean text in as many rows as it needs."""
+        """Return a cleaned text in as many rows as it needs."""
         style = self.style(role, bold=bold)
         return [self.line(width, [(" " * indent + piece, style)]) for piece in wrap(text, width - indent)]
 
     def hanging_rows(
         self, width: int, first: Sequence[Part], pieces: Sequence[str], style: Style
     ) -> list[Strip]:
-        """Return a row for each piece: the first after `first`, the others indented as far."""
+        """Return a row for each piece: `first` before the first piece, the same indent before the others."""
         return self.pen.hanging_rows(width, first, pieces, style)
 
     def choice_row(self, chosen: bool, intent: str, ground: Role = "selection") -> Pen:
-        """Return the pen of a row that can be chosen, and that a click on it means."""
+        """Return the pen for a row that can be selected; a click on the row runs `intent`."""
         return Pen(self.looks, ground if chosen else "s3", intent, chosen, margin=0)
 
     def keys_row(self, width: int, *actions: str) -> Strip:
-        """Return the keys of these actions with their words."""
+        """Return a row with the keys of these actions and their words."""
         return self.keys_line(width, [self.key_map.hint(action) for action in actions])
 
     def keys_line(self, width: int, keys: Sequence[KeyHint], right: str = "") -> Strip:
-        """Return `Enter choose   Esc close`, and a word on the right if there is room for it.
+        """Return a row such as `Enter choose Esc close`, with a word on the right if there is room.
 
-        Without room the last keys are dropped first, but never the one that closes the sheet.
+        If the keys do not fit, the last ones are left out first, but never the one that closes the sheet.
         """
         shown = list(keys)
         while len(shown) > 1 and hints_width(shown) > width:
@@ -200,18 +200,18 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
     @property
     def tight(self) -> bool:
-        """True to leave out the empty rows at the edges, and use all but two rows of the screen."""
+        """True if the empty rows at the edges are left out and the sheet may use all but two rows of the screen."""
         return False
 
     @property
     def most_rows(self) -> int:
-        """The number of rows that head, body and foot can take together."""
+        """The maximum number of rows for head, body and foot together."""
         screen_width, screen_height = self.app.size
         full = screen_height < 16 or screen_width < 60
         return screen_height - (0 if full else 2 if self.tight else 6)
 
     def redraw(self, *, keep: bool = True) -> None:
-        """Draw all rows again and give every part the height that it needs. Do nothing before mounting and after closing."""
+        """Redraw all rows and adjust the height of each part. Do nothing before mounting and after closing."""
         if not (self._sheet.is_attached and self._body.is_attached):
             return
         screen_width, screen_height = self.app.size
@@ -222,7 +222,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         width = max(1, outer - (3 if full else 6))
         self.prepare(width)
         head, foot = self.head(width), self.foot(width)
-        # Beside a scrollbar the body has one cell less.
+        # A scrollbar takes one cell of the body's width.
         body = self.body(width)
         room = max(1, self.most_rows - len(head) - len(foot))
         if len(body) > room:
@@ -242,7 +242,10 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
 
 class Sheet(SheetFrame[ResultT]):
-    """A modal of rows. Subclasses return `head`, `body`, `foot` for a width; `scope` holds their keys."""
+    """A modal of rows.
+
+    Subclasses return the rows of `head`, `body` and `foot` for a width; `scope` names the scope of their keys.
+    """
 
     key_methods = {"sheet_page": "scroll_page"}
 
@@ -256,24 +259,24 @@ class Sheet(SheetFrame[ResultT]):
         return self.has_grace_period and time.monotonic() - self._opened_at < self._grace_s
 
     def on_key(self, event: events.Key) -> None:
-        # Textual calls the handlers of the base classes too, unless `claims_key` has prevented that.
+        # Textual also calls the handlers of base classes, unless `claims_key` has prevented that.
         if not (self.has_grace_period and event.time - self._opened_at < self._grace_s):
             self.typed_ahead = None
             return
         if not claims_key(self, event):
             return
         if self._opened_at < event.time:
-            self._opened_at = event.time  # the user is still typing: the grace period begins again
+            self._opened_at = event.time  # The user is still typing, so the grace period starts again.
         if self.typed_ahead is not None and self.typed_ahead.take_key(event):
             self._grace_s = max(self._grace_s, WRITING_PAUSE_S)
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the sheet's own scope, and that of all sheets."""
+        """Return the sheet's own scope and the scope of all sheets."""
         return self.scope, "sheet"
 
     @property
     def open_field(self) -> Field | None:
-        """The field that is typed into now; None if none is."""
+        """The field that receives typed keys; None if no field is open."""
         return None
 
     def on_edit(self) -> None:
@@ -281,7 +284,7 @@ class Sheet(SheetFrame[ResultT]):
         self.redraw()
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Type a key that is no action into the open field; return False if it means nothing there."""
+        """Send a key without an action to the open field; return False if the field does not use it."""
         field = self.open_field
         if field is None:
             return False
@@ -300,7 +303,7 @@ class Sheet(SheetFrame[ResultT]):
             self.on_edit()
 
     def close(self) -> None:
-        """Close without a result."""
+        """Close the sheet without a result."""
         self.dismiss(None)
 
     def scroll_page(self, direction: int) -> None:
@@ -311,11 +314,11 @@ class Sheet(SheetFrame[ResultT]):
             self._body.scroll_page_down(animate=False)
 
     def scroll_rows(self, by: int) -> None:
-        """Scroll the body."""
+        """Scroll the body by this number of rows."""
         self._body.scroll_relative(y=by, animate=False, force=True)
 
     def run_intent(self, intent: str) -> None:
-        """Carry out the intent of a part that was clicked."""
+        """Run the intent of the part that was clicked."""
 
     def on_click(self, event: events.Click) -> None:
         intent = intent_of(event.style)
@@ -331,25 +334,25 @@ class Sheet(SheetFrame[ResultT]):
 
 
 class ChoiceSheet(Sheet[ResultT]):
-    """A sheet with rows of which one is chosen, by keys or by a click. Subclasses give `count` and `use`."""
+    """A sheet with rows, one of which is selected by keys or a click. Subclasses define `count` and `use`."""
 
     chosen = 0
 
     @property
     def count(self) -> int:
-        """The number of rows that can be chosen."""
+        """The number of rows that can be selected."""
         raise NotImplementedError
 
     def use(self) -> object:
-        """Use the chosen row."""
+        """Use the selected row."""
         raise NotImplementedError
 
     def choice_pen(self, number: int, ground: Role = "selection") -> Pen:
-        """Return the pen of the row with this number (from 0)."""
+        """Return the pen for the row with this index (from 0)."""
         return self.choice_row(number == self.chosen, f"choose {number}", ground)
 
     def move(self, direction: int) -> None:
-        """Choose the row above or below; beyond the last one, the first."""
+        """Select the row above or below, wrapping around at the ends."""
         self.chosen = (self.chosen + direction) % max(1, self.count)
         self.redraw()
 

@@ -1,7 +1,7 @@
 """Keys that the user typed for the prompt just as a question appeared.
 
-Invariant: they answer nothing, and what was typed is not lost. A single key to an empty prompt is dropped: it may be
-an answer that came too early.
+Invariant: such keys never answer the question, and the typed text is not lost. A single key to an empty prompt is
+dropped, because it may be an answer that came too early.
 """
 
 from collections.abc import Callable
@@ -10,14 +10,17 @@ from typing import Final
 from textual import events
 
 RECENT_S: Final = 2.0
-"""Someone who typed within this time before the question appeared is still writing."""
+"""A user who typed within this many seconds before the question appeared is considered to be still writing."""
 WRITING_PAUSE_S: Final = 0.8
-"""A question goes on ignoring keys for this time after such a key."""
+"""Seconds for which a question continues to ignore keys after such a key."""
 _EDITING: Final = frozenset({"backspace", "enter", "tab", "shift+enter", "alt+enter", "ctrl+j"})
 
 
 class TypedAhead:
-    """Hands the keys that a question ignores to the prompt by `give`. `midway`: the prompt already has text."""
+    """Passes the keys that a question ignores to the prompt with `give`.
+
+    `midway` means that the prompt already has text.
+    """
 
     def __init__(self, give: Callable[[events.Key], object], *, midway: bool) -> None:
         self._give = give
@@ -25,7 +28,7 @@ class TypedAhead:
         self._held: list[events.Key] = []
 
     def take_key(self, event: events.Key) -> bool:
-        """Hold or hand on an ignored key; return True if it belongs to a text that is being written."""
+        """Hold or pass on an ignored key; return True if it belongs to a text that is being written."""
         if not (event.is_printable or (self._midway and event.key in _EDITING)):
             return False
         self._held.append(events.Key(event.key, event.character))
