@@ -1,1 +1,1 @@
-"""The handlers of the app's actions. Invariant: handlers read views, submit commands, or open something to look at."""
+"""Handlers of the app's actions. Invariant: a handler reads views, submits commands, or opens a sheet or screen."""

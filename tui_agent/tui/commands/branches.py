@@ -1,4 +1,4 @@
-"""The commands /fork, /what-if and /compare: make branches, and show two of them side by side."""
+"""The commands /fork, /what-if and /compare: create branches, and show two of them side by side."""
 
 from tui_agent.config.paths import is_session_stored
 from tui_agent.folds.comparison.side import Side
@@ -16,7 +16,7 @@ NOTHING = "Nothing to fork yet: send a message first."
 
 
 def fork(context: AppContext, argument: str) -> None:
-    """Fork the session at an event, by default the newest."""
+    """Fork the session at an event; by default at the newest one."""
     seq = _parse_event(context, argument, "/fork", context.views.seq)
     if seq is not None:
         context.worker(_fork(context, seq), "fork")
@@ -31,7 +31,7 @@ async def _fork(context: AppContext, seq: int) -> None:
 
 
 def what_if(context: AppContext, argument: str) -> None:
-    """Run a message again with one thing changed, by default the newest message."""
+    """Repeat a message with one thing changed; by default the newest message."""
     messages = [entry for entry in context.views.transcript.view().entries if isinstance(entry, UserEntry)]
     newest = next((entry.seq for entry in reversed(messages) if entry.state in ("sent", "steered")), -1)
     seq = _parse_event(context, argument, "/what-if", newest)
@@ -60,7 +60,7 @@ MAX_NAMES = 2
 
 
 def compare(context: AppContext, argument: str) -> None:
-    """Compare two named sessions, or this one with a named one, by default its parent or newest fork."""
+    """Compare two named sessions, or this one with a named one; by default with its parent or its newest fork."""
     named = tuple(argument.split())
     if len(named) > MAX_NAMES:
         context.app.say("/compare needs the id of one session, or of two.", "warning")
@@ -89,7 +89,7 @@ def compare(context: AppContext, argument: str) -> None:
 
 
 def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> None:
-    """Go on with this branch: open its session; in the open one go back to where it ends."""
+    """Continue with this branch: open its session or, if it is the open one, revert to the branch's end."""
     own = context.app.session_id
     if side.session != own:
         switch(context, side.session)
@@ -100,7 +100,7 @@ def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> Non
 
 
 async def _choose_session(context: AppContext) -> None:
-    """Choose the session to compare with: this one has neither a parent nor a fork."""
+    """Let the user choose the session to compare with, because this one has neither a parent nor a fork."""
     status, output = await context.ask("sessions", "list", "--json", "-C", str(context.app.options.cwd))
     own = context.app.session_id
     rows = [row for row in json_rows(output) if text_of(row, "id") != own] if status == 0 else []

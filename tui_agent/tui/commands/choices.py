@@ -1,4 +1,4 @@
-"""Commands that choose a setting: effort, agent, policy, cost limit, theme. `model` has those about models."""
+"""Commands that choose a setting: effort, agent, policy, cost limit, theme. Those about models are in `model`."""
 
 from typing import cast
 
@@ -31,7 +31,7 @@ def choose_effort(context: AppContext, argument: str) -> None:
 
 
 def choose_agent(context: AppContext, argument: str) -> None:
-    """Use another agent of the hub."""
+    """Switch to another agent of the hub."""
     if argument:
         context.submit(SetAgent(agent=argument))
         return
@@ -43,7 +43,7 @@ def choose_agent(context: AppContext, argument: str) -> None:
 
 
 async def _list_agents(context: AppContext, picker: Picker, kind: str, now: str = "") -> None:
-    """Fill the list with the agents of this kind; leave it unchanged if the command line lists none."""
+    """Fill the list with the agents of this kind; leave it unchanged if `tui-agent` lists none."""
     _, output = await context.ask("agents", "list", "--json", *place(context.app.options))
     rows = json_rows(output)
     if rows and picker.is_attached:
@@ -72,7 +72,7 @@ def delegate_task(context: AppContext, argument: str) -> None:
 
 
 def choose_policy(context: AppContext, argument: str) -> None:
-    """Use another policy, or show the policies and the rules in force."""
+    """Switch to another policy, or show the policies and the rules in force."""
     if argument:
         if argument in POLICIES:
             context.set_policy(argument)
@@ -105,14 +105,14 @@ def _shorten(source: str, home: str) -> str:
 
 
 def next_policy(context: AppContext, argument: str) -> None:
-    """Use the next policy of plan, ask, accept-edits; bypass is chosen only by name."""
+    """Switch to the next policy of plan, ask and accept-edits; bypass can only be chosen by name."""
     order = ("plan", "ask", "accept-edits")
     now = context.state.settings.policy if context.state.settings else "ask"
     context.set_policy(order[(order.index(now) + 1) % len(order)] if now in order else "ask")
 
 
 def limit_cost(context: AppContext, argument: str) -> None:
-    """Limit what the session may cost, in dollars."""
+    """Limit the cost of the session, in dollars."""
     try:
         amount = float(argument.lstrip("$"))
     except ValueError:
@@ -127,7 +127,7 @@ def limit_cost(context: AppContext, argument: str) -> None:
 
 
 def choose_theme(context: AppContext, argument: str) -> None:
-    """Use another theme; the list previews each."""
+    """Switch to another theme; the list previews each one."""
     themes, faults = discover(theme_folders(context.app.environ))
     if argument:
         if argument in themes:

@@ -1,4 +1,4 @@
-"""The command /compact: summarise old turns, bring messages back, pin them, or undo the newest summary."""
+"""The command /compact: summarise old turns, restore or pin messages, or undo the newest summary."""
 
 import asyncio
 from typing import Final
@@ -35,7 +35,7 @@ def compact(context: AppContext, argument: str) -> None:
 
 
 def _show_list(context: AppContext) -> None:
-    """Open the list at once; a long session is read meanwhile."""
+    """Open the list at once, and fill it in once a long session has been read."""
     view = CompactedView((), None)
 
     def choose(value: str) -> None:
@@ -56,13 +56,16 @@ def _show_list(context: AppContext) -> None:
 
 
 def _rows(view: CompactedView) -> list[Item]:
-    """Return the rows: undo of the newest summary, then each summarised message, then messages that can be pinned."""
+    """Return a row to undo the newest summary, then the summarised messages, then messages that can be pinned."""
     undo = Item(UNDO, "undo", "undo the newest summary and bring back everything in it")
     return [*([undo] if view.compaction is not None else []), *compacted_rows(view), *present_rows(view)]
 
 
 def _offer_undo(context: AppContext, view: CompactedView) -> None:
-    """Ask before undoing the summary: its row is the first, and one Enter too many would undo what cost a request."""
+    """Ask before undoing the summary.
+
+    Its row is the first, so one Enter too many would discard the result of a model request.
+    """
     items = [
         Item("leave", "Keep it", "the summary stays in the context"),
         Item(UNDO, "Undo it", "its messages are in the context again"),

@@ -1,4 +1,4 @@
-"""The context screen: bar with its limits, sections in numbers, what comes next."""
+"""The context sheet: a bar with its limits, the sections in numbers, and what happens next."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -34,14 +34,14 @@ _INTENTS: Final = {
 }
 """The intent that each action of the sheet posts."""
 _IDLE: Final = ("context_summarise",)
-"""Actions of the sheet that wait for the end of a turn."""
+"""Actions of the sheet that are not available during a turn."""
 _LEAST_BAR: Final = 5
 _REASON_CELLS: Final = 22
-"""Cells kept free for the reason why a section is not whole, before a bar is drawn."""
+"""Number of cells kept free for a section's reason; a bar is drawn only if more remain."""
 
 
 class ContextSheet(Viewer):
-    """The sections of the context in numbers; redrawn while a turn runs."""
+    """The sections of the context in numbers, updated while a turn runs."""
 
     key_methods = {
         "context_summarise": ("go_on", "context_summarise"),
@@ -56,7 +56,7 @@ class ContextSheet(Viewer):
         self._shown: tuple[object, ...] = ()
 
     def follow(self) -> None:
-        """Redraw if a figure changed: a streamed answer changes none of them."""
+        """Redraw if a figure changed. (A streamed answer changes none.)"""
         if any(old is not new for old, new in zip(self._shown, self._figures(), strict=False)):
             self.redraw()
 
@@ -76,7 +76,7 @@ class ContextSheet(Viewer):
         )
         figure = f"{mark}{format_tokens(view.used)}{limit}" if view.used else ""
         room = width - len(self.title_text) - len(self.verdict[0]) - 2
-        # Without room for both, drop the unit first, then the figure: the table repeats it as the total.
+        # If there is no room for both, drop the unit first, then the figure, which the table repeats as its total.
         self.right = next((text for text in (f"{figure} tokens", figure) if figure and len(text) <= room), "")
         names = [
             action.name
@@ -86,11 +86,11 @@ class ContextSheet(Viewer):
         self.extra = names if view.used else names[-1:]
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the sheet's own scope with those of every text to read."""
+        """Return the sheet's own scope and the scopes of every viewer."""
         return "context", *super().key_scopes()
 
     def go_on(self, name: str) -> bool:
-        """Close the sheet and post the action's intent; return False if it cannot be done now."""
+        """Close the sheet and post the action's intent; return False if it is not available now."""
         if name in self.extra:
             self.dismiss(None)
             self.app.post_message(Intent(*_INTENTS[name]))
@@ -155,9 +155,10 @@ def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]
 
 
 class _Columns(NamedTuple):
-    """The columns that fit beside a section's name and tokens, in cells.
+    """The columns that fit next to a section's name and tokens; widths in cells.
 
-    Without room the bar goes first, then the share, then the budget. A reason that does not fit is shown below the table.
+    If there is no room, the bar is dropped first, then the share, then the budget. A reason that does not fit is
+    shown below the table.
     """
 
     name: int
@@ -166,7 +167,7 @@ class _Columns(NamedTuple):
     state: bool
     bar: int
     top: int
-    """The tokens of a full bar, if there are no budgets."""
+    """The number of tokens that fills a bar if sections have no budgets."""
 
     @classmethod
     def fit(cls, view: ContextMeterView, width: int) -> "_Columns":
@@ -188,7 +189,7 @@ class _Columns(NamedTuple):
 
     @property
     def width(self) -> int:
-        """All columns up to the reason."""
+        """The width of all columns before the reason, in cells."""
         bar = self.bar + 3 if self.bar else 0
         return self.name + 8 + 8 * self.share + 9 * self.budget + bar + 13 * self.state
 

@@ -1,6 +1,6 @@
-"""The command /diff: the files that the session changed, with the difference from before to now.
+"""The command /diff: the files changed by the session, each compared with its content before the session.
 
-Invariant: the counts are those of the lines shown; a change that was undone counts for nothing.
+Invariant: the counts are those of the lines shown; an undone change does not count.
 """
 
 from textual.strip import Strip
@@ -15,7 +15,7 @@ from tui_agent.units import format_line_changes
 
 
 def show_diff(context: AppContext, argument: str) -> None:
-    """Show the changed files; `argument` is a path or a part of one."""
+    """Show the changed files; `argument` is a path or part of one."""
     comparisons: dict[str, FileComparison] = {}
     files = _matching_files(context, argument)
 

@@ -1,4 +1,4 @@
-"""Commands that only show something: help, tasks, tools, plugins, the palette. They work while a turn runs."""
+"""Commands that only show something: help, todos, tools, plugins, the palette. They work while a turn runs."""
 
 from textual.strip import Strip
 
@@ -16,13 +16,13 @@ from tui_agent.tui.widgets.rows import part, wrap
 
 
 def show_help(context: AppContext, argument: str) -> None:
-    """Show every action, by group."""
+    """Show all actions by group."""
     send = context.app.key_map.key_of("send")
     _show_actions(context, "Help", f"Type a message and press {send} to send it. Everything else:")
 
 
 def show_keys(context: AppContext, argument: str) -> None:
-    """Show the actions that have a key."""
+    """Show the actions that have a key, by group."""
     _show_actions(context, "Keys", "", only_keys=True)
 
 
@@ -46,7 +46,7 @@ def _show_actions(context: AppContext, title: str, intro: str, *, only_keys: boo
 
 def _action_rows(viewer: Viewer, width: int, action: Action) -> list[Strip]:
     slash = f"{action.slash} {action.args}".strip()
-    names = 24  # the longest command with its words, and a space
+    names = 24  # Width of the longest command with its arguments, and a space.
     key_room = 18 if width >= 70 else 0
     about = action.help + (", not while a turn runs" if action.ground else "")
     shown = action.shown if key_room or not slash else ""
@@ -65,7 +65,7 @@ def _action_rows(viewer: Viewer, width: int, action: Action) -> list[Strip]:
 
 
 def show_todo(context: AppContext, argument: str) -> None:
-    """Show the whole task list."""
+    """Show the whole todo list."""
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         view = context.views.todo.view()
@@ -78,7 +78,7 @@ def show_todo(context: AppContext, argument: str) -> None:
 
 
 def show_tools(context: AppContext, argument: str) -> None:
-    """Show the agent's tools, and the plugin of each."""
+    """Show the agent's tools and the plugin that provides each."""
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         rows: list[Strip] = []
@@ -93,7 +93,7 @@ def show_tools(context: AppContext, argument: str) -> None:
 
 
 def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
-    """Return the names of this kind that plugins offer, each with its plugin."""
+    """Return (name, plugin) of everything of this kind that the loaded plugins provide."""
     return [
         (offer.removeprefix(f"{kind}:"), plugin.plugin)
         for plugin in context.views.plugins.values()
@@ -104,7 +104,7 @@ def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
 
 
 def show_plugins(context: AppContext, argument: str) -> None:
-    """Show the plugins that are loaded, and those that failed, with the reason."""
+    """Show the loaded plugins, and those that failed to load with the reason."""
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         rows: list[Strip] = []
@@ -125,7 +125,7 @@ def show_models(context: AppContext, argument: str) -> None:
 
 
 def show_command_output(context: AppContext, title: str, *words: str) -> None:
-    """Show the output of the product's command line for these words."""
+    """Show the output of `tui-agent` called with these words."""
 
     async def ask() -> str:
         return (await context.ask(*words))[1]
@@ -144,7 +144,7 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
 
 
 def open_palette(context: AppContext, argument: str) -> None:
-    """List every action by name, and run the chosen one."""
+    """List all actions by name, and run the chosen one."""
     items = [
         Item(
             action.name,
@@ -168,7 +168,7 @@ def open_palette(context: AppContext, argument: str) -> None:
 
 
 def toggle_block(context: AppContext, argument: str) -> None:
-    """Show all of a notice that is cut off; without one, fold or open the block under the cursor."""
+    """Show the full text of a notice that is cut off; if there is none, fold or unfold the block under the cursor."""
     if show_full_note(context, context.app.note):
         context.app.hide_note()
     else:

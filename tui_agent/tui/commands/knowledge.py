@@ -1,6 +1,6 @@
-"""Commands about what the agent can read: skills, memory and notes, and a first AGENTS.md.
+"""Commands about the agent's knowledge: skills, memory, notes, and a first AGENTS.md.
 
-Invariant: skills are shown as the session loaded them; notes as they are in their folder now.
+Invariant: skills are shown as the session loaded them; notes are shown as they are on disk now.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ worth reading for it."""
 
 
 def choose_skill(context: AppContext, argument: str) -> None:
-    """List the skills with their origin; the chosen one goes into the message."""
+    """List the skills with their origin; insert the chosen one into the message."""
     items = [
         Item(
             skill.name,
@@ -55,7 +55,7 @@ def choose_skill(context: AppContext, argument: str) -> None:
 
 
 def write_guide(context: AppContext, argument: str) -> None:
-    """Write a first AGENTS.md: by the model if one is set, else from the repository's files."""
+    """Create a first AGENTS.md: written by the model if one is set, otherwise from the repository's files."""
     if context.has_model:
         context.submit(SubmitPrompt(text=GUIDE))
     else:
@@ -63,7 +63,7 @@ def write_guide(context: AppContext, argument: str) -> None:
 
 
 def show_memory(context: AppContext, argument: str) -> None:
-    """Show the working memory and the notes of earlier sessions, or the note of this name."""
+    """Show the working memory and the notes of earlier sessions, or the note with this name."""
     note_files: list[NoteFile] | None = None
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
@@ -109,7 +109,7 @@ async def _read_notes(context: AppContext) -> list[NoteFile]:
 
 
 def _show_note(context: AppContext, name: str) -> None:
-    """Show the note in the file of this name."""
+    """Show the note in the file with this name."""
 
     async def look() -> None:
         files = await _read_notes(context)

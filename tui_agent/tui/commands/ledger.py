@@ -1,4 +1,4 @@
-"""The context screen's lower half: which tools, files and messages fill the context, and how requests differ."""
+"""The lower half of the context sheet: the tools, files and messages that fill the context, and how requests differ."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from tui_agent.protocol.events.context import SectionName
 
 MAX_ROWS = 8
-"""Rows of each table."""
+"""Maximum number of rows in each table."""
 _REQUESTS = 6
 _COLUMNS = 28
-"""Cells of the numbers of a row: a count, tokens, a price."""
+"""Width in cells of a row's numbers: a count, tokens, a price."""
 
 
 def ledger_rows(viewer: Viewer, view: "LedgerView", width: int, price: float | None) -> list[Strip]:
-    """Return the tables, largest rows first; `price` is USD per million input tokens, None if unknown."""
+    """Return the tables, each sorted by size; `price` is USD per million input tokens, None if unknown."""
     if not view.messages:
         return []
     tools = _sums(viewer, "by tool and speaker", view.tools, width, price)
@@ -60,7 +60,7 @@ def _table(
     lines: Sequence[tuple[str, int, int]],
     price: float | None,
 ) -> list[Strip]:
-    """Return a table of names, each with a count or an event, its tokens and their price."""
+    """Return a table of names, each with a count or an event number, its tokens and their price."""
     room = max(12, width - _COLUMNS)
     head, plain, quiet = viewer.style("t3"), viewer.style(), viewer.style("t2")
 
@@ -85,7 +85,7 @@ def _table(
 
 
 def _requests(viewer: Viewer, view: "LedgerView", width: int) -> list[Strip]:
-    """Return the newest requests, each with its change from the one before and its cached share."""
+    """Return the newest requests, each with its difference from the previous one and its cached share."""
     newest = view.requests[-_REQUESTS:]
     room = max(12, width - _COLUMNS + 8)
     head = [(f"{'newest requests'.ljust(room)}{'tokens'.rjust(9)}{'cached'.rjust(11)}", viewer.style("t3"))]

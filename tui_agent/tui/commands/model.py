@@ -1,7 +1,7 @@
-"""Commands that choose who answers: a model, a provider and its key, the default model.
+"""Commands that set the model: a model, a provider and its key, the default model.
 
-Invariant: a list opens at once with what the app knows; other rows follow. A typed key is in memory only, unless the
-user asked to keep it.
+Invariant: a list opens at once with the entries that the app knows; more are added later. A typed key stays in
+memory, unless the user asked to store it.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from tui_agent.tui.panes.model_discovery import pretty, suggested
 
 
 def choose_model_or_provider(context: AppContext, argument: str) -> None:
-    """Use a model by name, or choose one from a list."""
+    """Switch to a model by name, or choose one from a list."""
     if argument:
         use_model(context, argument)
         return
@@ -35,7 +35,7 @@ def choose_model_or_provider(context: AppContext, argument: str) -> None:
 
 
 def use_model(context: AppContext, name: str) -> None:
-    """Use this model from now on in this session."""
+    """Switch this session to another model."""
     if name == "demo" or name.startswith("demo:"):
         play_demo(context, name.partition(":")[2])
         return
@@ -44,7 +44,7 @@ def use_model(context: AppContext, name: str) -> None:
 
 
 def play_demo(context: AppContext, name: str) -> None:
-    """Play a demo if nothing was said yet; else say how to play it."""
+    """Play a demo if the session is empty; otherwise show how to play it."""
     if context.start_page.is_shown:
         context.act("demo", name)
     else:
@@ -53,7 +53,7 @@ def play_demo(context: AppContext, name: str) -> None:
 
 
 def use_base_url(context: AppContext, argument: str) -> None:
-    """Use the same model at another address."""
+    """Use the same model at another URL."""
     settings = context.state.settings
     if not argument:
         now = settings.model.base_url if settings else ""
@@ -66,14 +66,17 @@ def use_base_url(context: AppContext, argument: str) -> None:
 
 
 def use_local_model(context: AppContext, argument: str) -> None:
-    """Use a model of a server on this machine, given as its address and its name."""
+    """Use a model of a server on this machine; `argument` is its URL and the model's name."""
     address, _, name = argument.partition(" ")
     context.default_model.chosen()
     context.submit(SetModel(model=f"openai-chat/{name}", base_url=address))
 
 
 def set_up_provider(context: AppContext, argument: str) -> None:
-    """Ask for a provider's key: of the named one, of the configured model if it lacks one, or of a chosen one."""
+    """Ask for a provider's key.
+
+    The provider is named, or that of a configured model without a key, or chosen from a list.
+    """
     wanted = context.config.model if context.config is not None and not context.has_model else ""
     if argument.startswith(("http://", "https://")):
         _open_form(context, base_url=argument)
@@ -118,7 +121,7 @@ def _open_form(context: AppContext, *, model: str = "", base_url: str = "") -> N
 
 
 async def use_provider(context: AppContext, given: Provider) -> None:
-    """Give the engine the key, stored or for this run only, and set the model."""
+    """Give the engine the key, stored or only for this run, and set the model."""
     app, config = context.app, context.config
     if given.key and config is not None:
         name = key_variable(given.vendor)
@@ -138,7 +141,7 @@ async def use_provider(context: AppContext, given: Provider) -> None:
 
 
 def keep_model(context: AppContext, argument: str) -> None:
-    """Make the present model the default: show what is written, and write it on a yes."""
+    """Make the current model the default: show the lines to be written, and write them if the user agrees."""
     lines = context.default_model.lines()
     if not lines or context.config is None:
         context.app.say("No model is set. Choose one with /model.", "warning")

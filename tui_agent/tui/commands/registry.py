@@ -1,7 +1,7 @@
 """The handler of each action of the registry, by the action's name.
 
-Invariant: a handler reads views and submits commands or opens something to look at; rules about sessions are the
-engine's. A test holds these names and the registry together.
+Invariant: a handler reads views, and submits commands or opens a sheet or screen; rules about sessions are in the
+engine. A test checks that the names match the registry.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,11 +30,11 @@ from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
 from tui_agent.tui.screens.tree.screen import TreeScreen
 
 Handler: TypeAlias = Callable[[AppContext, str], object]
-"""Takes the open session and what was typed after the command."""
+"""A function of the open session and the text typed after the command."""
 
 
 def _needs_argument(hint: str, handler: Handler) -> Handler:
-    """Return a handler that shows the hint if nothing was typed after the command."""
+    """Return a handler that shows `hint` if no text was typed after the command."""
 
     def handle(context: AppContext, argument: str) -> None:
         if argument:

@@ -1,4 +1,4 @@
-"""The command /replay: show the open session as it was at any event."""
+"""The command /replay: show the open session as it was at any earlier event."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ EVERYTHING = 10**9
 
 
 class OpenSession:
-    """The open session as a recording; `recorded` is its file, if it has one."""
+    """The open session as a source for the replay; `recorded` is its log file, if it has one."""
 
     def __init__(self, context: AppContext, recorded: ReplaySource | None) -> None:
         self._context = context
@@ -25,7 +25,7 @@ class OpenSession:
 
     @property
     def id(self) -> str:
-        """Return the session's id."""
+        """The session's id."""
         return self._context.app.session_id
 
     async def read_all(self) -> Sequence[Record]:
@@ -35,20 +35,20 @@ class OpenSession:
         return await self._context.reader.events_between(0, self._context.views.seq, EVERYTHING)
 
     async def read_new(self, after: int) -> Sequence[Record]:
-        """Return the events after this one."""
+        """Return the events after sequence number `after`."""
         if self._context.views.seq <= after:
             return ()
         return await self._context.reader.events_between(after + 1, self._context.views.seq, EVERYTHING)
 
     async def read_text(self, text: LongText) -> str:
-        """Return the whole of a text."""
+        """Return the full text."""
         if self._recorded is not None:
             return await self._recorded.read_text(text)
         return await self._context.reader.read_text(text)
 
 
 def open_replay(context: AppContext, argument: str) -> None:
-    """Open the session's replay, at this event if one is given."""
+    """Open the session's replay, at this event if `argument` names one."""
     if argument and (not argument.isdecimal() or int(argument) > context.views.seq):
         context.app.say(f"/replay needs the number of an event, up to {context.views.seq}.", "warning")
         return
@@ -71,7 +71,10 @@ def open_replay(context: AppContext, argument: str) -> None:
 
 
 def _revert(context: AppContext, seq: int, leave: Callable[[], object]) -> None:
-    """Ask over the replay how to revert; while a turn runs, leave it and let the app say that it cannot."""
+    """Ask how to revert, on top of the replay.
+
+    While a turn runs, close the replay; the app then says that it cannot revert.
+    """
     if context.running:
         leave()
         context.app.call_later(context.act, "revert", str(seq))

@@ -1,7 +1,7 @@
 """The commands /doctor, /export and /bug.
 
-Invariant: a file is written only on the command, and is always a new one. The checks of /doctor run in a program that has no
-terminal, so its report on the terminal is replaced by the app's own.
+Invariant: a file is written only on request, and never overwrites one. The checks of /doctor run in a process without
+a terminal, so the app replaces their report on the terminal by its own.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ COLOURS = {"full": "true colour", "16": "16 colours", "none": "no colours"}
 
 
 def show_doctor(context: AppContext, argument: str) -> None:
-    """Show what works here, what does not, and what to do about it."""
+    """Show the state of this installation: what works, what does not, and how to fix it."""
 
     async def ask() -> str:
         _, answer = await context.ask("doctor", "--json", *place(context.app.options), *model_words(context))
@@ -33,7 +33,7 @@ def show_doctor(context: AppContext, argument: str) -> None:
 
 
 def model_words(context: AppContext) -> list[str]:
-    """Return command-line options that name the model of this session."""
+    """Return the command-line options that select this session's model."""
     settings = context.state.settings
     if settings is None:
         return []
@@ -53,11 +53,11 @@ def check_terminal(app: SessionApp) -> tuple[str, str]:
 
 
 FORMATS: Final = ("html", "markdown", "jsonl", "bundle", "archive")
-"""The formats, the default first."""
+"""Export formats; the first one is the default."""
 
 
 def export(context: AppContext, argument: str) -> None:
-    """Write the open session to a new file in the work folder, and say where it is."""
+    """Write the open session to a new file in the work folder, and show its path."""
     export_format = argument.strip().lower() or FORMATS[0]
     if export_format not in FORMATS:
         context.app.say(f"The format can be {', '.join(FORMATS)}.", "warning")
@@ -78,7 +78,7 @@ def export(context: AppContext, argument: str) -> None:
 
 
 def report_bug(context: AppContext, argument: str) -> None:
-    """Write a report of what went wrong to a new file, and say where it is."""
+    """Write a report of recent errors to a new file, and show its path."""
 
     async def write() -> None:
         terminal = "--terminal", ": terminal: ".join(check_terminal(context.app))

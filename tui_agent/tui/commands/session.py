@@ -1,7 +1,7 @@
 """Commands about sessions: open another one, start a new one, pause, rename, the queue, the trace.
 
-Invariant: a word that looks like an id but is not one neither makes a session nor becomes a name; any other single word
-becomes a name after a question.
+Invariant: a word that looks like a session id but matches none neither creates a session nor becomes a name. Any
+other single word becomes a name only after a question.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.text import clean_line
 
 SESSION_ID_PREFIX = "ses_"
-"""The prefix of the product's session ids."""
+"""The prefix of all session ids."""
 
 
 def show_or_open_session(context: AppContext, argument: str) -> None:
@@ -35,7 +35,7 @@ def show_or_open_session(context: AppContext, argument: str) -> None:
 
 
 def begin(context: AppContext, argument: str, *, named: bool) -> None:
-    """Open the session of this id; if there is none and `named` is set, rename this session."""
+    """Open the session with this id; if there is none and `named` is set, rename this session."""
     if context.sessions.under_way:
         context.app.do("session" if named else "resume", argument)
     elif context.running:
@@ -45,13 +45,13 @@ def begin(context: AppContext, argument: str, *, named: bool) -> None:
 
 
 def say_turn_is_running(context: AppContext) -> None:
-    """Say that no other session can be opened while a turn runs."""
+    """Show a notice that no other session can be opened while a turn runs."""
     key = context.app.key_map.key_of("stop")
     context.app.say(f"A turn is running. Press {key} to stop it before you open another session.", "warning")
 
 
 async def _open_or_rename(context: AppContext, argument: str, *, named: bool, can_open: bool) -> None:
-    """Open or rename as `begin` says; `can_open` is False while a turn runs."""
+    """Open or rename as described for `begin`; `can_open` is False while a turn runs."""
     session = ""
     try:
         session, problem = await _find_session(context, argument)
@@ -84,7 +84,7 @@ def _rename_or_refuse(context: AppContext, argument: str, session: str, problem:
 
 
 def _ask_for_rename(context: AppContext, name: str) -> None:
-    """Ask first: a single word may have been meant as another session's id."""
+    """Ask before renaming, because a single word may be meant as another session's id."""
     shown = clean_line(name)[:60]
     question = Confirm(
         lambda: context.app.looks,
@@ -103,7 +103,7 @@ def _rename(context: AppContext, name: str) -> None:
 
 
 async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
-    """Return the id of the session meant, or an empty one, and the problem if it is not clear which."""
+    """Return the id of the session meant by `argument`, or an empty id and the problem with it."""
     if len(argument.split()) != 1:
         return "", ""
     status, output = await context.ask("sessions", "list", "--all", f"--id={argument}", "--json")
@@ -117,7 +117,7 @@ async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
 
 
 def switch(context: AppContext, session_id: str) -> None:
-    """Close this session and open another, whose id is known."""
+    """Close this session and open the one with this id."""
     if context.running:
         say_turn_is_running(context)
     elif context.sessions.under_way:
@@ -132,7 +132,7 @@ def start_session(context: AppContext, argument: str) -> None:
 
 
 def reset_session(context: AppContext, argument: str) -> None:
-    """Start a session with a summary of this one's turns, or of the named one's; the old log is kept."""
+    """Start a session with a summary of this session's turns, or of the named one's; keep the old log."""
     context.sessions.go_to(_reset(context, argument), "reset")
 
 
@@ -146,7 +146,7 @@ async def _reset(context: AppContext, wanted: str) -> None:
 
 
 def resume(context: AppContext, argument: str) -> None:
-    """Continue a paused turn; with an id, or when nothing is paused, an earlier session."""
+    """Continue a paused turn; with an id, or if nothing is paused, open an earlier session."""
     if argument:
         begin(context, argument, named=False)
     elif context.state.agent_state == "paused":
@@ -161,7 +161,7 @@ def resume(context: AppContext, argument: str) -> None:
 
 
 def pause(context: AppContext, argument: str) -> None:
-    """Pause the turn, or continue a paused one."""
+    """Pause the running turn, or continue a paused one."""
     if not context.running:
         context.app.say("No turn is running. /pause holds one before its next call.")
     elif context.state.agent_state == "paused":
@@ -178,7 +178,7 @@ def rename(context: AppContext, argument: str) -> None:
 
 
 def unqueue(context: AppContext, argument: str) -> None:
-    """Move a queued message back into the prompt: the one of this number, else the newest."""
+    """Move a queued message back into the prompt: the one with this number; by default the newest."""
     message = _queued_message(context, argument, newest=True)
     if message is None:
         return
@@ -188,7 +188,7 @@ def unqueue(context: AppContext, argument: str) -> None:
 
 
 def send_queued(context: AppContext, argument: str) -> None:
-    """Send a queued message now: the one of this number, else the first."""
+    """Send a queued message now: the one with this number; by default the first."""
     message = _queued_message(context, argument, newest=False)
     if message is not None:
         context.submit(SendQueued(queue_id=message.queue_id))
@@ -209,7 +209,7 @@ def _queued_message(context: AppContext, argument: str, *, newest: bool) -> User
 
 
 def show_trace(context: AppContext, argument: str) -> None:
-    """Show the span tree, or the trace of another session in numbers."""
+    """Show the trace of this session, or the figures of another session's trace."""
     if argument and argument not in ("latest", context.app.session_id):
         show_command_output(context, f"Trace of {Path(argument).name}", "trace", argument)
     else:

@@ -1,4 +1,4 @@
-"""Sheets that several commands open: a list to choose from, and an answer of the command line."""
+"""Sheets that several commands open: a list to choose from, and output of `tui-agent` itself."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -18,14 +18,14 @@ def open_picker(
     empty: str = "",
     free: str = "",
 ) -> Picker:
-    """Open a list; call `choose` with the value of the chosen item, and not at all when the list is closed."""
+    """Open a list, and call `choose` with the value of the chosen item; closing the list calls nothing."""
     picker = Picker(lambda: context.app.looks, title, items, empty=empty, free=free)
     context.app.push_screen(picker, lambda value: None if value is None else choose(value))
     return picker
 
 
 def show_answer(context: AppContext, title: str, ask: Callable[[], Awaitable[str]]) -> None:
-    """Open a sheet at once, and fill it with the text that `ask` returns."""
+    """Open a sheet at once, and fill it with the text that `ask` returns later."""
     text = "looking …"
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:

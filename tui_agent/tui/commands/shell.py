@@ -1,4 +1,4 @@
-"""Commands that run something for the user, and those on the message and the last answer."""
+"""Commands that run a shell command for the user, edit the message, or copy the last answer."""
 
 import shlex
 
@@ -24,7 +24,7 @@ def search_files(context: AppContext, argument: str) -> None:
 
 
 def search_command(text: str) -> str:
-    """Return the shell command that finds a text: with git, else with grep outside library folders."""
+    """Return the shell command that searches for a text: git grep, or else grep outside of library folders."""
     options = f"-nI -e {shlex.quote(text)}"
     skipped = " ".join(f"--exclude-dir={shlex.quote(name)}" for name in SKIPPED)
     with_git = f"git grep --untracked {options} -- . 2>/dev/null"
@@ -44,7 +44,7 @@ def copy_answer(context: AppContext, argument: str) -> None:
 
 
 def edit_message(context: AppContext, argument: str) -> None:
-    """Write the message in the user's editor."""
+    """Edit the message in the user's editor."""
     changed = context.app.edit_outside(context.prompt.message)
     if changed is not None:
         context.prompt.put_message(changed)

@@ -50,7 +50,7 @@ def show_status(context: AppContext, argument: str) -> None:
 
 
 def _instruction_pairs(context: AppContext) -> list[tuple[str, str]]:
-    """Return the instruction files in force, and the notes on those left out."""
+    """Return the instruction files in use, and the notes about files that were skipped."""
     state = context.state
     files = [
         f"{clean_line(file.path)} ({format_estimate(file.tokens)} tokens)" for file in state.instructions
@@ -134,7 +134,7 @@ def _limits(context: AppContext) -> str:
 
 
 def show_cost(context: AppContext, argument: str) -> None:
-    """Show what was spent; an amount sets the limit."""
+    """Show the cost so far; with an amount in dollars, set the cost limit."""
     if argument:
         context.act("limit_cost", argument)
         return
@@ -154,7 +154,7 @@ def show_cost(context: AppContext, argument: str) -> None:
 
 
 def cost_table(viewer: Viewer, trace: TraceView, metrics: MetricsView, width: int) -> list[Strip]:
-    """Return one row a turn: cost, tokens sent and received, and the largest request; the session's totals last."""
+    """Return one row per turn: cost, tokens sent and received, and the largest request. The last row has the totals."""
     wide = width >= 62
     names = ("turn", "cost", "sent", "received", "largest request" if wide else "largest")
     cells = (10, 10, 10, 11, 18) if wide else (9, 9, 8, 10, 9)

@@ -1,1 +1,4 @@
-"""Sheets over the main screen that ask or show something. Invariant: Esc always closes, and nothing typed is lost."""
+"""Sheets over the main screen that ask or show something.
+
+Invariant: Esc always closes them, and typed text is never lost.
+"""

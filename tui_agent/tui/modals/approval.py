@@ -1,8 +1,8 @@
-"""The approval: what would happen, its effects, and four answers in their fixed order.
+"""The approval of a tool call: what it would do, its effects, and four answers in a fixed order.
 
-Invariant: everything that is asked about can be read in full, and nothing can be allowed before all that matters was in
-sight, on a screen of any size: the first yes shows what was left out. Keys are ignored for the first 300 ms, and text
-typed into a field never answers.
+Invariant: the user can read the whole request, and can allow it only once everything relevant was visible, on a
+screen of any size: the first yes shows hidden rows instead. Keys are ignored for the first 300 ms, and text typed
+into a field never counts as an answer.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from tui_agent.tui.widgets.field import Field
 
 
 class Approval(ApprovalRows):
-    """Gives a `DecidePermission`, or None if the request went away."""
+    """The approval dialog. Its result is a `DecidePermission`, or None if the request was withdrawn."""
 
     key_methods = {
         "yes": ("answer", "y"),
@@ -50,28 +50,28 @@ class Approval(ApprovalRows):
         self.redraw()
 
     def set_waiting(self, count: int) -> None:
-        """Show how many requests wait, this one included."""
+        """Show the number of waiting requests, including this one."""
         if count != self.waiting:
             self.waiting = count
             self.redraw()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the open field, or of the answers, and that of all sheets."""
+        """Return the scope of the open field, or of the answers, and the scope of all sheets."""
         if self.typing:
             return "rule" if self.chosen == "a" else "reason", "sheet"
         return self.scope, "sheet"
 
     def give_chosen(self) -> None:
-        """Give the chosen answer."""
+        """Give the selected answer."""
         self.answer(self.chosen)
 
     def move(self, direction: int) -> None:
-        """Choose the answer above or below."""
+        """Select the answer above or below."""
         self.chosen = ANSWERS[(ANSWERS.index(self.chosen) + direction) % len(ANSWERS)]
         self.redraw()
 
     def show_whole(self, name: str) -> bool:
-        """Show all of the change or the command, or less of it again."""
+        """Show the full change or command, or shorten it again."""
         if name in self.disabled_actions:
             return False
         if self.hidden_rows:
@@ -82,40 +82,41 @@ class Approval(ApprovalRows):
         return True
 
     def read_on(self) -> None:
-        """Scroll on by a page."""
+        """Scroll down one page."""
         self.scroll_rows(self._body.size.height)
 
     def toggle_policy(self) -> None:
-        """Show what the policies allow, or the question again."""
+        """Show what the policies allow, or switch back to the request."""
         self.shows_policy = not self.shows_policy
         self.redraw(keep=False)
 
     def refuse(self) -> None:
-        """Answer no; from the policies, go back to the question."""
+        """Answer no; while the policies are shown, switch back to the request instead."""
         if self.shows_policy:
             self.toggle_policy()
         else:
             self._decide("n")
 
     def give_typed(self) -> None:
-        """Give the answer whose field is open."""
+        """Give the answer whose text field is open."""
         if self.chosen != "n" and self.hidden_rows:
             self._show_hidden_rows(self.chosen)
         else:
             self._decide(self.chosen)
 
     def close_field(self) -> None:
-        """Go back to the answers."""
+        """Close the field and return to the answers."""
         self.rule = None
         self._set_typing(on=False)
 
     def on_paste(self, event: events.Paste) -> None:
-        if self.open_field is None:  # else Sheet.on_paste, which Textual calls too, has used it
+        # Textual also calls Sheet.on_paste, which handles the paste if a field is open.
+        if self.open_field is None:
             event.stop()
             self.paste_elsewhere(events.Paste(event.text))
 
     def edit_rule(self) -> None:
-        """Open the field with the rule that `always` would keep."""
+        """Open the field with the rule that `always` would save."""
         choice = self.choice("a")
         if "edit_rule" not in self.disabled_actions:
             self.chosen = "a"
@@ -123,7 +124,7 @@ class Approval(ApprovalRows):
             self._set_typing(on=True)
 
     def answer(self, answer: Answer) -> None:
-        """Give an answer, if it is offered; rows that were left out are shown first."""
+        """Give an answer if it is available. If rows are still hidden, show them first."""
         if not self.choice(answer).offered:
             self.chosen = answer
             self.redraw()
@@ -136,7 +137,7 @@ class Approval(ApprovalRows):
             self._decide(answer)
 
     def _show_hidden_rows(self, answer: Answer) -> None:
-        """Show what was left out instead of answering; the answer counts once that was in sight."""
+        """Show the hidden rows instead of answering. The answer counts once they were visible."""
         self.chosen, self.typing = answer, False
         self._seen_enough = False
         self.is_expanded, self.shows_policy = True, False

@@ -1,6 +1,6 @@
 """The content of an approval as rows: the preview, the effects, the risk, the policies.
 
-Invariant: the preview is never shortened; effects are in their fixed order.
+Invariant: the preview is never shortened; effects have a fixed order.
 """
 
 import posixpath
@@ -48,7 +48,7 @@ class ApprovalBody:
         return self._texts.is_complete
 
     def file_rows(self, width: int) -> list[Strip]:
-        """Draw the file, with how much changes in it; nothing for a command."""
+        """Draw the file's name and the number of changed lines; nothing for a command."""
         if self.runs is not None:
             return []
         part = self._sheet.part
@@ -68,7 +68,7 @@ class ApprovalBody:
         return [self._sheet.line(width, left), *more]
 
     def preview(self, width: int, *, edges: bool = False) -> list[Strip]:
-        """Draw all of the preview. `edges` adds an empty row above and below a command."""
+        """Draw the full preview. `edges` adds an empty row above and below a command."""
         rows: list[Strip] = []
         runs, blocks, looks = self.runs, self._request.preview, self._sheet.looks
         begins_with_text = bool(blocks) and isinstance(blocks[0], TextBlock | TerminalBlock)
@@ -83,7 +83,7 @@ class ApprovalBody:
         return rows
 
     def _block(self, block: DisplayBlock, width: int, text: str) -> list[Strip]:
-        # The sheet is drawn again at each row that comes into sight; its blocks stay the same.
+        # The sheet is redrawn whenever another row becomes visible, but its blocks do not change.
         looks = self._sheet.looks
         key = (id(block), width, text, looks.palette.key, looks.symbols.name)
         if key not in self._block_cache:
@@ -95,10 +95,10 @@ class ApprovalBody:
     def effects(
         self, width: int, *, roomy: bool, only_risky: bool = False, context: bool = True
     ) -> list[Strip]:
-        """Draw where a command runs, what it does, undo, and why it is asked about; `roomy` with empty rows between.
+        """Draw the effects: where a command runs, what it does, undo, and why it needs approval.
 
-        `only_risky`: only commands that do more than read the workspace or run its code have a row. Without
-        `context` only the commands are drawn.
+        `roomy` adds empty rows between them. With `only_risky`, commands that only read the workspace or run its code
+        have no row. Without `context`, only the commands are drawn.
         """
         gap = [self._sheet.line(width, [])] if roomy else []
         rows = [*self.folder_rows(width), *gap] if context else []
@@ -134,7 +134,7 @@ class ApprovalBody:
         return [*rows[: room - 1], *self._sheet.text_rows(width, hint, "t3")] if room else []
 
     def folder_rows(self, width: int) -> list[Strip]:
-        """Draw where a command runs and how it is confined; nothing without one."""
+        """Draw the folder in which a command runs and its sandbox; nothing if there is no command."""
         if self.runs is None:
             return []
         home = str(Path.home())
@@ -148,7 +148,7 @@ class ApprovalBody:
         return self._sheet.text_rows(width, f"in {folder}{at_most}, {confined}", "t3")
 
     def labelled_rows(self, width: int) -> list[Strip]:
-        """Draw the effects that have a label, such as `Undo` and `Asked`."""
+        """Draw the labelled effects, such as `Undo` and `Asked`."""
         rows: list[Strip] = []
         for label, text in effect_lines(self._request, self._policy, self._workspace):
             if width < NARROW:
@@ -161,7 +161,7 @@ class ApprovalBody:
         return rows
 
     def _with_policy(self, text: str) -> list[Part]:
-        """Return the sentence with the policy's name in its colour."""
+        """Return the text as parts, with the policy's name in its colour."""
         part = self._sheet.part
         before, separator, after = text.partition(f"policy {self._policy}")
         if not separator:
@@ -170,11 +170,11 @@ class ApprovalBody:
         return [part(before + "policy "), name, part(after)]
 
     def risk(self, width: int, max_rows: int = 0) -> list[Strip]:
-        """Draw the dangers, in at most `max_rows` rows if it is given; then the last row marks the cut."""
+        """Draw the risks in at most `max_rows` rows (0: no limit); if they are cut off, the last row says so."""
         return self._marked(self._request.risk, self._sheet.looks.symbols.warning, "warning", width, max_rows)
 
     def rule_error(self, width: int, max_rows: int = 0) -> list[Strip]:
-        """Draw why the edited rule was rejected, as `risk`."""
+        """Draw the reason why the edited rule was rejected; `max_rows` as for `risk`."""
         return self._marked(
             self._request.rule_error, self._sheet.looks.symbols.failed, "error", width, max_rows
         )
@@ -189,7 +189,7 @@ class ApprovalBody:
         return self._sheet.hanging_rows(width, first, pieces, self._sheet.style())
 
     def policies(self, width: int, granted_rules: Sequence[str]) -> list[Strip]:
-        """Draw what each policy allows, which one is used, and the rules of this session."""
+        """Draw what each policy allows, the current one, and the session's own rules."""
         sheet = self._sheet
         rows: list[Strip] = []
         for name in POLICIES:

@@ -1,7 +1,8 @@
-"""The rows of an approval: the question, what scrolls, the effects below it, the answers and the keys.
+"""The rows of an approval: the question, the scrolling body, the effects below it, the answers and the keys.
 
-Invariant: draws an approval and changes nothing of it. The answers and the way out always have their rows. The beginning
-and the end of a command are shown together or not at all, and risky commands keep their row before all other effects.
+Invariant: drawing changes no state of the approval. The answers and the key that closes always have their rows. The
+first and last rows of a command are shown together or not at all, and risky commands get their row before all other
+effects.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,18 +20,18 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, Pen, wrap
 
 LEAST: Final = 3
-"""Least rows of a command: its beginning, how much is left out, its end."""
+"""Minimum rows of a command: its first row, the count of hidden rows, its last row."""
 _LABEL_WIDTH: Final = 27
 _MAX_REACH_ROWS: Final = 2
 _MAX_TYPED_ROWS: Final = 4
 _MAX_RISK_ROWS: Final = 3
 _NARROW_REACH: Final = 38
 _LOW: Final = 22
-"""Screen rows below which the risk has one row less."""
+"""Height of the screen, in rows, below which the risk gets one row less."""
 
 
 class AnswerWords(NamedTuple):
-    """The action of an answer, and its label on larger and on the smallest screens."""
+    """The action of an answer, and its labels for normal and for the smallest screens."""
 
     action: str
     label: str
@@ -46,7 +47,7 @@ WORDS: Final[dict[Answer, AnswerWords]] = {
 
 
 class Effects(NamedTuple):
-    """The rows of the effects; `has_all_risks` is False if a risky command is left out."""
+    """The rows of the effects. `has_all_risks` is False if a risky command is left out."""
 
     rows: Sequence[Strip]
     has_all_risks: bool = True
@@ -61,8 +62,8 @@ def plan_command(
 ) -> Plan:
     """Fit a command and its effects into `room` rows.
 
-    `variants` of the effects are tried from the fullest on, then `risky`, which draws at most so many rows. `more` draws
-    the row that stands for so many left out.
+    The `variants` of the effects are tried from the fullest to the shortest, then `risky`, which draws at most the
+    given number of rows. `more` draws the row that counts the hidden rows.
     """
     for index, effects in enumerate(variants):
         enough = max(LEAST + 2, room // 2) if index < len(variants) - 1 else LEAST
@@ -76,7 +77,10 @@ def plan_command(
 
 
 def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[Strip], room: int) -> Plan:
-    """Place a change, which scrolls, and its effects: below it if there is room for both, else behind it."""
+    """Place a scrolling change and its effects.
+
+    The effects are fixed below the body if there is room, otherwise at its end.
+    """
     body = [*file, *rows]
     must = len(file) + min(1, len(rows))
     if LEAST + len(effects) <= room or len(body) + len(effects) <= room:
@@ -85,7 +89,7 @@ def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[
 
 
 def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> tuple[Sequence[Strip], int]:
-    """Return beginning and end with a row for what is left out between them, and how many rows that are."""
+    """Return the first and last rows, with a row between them that counts the hidden ones; and this count."""
     if len(rows) <= room:
         return rows, 0
     kept = max(0, room - 1)
@@ -95,7 +99,7 @@ def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -
 
 
 class ApprovalRows(ApprovalState):
-    """Draws an approval."""
+    """The drawing of an approval."""
 
     def prepare(self, width: int) -> None:
         self.file_rows = self.content.file_rows(width)
@@ -106,8 +110,9 @@ class ApprovalRows(ApprovalState):
             self._plan(width)
 
     def _plan(self, width: int) -> int:
-        """Plan the rows; return how many of the body can be in sight."""
-        self.plan = Plan()  # the room must not depend on an earlier plan
+        """Plan the rows; return the number of body rows that can be visible at once."""
+        # Reset the plan first, because the available room must not depend on an earlier plan.
+        self.plan = Plan()
         room = self._room(width)
         self.plan = self._plan_rows(width, max(1, room))
         left = max(1, room) - len(self.plan.effects)
@@ -148,7 +153,7 @@ class ApprovalRows(ApprovalState):
         return plan_command(rows, variants, risky, room, partial(self._more_row, width))
 
     def _tiny_plan(self, width: int) -> Plan:
-        """Let everything scroll, the most important first."""
+        """Return a plan in which everything scrolls, the most important rows first."""
         content = self.content
         preview = content.preview(width)
         error = content.rule_error(width) if self.typing else []
@@ -165,7 +170,7 @@ class ApprovalRows(ApprovalState):
         return Plan([*first, *preview, *risks, *rest], (), len(first) + len(preview) + len(risks))
 
     def _more_row(self, width: int, count: int) -> Strip:
-        """Draw the row that stands for `count` rows left out."""
+        """Draw the row that counts `count` hidden rows."""
         pen = Pen(self.looks, "sunk", margin=0)
         key = self.key_map.key_of(self.whole_action)
         text = f"  {self.looks.symbols.ellipsis} {format_count(count, 'more line')}, {key} shows all"
@@ -173,14 +178,14 @@ class ApprovalRows(ApprovalState):
 
     @property
     def _has_file_in_head(self) -> bool:
-        """True if the file's name is above what scrolls; a very long one scrolls with it."""
+        """True if the file's name is above the scrolling body; a very long name scrolls with the body."""
         return not self.tiny and len(self.file_rows) <= 3
 
     def mark_seen(self, rows: int) -> None:
         if self.see(rows):
             self.redraw()
         else:
-            self.on_keys_change()  # they depend on what is in sight, and so on the size
+            self.on_keys_change()  # The keys depend on the visible rows, and so on the size.
 
     def head(self, width: int) -> list[Strip]:
         queue = ""
@@ -209,11 +214,11 @@ class ApprovalRows(ApprovalState):
         return [*self.plan.effects, *self._rows_below(width)]
 
     def _gap(self, width: int) -> list[Strip]:
-        """Return an empty row if the screen has room for such."""
+        """Return one empty row if the screen has room for it; otherwise none."""
         return [] if self.tight else [self.line(width, [])]
 
     def _risk_scrolls(self, width: int) -> bool:
-        """Return True if the risk is in what scrolls: it is too long for its place above the answers."""
+        """Return True if the risk is too long for its place above the answers and scrolls with the body."""
         is_long = len(self.content.risk(width)) > self._max_risk_rows
         return self.is_expanded and not self.shows_policy and is_long
 
@@ -253,7 +258,7 @@ class ApprovalRows(ApprovalState):
         return [hint("approval_give", "choose"), *keys, hint("refuse")]
 
     def _answer_rows(self, width: int) -> list[Strip]:
-        """Draw each answer with what it reaches."""
+        """Draw each answer and its scope (this call, this session, a saved rule)."""
         rows: list[Strip] = []
         for answer in ANSWERS:
             pen = self._answer_pen(answer)
@@ -291,7 +296,7 @@ class ApprovalRows(ApprovalState):
     def _typed(
         self, answer: Answer, room: int, pen: Pen, max_rows: int = _MAX_TYPED_ROWS
     ) -> list[list[Part]]:
-        """Draw the text of an open field: a rule is saved as typed, so all of it is shown."""
+        """Draw the text of an open field. A rule is saved as typed, so its full text is shown."""
         field = self.field_of(answer)
         assert field is not None
         hint = "the rule"
@@ -303,7 +308,7 @@ class ApprovalRows(ApprovalState):
         return field.rows(room, pen.style(), cursor, max_rows)
 
     def _reach(self, answer: Answer, room: int) -> list[str]:
-        """Return what an answer reaches, in one row or two; a rule that needs more is cut and names the key for it."""
+        """Return the scope of an answer in one or two rows. A longer rule is cut off, with the key that shows it."""
         choice, session = self.choice(answer), self.choice("s")
         is_exact = choice.rule.startswith("allow exact ") and bool(choice.unavailable_reason)
         reason = choice.unavailable_reason or "not offered"
@@ -325,7 +330,10 @@ class ApprovalRows(ApprovalState):
         return [*pieces[: _MAX_REACH_ROWS - 1], cut + hint]
 
     def _answers_in_one(self, width: int) -> Strip:
-        """Draw all answers in one row, for the smallest screens; before all was in sight, the key that reads on."""
+        """Draw all answers in one row, for the smallest screens.
+
+        Until everything was visible, draw the key that scrolls instead.
+        """
         left: list[Part] = []
         answers = ANSWERS
         if self.is_gated:

@@ -1,6 +1,7 @@
-"""The state of an approval: the chosen answer, what each answer allows, and what was in sight.
+"""The state of an approval: the selected answer, what each answer allows, and which rows were visible so far.
 
-Invariant: nothing can be allowed before all that matters was in sight; what is not offered has a reason.
+Invariant: nothing can be allowed before everything relevant was visible; an answer that is not available has a
+reason.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,26 +32,29 @@ _OFFERED_ACTIONS: Final[dict[str, Answer]] = {
     "edit_rule": "a",
 }
 _OPENS_FILES: Final = "sandbox "
-"""Prefix of a rule that opens files with secrets to commands. It names exact files and cannot be edited."""
+"""Prefix of a rule that lets commands read files with secrets. Such a rule names exact files and cannot be edited."""
 
 
 class Plan(NamedTuple):
-    """The rows of an approval: `body` scrolls, `effects` are below it."""
+    """The planned rows of an approval: `body` scrolls, and `effects` are fixed below it."""
 
     body: Sequence[Strip] = ()
     effects: Sequence[Strip] = ()
     must: int | None = None
-    """Rows of the body that must have been in sight before it may be allowed; None if this view is not enough."""
+    """Number of body rows that must have been visible before the request may be allowed.
+
+    None if this view cannot suffice.
+    """
     is_cut: bool = False
-    """True if something is left out."""
+    """True if some rows are hidden."""
     hidden: int = 0
-    """Rows of the command that are left out."""
+    """Number of hidden rows of the command."""
     change: int = 0
-    """Rows of a change, at the beginning of the body."""
+    """Number of rows of the change, which are at the beginning of the body."""
 
 
 class ApprovalState(Sheet[DecidePermission | None]):
-    """An approval without its rows."""
+    """The state and the answers of an approval, without its drawing."""
 
     has_grace_period: ClassVar[bool] = True
     scope: ClassVar[Scope] = "approval"
@@ -111,17 +115,20 @@ class ApprovalState(Sheet[DecidePermission | None]):
 
     @property
     def hidden_rows(self) -> int:
-        """Rows of the command that are left out and were not in sight yet; it cannot be allowed without them."""
+        """Number of hidden rows of the command that were not visible yet; it cannot be allowed before they were."""
         return 0 if self._seen_command or self.is_gated else self.plan.hidden
 
     @property
     def unseen_rows(self) -> int:
-        """Rows of a change that were not in sight yet; it can be allowed, but the answer mentions them."""
+        """Number of rows of a change that were not visible yet.
+
+        It can be allowed anyway, but the answer says how many.
+        """
         return max(0, self.plan.change - self._seen_rows)
 
     @property
     def whole_action(self) -> str:
-        """The action that shows the whole change or command."""
+        """The name of the action that shows the full change or command."""
         return "whole_file" if self.content.runs is None else "whole_command"
 
     @property
@@ -135,7 +142,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         return {"n": self.reason, "a": self.rule}.get(answer)
 
     def see(self, rows: int) -> bool:
-        """Note that the first `rows` rows of the body were in sight; return True if that changes the sheet."""
+        """Record that the first `rows` body rows were visible; return True if that changes the sheet."""
         plan, unseen = self.plan, self.unseen_rows
         if plan.change:
             self._seen_rows = max(rows, self._seen_rows if self._change_rows == plan.change else 0)
@@ -161,11 +168,11 @@ class ApprovalState(Sheet[DecidePermission | None]):
             names.add("whole_command")
         rule = next((choice.rule for choice in self.request.choices if choice.reach == "always"), "")
         if clean_line(rule, reveal=True) != rule or rule.startswith(_OPENS_FILES):
-            names.add("edit_rule")  # a field would show it differently
+            names.add("edit_rule")  # A one-line field would show this rule differently from what is saved.
         return frozenset(names)
 
     def choice(self, answer: Answer) -> PermissionChoice:
-        """Return what an answer allows, or why it is not offered."""
+        """Return what an answer allows, or the reason why it is not available."""
         if answer == "n":
             is_wide = self.app.size.width >= 72
             hint = "the agent reads your words and goes on" if is_wide else "tell the agent why"

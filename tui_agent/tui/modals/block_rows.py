@@ -1,6 +1,6 @@
-"""Diffs, JSON and the blocks of a preview as rows.
+"""Rows of diffs, JSON and preview blocks.
 
-Invariant: nothing is left out, shortened or invisible; long lines wrap, and the wrapped rows are indented.
+Invariant: nothing is left out, shortened or invisible; long lines wrap, and continuation rows are indented.
 """
 
 import asyncio
@@ -41,18 +41,18 @@ from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
 from tui_agent.units import format_bytes
 
 MAX_COLOURED_LINE: Final = 3000
-"""Characters of a line above which a diff is drawn without colours of its code."""
+"""Maximum line length, in characters, for which a diff is drawn with code colours."""
 MAX_COMPARED_BYTES: Final = 400_000
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
-"""Return the part of a long text that is loaded; the function given is called later with the full text."""
+"""A function that returns the loaded part of a long text, and later passes the full text to the given callback."""
 Line: TypeAlias = list[tuple[str, Role]]
-"""Pieces of a line with their roles."""
+"""Parts of a line, each with its role."""
 _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+|[\s{}\[\],:]+')
-"""A string, a number or word, or the characters between them."""
+"""Matches a string, a number or word, or the characters between them."""
 
 
 class PreviewTexts:
-    """Loads the long texts of a preview; `on_change` is called when one has arrived."""
+    """Loader of a preview's long texts; `on_change` is called when one has arrived."""
 
     def __init__(self, blocks: Sequence[DisplayBlock], read: ReadLong, on_change: Callable[[], None]) -> None:
         self._blocks = blocks
@@ -63,11 +63,11 @@ class PreviewTexts:
 
     @property
     def is_complete(self) -> bool:
-        """True if every text that was asked for has arrived."""
+        """True if all requested texts have arrived."""
         return not self._pending
 
     def text_of(self, index: int) -> str:
-        """Return the text of a block; its preview until the full text has arrived."""
+        """Return the text of the block with this index; until the full text has arrived, its preview."""
         match self._blocks[index]:
             case (
                 DiffBlock(diff=text)
@@ -92,12 +92,12 @@ class PreviewTexts:
 
 
 def text_rows(text: str, looks: Looks, width: int) -> list[Strip]:
-    """Draw plain text exactly, on the sunk ground."""
+    """Draw plain text exactly as it is, on the `sunk` background."""
     return command_rows(text, looks, width, edges=False, bold=False)
 
 
 def diff_strips(path: str, diff: str, language: str, looks: Looks, width: int) -> list[Strip]:
-    """Draw a unified diff with the colours of its code, `width` cells wide, without the transcript's gutter."""
+    """Draw a unified diff with code colours, `width` cells wide, without the transcript's gutter."""
     shown = mark_trailing_blanks(clean(diff, reveal=True))
     if any(len(line) > MAX_COLOURED_LINE for line in shown.split("\n")):
         return _plain_diff(shown, looks, width)
@@ -116,7 +116,7 @@ def _plain_diff(diff: str, looks: Looks, width: int) -> list[Strip]:
 
 
 def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list[Strip]:
-    """Draw a block of a preview; `text` is its full long text, if it has one."""
+    """Draw a block of a preview; `text` is the block's full text if it has a long one."""
     match block:
         case DiffBlock():
             return diff_strips(block.path, text, block.language, looks, width)
@@ -136,7 +136,7 @@ def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list
 
 
 def json_strips(lines: Sequence[Line], looks: Looks, width: int) -> list[Strip]:
-    """Draw coloured lines of JSON, wrapped."""
+    """Draw coloured JSON lines, wrapped."""
     pen = Pen(looks, "sunk")
     rows: list[Strip] = []
     for line in lines:
@@ -153,7 +153,7 @@ def json_strips(lines: Sequence[Line], looks: Looks, width: int) -> list[Strip]:
 
 
 def _wrap_after(text: str, first_room: int, room: int) -> list[str]:
-    """Wrap a text whose first row has less room than the others."""
+    """Wrap a text whose first row has `first_room` cells and whose other rows have `room` cells."""
     if len(text) <= first_room:
         return [text]
     first = wrap(text, max(8, first_room))[0]
@@ -162,7 +162,7 @@ def _wrap_after(text: str, first_room: int, room: int) -> list[str]:
 
 
 def json_lines(value: JsonValue) -> list[Line]:
-    """Return a value as coloured JSON, two spaces for each level."""
+    """Return a value as coloured JSON, indented by 2 spaces per level."""
     return [
         [(clean_line(token[0], reveal=True), _token_role(token)) for token in _JSON_TOKEN.finditer(line)]
         for line in json.dumps(value, indent=2, ensure_ascii=False).split("\n")
@@ -181,7 +181,7 @@ def _token_role(token: re.Match[str]) -> Role:
 
 @dataclass(frozen=True, slots=True)
 class FileComparison:
-    """A file's content before and after: hunks with their counts, or a note in place of them."""
+    """A file's content before and after: hunks and line counts, or a note if there are none."""
 
     text: str = ""
     added: int = 0
@@ -190,7 +190,7 @@ class FileComparison:
 
 
 async def compare_contents(context: AppContext, old: str | None, new: str | None) -> FileComparison:
-    """Compare two contents of the open session by their digests; None stands for no file."""
+    """Compare two file contents, given by their digests in the open session; None means no file."""
     try:
         before = await _read_content(context, old)
         after = await _read_content(context, new)

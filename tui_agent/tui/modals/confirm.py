@@ -1,4 +1,4 @@
-"""A question that one key answers. Invariant: Enter and Esc never do what cannot be undone."""
+"""A question answered with one key. Invariant: Enter and Esc never do something that cannot be undone."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
@@ -14,7 +14,10 @@ from tui_agent.tui.widgets.sheet import Sheet
 
 
 class Confirm(Sheet[bool]):
-    """Gives True for yes. `yes` is the action that means it, and its words; `level` colours the bar."""
+    """A yes/no question; the result is True for yes.
+
+    `yes` is the action that confirms, and its words; `level` colours the bar.
+    """
 
     has_grace_period = True
     scope: ClassVar[Scope] = "confirm"
@@ -60,7 +63,7 @@ class Confirm(Sheet[bool]):
         return [*self.spacer(width), self.line(width, parts)]
 
     def answer(self, action: str) -> bool:
-        """Answer yes; return False if another action means yes here."""
+        """Answer yes; return False if another action is the one that confirms here."""
         if action == self._yes[0]:
             self.dismiss(True)
         return action == self._yes[0]
@@ -74,7 +77,7 @@ class Confirm(Sheet[bool]):
 
 
 def open_link(app: SessionApp, link: str) -> None:
-    """Ask before a link of the agent is opened in the browser: its real address is shown first."""
+    """Ask before opening one of the agent's links in the browser, showing its real address."""
     address = address_of(link)
     if not address.opens:
         app.say(address.shown)

@@ -1,6 +1,7 @@
-"""The effects of a call in words, in their fixed order, and a table of what each of its commands does.
+"""The effects of a call in words, in a fixed order, and a table of the effects of each of its commands.
 
-Invariant: pure; paths and hosts are never shortened, hidden characters are shown, and unknown effects are called unknown.
+Invariant: pure; paths and hosts are never shortened, hidden characters are shown, and unknown effects are called
+unknown.
 """
 
 from collections.abc import Sequence
@@ -19,13 +20,13 @@ from tui_agent.tui.widgets.rows import Part, Pen, wrap
 VERB_WIDTH = 9
 GAP = 3
 NARROW = 36
-"""Cells below which effects stand below their command, and labels before their text."""
+"""Width in cells below which effects are drawn below their command, and labels above their text."""
 _FILE_VERBS = frozenset({"writes", "deletes", "removes"})
-"""The verbs of effects on files; logs of old sessions have `removes`."""
+"""The verbs of effects on files; `removes` occurs in logs of older versions."""
 
 
 class NumberedCommand(NamedTuple):
-    """A command of the line and its number in it, from 1; all texts cleaned."""
+    """A command in the command line and its number there, from 1; all texts are cleaned."""
 
     number: int
     command: str
@@ -33,7 +34,7 @@ class NumberedCommand(NamedTuple):
 
 
 def question_of(request: PermissionRequested) -> str:
-    """Return the question in about three words."""
+    """Return the approval's question in about three words."""
     effects = request.effects
     if any(isinstance(effect, RunEffect) for effect in effects):
         return "Run a command?"
@@ -51,7 +52,7 @@ def question_of(request: PermissionRequested) -> str:
 
 
 def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> list[tuple[str, str]]:
-    """Return label and sentence of each row. Reads and writes of commands are left to `command_table`."""
+    """Return (label, sentence) for each row. What the commands read and write is left to `command_table`."""
     effects = request.effects
     runs = any(isinstance(effect, RunEffect) for effect in effects)
     unknown = runs or not effects or bool(request.commands)
@@ -142,7 +143,10 @@ def _is_inside(path: str, workspace: str) -> bool:
 
 
 def command_table(commands: Sequence[NumberedCommand], pen: Pen, room: int) -> list[Strip]:
-    """Draw number, command, and its effects side by side as far as there is room; on narrow screens below it."""
+    """Draw each command's number, text and effects.
+
+    Effects are next to each other if there is room, below on narrow screens.
+    """
     if not commands:
         return []
     number_width = len(str(commands[-1].number)) + 2
@@ -151,7 +155,7 @@ def command_table(commands: Sequence[NumberedCommand], pen: Pen, room: int) -> l
     longest = max(cells(command.command) for command in commands)
     name_width = min(longest + GAP, max(12, room * 2 // 5))
     effect_room = room - number_width - name_width
-    # The second effect of a row begins behind the widest first one that leaves room for another.
+    # The second effect of a row is aligned after the widest first effect that leaves room for another one.
     firsts = [_width(command.effects[0]) for command in commands if len(command.effects) > 1]
     column = max((first for first in firsts if first + GAP < effect_room // 2), default=0) + GAP
     rows: list[Strip] = []

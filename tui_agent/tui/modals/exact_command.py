@@ -1,8 +1,9 @@
-"""A command exactly as it runs, in rows from which every character can be read back.
+"""A command exactly as it runs, in rows from which every character can be reconstructed.
 
-Invariant: nothing is left out, shortened or invisible. An invisible character is drawn as a sign (`<U+202E>`, `<tab>`,
-`<40 blanks>`, `<300 line breaks>`), and a `<` that would look like a sign is drawn as one. Only the last row of a line may
-end in a blank. If there are several lines each has its number, which tells a wrapped row from a new line.
+Invariant: nothing is left out, shortened or invisible. An invisible character is drawn as a sign (`<U+202E>`,
+`<tab>`, `<40 blanks>`, `<300 line breaks>`), and so is a `<` that would look like the start of a sign. Only the last
+row of a line may end with a blank. If there are several lines, each is numbered, which distinguishes a wrapped row
+from a new line.
 """
 
 import re
@@ -18,18 +19,18 @@ from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.rows import Part, Pen
 
 NARROW: Final = 36
-"""Cells below which a command has no margin."""
+"""Width in cells below which a command has no margin."""
 MAX_INNER_BLANKS: Final = 8
-"""Consecutive blanks within a line that are drawn as blanks."""
+"""Maximum number of consecutive blanks within a line that are drawn as blanks."""
 MAX_INDENT: Final = 40
-"""Blanks at the start of a line that are drawn as blanks."""
+"""Maximum number of blanks at the start of a line that are drawn as blanks."""
 MAX_BREAKS: Final = 3
-"""Consecutive line breaks that are drawn as empty lines."""
+"""Maximum number of consecutive line breaks that are drawn as empty lines."""
 CHARACTERS_PER_CELL: Final = 6
-"""Limit for one cell: a letter and its combining marks."""
+"""Maximum number of characters per cell: a letter and its combining marks."""
 
 _CUT: Final = " … [cut: "
-"""Separates, in the log, the beginning of a text that is too long for an event from its length."""
+"""Text in the log between the beginning of a text that is too long for an event and its length."""
 _SIGN = re.compile(r"(<(?:U\+[0-9A-F]{4,6}|tab|(?:\d+ )?blanks?|\d+ line breaks)>)")
 _END = re.compile(r"(?<! ) ++$")
 _EDIT_END = re.compile(r"(?m)(?<=[^ \n]) ++$")
@@ -37,12 +38,15 @@ _MANY_BREAKS = re.compile(rf"(\n{{{MAX_BREAKS + 1},}}+)")
 
 
 def command_text(runs: RunEffect) -> str:
-    """Return the command as a shell would take it."""
+    """Return the command in shell syntax."""
     return runs.script or shlex.join(runs.argv)
 
 
 def is_command(text: str, runs: RunEffect) -> bool:
-    """Return True if a text is the very command that runs; of a very long one only the beginning can be compared."""
+    """Return True if `text` is exactly the command that runs.
+
+    Of a very long command, only the beginning can be compared.
+    """
     if not runs.argv:
         known, cut, _ = runs.script.rpartition(_CUT)
         return text == runs.script or (bool(cut) and text.startswith(known))
@@ -60,7 +64,10 @@ class Line(NamedTuple):
 
 
 def exact_lines(text: str, room: int) -> list[Line]:
-    """Return the lines of a text with signs for what is invisible; runs of blanks beyond `room` become a sign too."""
+    """Return the lines of a text with signs for invisible characters.
+
+    A run of blanks longer than `room` becomes a sign too.
+    """
     lines: list[Line] = []
     number = 1
     for index, piece in enumerate(_MANY_BREAKS.split(reveal_invisible(text, tabs=True))):
@@ -87,14 +94,14 @@ def _blanks_sign(blanks: re.Match[str]) -> str:
 
 
 def mark_trailing_blanks(diff: str) -> str:
-    """Return a unified diff in which the blanks at the ends of lines are signs."""
+    """Return a unified diff in which trailing blanks are drawn as signs."""
     return _EDIT_END.sub(_blanks_sign, diff)
 
 
 def wrap_exactly(line: str, room: int) -> list[str]:
-    """Split a line into pieces of at most `room` cells; joined, they are the line again.
+    """Split a line into pieces of at most `room` cells; joined, they give the line back.
 
-    Only the last piece may end in a blank. The line is broken in front of blanks if possible, else at the edge.
+    Only the last piece may end with a blank. The line is broken before blanks if possible, otherwise at the edge.
     """
     pieces: list[str] = []
     start, total = 0, len(line)
@@ -110,7 +117,7 @@ def wrap_exactly(line: str, room: int) -> list[str]:
 
 
 def _break_point(head: str) -> int:
-    """Return the length of the row's part of `head`, if what follows cannot begin the next row."""
+    """Return the length of the part of `head` that stays on the row: up to the blanks in its second half, if any."""
     near = head.rfind(" ", len(head) // 2)
     bare = len(head[: near + 1].rstrip(" ")) if near >= 0 else 0
     return bare or len(head.rstrip(" ")) or len(head)
@@ -119,7 +126,7 @@ def _break_point(head: str) -> int:
 def command_rows(
     text: str, looks: Looks, cells: int, *, edges: bool = True, bold: bool = True
 ) -> list[Strip]:
-    """Draw a command on the sunk ground, with `edges` one empty row above and below it."""
+    """Draw a command on the `sunk` background; `edges` adds an empty row above and below."""
     pen = Pen(looks, "sunk")
     is_narrow = cells < NARROW
     breaks = text.count("\n")
@@ -138,7 +145,7 @@ def command_rows(
 
 
 def _with_signs(piece: str, pen: Pen, *, bold: bool) -> list[Part]:
-    """Return the piece with its signs in their own colour."""
+    """Return the piece with its signs in a colour of their own."""
     return [
         pen.part(text, "warning") if index % 2 else pen.part(text, bold=bold)
         for index, text in enumerate(_SIGN.split(piece))

@@ -1,6 +1,7 @@
-"""The form of a fork: where it works, and for a what-if the one thing that is different in it.
+"""The form for a fork: its workplace and, for a what-if, the one thing that is changed.
 
-Invariant: it makes nothing and gives a `ForkRequest`; what is not possible is shown with its reason and cannot be chosen.
+Invariant: the form creates nothing; its result is a `ForkRequest`. An impossible option is shown with the reason and
+cannot be chosen.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,11 +44,11 @@ _WORKPLACE_NOTES: Final[dict[Workplace, str]] = {
 LABEL_WIDTH: Final = 11
 MAX_TEXT_ROWS: Final = 5
 TALL, WIDE = 22, 56
-"""Rows of the terminal, and cells of the form, from which on nothing is left out."""
+"""Rows of the terminal and cells of the form from which nothing is left out."""
 
 
 class ForkDraft:
-    """The values of the form; `what_if`: one thing is changed."""
+    """The values of the form. `what_if` is True if one thing is changed."""
 
     def __init__(self, point: ForkPoint, workplaces: Workplaces, *, what_if: bool) -> None:
         self.point, self.workplaces = point, workplaces
@@ -64,7 +65,7 @@ class ForkDraft:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The lines of the form."""
+        """The lines of the form, in order."""
         first: tuple[Line, ...] = ("change", "value") if self.change is not None else ()
         return (*first, "workplace") if self.workplace == "here" else (*first, "workplace", "folder")
 
@@ -77,12 +78,12 @@ class ForkDraft:
         return self.choices[self.change] if text is None else text.text
 
     def request(self) -> ForkRequest:
-        """Return the fork that is asked for."""
+        """Return the fork described by the form."""
         folder = "" if self.workplace == "here" else self.folder.text.strip()
         return ForkRequest(self.workplace, folder, self.change, self.value)
 
     def find_missing(self) -> tuple[Line, str] | None:
-        """Return the line on which a value is missing, and what to do there; None if the form is complete."""
+        """Return the line with a missing value and what to do there; None if the form is complete."""
         if self.change is not None and not self.value.strip():
             return "value", "The new text is missing."
         if self.workplace != "here" and not self.folder.text.strip():
@@ -90,11 +91,11 @@ class ForkDraft:
         return None
 
     def can_work_in(self, workplace: str) -> bool:
-        """Return True if a fork could work there."""
+        """Return True if a fork is possible in this workplace."""
         return workplace != "worktree" or self.workplaces.repository
 
     def options(self, line: Line) -> dict[str, str]:
-        """Return the values to choose from on a line, and their labels; none if text is typed there."""
+        """Return the values that a line offers, with their labels; empty if the line takes text."""
         if line == "change":
             return {change: CHANGE_LABELS[change] for change in self.changes}
         if line == "workplace":
@@ -103,16 +104,16 @@ class ForkDraft:
         return {value: value for value in values.get(self.change, ())} if line == "value" else {}
 
     def present(self, line: Line) -> str:
-        """Return the chosen value of a line."""
+        """Return the current value of a line."""
         return {"change": self.change, "workplace": self.workplace}.get(line) or self.value
 
     def turn(self, line: Line, direction: int) -> None:
-        """Choose the option before or after the present one."""
+        """Select the option after (`direction` 1) or before (-1) the current one."""
         options = [value for value in self.options(line) if self.can_work_in(value)]
         self.choose(line, options[(options.index(self.present(line)) + direction) % len(options)])
 
     def choose(self, line: str, value: str) -> None:
-        """Choose an option of a line, if it is possible."""
+        """Select an option of a line, if it is possible."""
         if line == "change":
             self.change = next((change for change in self.changes if change == value), self.change)
         elif line == "workplace" and self.can_work_in(value):
@@ -126,7 +127,7 @@ class ForkDraft:
 
 
 class ForkForm(ChoiceSheet[ForkRequest | None]):
-    """`pick_model` opens the list of models, `edit` the user's editor."""
+    """The form for a fork. `pick_model` opens the list of models, `edit` opens the user's editor."""
 
     scope: ClassVar[Scope] = "fork"
     key_methods = {
@@ -158,7 +159,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
 
     @property
     def line_name(self) -> Line:
-        """The line under the cursor."""
+        """The name of the line under the cursor."""
         return self.draft.lines[self.chosen]
 
     def go_to(self, line: Line) -> None:
@@ -247,7 +248,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
         return [pen.line(width, [*self._label(pen, "To"), model])]
 
     def _text_rows(self, field: Field, hint: str, pen: Pen, width: int) -> list[Strip]:
-        """Draw one line of text to type in; several lines are only shown, for the user's editor."""
+        """Draw one line of text to type in. A text of several lines is only displayed; the user's editor edits it."""
         if "\n" not in field.text:
             return [self._field_row("To", field, hint, pen, width)]
         pieces = wrap(clean(field.text), width - LABEL_WIDTH - 4)
@@ -281,18 +282,18 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        self.fault = ""  # before Sheet.on_key, which Textual calls too
+        self.fault = ""  # Reset it here, before Sheet.on_key, which Textual calls too.
 
     @property
     def open_field(self) -> Field | None:
-        """The field under the cursor; a text of several lines is not typed here."""
+        """The field under the cursor; None for a text of several lines, which is not edited in the form."""
         if self.line_name == "folder":
             return self.draft.folder
         field = self.draft.text_field(self.line_name)
         return field if field is not None and "\n" not in field.text else None
 
     def turn(self, direction: int) -> bool:
-        """Choose the option before or after; return False on a line without options."""
+        """Select the next or previous option; return False on a line without options."""
         if not self.draft.options(self.line_name):
             return False
         self.draft.turn(self.line_name, direction)
@@ -304,7 +305,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
         return self.line_name == "value" and self.draft.change == "model"
 
     def begin(self) -> None:
-        """Give the request; or choose a model first; or name what is missing."""
+        """Return the request; if something is missing, choose a model first or report it."""
         if self._is_on_model or (self.draft.change == "model" and not self.draft.value):
             self.go_to("value")
             self._choose_model()
@@ -325,7 +326,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
             self._pick_model(choose)
 
     def edit_text(self) -> bool:
-        """Let the user's editor change the text of this line; return False if it has none."""
+        """Open the text of this line in the user's editor; return False if it has none."""
         field = self.draft.text_field(self.line_name)
         if field is None:
             return False
@@ -339,7 +340,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
     def on_paste(self, event: events.Paste) -> None:
         field = self.open_field
         if field is not None and field is not self.draft.folder:
-            event.prevent_default()  # Sheet.on_paste would join the lines
+            event.prevent_default()  # Otherwise Sheet.on_paste would join the lines.
             event.stop()
             field.text = f"{field.text[: field.cursor]}{event.text}{field.text[field.cursor :]}"
             field.cursor += len(event.text)

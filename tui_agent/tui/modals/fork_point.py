@@ -1,6 +1,6 @@
-"""The event that a fork begins at, and a request for a fork as arguments of the command line.
+"""The event at which a fork begins, and fork requests as command-line arguments.
 
-Invariant: plain data; the arguments are put together here and nowhere else.
+Invariant: plain data; only this module builds these arguments.
 """
 
 import asyncio
@@ -30,35 +30,35 @@ _OPTIONS: Final[dict[Change, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """The event of a session after which a fork begins."""
+    """An event of a session after which a fork can begin."""
 
     session: str
     at_seq: int
     workspace: str
     entry_text: str = ""
-    """The text at this point of the transcript."""
+    """The transcript text at this point."""
     is_next: bool = False
-    """True if `entry_text` comes after the point, and is not in the fork."""
+    """True if `entry_text` comes after the point, so that it is not part of the fork."""
     message_seq: int | None = None
     message: str = ""
-    """The user's newest message before the point."""
+    """The user's newest message before this point."""
     result: str = ""
-    """The tool call that the event belongs to; its result can be changed."""
+    """The tool call that the event belongs to; a what-if can change its result."""
     model: str = ""
     effort: str = ""
     context: str = ""
     prompt_text: str = ""
-    """Text for the prompt of the fork."""
+    """Text to put into the fork's prompt."""
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The things that a what-if can change here."""
+        """The things that a what-if can change at this point."""
         possible = {"message": self.message_seq is not None, "result": bool(self.result)}
         return tuple(change for change in _OPTIONS if possible.get(change, True))
 
 
 class ForkRequest(NamedTuple):
-    """A fork to make: its workplace, and the thing that is different in it."""
+    """A requested fork: its workplace, and the change for a what-if."""
 
     workplace: Workplace = "here"
     folder: str = ""
@@ -67,21 +67,21 @@ class ForkRequest(NamedTuple):
 
 
 class ForkResult(NamedTuple):
-    """The id of a new fork; without one, why there is none."""
+    """The id of a new fork, or the reason why there is none."""
 
     id: str
     fault: str = ""
 
 
 class Workplaces(NamedTuple):
-    """The places where a fork could work: True if the workspace is in a git repository, and a new folder beside it."""
+    """Possible workplaces of a fork: True if the workspace is in a git repository, and a new folder next to it."""
 
     repository: bool
     folder: str
 
 
 def find_workplaces(workspace: Path, suffix: str) -> Workplaces:
-    """Look for a repository and an unused folder name. Blocking: call it in a thread."""
+    """Check for a repository and find an unused folder name. Blocks, so call it in a thread."""
     in_repository = any((folder / ".git").exists() for folder in (workspace, *workspace.parents))
     folder = workspace.with_name(f"{workspace.name}-{suffix}")
     number = 2
@@ -94,12 +94,12 @@ def find_workplaces(workspace: Path, suffix: str) -> Workplaces:
 
 
 async def workplaces_for(point: ForkPoint, word: str) -> Workplaces:
-    """Return the workplaces for a fork of this point."""
+    """Return the workplaces for a fork at this point."""
     return await asyncio.to_thread(find_workplaces, Path(point.workspace), f"{word}-{point.at_seq}")
 
 
 def fork_arguments(point: ForkPoint, request: ForkRequest) -> list[str]:
-    """Return the arguments of the command line that make the fork."""
+    """Return the command-line arguments that create the fork."""
     seq = point.at_seq
     if request.change == "message" and point.message_seq is not None:
         seq = point.message_seq - 1
@@ -108,13 +108,13 @@ def fork_arguments(point: ForkPoint, request: ForkRequest) -> list[str]:
         arguments.append(f"{_OPTIONS[request.change]}={request.value}")
     if request.workplace != "here":
         option = "--worktree" if request.workplace == "worktree" else "--folder"
-        # A path that is absolute replaces the workspace.
+        # In a join of two paths, an absolute second path replaces the first.
         arguments.append(f"{option}={Path(point.workspace) / Path(request.folder).expanduser()}")
     return [*arguments, "--json"]
 
 
 async def make_fork(ask: Ask, point: ForkPoint, request: ForkRequest) -> ForkResult:
-    """Make the fork without opening it."""
+    """Create the fork without opening it."""
     status, output = await ask(*fork_arguments(point, request))
     fork = next((text_of(row, "id") for row in json_rows(output)), "")
     if status or not fork:
@@ -126,7 +126,7 @@ async def make_fork(ask: Ask, point: ForkPoint, request: ForkRequest) -> ForkRes
 def fork_point_at(
     session: str, entries: Sequence[Entry], state: SessionStateView, seq: int, record: Record | None = None
 ) -> ForkPoint:
-    """Return the fork point of an event, from the transcript of its branch and the state there."""
+    """Return the fork point at an event, given the transcript and the state of its branch at that event."""
     before = [entry for entry in entries if entry.seq <= seq]
     message = next((entry for entry in reversed(before) if _is_message(entry)), None)
     following = next((entry for entry in entries if entry.seq == seq + 1 and _is_message(entry)), None)
@@ -163,7 +163,7 @@ def _text_of(entry: Entry) -> str:
 
 
 def _call_text(entries: Sequence[Entry], record: Record | None) -> str:
-    """Return the text of the tool call that an event belongs to; empty if it belongs to none."""
+    """Return the text of the tool call that an event belongs to; empty if there is none."""
     payload = record.payload if isinstance(record, Envelope) else None
     if not isinstance(payload, ToolCalled | ToolStarted | ToolProgress | ToolFinished):
         return ""

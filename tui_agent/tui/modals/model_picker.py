@@ -1,6 +1,7 @@
-"""The list of models: set up, found by key, on this machine, another one, the demos.
+"""The list of models: configured, available with a key, on this machine, another provider, the demos.
 
-Invariant: the list opens at once with the models that the app knows; those of the command line are added later.
+Invariant: the list opens at once with the models that the app knows; those listed by `tui-agent models` are added
+later.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,14 +16,14 @@ from tui_agent.tui.panes.model_discovery import pretty, suggested
 from tui_agent.units import format_tokens
 
 ACT: Final = "\t"
-"""Prefix of the value of an item that is an action and not a name; it cannot be typed."""
+"""Prefix of an item's value that is an action instead of a model name; users cannot type it."""
 DEMOS: Final = ("bugfix", "todo-api")
 
 
 def choose_model(context: AppContext, then: Callable[[str], None], *, with_actions: bool = False) -> None:
-    """Open the list of models and call `then` with the chosen name.
+    """Open the list of models, and call `then` with the chosen name.
 
-    `with_actions`: offer other providers and demos too, whose values begin with `ACT`.
+    `with_actions` also offers other providers and demos; their values begin with `ACT`.
     """
 
     def offered_items(loaded: Sequence[Item]) -> list[Item]:
@@ -47,7 +48,7 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
 
 
 def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
-    """Return all items in their groups; `loaded` adds facts to known models, and more models."""
+    """Return all items by group; `loaded` adds facts to known models, and adds more models."""
     keys = context.known_keys()
     known = [*_set_up(context, keys), *_by_key(keys)]
     for server in context.local_servers:
@@ -97,7 +98,7 @@ def _set_up(context: AppContext, keys: frozenset[str]) -> list[Item]:
 
 
 def _by_key(keys: frozenset[str]) -> list[Item]:
-    """Return the models of every vendor whose key is set."""
+    """Return the models of every vendor whose API key is set."""
     items: list[Item] = []
     group = "A key is set"
     for vendor in PROVIDERS.values():

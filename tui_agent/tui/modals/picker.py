@@ -1,6 +1,7 @@
-"""A list to choose one item of: type to filter, arrows or a click to choose, Enter to use.
+"""A list to choose one item from: type to filter, arrows or a click to select, Enter to choose.
 
-Invariant: the list is only data, and gives the value of the chosen item. Esc gives None; the caller then undoes a preview.
+Invariant: the list is only data, and returns the value of the chosen item. Esc returns None; the caller then undoes
+any preview.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A row of the list. One that is not `offered` stays in sight, and `about` says why."""
+    """A row of the list. If `offered` is False it stays visible but cannot be chosen; `about` says why."""
 
     value: str
     label: str
@@ -29,7 +30,7 @@ class Item:
     group: str = ""
     offered: bool = True
     current: bool = False
-    """True for the item in use."""
+    """True for the item that is in use now."""
 
 
 KEYS = "list_open", "list_choose", "list_close"
@@ -38,7 +39,7 @@ PAGE_ROWS = 8
 
 
 class Picker(ChoiceSheet[str | None]):
-    """Gives the value of the chosen item; `preview` is called with each item that the cursor reaches."""
+    """The list. Its result is the value of the chosen item; `preview` is called with each item that is selected."""
 
     scope: ClassVar[Scope] = "list"
     key_methods = {
@@ -59,7 +60,7 @@ class Picker(ChoiceSheet[str | None]):
         free: str = "",
     ) -> None:
         super().__init__(looks)
-        # In a long list a key changes two rows; the others are not drawn again.
+        # Moving the cursor in a long list redraws only the two rows that change.
         self._row_cache: dict[tuple[object, ...], Strip] = {}
         self._filtered: tuple[str, list[Item]] | None = None
         """What was typed, and the items that match it."""
@@ -73,7 +74,7 @@ class Picker(ChoiceSheet[str | None]):
         self.chosen = next((index for index, item in enumerate(self.items) if item.current), 0)
 
     def set_items(self, items: Sequence[Item]) -> None:
-        """Replace the items, and keep the chosen one."""
+        """Replace the items; keep the selection."""
         chosen = self.chosen_item
         self.items, self._filtered = list(items), None
         self._row_cache.clear()
@@ -94,7 +95,8 @@ class Picker(ChoiceSheet[str | None]):
 
     def _filter(self, query: str) -> list[Item]:
         texts = [f"{item.label} {item.about} {item.right} {item.group}" for item in self.items]
-        # A long row has any few letters in some order: that counts only if no row has them side by side.
+        # A long row contains almost any few letters in some order, so such matches count only if no row contains them
+        # as a substring.
         together = [index for index, text in enumerate(texts) if query.casefold() in text.casefold()]
         scored = [
             (result[0], index)
@@ -105,7 +107,7 @@ class Picker(ChoiceSheet[str | None]):
         if not self.free or any(item.label == query for item in items):
             return items
         typed = Item(query, query, about=self.free)
-        # A full name is probably meant as typed; a few letters look for a row.
+        # A complete name is probably meant literally; a few letters search for a row.
         return [typed, *items] if "/" in query or ":" in query else [*items, typed]
 
     @property
@@ -114,7 +116,7 @@ class Picker(ChoiceSheet[str | None]):
 
     @property
     def chosen_item(self) -> Item | None:
-        """The chosen item; None if no item matches."""
+        """The selected item; None if no item matches."""
         matches = self.matches
         return matches[self.chosen] if self.chosen < len(matches) else None
 
@@ -175,7 +177,7 @@ class Picker(ChoiceSheet[str | None]):
         return [*self.spacer(width), self.keys_row(width, *KEYS)]
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the list's own scope, and that of everything that scrolls by pages."""
+        """Return the list's own scope and the scope of everything that scrolls by pages."""
         return self.scope, "rows"
 
     @property
@@ -187,7 +189,7 @@ class Picker(ChoiceSheet[str | None]):
         self.redraw(keep=False)
 
     def clear_or_close(self) -> None:
-        """Clear the typed text, else close without a choice."""
+        """Clear the typed text; if there is none, close without a choice."""
         if not self.field.text:
             self.close()
             return
@@ -196,12 +198,12 @@ class Picker(ChoiceSheet[str | None]):
         self.redraw()
 
     def move(self, direction: int) -> None:
-        """Choose the row above or below; beyond the last one, the first."""
+        """Select the row above or below, wrapping around at the ends."""
         super().move(direction)
         self._show_preview()
 
     def move_page(self, direction: int) -> None:
-        """Choose a row that is a page away, or the one at the end."""
+        """Select the row one page away, or the last one in that direction."""
         self.chosen = max(0, min(self.count - 1, self.chosen + PAGE_ROWS * direction))
         self.redraw()
         self._show_preview()
@@ -212,7 +214,7 @@ class Picker(ChoiceSheet[str | None]):
             self._preview(item.value)
 
     def use(self) -> None:
-        """Give the value of the chosen item."""
+        """Close with the value of the selected item."""
         item = self.chosen_item
         if item is not None and item.offered:
             self.dismiss(item.value)

@@ -1,6 +1,7 @@
-"""`/policy`: what each profile allows, the sandbox, the rules in force; a rule of the session can be removed.
+"""`/policy`: what each profile allows, the sandbox, and the rules in force; the session's rules can be removed.
 
-Invariant: it shows what is in force and changes nothing itself. Rules of files are only shown; they are loaded later.
+Invariant: it shows what is in force and changes nothing itself. Rules from files are only shown; they are loaded
+later.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 _NAME_WIDTH: Final = 16
 _SHORT: Final = {"network": "net", "outside": "out"}
 _DROPPED_FIRST: Final = (0, 2, 5)
-"""Columns that are dropped first without room for all: one that is the same for every profile, then rare ones."""
+"""Columns to leave out first if there is no room: one that is the same for all profiles, then rarely needed ones."""
 _ROLES: Final[dict[str, Role]] = {"yes": "t1", "asks": "t2", "no": "t3"}
 _LIMITS_OF_BYPASS: Final = (
     "Even bypass never reads secrets, edits git hooks or start-up files, or wipes a folder. It asks if it is unclear what "
@@ -30,14 +31,17 @@ _LIMITS_OF_BYPASS: Final = (
 
 
 class FileRule(NamedTuple):
-    """A rule of a policy file, and its place there."""
+    """A rule of a policy file, and its location."""
 
     text: str
     source: str
 
 
 class PolicySheet(ChoiceSheet[None]):
-    """Switches profiles and removes rules of the session; stays open until Esc. `state` gives the present state."""
+    """The policy sheet: switches profiles and removes rules of the session; open until Esc.
+
+    `state` returns the current state.
+    """
 
     scope: ClassVar[Scope] = "policy"
     key_methods = {
@@ -67,13 +71,13 @@ class PolicySheet(ChoiceSheet[None]):
         self.chosen = list(GRID).index(self.policy) if self.policy in GRID else 0
 
     def set_rules(self, rules: Sequence[FileRule], fault: str = "") -> None:
-        """Show the rules of files, or why they cannot be read."""
+        """Show the rules from files, or the reason why they cannot be read."""
         self._file_rules, self._fault = rules, fault
         self.redraw()
 
     @property
     def policy(self) -> str:
-        """The profile in use."""
+        """The current profile."""
         settings = self._state().settings
         return settings.policy if settings else "ask"
 
@@ -83,7 +87,7 @@ class PolicySheet(ChoiceSheet[None]):
 
     @property
     def choices(self) -> list[str]:
-        """The rows that can be chosen: profiles, then the session's rules."""
+        """The rows that can be selected: profiles, then the session's rules."""
         return [*GRID, *self._state().granted_rules]
 
     @property
@@ -91,7 +95,7 @@ class PolicySheet(ChoiceSheet[None]):
         return len(self.choices)
 
     def follow(self) -> None:
-        """Show what has changed."""
+        """Redraw if something changed."""
         self.redraw()
 
     def head(self, width: int) -> list[Strip]:
@@ -185,17 +189,17 @@ class PolicySheet(ChoiceSheet[None]):
         super().redraw(keep=keep)
 
     def use_next(self) -> None:
-        """Use the next profile; bypass is chosen only by its row."""
+        """Switch to the next profile; bypass can only be chosen by its row."""
         names = list(GRID)[:-1]
         policy = self.policy
         self._switch(names[(names.index(policy) + 1) % len(names)] if policy in names else "ask")
 
     def revoke(self) -> None:
-        """Remove the chosen rule of this session."""
+        """Revoke the selected rule of this session."""
         if self.chosen >= len(GRID):
             self._revoke(self.choices[self.chosen])
 
     def use(self) -> None:
-        """Use the chosen profile."""
+        """Switch to the selected profile."""
         if self.chosen < len(GRID):
             self._switch(self.choices[self.chosen])

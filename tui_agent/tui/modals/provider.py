@@ -1,4 +1,4 @@
-"""A form for another provider: model, address, key.
+"""A form for another provider: model, URL, key.
 
 Invariant: the key is shown as dots and leaves the form only as `Provider.key`; nothing is stored here.
 """
@@ -19,35 +19,37 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """The values of the form. `vendor` is the vendor that the key is for, or the name of its variable."""
+    """The values of the form. `vendor` is the vendor of the key, or the name of the key's variable."""
 
     model: str
     base_url: str
     vendor: str
     key: str = field(repr=False)
     keep_key: bool = False
-    """Store the key."""
+    """True to store the key."""
     keep_model: bool = False
-    """Start with the model from now on."""
+    """True to make the model the default."""
 
 
 OWN_SERVER: Final = "TUI_AGENT_API_KEY"
-"""The variable of the key for an address that belongs to no known vendor."""
+"""The key's variable for a URL that belongs to no known vendor."""
 BOXES: Final = (
     ("Keep the key", "in the key ring, or in a file that only you can read"),
     ("Keep the model", "tui-agent starts with it from now on: config.toml"),
 )
 KEYS: Final = "provider_line", "provider_tick", "provider_close"
-"""The actions named below the form, after the one of Enter."""
+"""The actions named below the form, after Enter's."""
 MODEL, ADDRESS, KEY = range(3)
-"""Numbers of the fields."""
+"""Indexes of the fields."""
 _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
 
 
 class ProviderForm(ChoiceSheet[Provider | None]):
-    """Three fields and two boxes, which Space ticks. Enter goes to the next field; from the last it submits.
+    """The form: three fields and two checkboxes, which Space toggles.
 
-    `variables`: for each profile the variable of its key.
+    Enter goes to the next field, and submits on the last one.
+
+    `variables` maps each profile to the variable of its key.
     """
 
     scope: ClassVar[Scope] = "provider"
@@ -108,7 +110,7 @@ class ProviderForm(ChoiceSheet[Provider | None]):
 
     @property
     def vendor(self) -> str:
-        """The vendor that the key is for; for an own server the variable of its key, never a vendor."""
+        """The vendor of the key. For the user's own server this is the name of the key's variable, never a vendor."""
         name = self.fields[MODEL].text.strip()
         if name in self.variables:
             return self.variables[name]
@@ -132,14 +134,14 @@ class ProviderForm(ChoiceSheet[Provider | None]):
         self.redraw()
 
     def go_on(self) -> None:
-        """Go to the next field; from the last one submit the form."""
+        """Go to the next field; on the last one, submit the form."""
         if self.chosen < KEY:
             self.move(1)
         else:
             self._submit()
 
     def tick(self) -> bool:
-        """Tick the chosen box, or untick it; return False on a field."""
+        """Toggle the selected checkbox; return False on a field."""
         if self.open_field is None:
             self.ticked[self.chosen - len(self.fields)] ^= True
             self.redraw()

@@ -1,6 +1,6 @@
-"""A question of the agent: for words, for one of several answers, or for the approval of a plan.
+"""A question of the agent: for free text, for one of several answers, or for the approval of a plan.
 
-Invariant: Esc closes the question and answers nothing; typed text is kept.
+Invariant: Esc closes the question without an answer; typed text is kept.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,10 @@ PLAN_OPTIONS: Final = ("Approve, and begin", "Refuse, and say why")
 
 
 class Question(ChoiceSheet[AnswerQuestion | None]):
-    """Gives an `AnswerQuestion`, or None if it was closed unanswered. `read` loads a long text."""
+    """The question dialog.
+
+    Its result is an `AnswerQuestion`, or None if it was closed unanswered. `read` loads a long text.
+    """
 
     has_grace_period: ClassVar[bool] = True
     scope: ClassVar[Scope] = "question"
@@ -80,7 +83,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
 
     @property
     def on_words(self) -> bool:
-        """True if the row for the user's own words is chosen."""
+        """True if the row for the user's own text is selected."""
         return self.chosen >= len(self.options)
 
     def head(self, width: int) -> list[Strip]:
@@ -121,7 +124,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
 
     @property
     def open_field(self) -> Field:
-        """The field for own words; a letter or a paste goes there from any row."""
+        """The field for the user's own text; a letter or a paste goes there from any row."""
         return self.field
 
     def on_edit(self) -> None:
@@ -133,7 +136,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         return (self.on_words or is_text) and super().type_key(key, character)
 
     def answer_number(self, number: int) -> bool:
-        """Give the answer with this number (from 0); return False while words are typed, or if there is none."""
+        """Give the answer with this index (from 0); return False if there is none, or while the user types text."""
         if self.on_words or number >= len(self.options):
             return False
         self.chosen = number
@@ -141,13 +144,13 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         return True
 
     def post_edit_plan(self) -> bool:
-        """Ask for the user's editor; return False if this is not about a plan."""
+        """Request the user's editor for the plan; return False if this is not about a plan."""
         if self.question.form == "plan":
             self.post_message(Intent("edit_plan"))
         return self.question.form == "plan"
 
     def answer(self) -> None:
-        """Give the chosen answer, or the typed words."""
+        """Give the selected answer, or the typed text."""
         words = self.field.text.strip()
         if not self.on_words:
             answer = self.options[self.chosen]
@@ -168,7 +171,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
             super().run_intent(intent)
 
     def edit_plan(self) -> None:
-        """Let the user's editor change the plan."""
+        """Open the plan in the user's editor."""
         changed = self.app.edit_outside(self.plan if self.plan is not None else self._text)  # type: ignore[attr-defined]
         if changed is not None:
             self.plan = changed

@@ -1,7 +1,7 @@
-"""The question whether to trust a folder's own files: their names, what each can do, their content.
+"""The question whether to trust a folder's own files: their names, what each of them can do, their content.
 
-Invariant: what is shown is exactly what was read and would be trusted. Enter and Esc trust nothing unless `Trust` was
-chosen. Names and contents are never shortened, and invisible characters are shown as code points.
+Invariant: the sheet shows exactly the content that was read and would be trusted. Enter and Esc trust nothing unless
+`Trust` is selected. Names and contents are never shortened, and invisible characters are shown as code points.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,17 +27,17 @@ MAX_SHOWN_CHARACTERS: Final = 200_000
 _MARK_WIDTH: Final = 9
 _ANSWER_WIDTH: Final = 27
 _LEAST_EFFECT_WIDTH: Final = 28
-"""Cells that an effect needs beside its file's name; with less it is below the name."""
+"""Minimum width of an effect next to its file's name, in cells; if there is less room, it is below the name."""
 _STATES: Final[Mapping[str, str]] = {
     "open": "nothing of it is used yet",
     "without": "not used, as you decided",
     "trusted": "in use, as you decided",
 }
-"""The states of trust, the least first, in words."""
+"""The states of trust in words, lowest first."""
 
 
 class Entry(NamedTuple):
-    """A file of the list, cleaned; one that was removed has no `file`."""
+    """A file of the list, cleaned; a deleted one has no `file`."""
 
     name: str
     about: str
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """An answer, and the action that gives it; one that is not offered says why."""
+    """An answer, and the action that gives it; if it is not available, it says why."""
 
     action: str
     answer: Answer
@@ -57,7 +57,10 @@ class Choice(NamedTuple):
 
 
 class TrustSheet(ChoiceSheet[Answer | None]):
-    """Gives the answer, or None if nothing was decided. `asking`: the app is opening the folder."""
+    """The trust sheet.
+
+    Its result is the answer, or None if nothing was decided. `asking` is True while the app opens the folder.
+    """
 
     has_grace_period = True
     sheet_width: ClassVar[int] = 104
@@ -205,7 +208,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
 
     @property
     def unseen_files(self) -> int:
-        """The number of files that were not in sight yet."""
+        """The number of files whose rows were not visible yet."""
         return len(self.entries) - len(self._seen_files)
 
     def mark_seen(self, rows: int) -> None:
@@ -217,21 +220,21 @@ class TrustSheet(ChoiceSheet[Answer | None]):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def use(self) -> None:
-        """Give the chosen answer, or look into the chosen file."""
+        """Give the selected answer, or open the selected file."""
         if self.chosen < len(self.entries):
             self.look_inside()
         elif self.choices and self.choices[self.chosen - len(self.entries)].offered:
             self.dismiss(self.choices[self.chosen - len(self.entries)].answer)
 
     def give(self, answer: Answer) -> bool:
-        """Give an answer; return False if it is not among the choices."""
+        """Give an answer; return False if it is not one of the choices."""
         choice = next((choice for choice in self.choices if choice.answer == answer), None)
         if choice is not None and choice.offered:
             self.dismiss(choice.answer)
         return choice is not None
 
     def look_inside(self) -> None:
-        """Show the content of the chosen file; while an answer is chosen, that of the first file."""
+        """Show the content of the selected file; if an answer is selected, that of the first file."""
         entry = next(iter(self.entries[self.chosen :] or self.entries), None)
         file = entry.file if entry is not None else None
         if entry is None or file is None:
@@ -246,7 +249,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
 
 
 def _content_of(file: ProjectFile) -> str:
-    """Return the content of a file with invisible characters as code points, or why it cannot be shown."""
+    """Return the content of a file with invisible characters as code points, or the reason why it cannot be shown."""
     if file.fault:
         return "There is no content that trust could be bound to."
     try:

@@ -1,4 +1,4 @@
-"""A sheet of text to read: help, status, JSON, a diff, a program's output. Invariant: read only; any length."""
+"""A sheet of text to read: help, status, JSON, a diff, a program's output. Invariant: read-only; any length."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeAlias
@@ -19,7 +19,7 @@ DrawBody: TypeAlias = Callable[["Viewer", int], list[Strip]]
 
 
 class Viewer(Sheet[None]):
-    """`draw` gives the rows for a width; `plain` is the text to copy."""
+    """A read-only sheet. `draw` returns the rows for a width; `plain` is the text to copy."""
 
     scope: ClassVar[Scope] = "viewer"
     key_methods = {
@@ -53,7 +53,7 @@ class Viewer(Sheet[None]):
         """The action that opened it, if one did."""
 
     def follow(self) -> None:
-        """Show what has changed."""
+        """Redraw if something changed."""
         self.redraw()
 
     def head(self, width: int) -> list[Strip]:
@@ -69,11 +69,11 @@ class Viewer(Sheet[None]):
         return [*self.spacer(width), self.keys_row(width, *names)]
 
     def scroll_further(self) -> None:
-        """Scroll on by a page."""
+        """Scroll down one page."""
         self.scroll_rows(self._body.size.height)
 
     def scroll_to_end(self, direction: int) -> None:
-        """Scroll to the beginning, or to the end."""
+        """Scroll to the beginning (`direction` -1) or to the end (1)."""
         if direction < 0:
             self._body.scroll_home(animate=False)
         else:
@@ -96,17 +96,17 @@ class Viewer(Sheet[None]):
     # -- rows for callers ------------------------------------------------------------------------------------------
 
     def facts(self, width: int) -> Facts:
-        """Return an empty table of facts on the sheet's ground."""
+        """Return an empty `Facts` with the sheet's background."""
         return Facts(self.looks, width, ground="s3", indent=0, margin=0)
 
     def pair(self, width: int, name: str, value: str, *, names: int = 16, role: Role = "t1") -> list[Strip]:
-        """Return the rows of a name and its value, which is wrapped."""
+        """Return the rows of a name and its wrapped value; the name is padded to `names` cells."""
         facts = self.facts(width)
         facts.pair(name, value, role, names=names)
         return facts.rows
 
     def heading(self, width: int, text: str) -> Strip:
-        """Draw the name of a group."""
+        """Draw a section heading."""
         return self.line(width, [self.part(text, bold=True)])
 
     def say(self, width: int, text: str, role: Role = "t2") -> list[Strip]:
@@ -121,14 +121,14 @@ class Viewer(Sheet[None]):
 
 
 def show(context: AppContext, title: str, draw: DrawBody, *, plain: str = "", right: str = "") -> Viewer:
-    """Open a sheet to read."""
+    """Open a sheet with text to read."""
     viewer = Viewer(lambda: context.app.looks, title, draw, plain=plain, right=right)
     context.app.push_screen(viewer)
     return viewer
 
 
 def show_full_note(context: AppContext, note: Note) -> bool:
-    """Open a sheet with all of a notice that was cut; return False if none was."""
+    """Open a sheet with the full text of a notice that was cut off; return False if none was."""
     if not (note.display and note.cut):
         return False
     text = note.text
@@ -137,7 +137,7 @@ def show_full_note(context: AppContext, note: Note) -> bool:
 
 
 def newest_only_rows(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
-    """Warn that figures are of the newest part of a session only; draw nothing if all of it is loaded."""
+    """Return a warning that figures cover only the newest part of the session; empty if all of it is loaded."""
     older = context.sessions.older
     if not older:
         return []
