@@ -141,12 +141,9 @@ class Change:
     diff: str
     added: int
     removed: int
-    language: str = "python"
 
     def block(self) -> DiffBlock:
-        return DiffBlock(
-            path=self.path, diff=self.diff, added=self.added, removed=self.removed, language=self.language
-        )
+        return DiffBlock(path=self.path, diff=self.diff, added=self.added, removed=self.removed)
 
 
 EDIT_ENTRY = Change(ENTRY, ENTRY_DIFF, 4, 1)

@@ -35,7 +35,6 @@ class DiffBlock(FrozenModel):
     diff: LongText
     added: int
     removed: int
-    language: str = ""
 
 
 class TerminalBlock(FrozenModel):

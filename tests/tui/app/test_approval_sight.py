@@ -245,7 +245,7 @@ async def test_it_says_how_many_of_its_kind_are_asked_about_after_it() -> None:
 
 async def test_a_long_change_says_how_many_of_its_rows_were_not_in_sight_yet() -> None:
     diff = "@@ -0,0 +1,60 @@\n" + "\n".join(f"+line {number}" for number in range(60))
-    block = DiffBlock(path="src/new.py", diff=diff, added=60, removed=0, language="python")
+    block = DiffBlock(path="src/new.py", diff=diff, added=60, removed=0)
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         modal = await ask(
             driven, request(preview=(block,), choices=(PermissionChoice(reach="once", rule=""),))
@@ -266,7 +266,7 @@ async def test_a_long_change_says_how_many_of_its_rows_were_not_in_sight_yet() -
 
 
 async def test_a_change_that_is_in_sight_whole_says_nothing_of_it() -> None:
-    block = DiffBlock(path="a.py", diff="@@ -1 +1 @@\n-a\n+b", added=1, removed=1, language="python")
+    block = DiffBlock(path="a.py", diff="@@ -1 +1 @@\n-a\n+b", added=1, removed=1)
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         modal = await ask(driven, request(preview=(block,)))
         assert not modal.unseen_rows and "not seen" not in driven.text()

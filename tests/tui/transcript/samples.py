@@ -122,7 +122,7 @@ DIFF = """@@ -23,2 +23,5 @@
 
 
 def diff_block(path: str, diff: str = DIFF, added: int = 4, removed: int = 1) -> DiffBlock:
-    return DiffBlock(path=path, diff=diff, added=added, removed=removed, language="python")
+    return DiffBlock(path=path, diff=diff, added=added, removed=removed)
 
 
 def night_shift() -> Samples:

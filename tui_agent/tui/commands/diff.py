@@ -95,4 +95,4 @@ def _file_rows(
     if comparison.note:
         note = "Only its permissions changed." if file.only_mode_changed else comparison.note
         return [head, *viewer.say(width, note, "t3")]
-    return [head, *diff_strips(file.path, comparison.text, "", viewer.looks, width)]
+    return [head, *diff_strips(file.path, comparison.text, viewer.looks, width)]

@@ -96,13 +96,13 @@ def text_rows(text: str, looks: Looks, width: int) -> list[Strip]:
     return command_rows(text, looks, width, edges=False, bold=False)
 
 
-def diff_strips(path: str, diff: str, language: str, looks: Looks, width: int) -> list[Strip]:
+def diff_strips(path: str, diff: str, looks: Looks, width: int) -> list[Strip]:
     """Draw a unified diff with code colours, `width` cells wide, without the transcript's gutter."""
     shown = mark_trailing_blanks(clean(diff, reveal=True))
     if any(len(line) > MAX_COLOURED_LINE for line in shown.split("\n")):
         return _plain_diff(shown, looks, width)
     look = Look(looks.palette, looks.symbols, width + TEXT_COLUMN + MARGIN)
-    rows = diff_rows(parse_diff(shown, reveal=False), path, language, look)
+    rows = diff_rows(parse_diff(shown, reveal=False), path, look)
     return [strip_of(row.runs, row.ground, look.width).crop(TEXT_COLUMN, TEXT_COLUMN + width) for row in rows]
 
 
@@ -119,7 +119,7 @@ def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list
     """Draw a block of a preview; `text` is the block's full text if it has a long one."""
     match block:
         case DiffBlock():
-            return diff_strips(block.path, text, block.language, looks, width)
+            return diff_strips(block.path, text, looks, width)
         case JsonBlock():
             return json_strips(json_lines(block.data), looks, width)
         case TextBlock() | TerminalBlock() | MarkdownBlock():

@@ -170,7 +170,7 @@ def _last_rows(rows: list[Row], limit: int) -> list[Row]:
 def _diff(block: DiffBlock, body: Body) -> list[Row]:
     lines = parse_diff(body.read(block.diff))
     limit = ROW_LIMIT if body.limit is None else DIFF_ROWS
-    rows = diff_rows(lines[:limit], block.path, block.language, body.look, dim=body.dim)
+    rows = diff_rows(lines[:limit], block.path, body.look, dim=body.dim)
     if len(lines) > limit:
         rows.append(body.look.row(body.look.gutter(), body.look.more_lines(len(lines) - limit)))
     return rows

@@ -5,6 +5,7 @@ depend only on the lines. Pygments is loaded on first use, because it would dela
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -50,13 +51,11 @@ def lexer_for(language: str, path: str = "") -> "Lexer | None":
     )
     from pygments.util import ClassNotFound  # type: ignore[import-untyped]  # noqa: PLC0415
 
-    try:
+    with suppress(ClassNotFound):
         if language:
             return get_lexer_by_name(language, stripnl=False, ensurenl=False)
         if path:
             return get_lexer_for_filename(path.rsplit("/", 1)[-1], stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return lexer_for("", path) if language and path else None
     return None
 
 

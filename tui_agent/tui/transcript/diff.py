@@ -59,11 +59,9 @@ def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
     return lines
 
 
-def diff_rows(
-    lines: Sequence[DiffLine], path: str, language: str, look: Look, *, dim: bool = False
-) -> list[Row]:
+def diff_rows(lines: Sequence[DiffLine], path: str, look: Look, *, dim: bool = False) -> list[Row]:
     """Return the rows of a parsed diff. With `dim`, all text has the colour of hints: for a change that was denied."""
-    lexer = lexer_for(language, path)
+    lexer = lexer_for("", path)
     after = iter(tokens([line.text for line in lines if line.sign in " +"], lexer))
     before = iter(tokens([line.text for line in lines if line.sign == "-"], lexer))
     digits = max((len(str(line.number)) for line in lines), default=1)

@@ -103,7 +103,7 @@ class Ends:
         hunks, note = ((file.left, file.left_note), (file.right, file.right_note))[side]
         if not hunks:
             return self._wrap(note or describe_missing(file, self._sides[side]), "t3", side)
-        return diff_strips(file.path, hunks, "", self._looks, self._room(side))
+        return diff_strips(file.path, hunks, self._looks, self._room(side))
 
     # -- tests, answers, tools -------------------------------------------------------------------------------------
 

@@ -132,7 +132,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         if diff.note:
             facts.text(diff.note, "t3")
         else:
-            facts.add_strips(diff_strips(file.path, diff.text, "", self.looks_of(), facts.width - 3))
+            facts.add_strips(diff_strips(file.path, diff.text, self.looks_of(), facts.width - 3))
 
     async def _compare(self, files: Sequence[PathChange]) -> None:
         for file in files:
