@@ -230,7 +230,7 @@ class Day:
             call_id=call,
         )
         diff = "@@ -1,4 +1,7 @@\n" + "".join(f"+{line}\n" for line in self._printed(500, 3_000).splitlines())
-        block = DiffBlock(path=path, diff=diff, added=7, removed=4, language="python")
+        block = DiffBlock(path=path, diff=diff, added=7, removed=4)
         yield self._finished(call, "edit_file", f"Changed {path}.", "+7 -4", block)
         yield CheckpointTaken(part=self.part, commit=f"{self.iteration:040x}", paths=(path,), call_id=call)
 

@@ -93,11 +93,9 @@ def from_index(index: Snapshot, listing: FileList, texts: TextCache, ask: Ask) -
     query = ask.query
     if query:
         values = ranking.values_of(query, index.counts(list(query.weights)), len(text))
-        weight = ranking.weight_in(index, query)
-        words = ranking.by_index(index, values, ask.hidden, weight)
-        past = ranking.by_history(index, query, text.keys(), weight)
-        order = ranking.rank_files(words, past, query, values, texts.get, weight)
-        order = ranking.defined_first(order, query, index.symbols)
+        words = ranking.by_index(index, values, ask.hidden, query)
+        past = ranking.by_history(index, query, text.keys())
+        order = ranking.rank_files(words, past, query, values, texts.get)
         order = _mentioned_first(
             order, ask, index.files_with_first_name, lambda path: WordLines(texts.get(path), values)
         )
@@ -154,10 +152,8 @@ def from_scan(
         skipped[reason] = skipped.get(reason, 0) + count
     values = ranking.values_of(ask.query, scan.counts, scan.total)
     read_text = _text_reader(root)
-    weight: ranking.Weight = lambda path: weight_of(path, ask.query)  # noqa: E731 - as short as a name
-    order = ranking.rank_files(scan.words, {}, ask.query, values, read_text, weight)
+    order = ranking.rank_files(scan.words, {}, ask.query, values, read_text)
     parse_symbols = _symbol_parser(root, known, cleaner)
-    order = ranking.defined_first(order, ask.query, parse_symbols)
     order = _mentioned_first(order, ask, alike, lambda path: WordLines(read_text(path), values))
     if len(order) < ENOUGH:
         listed = {file.path for file in order}

@@ -51,7 +51,6 @@ class Query:
         self.text = strip_boilerplate(text[:MAX_QUERY])
         text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", strip_stack_frames(self.text)))
         names = [*_TICKED.findall(text), *_IDENTIFIER.findall(text), *_CALLED.findall(text)]
-        self.names = frozenset(word for name in names for word in find_words(name))
         words = [
             piece
             for word in find_words(text)

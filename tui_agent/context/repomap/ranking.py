@@ -1,12 +1,11 @@
 """Ranking of files for a question: words of the whole file, its best window, words on the same line, past commits.
 
-Invariant: independent of the order of indexing: ties are broken by the names that a file defines, then by path. The
+Invariant: independent of the order of indexing: ties are broken by path. The
 weights were chosen with benchmarks/localization.py.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
 from math import log, sqrt
 from typing import NamedTuple
 
@@ -17,17 +16,13 @@ from tui_agent.context.repomap.path_kinds import is_entry, kind_of, weight_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.texts import Text
-from tui_agent.context.repomap.views import Symbol
 
 MATCHES = 1_000
 LOOKED_INTO = 50
 WINDOW_SHARE, PHRASE_SHARE, HISTORY_SHARE = 0.5, 0.2, 0.3
 NAME_TIMES = 3
 Reader = Callable[[str], Text]
-Definer = Callable[[str], tuple[Symbol, ...]]
 LineFinder = Callable[[str], WordLines | None]
-Weight = Callable[[str], float]
-"""Returns the weight of a match in a file."""
 
 
 class Ranked(NamedTuple):
@@ -57,18 +52,13 @@ def expression(query: Query) -> str:
     )
 
 
-def weight_in(index: Snapshot, query: Query) -> Weight:
-    """Return the weights of matches for this question, by kind of file and its role among the others."""
-    return lambda path: weight_of(path, query) * index.role_weight(path)
-
-
-def by_index(index: Snapshot, values: Values, hidden: Collection[str], weight: Weight) -> dict[str, float]:
+def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Query) -> dict[str, float]:
     """Return the score of each file by its words, path and names, from the index."""
     scores = index.matches(values, MATCHES)
-    return {path: score * weight(path) for path, score in scores.items() if path not in hidden}
+    return {path: score * weight_of(path, query) for path, score in scores.items() if path not in hidden}
 
 
-def by_history(index: Snapshot, query: Query, present: Collection[str], weight: Weight) -> dict[str, float]:
+def by_history(index: Snapshot, query: Query, present: Collection[str]) -> dict[str, float]:
     """Return the score of each file from commits with similar messages; it grows with the best match."""
     commits = index.similar_commits(expression(query), BEST)
     if not commits or commits[0][0] <= 0:
@@ -78,7 +68,7 @@ def by_history(index: Snapshot, query: Query, present: Collection[str], weight: 
         share = (score / commits[0][0]) ** 2 / sqrt(len(files))
         for path in files:
             if path in present:
-                scores[path] = scores.get(path, 0.0) + share * weight(path)
+                scores[path] = scores.get(path, 0.0) + share * weight_of(path, query)
     top = max(scores.values(), default=1.0)
     return {path: value / top for path, value in scores.items()}
 
@@ -89,7 +79,6 @@ def rank_files(
     query: Query,
     values: Values,
     read: Reader,
-    weight: Weight,
 ) -> list[Ranked]:
     """Return all matching files, best first. The `LOOKED_INTO` best by words are read for their best window."""
     top = max(words.values(), default=1.0)
@@ -98,11 +87,11 @@ def rank_files(
         base[path] = base.get(path, 0.0) + HISTORY_SHARE * value
     order = _best_first(base)
     lines = {path: WordLines(read(path), values) for path in order[:LOOKED_INTO]}
-    windows = {path: file_lines.best_window() * weight(path) for path, file_lines in lines.items()}
+    windows = {path: file_lines.best_window() * weight_of(path, query) for path, file_lines in lines.items()}
     best = max(windows.values(), default=0.0) or 1.0
     for path, window in windows.items():
         base[path] += WINDOW_SHARE * window / best
-    for path, phrase in _phrase_scores(lines, query, values, weight).items():
+    for path, phrase in _phrase_scores(lines, query, values).items():
         base[path] += PHRASE_SHARE * phrase
     return [
         Ranked(
@@ -115,12 +104,12 @@ def rank_files(
     ]
 
 
-def _phrase_scores(
-    lines: Mapping[str, WordLines], query: Query, values: Values, weight: Weight
-) -> dict[str, float]:
+def _phrase_scores(lines: Mapping[str, WordLines], query: Query, values: Values) -> dict[str, float]:
     """Return each file's score for neighbouring words on one line, relative to the best."""
     pairs = {pair: min(values[pair[0]], values[pair[1]]) for pair in query.pairs}
-    scores = {path: file_lines.pair_score(pairs) * weight(path) for path, file_lines in lines.items()}
+    scores = {
+        path: file_lines.pair_score(pairs) * weight_of(path, query) for path, file_lines in lines.items()
+    }
     best = max(scores.values(), default=0.0) or 1.0
     return {path: score / best for path, score in scores.items()}
 
@@ -130,17 +119,6 @@ def _best_first(scores: Mapping[str, float]) -> list[str]:
     order = sorted(scores)
     order.sort(key=scores.__getitem__, reverse=True)
     return order
-
-
-def defined_first(order: Sequence[Ranked], query: Query, symbols: Definer) -> list[Ranked]:
-    """Move files that define a name of the question before equal ones; only files that were read."""
-    files: list[Ranked] = []
-    for _, group in groupby(order[:LOOKED_INTO] if query.names else (), key=lambda file: file.score):
-        equal = list(group)
-        if len(equal) > 1:
-            equal.sort(key=lambda file: query.names.isdisjoint(symbol.name for symbol in symbols(file.path)))
-        files += equal
-    return [*files, *order[len(files) :]]
 
 
 def named_first(

@@ -10,17 +10,11 @@ from math import log
 
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.index_db import IndexFile, KnownFile
-from tui_agent.context.repomap.path_kinds import by_first_name, first_name, is_entry, kind_of
+from tui_agent.context.repomap.path_kinds import by_first_name, first_name
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
 """Weights of a word in a file's path, in its defined names, and in its text."""
-NO_PROGRAM = frozenset({"", "cmake", "docker", "make"})
-"""Languages that are not programs: unknown ones, and recipes."""
-NON_PROGRAM_WEIGHT, UNREFERENCED_WEIGHT = 0.6, 0.9
-"""Weights of a match in a file without a program, and in one that no other file uses."""
-MOST_SHARE = 2.2
-"""Maximum BM25 of one word in one file before its rarity is applied."""
 MOST_MATCHES, MOST_FILES = 400_000, 2_000
 Scores = tuple["array[int]", "array[float]"]
 
@@ -57,21 +51,6 @@ class Snapshot:
     def paths(self) -> dict[int, str]:
         """The paths of files with words, by row id."""
         return {known.id: path for path, known in self.text.items()}
-
-    def role_weight(self, path: str) -> float:
-        """Return the weight of a file for its role among the others; tests and similar kinds get 1.0 (see `weight_of`)."""
-        known = self.text.get(path)
-        if known is None or kind_of(path):
-            return 1.0
-        if known.language in NO_PROGRAM:
-            return NON_PROGRAM_WEIGHT
-        return UNREFERENCED_WEIGHT if 0 < known.rank <= self._lowest_rank and not is_entry(path) else 1.0
-
-    @cached_property
-    def _lowest_rank(self) -> float:
-        """The rank of files that no other file uses; 0 if no file uses another."""
-        ranks = {known.rank for known in self.text.values() if known.rank > 0}
-        return min(ranks) if len(ranks) > 1 else 0.0
 
     def visible_paths(self, entries: Sequence[Entry]) -> Sequence[str]:
         """Return the paths of those files that can be shown, in their order: all except those without words."""
@@ -141,9 +120,7 @@ class Snapshot:
         if shares_by_row is None:
             row_ids, scores = self._index_file.scores(term, (PATH, NAMES, BODY))
             rarity = _rarity_of_index(len(row_ids), len(self.text))
-            max_score = MOST_SHARE * rarity
-            shares = [MOST_SHARE if score > max_score else score / rarity for score in scores]
-            shares_by_row = row_ids, array("d", shares)
+            shares_by_row = row_ids, array("d", [score / rarity for score in scores])
             self._matches += len(row_ids)
             if self._matches > MOST_MATCHES:
                 self._scores.clear()

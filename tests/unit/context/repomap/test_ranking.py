@@ -101,13 +101,12 @@ def test_names_that_differ_in_their_number_are_told_apart(make: Make, number: in
 NUMBERED = {f"d{a}/f{b}.py": f"def func_{b}_{a}(): ...\n" for a in range(10, 34) for b in range(10, 34)}
 
 
-def test_of_files_that_are_worth_the_same_the_one_that_defines_the_name_comes_first(make: Make) -> None:
+def test_the_files_that_define_the_words_of_a_name_come_first_whatever_their_order(make: Make) -> None:
     repository = make(
         {path: NUMBERED[path] for path in ("d12/f33.py", "d33/f12.py", "d12/f12.py", "d33/f33.py")}
     )
-    for words in ("func_12_33", "why does func_12_33 fail?"):
-        assert repository.order(words)[:2] == ["d33/f12.py", "d12/f33.py"], words
-    assert repository.order("func_33_12")[:2] == ["d12/f33.py", "d33/f12.py"]
+    for words in ("func_12_33", "why does func_12_33 fail?", "func_33_12"):
+        assert set(repository.order(words)[:2]) == {"d33/f12.py", "d12/f33.py"}, words
 
 
 def test_a_name_with_numbers_is_completed_among_more_files_than_are_looked_into(make: Make) -> None:
@@ -178,9 +177,7 @@ def test_a_file_that_several_wider_commits_touched_counts_more_than_one_that_a_n
             repository.kept.commits.add(
                 f"wide{n}", said, ["lib/f1.py", "lib/f2.py", "lib/f3.py", f"lib/g{n}.py"]
             )
-    past = by_history(
-        repository.index, Query("round discount"), repository.index.text.keys(), lambda path: 1.0
-    )
+    past = by_history(repository.index, Query("round discount"), repository.index.text.keys())
     assert past["lib/f1.py"] > past["lib/f0.py"] > 0
     assert "lib/g0.py" not in past
 
@@ -247,30 +244,6 @@ def test_a_question_speaks_of_documents_where_it_begins_with_them(make: Make) ->
 
 
 COUPON = "def coupon_of(basket):\n    return basket.coupon\n"
-
-
-SPEAKS = {"shop/till.py": "from shop.rebates import coupon_of_all\n\nprint(coupon_of_all)\n"}
-
-
-def test_of_files_with_the_same_words_the_one_of_which_others_speak_comes_first(make: Make) -> None:
-    files = {
-        "shop/leaf.py": COUPON.replace("of", "of_each"),
-        "shop/rebates.py": COUPON.replace("of", "of_all"),
-    }
-    order = make(files | SPEAKS | OTHERS).order("the coupon of a basket")
-    assert order[:2] == ["shop/rebates.py", "shop/leaf.py"]
-    alone = make(files | OTHERS).index
-    assert alone.role_weight("shop/leaf.py") == alone.role_weight("shop/rebates.py") == 1.0
-
-
-def test_where_a_program_begins_and_a_file_that_is_new_to_the_graph_count_fully(make: Make) -> None:
-    rebates = {"shop/rebates.py": COUPON.replace("of", "of_all")}
-    files = {"shop/main.py": COUPON, "shop/leaf.py": COUPON.replace("of", "of_each")}
-    repository = make(files | rebates | SPEAKS | OTHERS)
-    assert repository.index.role_weight("shop/main.py") == 1.0
-    assert repository.index.role_weight("shop/leaf.py") < 1.0
-    repository.add({"shop/new.py": COUPON})
-    assert repository.index.role_weight("shop/new.py") == 1.0
 
 
 def test_what_is_no_program_stands_behind_one_that_has_the_same_words(make: Make) -> None:
