@@ -1,5 +1,16 @@
-"""What a call may do: rules over effects, profiles, and what a command line really does.
+"""The policy: decides about every tool call whether it is allowed, asked about or denied.
 
-Invariant: `decide` is pure and never raises; what is not understood is never allowed; deny wins over ask, ask over
-allow. What programs and places are is data (programs.toml, places.toml), not code.
+`bash` parses a command line, `interpreter` reports what its commands do, `catalog` holds the known programs, `places`
+and `rules` hold the guarded files and the grammar of rules, and `decision` judges. Words used throughout:
+
+- *Report*: the result of interpreting a command: its effects, files, hosts and doubts.
+- *Doubt*: a reason why it is not proven what a command does ("it is not known what foo does").
+- *Reading*: one possible interpretation of a text, where bash or a program might understand it in several ways.
+- *Guard*: a built-in refusal that no profile and no rule lifts, such as reading `~/.ssh`.
+- *Escalation*: a reason to ask about a command although it only reads.
+- *Profile*: the mode that the user chose (plan, ask, accept-edits, bypass); it decides what no guard or rule decides.
+- *Finding*: one verdict (allow, ask or deny) of a guard, rule, escalation or profile. The strictest finding decides.
+
+Invariant: `decide` is pure and never raises. A command that is not understood is never allowed. Deny wins over ask,
+and ask over allow. Programs and places are data (catalog/programs, places.toml), not code.
 """

@@ -1,6 +1,6 @@
-"""Reads TOML that a user, a project or a plugin wrote: rules, and tables of programs.
+"""The parser for TOML written by users, projects and plugins: rules, and tables of programs.
 
-Invariant: a text of any size and content is read, or refused with a reason, within a second.
+Invariant: a text of any size and content is parsed, or refused with a reason, within a second.
 """
 
 import re
@@ -13,7 +13,7 @@ _LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)
 
 
 def parse_toml(text: str) -> dict[str, object]:
-    """Parse a text. Raises `ValueError` that says what is wrong with it, with the line where that is known."""
+    """Parse a text. Raises `ValueError` with the fault and, if known, its line."""
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"it is longer than {MAX_CHARACTERS:,} characters")
     if _LONG_KEY.search(text):

@@ -1,1 +1,1 @@
-"""`tui-agent policy` and its verbs."""
+"""The command `tui-agent policy` and its verbs."""

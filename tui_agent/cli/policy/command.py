@@ -1,4 +1,4 @@
-"""Judge a command line, list the rules in force, or validate a table of programs."""
+"""The verbs of `tui-agent policy`: judge a command line, list the rules in force, check a table of programs."""
 
 import argparse
 import json
@@ -48,7 +48,7 @@ TOOL = "run_command"
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs below `policy`."""
+    """Add the verbs of `policy`."""
     verbs = Verbs(parser, EXAMPLES)
     check = verbs.add(
         "check", check_command, "show what a command line does and how it is judged", groups=OPTION_GROUPS
@@ -125,7 +125,7 @@ def check_table_file(arguments: argparse.Namespace) -> int:
 
 
 def answer_lines(bench: "PolicyBench", *, explain: bool) -> Exit:
-    """Judge the JSON lines of standard input, one answer per line; answer an invalid line with its number and error."""
+    """Judge the JSON lines of standard input, one answer per line. An invalid line is answered with its number and the error."""
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     status = Exit.DONE
     for number, line in enumerate(sys.stdin, 1):
@@ -142,7 +142,7 @@ def answer_lines(bench: "PolicyBench", *, explain: bool) -> Exit:
 
 
 def read_line(line: str) -> str:
-    """Return the command of one JSON line. Raises `ValueError` with the reason if the line is invalid."""
+    """Return the command in one JSON line. Raises `ValueError` with the reason if the line is invalid."""
     try:
         value = json.loads(line)
     except ValueError as error:
@@ -160,7 +160,7 @@ def read_line(line: str) -> str:
 
 @dataclass(frozen=True)
 class PolicyBench:
-    """A policy with the facts about the workspace that it judges for."""
+    """A policy, with the facts about the workspace for which it judges."""
 
     policy: RulePolicy
     facts: PolicyFacts
@@ -168,7 +168,7 @@ class PolicyBench:
 
     @classmethod
     def from_ground(cls, base: StartupContext, policy: RulePolicy) -> "PolicyBench":
-        """Collect the facts about this start's folder and sandbox, as a session would."""
+        """Collect the facts about this folder and its sandbox, as a session does at its start."""
         env = LocalEnvironment(
             base.options.cwd, confinement=confining.build_confinement(base, base.options.cwd)
         )
@@ -216,7 +216,7 @@ class PolicyBench:
 def as_json(
     command: str, decision: Decision, reasons: Sequence[str] = (), *, explain: bool = False
 ) -> dict[str, object]:
-    """Return a decision as a JSON object; with `explain` also its chain of reasons."""
+    """Return a decision as a JSON object; with `explain`, also its chain of reasons."""
     return {
         "command": command,
         "decision": decision.verdict,
@@ -229,7 +229,7 @@ def as_json(
 
 
 def list_rules(arguments: argparse.Namespace) -> int:
-    """Print a line for each rule of the user and of trusted project files."""
+    """Print the rules of the user and of trusted project files, one per line."""
     base = load_context(arguments)
     rules = judging.load_rules(base)
     for fault in judging.load_catalog(base, load_external_plugins(base).policy_tables)[1]:
@@ -245,7 +245,7 @@ def list_rules(arguments: argparse.Namespace) -> int:
 
 
 def rule_to_json(rule: Rule) -> dict[str, object]:
-    """Return a rule as a JSON object. `bounded`: a project's rule, which allows only work on its folder."""
+    """Return a rule as a JSON object. `bounded`: a project's rule, which allows only work in its folder."""
     return {
         "rule": rule.text,
         "verdict": rule.verdict,

@@ -1,7 +1,7 @@
-"""`policy try`: judge past sessions by other rules.
+"""The verb `policy try`: judges past sessions by other rules.
 
-Invariant: the logs are only read. A decision is judged with the facts of its time (workspace, profile, session rules,
-sandbox); links are not followed, because their targets are not recorded.
+Invariant: logs are only read. A decision is judged with the facts of its time (workspace, profile, session rules,
+sandbox). Links are not followed, because their targets are not recorded.
 """
 
 import argparse
@@ -67,7 +67,7 @@ class JudgedDecision:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts over many decisions. `changed`: those that differ now; `by_rule`: changes by the rule that decides now."""
+    """Counts over many decisions. `changed` are those that differ now; `by_rule` counts changes by the rule that decides now."""
 
     decisions: int = 0
     questions: int = 0
@@ -96,7 +96,7 @@ class DecisionJudge:
         self._decisions: dict[object, Decision] = {}
 
     def judge(self, session: str, record: DecisionRecord) -> JudgedDecision:
-        """Return the recorded decision with the one that would be made now."""
+        """Return a recorded decision with the one that would be made now."""
         recorded, profile = record.event, self._profile or record.event.policy
         key = (record.tool, recorded.effects, record.workspace, profile, record.sandboxed, record.granted)
         now = self._decisions.get(key)
@@ -113,7 +113,7 @@ class DecisionJudge:
 
 
 def was_asked(recorded: PermissionDecided) -> bool:
-    """Return True if a person was asked, or would have been if one had been there."""
+    """Return True if the user was asked, or would have been asked if the session had been interactive."""
     return recorded.request_id is not None or was_unanswered(recorded)
 
 
@@ -123,10 +123,10 @@ def was_unanswered(recorded: PermissionDecided) -> bool:
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
-    """Return the decision now, after hooks and sandbox questions that no rule decides.
+    """Return today's decision, adjusted for recorded hook verdicts and sandbox questions, which rules do not cover.
 
-    A hook that denied or asked does so again; one that allowed answers the profile's questions. Leaving the sandbox,
-    and opening secret files to it, is always asked about.
+    A hook that denied or asked does so again; if it allowed, the profile does not ask. Leaving the sandbox and exposing
+    secret files always ask.
     """
     if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):
         return now if now.verdict == "deny" else replace(now, verdict="ask")

@@ -1,4 +1,4 @@
-"""Bash text to syntax: the strict subset that commands are proven in, and looser readings that only deny.
+"""The bash parser: a strict one for the proven subset, and loose readings that serve only rules that deny.
 
 Invariant: pure; nothing here knows what a program does.
 """

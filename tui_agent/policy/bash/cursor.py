@@ -1,6 +1,6 @@
-"""The position in a script that is read, with the characters between words: blanks, comments and line ends.
+"""The parser's position in a script, and skipping of blanks, comments and line breaks.
 
-Invariant: a line end is passed only in `skip_lines`, which also passes the here-document that starts behind it.
+Invariant: only `skip_lines` passes a line break, together with the here-document body that starts after it.
 """
 
 import re
@@ -27,7 +27,7 @@ _UNREAD: Final = (
 
 
 class RefusedError(Exception):
-    """The text is outside the subset; `parse_script` turns it into a `Refusal`."""
+    """An error for text outside the subset; `parse_script` turns it into a `Refusal`."""
 
     def __init__(self, reason: str, start: int) -> None:
         super().__init__(reason)
@@ -36,7 +36,7 @@ class RefusedError(Exception):
 
 
 class Cursor:
-    """A text and the place up to which it has been read. Everything that is not recognised is refused."""
+    """A text with a current position. Text that no parser recognises is refused."""
 
     __slots__ = ("_body_end", "_body_line", "position", "substitutions", "text")
 
@@ -57,24 +57,27 @@ class Cursor:
         return self.text.startswith(token, self.position)
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Match the text at the position; pass nothing."""
+        """Match a pattern at the position, without moving."""
         return pattern.match(self.text, self.position)
 
     def at_word_end(self) -> bool:
-        """Return True if no word goes on here."""
+        """Return True if the next character ends a word."""
         return self.match(_DELIMITER) is not None
 
     def refusal(self, reason: str, start: int | None = None) -> RefusedError:
-        """Return the error that gives the whole text up. `start` is the offset of the cause, by default the position."""
+        """Return an error that refuses the whole script.
+
+        `start` is the offset of the cause; the default is the current position.
+        """
         return RefusedError(reason, self.position if start is None else start)
 
     def unexpected(self) -> RefusedError:
-        """Return the error about text at the position that cannot stand there."""
+        """Return an error about text that is not allowed at the position."""
         reasons = (reason for pattern, reason in _UNREAD if self.match(pattern) is not None)
         return self.refusal(next(reasons, f"`{self.character}` stands in an odd place"))
 
     def skip_blanks(self) -> None:
-        """Pass blanks, and a comment up to the end of its line."""
+        """Skip blanks, and a comment up to the end of its line."""
         skipped = _BLANKS_AND_COMMENT.match(self.text, self.position)
         assert skipped is not None
         # Older releases of bash look for quotes and `)` in a comment that stands in a substitution.
@@ -85,7 +88,7 @@ class Cursor:
         self.position = skipped.end()
 
     def skip_lines(self) -> None:
-        """Pass blanks, comments and line ends, each with the here-document that starts behind it."""
+        """Skip blanks, comments and line breaks, and a here-document body that starts after a line break."""
         self.skip_blanks()
         while self.character == "\n":
             self.check_body()
@@ -96,22 +99,22 @@ class Cursor:
             self.skip_blanks()
 
     def check_body(self) -> None:
-        """Refuse a position behind the line end that a here-document starts behind: quotes hide it."""
+        """Refuse if a quoted text or a word has passed the line break after which a here-document body starts."""
         if self.awaits_body and self.position > self._body_line:
             raise self.refusal("quotes go on beyond the line in which a here-document begins")
 
     @property
     def awaits_body(self) -> bool:
-        """True if a here-document starts behind the next line end."""
+        """True if a here-document body starts after the next line break."""
         return self._body_line >= 0
 
     def await_body(self, body: re.Match[str]) -> None:
-        """Expect a here-document's body (group 1 of the match) behind the end of this line."""
+        """Expect a here-document body, which is group 1 of the match, after the end of this line."""
         self._body_line, self._body_end = body.start(1) - 1, body.end()
 
 
 def check_characters(text: str) -> None:
-    """Refuse a text that is too long, or in which a person cannot see every character."""
+    """Refuse a text that is too long, or that has characters a person cannot see."""
     if len(text) > MAX_CHARS:
         raise RefusedError(f"it is longer than {MAX_CHARS:,} characters", MAX_CHARS)
     hidden = describe_invisible(text)

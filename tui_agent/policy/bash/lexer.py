@@ -1,7 +1,7 @@
-"""Reads the words of the bash subset: quotes, variables, substitutions, patterns and braces, character by character.
+"""The lexer for words of the bash subset: quotes, variables, substitutions, patterns and braces.
 
-Invariant: each character of a word is named here with exactly one meaning; every other character, or combination that
-bash treats specially, is refused.
+Invariant: each accepted character has exactly one meaning here. Every other character, and every combination that bash
+treats specially, is refused.
 """
 
 import re
@@ -49,7 +49,7 @@ _BYTES_OF_BLANKS: Final = frozenset(b"\x85\xa0")
 
 
 class Role(Enum):
-    """The place of a word, which decides what bash expands in it."""
+    """The place of a word, which decides the expansions that bash performs in it."""
 
     COMMAND = auto()
     ARGUMENT = auto()
@@ -59,7 +59,7 @@ class Role(Enum):
 
 
 class WordReader:
-    """Reads one word after the other. `read_substitution` reads from behind `$(` to behind its `)`."""
+    """Reads words one after the other. `read_substitution` parses a script from after `$(` up to and including its `)`."""
 
     def __init__(self, cursor: Cursor, read_substitution: Callable[[], syntax.Script]) -> None:
         self._cursor = cursor
@@ -67,7 +67,7 @@ class WordReader:
         self._brace_words = 0
 
     def read(self, role: Role) -> tuple[syntax.Word, ...]:
-        """Read one word; braces make several of it. In the role `VALUE` it may be empty."""
+        """Read one word; brace expansion may make several of it. In the role `VALUE` it may be empty."""
         cursor, start = self._cursor, self._cursor.position
         variants = self._read_parts(role)
         source = cursor.text[start : cursor.position]
@@ -81,12 +81,12 @@ class WordReader:
         return tuple(syntax.Word(source, start, self._check_tildes(pieces, start)) for pieces in kept)
 
     def at_process_output(self) -> bool:
-        """Return True if a word `<(…)` begins here, behind a blank."""
+        """Return True if a process substitution `<(…)` begins here, after a blank."""
         cursor = self._cursor
         return cursor.has("<(") and cursor.text[: cursor.position][-1:] in (" ", "\t")
 
     def read_process_output(self) -> syntax.Word:
-        """Read a word `<(…)`, which nothing may be glued to."""
+        """Read a process substitution `<(…)`, which must be a whole word."""
         cursor, start = self._cursor, self._cursor.position
         if cursor.has("<(("):
             raise cursor.refusal("`((` stands in `<(…)`")
@@ -97,8 +97,10 @@ class WordReader:
         return syntax.Word(cursor.text[start : cursor.position], start, (syntax.ProcessOutput(script),))
 
     def read_body(self, start: int, end: int) -> syntax.Word:
-        """Read the text of a here-document that bash expands, from offset to offset: variables and substitutions. Nothing
-        is quoted in it, so that every other sign stands for itself."""
+        """Read a here-document body that bash expands, between two offsets.
+
+        Only variables and substitutions are expanded in it; every other character, quotes included, is literal.
+        """
         cursor, behind = self._cursor, self._cursor.position
         pieces: list[syntax.Piece] = []
         cursor.position = start
@@ -117,7 +119,7 @@ class WordReader:
         return syntax.Word(cursor.text[start:end], start, tuple(pieces))
 
     def _check_tildes(self, pieces: list[syntax.Piece], start: int) -> tuple[syntax.Piece, ...]:
-        """Return the pieces as they are. Refuse a `~` that may mean a folder, except in `~` and at the begin of `~/…`."""
+        """Return the pieces unchanged. Refuse an unquoted `~` that may be expanded, except in `~` and at the beginning of `~/…`."""
         unquoted = (isinstance(piece, syntax.Text) and not piece.quoted and piece.text for piece in pieces)
         if _ODD_TILDE.search("".join(text or "\0" for text in unquoted)):
             raise self._cursor.refusal(
@@ -126,7 +128,7 @@ class WordReader:
         return tuple(pieces)
 
     def _read_parts(self, role: Role) -> list[list[syntax.Piece]]:
-        """Read up to the end of the word. Return the pieces of each word that its braces make."""
+        """Read up to the end of the word. Return the pieces of each word that brace expansion makes of it."""
         start = self._cursor.position
         variants: list[list[syntax.Piece]] = [[]]
         while not self._cursor.at_word_end():
@@ -240,7 +242,7 @@ class WordReader:
         raise cursor.refusal(_EXPANSIONS.get(following, f"`${following}` is not read"), cursor.position - 1)
 
     def _read_braces(self, role: Role) -> list[list[syntax.Piece]]:
-        """Read braces with plain texts and patterns, or with a span. Return the pieces of each word that they make."""
+        """Read one pair of braces: a list of plain texts and patterns, or a range. Return the pieces of each alternative."""
         cursor = self._cursor
         literal = cursor.match(_LITERAL_BRACES)
         if literal is not None:
@@ -261,13 +263,16 @@ class WordReader:
 
 
 def _expand_span(first: int, last: int) -> list[str]:
-    """Return the numbers from `first` to `last`, of very many only so many that they are refused."""
+    """Return the numbers from `first` to `last`; of a huge range only as many as exceed the limit."""
     direction = 1 if first < last else -1
     return [str(number) for number in islice(range(first, last + direction, direction), MAX_BRACE_WORDS + 2)]
 
 
 def _stands_with_braces(piece: syntax.Piece) -> bool:
-    """Return True for a part that bash reads as we do next to braces, which it expands first: `$x{a,b}` is `$xa $xb`."""
+    """Return True if the piece means the same to us and to bash in a word with braces.
+
+    Bash expands braces first: `$x{a,b}` is `$xa $xb`.
+    """
     if isinstance(piece, syntax.Text | syntax.Variable) and piece.quoted:
         return True
     return isinstance(piece, syntax.Pattern) or (isinstance(piece, syntax.Text) and "}" not in piece.text)

@@ -1,7 +1,7 @@
-"""Every command that a text outside the subset might run, for rules that deny and for guards.
+"""Loose readings: every command that a text outside the subset might run, for guards and for rules that deny.
 
-Invariant: proves nothing. It over-approximates: tree-sitter reads the text, and it is cut at its separators, outside of quotes
-and as if there were no quotes; line breaks, redirections and expansions are read in each way that is possible.
+Invariant: proves nothing and over-approximates. The text is parsed by tree-sitter, and is also cut at its separators, both
+with and without respect to quotes; line breaks, redirections and expansions are interpreted in every possible way.
 """
 
 import re
@@ -54,9 +54,12 @@ _ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
 
 @dataclass(frozen=True, slots=True)
 class LooseReading:
-    """`commands` are the words of all commands that some reading shows; a word is None where it is not literal: it may be
-    any text, several words, or none. `texts` are quoted texts of more than one word, without their quotes: a program may
-    run them as a script. `unreadable`: the text is too long, or would take too long, to be read in every way."""
+    """All commands and scripts that a text may run.
+
+    `commands` are the words of every command in some reading. A word is None if it is not literal: it may be any text,
+    several words, or none. `texts` are the quoted texts of more than one word, without their quotes: a program may run them
+    as a script. `unreadable`: the text is too long, or would take too long, so commands may be missing.
+    """
 
     commands: tuple[Words, ...]
     texts: tuple[str, ...] = ()
@@ -65,7 +68,7 @@ class LooseReading:
 
 @lru_cache(maxsize=64)
 def loose_commands(text: str) -> LooseReading:
-    """Read a text in every way that is possible. Never raises; takes time linear in the text."""
+    """Interpret a text in every possible way. Never raises; takes time linear in the text."""
     if len(text) > MAX_CHARS:
         return LooseReading((), unreadable=True)
     variants = _variants(text)
@@ -90,7 +93,7 @@ def loose_commands(text: str) -> LooseReading:
 
 
 def _suffixes(words: Words) -> Iterator[Words]:
-    """Yield a command, and what is left of it without each word in front that need not be its name."""
+    """Yield the command, and its rest after each leading word that may be only a prefix (`if`, `!`, `name=value`)."""
     for place, word in enumerate(words):
         yield words[place:]
         if word is not None and _PREFIX.fullmatch(word) is None:
@@ -98,7 +101,7 @@ def _suffixes(words: Words) -> Iterator[Words]:
 
 
 def _is_light(text: str) -> bool:
-    """Return True if a text is neither so long nor so deep that tree-sitter takes long, or shows each part many times."""
+    """Return True if tree-sitter parses the text quickly: it is short, and has few pipes and little nesting."""
     within = len(text) <= MAX_PARSED_CHARS and text.count("|") <= MAX_PIPES and text.count("<<") <= MAX_OPEN
     changes = (1 if bracket == "(" else -1 for bracket in text if bracket in "()")
     return (
@@ -108,7 +111,7 @@ def _is_light(text: str) -> bool:
 
 
 def _variants(text: str) -> list[str]:
-    """Return the text with and without its line continuations, each as it is and with what bash may take away."""
+    """Return the text with and without line continuations, each both complete and without redirections and empty expansions."""
     variants: dict[str, None] = {}
     for lines in (text, _JOINED_LINES.sub("", text)):
         plain = _ANSI_C.sub(_decode_ansi_c, lines).replace('$"', '"')
@@ -120,7 +123,7 @@ def _variants(text: str) -> list[str]:
 
 
 def _decode_ansi_c(quoted: re.Match[str]) -> str:
-    """Return the text of `$'…'` in plain single quotes."""
+    """Return a text `$'…'` as plain text in single quotes."""
 
     def decode(escape: re.Match[str]) -> str:
         hexadecimal, octal, sign = escape[1] or escape[2] or escape[3], escape[4], escape[5]
@@ -132,14 +135,14 @@ def _decode_ansi_c(quoted: re.Match[str]) -> str:
 
 
 def _cut_commands(text: str) -> Iterator[Words]:
-    """Cut a text at the separators outside of quotes."""
+    """Yield the commands of a text, cut at separators outside quotes."""
     for is_separator, tokens in groupby(_TOKEN.findall(text), "\n;&|()`".__contains__):
         if not is_separator:
             yield tuple(map(_literal, tokens))
 
 
 def _literal(word: str) -> str | None:
-    """Return a word without its quotes and backslashes, None where bash expands something in it."""
+    """Return a word without quotes and backslashes, or None if bash expands something in it."""
     if _SPECIAL.isdisjoint(word):
         return word
     out: list[str] = []

@@ -1,7 +1,7 @@
-"""Reads a script of the bash subset: lists, pipelines, loops, conditions, groups and simple commands.
+"""The parser for scripts of the bash subset: lists, pipelines, loops, conditions, groups and simple commands.
 
-Invariant: `parse_script` never raises, takes time linear in the text, and returns a tree only where every character was
-recognised and tree-sitter sees the same simple commands.
+Invariant: `parse_script` never raises and takes time linear in the text. It returns a tree only if it recognised every
+character, and tree-sitter sees the same simple commands.
 """
 
 import re
@@ -36,7 +36,7 @@ _COMPARISONS: Final = frozenset(("=", "==", "!="))
 
 
 def parse_script(text: str) -> syntax.Script | syntax.Refusal:
-    """Read a command line or script as bash reads it, or say why it is outside the subset."""
+    """Parse a command line or script as bash does, or return the reason why it is outside the subset."""
     try:
         check_characters(text)
         script = _ScriptReader(text).read_whole()
@@ -62,7 +62,7 @@ class _ScriptReader:
         self._depth = 0
 
     def read_whole(self) -> syntax.Script:
-        """Read the whole text, which may hold no command."""
+        """Parse the whole text, which may have no command."""
         self._cursor.skip_lines()
         script = self._read_list() if self._cursor.character else syntax.Script(())
         self._cursor.check_body()
@@ -85,7 +85,7 @@ class _ScriptReader:
         return script
 
     def _read_list(self, *ends: str) -> syntax.Script:
-        """Read at least one pipeline, up to a reserved word or `)` of `ends`, or without `ends` to the text's end."""
+        """Parse at least one pipeline, up to one of the reserved words (or `)`) in `ends`, or to the end of the text."""
         cursor = self._cursor
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -107,12 +107,12 @@ class _ScriptReader:
 
     @property
     def _reserved(self) -> str:
-        """The reserved word or bracket at the position, "" if there is none."""
+        """The reserved word or bracket at the position, or ""."""
         found = self._cursor.match(_RESERVED)
         return found[0] if found is not None else ""
 
     def _read_connector(self) -> syntax.Connector:
-        """Read the sign that ends a pipeline, and blanks, comments and empty lines behind it."""
+        """Parse the operator that ends a pipeline, and skip blanks, comments and empty lines after it."""
         cursor = self._cursor
         cursor.skip_blanks()
         connector: syntax.Connector = next(
@@ -172,7 +172,7 @@ class _ScriptReader:
         return syntax.Group(script, opening == "(", self._redirects.read_all())
 
     def _read_block(self, opening: str, *ends: str) -> syntax.Script:
-        """Read `opening`, which stands at the position, and the list behind it; stop in front of its end."""
+        """Parse the reserved word `opening` and the list after it; stop before the word that ends the list."""
         self._expect(opening)
         return self._read_list(*ends)
 
@@ -218,7 +218,10 @@ class _ScriptReader:
         return syntax.Conditional(tuple(branches), otherwise, self._redirects.read_all())
 
     def _read_test(self) -> syntax.SimpleCommand:
-        """Read `[[ … ]]` with tests joined by `&&` and `||`: of a file, of a text being empty, or of two texts being equal."""
+        """Parse `[[ … ]]`, with simple tests joined by `&&` and `||`.
+
+        A simple test is about a file (`-f x`), an empty text (`-z x`) or equal texts (`x = y`).
+        """
         cursor, start = self._cursor, self._cursor.position
         words = [self._read_token("[[")]
         term: list[syntax.Word] = []

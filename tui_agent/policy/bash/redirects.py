@@ -1,7 +1,6 @@
-"""Reads redirections and here-documents of the bash subset.
+"""The parser for redirections and here-documents of the bash subset.
 
-Invariant: of the body of a here-document bash expands only variables and substitutions, and nothing where its delimiter is
-quoted.
+Invariant: in a here-document body only variables and substitutions are expanded; with a quoted delimiter, nothing is.
 """
 
 import re
@@ -23,7 +22,7 @@ _MISREAD_IN_SUBSTITUTION = frozenset("()'\"`\\")
 
 
 class RedirectReader:
-    """Reads redirections from the cursor that it shares with the reader of words."""
+    """Parses redirections. It shares the cursor with the word reader."""
 
     def __init__(self, cursor: Cursor, words: WordReader) -> None:
         self._cursor = cursor
@@ -34,7 +33,7 @@ class RedirectReader:
         return self._cursor.match(_START) is not None
 
     def read_all(self) -> tuple[Redirect, ...]:
-        """Read the redirections behind a loop, group, condition or test."""
+        """Parse the redirections after a loop, group, condition or test."""
         redirects: list[Redirect] = []
         self._cursor.skip_blanks()
         while self.at_redirect():
@@ -43,7 +42,7 @@ class RedirectReader:
         return tuple(redirects)
 
     def read(self) -> Redirect:
-        """Read one redirection."""
+        """Parse one redirection."""
         cursor, start = self._cursor, self._cursor.position
         found = cursor.match(_OPERATOR)
         if found is None:

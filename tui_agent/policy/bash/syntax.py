@@ -1,6 +1,6 @@
-"""The syntax tree of the bash subset that a command line must lie in to run unasked.
+"""The syntax tree of the bash subset. Only a command line inside the subset can run unasked.
 
-Invariant: frozen data. A tree holds the whole text: what has no node here is outside the subset.
+Invariant: frozen data. A tree covers the whole text: syntax without a node here is outside the subset.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Literal characters, quotes and backslashes removed. `quoted`: no expansion of braces, patterns or `~` in them."""
+    """Literal characters, without their quotes and backslashes. `quoted`: braces, patterns and `~` in them are not expanded."""
 
     text: str
     quoted: bool = False
@@ -24,8 +24,11 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`$name` or `${name}`; `name` may be one of the special `?`, `#`, `$`, `!`, `0`…`9`, `@` and `*`. With an `operator`
-    (`:-`, `#`, `##`, `%`, `%%`) and the `operand` behind it: `${name:-none}`, `${name##*/}`."""
+    """A variable: `$name`, `${name}`, or with an operator and its operand `${name:-none}`, `${name##*/}`.
+
+    `name` may be a special parameter: `?`, `#`, `$`, `!`, `0`…`9`, `@` or `*`. `operator` is one of `:-`, `#`, `##`, `%`
+    and `%%`, or empty.
+    """
 
     name: str
     quoted: bool
@@ -35,7 +38,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Substitution:
-    """`$(…)`: the output of a script without its trailing newlines."""
+    """A command substitution `$(…)`: the output of a script, without trailing newlines."""
 
     script: "Script"
     quoted: bool
@@ -43,7 +46,7 @@ class Substitution:
 
 @dataclass(frozen=True, slots=True)
 class ProcessOutput:
-    """`<(…)`, always a whole word: the name of a stream from which the output of a script can be read."""
+    """A process substitution `<(…)`, always a whole word: the name of a file from which a script's output can be read."""
 
     script: "Script"
 
@@ -53,8 +56,11 @@ Piece: TypeAlias = Text | Pattern | Variable | Substitution | ProcessOutput
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word before expansion. `source` is its text from `start` (an offset in characters into the whole script);
-    braces are expanded already, so that several words can have the same `source` and `start`."""
+    """One word before expansion.
+
+    `source` is its text, and `start` its offset in the whole script, in characters. Braces are already expanded, so several
+    words can have the same `source` and `start`.
+    """
 
     source: str
     start: int
@@ -62,7 +68,7 @@ class Word:
 
     @property
     def literal(self) -> str | None:
-        """The text where nothing of it is expanded, else None."""
+        """The text if nothing in it is expanded, else None."""
         if any(not isinstance(piece, Text) for piece in self.pieces):
             return None
         return "".join(piece.text for piece in self.pieces if isinstance(piece, Text))
@@ -73,8 +79,11 @@ RedirectOperator: TypeAlias = Literal["<", ">", ">>", ">|", "&>", "&>>", "<<", "
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """A redirection. `target` is the file's word, of `>&` and `<&` the descriptor, of `<<<` the text; `body` is the text
-    of a here-document (`<<`). `descriptor` is the number in front, None where there is none."""
+    """A redirection.
+
+    `target` is the word after the operator: a file, for `>&` and `<&` a descriptor, for `<<<` the text. `body` is the text
+    of a here-document (`<<`). `descriptor` is the number before the operator, or None.
+    """
 
     source: str
     operator: RedirectOperator
@@ -85,7 +94,7 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """`name=value`, alone or in front of a command."""
+    """An assignment `name=value`, alone or before a command."""
 
     name: str
     value: Word
@@ -93,7 +102,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """Words with assignments and redirections around them. `words` is empty where it only assigns or redirects."""
+    """A simple command: words, with assignments and redirections. `words` is empty if it only assigns or redirects."""
 
     source: str
     start: int
@@ -104,7 +113,7 @@ class SimpleCommand:
 
 @dataclass(frozen=True, slots=True)
 class ForLoop:
-    """`for variable in items; do body; done`."""
+    """A loop `for variable in items; do body; done`."""
 
     variable: str
     items: tuple[Word, ...]
@@ -114,7 +123,7 @@ class ForLoop:
 
 @dataclass(frozen=True, slots=True)
 class WhileLoop:
-    """`while condition; do body; done`, or `until`."""
+    """A loop `while condition; do body; done`, or with `until`."""
 
     condition: "Script"
     body: "Script"
@@ -124,7 +133,7 @@ class WhileLoop:
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """`if … then … elif … else … fi`: conditions with their bodies, in order; `otherwise` is the `else` part."""
+    """A conditional `if … then … elif … else … fi`: conditions with their bodies, in order. `otherwise` is the `else` part."""
 
     branches: tuple[tuple["Script", "Script"], ...]
     otherwise: "Script | None" = None
@@ -133,7 +142,7 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """`{ …; }`, or with `subshell` `( … )`."""
+    """A group `{ …; }`, or a subshell `( … )`."""
 
     script: "Script"
     subshell: bool
@@ -145,7 +154,7 @@ Command: TypeAlias = SimpleCommand | ForLoop | WhileLoop | Conditional | Group
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Commands joined by `|` or `|&`; a single command is a pipeline of one. `negated`: `!` stands in front."""
+    """Commands joined by `|` or `|&`; a single command is a pipeline of one. `negated`: `!` precedes it."""
 
     commands: tuple[Command, ...]
     negated: bool = False
@@ -156,7 +165,7 @@ Connector: TypeAlias = Literal["&&", "||", ";", "&", ""]
 
 @dataclass(frozen=True, slots=True)
 class ScriptItem:
-    """A pipeline and the connector behind it: a newline counts as `;`, the end as the empty string."""
+    """A pipeline and the connector after it. A newline counts as `;`; the end of the list is ""."""
 
     pipeline: Pipeline
     connector: Connector
@@ -171,7 +180,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a text is outside the subset: a clause in plain words ("it uses arithmetic"), and where (characters)."""
+    """The reason why a text is outside the subset, as a clause ("it uses arithmetic"), and its offset in characters."""
 
     reason: str
     start: int

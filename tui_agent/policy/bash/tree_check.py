@@ -1,6 +1,6 @@
-"""The second opinion on a script that was read: tree-sitter's grammar must see the same simple commands.
+"""The check of our parser against tree-sitter's grammar: both must see the same simple commands.
 
-Invariant: pure; a difference in the number of commands, or in one word's offsets, is a disagreement.
+Invariant: pure; a different number of commands, or a different offset of any word, is a disagreement.
 """
 
 import re
@@ -33,7 +33,7 @@ _NO_WORDS = frozenset(("variable_assignment", "file_redirect", "heredoc_redirect
 
 
 def disagreement(text: str, script: Script) -> Refusal | None:
-    """Compare `script`, our reading of `text`, with tree-sitter's. None where both see the same commands."""
+    """Compare `script`, our parse of `text`, with tree-sitter's. Return None if both see the same commands."""
     root = parse_tree(text)
     if root is None or root.has_error:
         return Refusal("a second reader does not understand it", 0)
@@ -51,19 +51,19 @@ def disagreement(text: str, script: Script) -> Refusal | None:
 
 
 def _seen_words(spans: Sequence[Span], *, is_test: bool) -> "set[_SeenWord]":
-    """Return the words of a command. What stands behind `[` or `[[` counts as one word."""
+    """Return the words of a command. All words after `[` or `[[` count as one."""
     if is_test:
         spans = [spans[0], (spans[0][1], spans[-1][1])]
     return {(span, span == spans[0]) for span in spans}
 
 
 def _is_overlooked(text: str, span: Span) -> bool:
-    """Return True for the word `-` in front of a here-document, which the grammar has no node for."""
+    """Return True for the word `-` before a here-document: the grammar has no node for it."""
     return span[1] - span[0] == 1 and _DASH_BEFORE_BODY.match(text, span[0]) is not None
 
 
 def simple_commands(tree: object) -> Iterator[SimpleCommand]:
-    """Return every simple command of a script, those in substitutions too, in no certain order."""
+    """Yield every simple command of a script, including those in substitutions, in unspecified order."""
     if isinstance(tree, SimpleCommand):
         yield tree
     names = getattr(tree, "__slots__", ())
@@ -74,8 +74,11 @@ def simple_commands(tree: object) -> Iterator[SimpleCommand]:
 
 @lru_cache(maxsize=8)
 def parse_tree(text: str) -> "Node | None":
-    """Parse a text with tree-sitter; None if it would take too long. Offsets of its nodes are characters: what is not ASCII
-    is shown to it as a letter, as bash reads it, since the grammar's scanner can crash on other bytes."""
+    """Parse a text with tree-sitter; return None if that takes too long.
+
+    Node offsets are characters: every non-ASCII character is replaced by a letter. Bash treats it as a letter too, and the
+    grammar's scanner can crash on other bytes.
+    """
     source = _FOREIGN.sub("Z", text).encode()
     chunks = count()
     tree = _grammar()[0].parse(
@@ -96,8 +99,10 @@ def _tree_words(root: "Node") -> "set[_SeenWord]":
 
 
 def command_spans(text: str) -> list[list[Span]] | None:
-    """Return the spans of the words of each simple command that tree-sitter sees, in the order of the text; None if it would
-    take too long."""
+    """Return the spans of the words of each simple command that tree-sitter sees, in text order.
+
+    Returns None if parsing takes too long.
+    """
     root = parse_tree(text)
     return None if root is None else sorted(map(_word_spans, _captures(root).get("command", ())))
 
@@ -114,7 +119,7 @@ def _word_spans(node: "Node") -> list[Span]:
 
 
 def _joined(nodes: "Iterator[Node] | list[Node]") -> list[Span]:
-    """Return the spans of nodes; those that touch are one word."""
+    """Return the spans of nodes; adjacent nodes form one word."""
     spans: list[Span] = []
     for node in nodes:
         start, end = node.start_byte, node.end_byte

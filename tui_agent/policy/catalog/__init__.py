@@ -1,4 +1,4 @@
-"""What is known of programs: entries in TOML, one file a program or subcommand, loaded by name.
+"""The catalog of known programs: TOML entries, one file per program or subcommand, loaded by name.
 
-Invariant: positive lists only; what no entry lists is unknown, and the unknown is asked about.
+Invariant: positive lists only. A program or option that no entry lists is unknown, and the user is asked about it.
 """

@@ -1,7 +1,7 @@
-"""The catalog: looks up what is known of a program, in the product's files and in tables that are added to them.
+"""The catalog: looks up program entries in the product's files and in additional tables.
 
-Invariant: a file is read when its program is first asked for; a user's entry stands in place of the product's, a plugin's
-counts only for other programs, and what a project or plugin says of known ones only adds effects.
+Invariant: a file is read when its program is first looked up. A user's entry replaces the product's. A plugin's entry
+counts only for programs that are not known otherwise. For known programs, a project's or plugin's table can only add effects.
 """
 
 import tomllib
@@ -36,7 +36,7 @@ Origin: TypeAlias = Literal["plugin", "user", "project"]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A table in addition to the product's. `source` names it in reasons: a file, or a plugin."""
+    """A table in addition to the product's files. `source` names it in reasons: a file or a plugin."""
 
     origin: Origin
     source: str
@@ -48,8 +48,10 @@ Shelf: TypeAlias = Callable[[str], tuple[Table, str] | None]
 
 
 class Catalog:
-    """All that is known of programs. Immutable; raises `ConfigError` for a fault in a layer when it is made, `TableFault`
-    for one in a file of the product when that is read."""
+    """All known programs. Immutable.
+
+    Raises `ConfigError` on creation for a fault in a layer, and `TableFault` on lookup for a fault in a product file.
+    """
 
     def __init__(self, layers: Iterable[Layer] = ()) -> None:
         self._entries: dict[str, Entry | None] = {}
@@ -69,30 +71,32 @@ class Catalog:
 
     @classmethod
     def with_faults(cls, layer: Layer) -> tuple["Catalog", list[TableFault]]:
-        """Return the catalog with one more table and what is wrong with that: a faulty entry raises `TableFault` when it is
-        asked for."""
+        """Return the catalog with one more table, and the faults in that table.
+
+        Looking up a faulty entry raises `TableFault`.
+        """
         catalog = cls()
         return catalog, list(catalog._add(layer))
 
     def entry(self, name: str) -> Entry | None:
-        """Return what is known of a program ("wc") or a subcommand by its whole name ("git log"), None if nothing is."""
+        """Return the entry of a program ("wc") or of a subcommand by its full name ("git log"), or None if it is unknown."""
         if name not in self._entries:
             found = self._resolve([name], self._shelves, _MAX_LIKES)
             self._entries[name] = None if found is None else self._with_cautions(found)
         return self._entries[name]
 
     def subcommand(self, entry: Entry, words: Sequence[str]) -> Entry | None:
-        """Return the entry of the subcommand that the first word names, or the first two."""
+        """Return the entry of the subcommand that the first word or the first two words name."""
         found = (self.variant(entry, " ".join(words[:count])) for count in (2, 1) if count <= len(words))
         return next(filter(None, found), None)
 
     def variant(self, entry: Entry, name: str) -> Entry | None:
-        """Return the entry of the same program's folder that an option of this one names ("branch --list")."""
+        """Return the entry that an option selects, from the folder of the same program ("branch --list")."""
         found = (self.entry(f"{member.partition(' ')[0]} {name}") for member in entry.family)
         return next(filter(None, found), None)
 
     def _resolve(self, names: Sequence[str], shelves: Sequence[Shelf], likes: int) -> Entry | None:
-        """Make the entry of the first of these names that a shelf holds, of no more than `likes` others that it is like."""
+        """Build the entry of the first of `names` that a shelf holds, with the entries it is `like` (at most `likes` deep)."""
         for name, (place, shelf) in product(names, enumerate(shelves, 1)):
             found = shelf(name)
             if found is None:
@@ -120,7 +124,7 @@ class Catalog:
         return entry
 
     def _add(self, layer: Layer) -> Iterator[TableFault]:
-        """Add a table, and yield what is wrong with it. Raises `TableFault` if it cannot be read at all."""
+        """Add a table and yield its faults. Raises `TableFault` if it cannot be read at all."""
         tables, harmless = read_tables(layer.text)
         if harmless and layer.origin != "user":
             yield TableFault(("environment",), "only your own file may call variables harmless")
@@ -142,7 +146,7 @@ class Catalog:
                 yield from _locate(name, wrong[name] or self._find_faults(name, table))
 
     def _find_faults(self, name: str, table: Table) -> list[TableFault]:
-        """Return what is wrong with an entry of which the table alone is valid."""
+        """Return the faults of an entry that validation of the table alone does not show."""
         try:
             entry = self.entry(name)
         except TableFault as fault:
@@ -156,13 +160,15 @@ class Catalog:
 
 @cache
 def built_in_catalog() -> Catalog:
-    """Return the catalog of the product's files alone."""
+    """Return the catalog of the product's files only."""
     return Catalog()
 
 
 def read_tables(text: str) -> tuple[dict[str, Table], tuple[str, ...]]:
-    """Read a user's, plugin's or project's TOML: its tables by whole name ("git log"), and the variables that it calls
-    harmless. Raises `TableFault`."""
+    """Parse a user's, plugin's or project's TOML.
+
+    Return its tables by full name ("git log"), and the variables that it declares harmless. Raises `TableFault`.
+    """
     try:
         data = parse_toml(text)
     except ValueError as error:
@@ -189,7 +195,7 @@ def _as_table(keys: tuple[str, ...], value: object) -> Table:
 
 
 def keys_of(name: str) -> tuple[str, ...]:
-    """Return the keys under which an entry stands in a user's file."""
+    """Return the TOML keys that lead to an entry in a user's file."""
     program, blank, subcommand = name.partition(" ")
     return ("programs", program, "subcommands", subcommand) if blank else ("programs", program)
 
@@ -199,7 +205,7 @@ def _locate(name: str, faults: Iterable[TableFault]) -> Iterator[TableFault]:
 
 
 def _read_caution(name: str, table: Table) -> tuple[frozenset[Effect], list[TableFault]]:
-    """Return the effects that a project's or a plugin's table adds to a known program, and what is wrong with it."""
+    """Return the effects that a project's or plugin's table adds to a known program, and the table's faults."""
     reason = "it could allow more; of a known program only effects can be added"
     more = [TableFault((key,), reason) for key in sorted(set(table) - _CAUTIOUS_KEYS)]
     program, faults = validate({"about": name, "effects": table.get("effects", [])})
@@ -222,6 +228,9 @@ def _read_file(name: str) -> tuple[Table, str] | None:
 
 @cache
 def _file_names(folder: str) -> frozenset[str]:
-    """The names in a folder of the product, read once: on some systems asking for `GIT.toml` would find `git.toml`."""
+    """Return the file names in a folder of the product, read once.
+
+    A lookup in this set is exact; on a case-insensitive file system, opening `GIT.toml` would find `git.toml`.
+    """
     known = not folder or folder.rstrip("/") in _file_names("")
     return frozenset(file.name for file in (PROGRAMS / folder).iterdir()) if known else frozenset()

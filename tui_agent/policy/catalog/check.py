@@ -1,6 +1,6 @@
-"""Checks a table of programs that somebody wrote: every fault with the line it stands in.
+"""The check of a table of programs: reports every fault with its line.
 
-Invariant: a text of any size and content is answered within a second, with faults and never with an exception.
+Invariant: a text of any size and content is checked within a second, with faults as the result and never an exception.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,14 +25,14 @@ Judge: TypeAlias = Callable[[str, Catalog], tuple[Decision, str]]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A fault: `place` is the source with a line ("programs.toml:12"), `reason` says what is wrong."""
+    """A fault in a table. `place` is the source with a line ("programs.toml:12"); `reason` explains the fault."""
 
     place: str
     reason: str
 
 
 def check_table(text: str, source: str, judge: Judge) -> list[Problem]:
-    """Check a table of `[programs.NAME]` with all its examples."""
+    """Check a table of `[programs.NAME]` entries, including their examples."""
     try:
         tables, harmless = read_tables(text)
     except TableFault as fault:
@@ -53,7 +53,7 @@ def check_table(text: str, source: str, judge: Judge) -> list[Problem]:
 
 
 def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge) -> Iterator[TableFault]:
-    """Yield the examples that are not judged as they say. A fault in an entry hides those of its examples."""
+    """Yield the examples with another verdict than they state. The examples of a faulty entry are skipped."""
     programs = ((name, validate(table)[0]) for name, table in tables.items())
     examples = [
         ((*keys_of(name), "examples", str(place)), example)
@@ -72,7 +72,7 @@ def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge
 
 
 def describe_difference(example: Example, decision: Decision, reason: str) -> str:
-    """Return how the judgement of an example differs from what it says, empty if it does not."""
+    """Return how the verdict on an example differs from the expected one, or ""."""
     if decision != example.decision:
         return f"the example {example.line!r} should be {example.decision}, not {decision}: {reason}"
     if example.because not in reason:

@@ -1,6 +1,6 @@
-"""One entry of the catalog, made of its TOML table and of the entry that it is `like`.
+"""One catalog entry, built from its TOML table and the entry that it is `like`.
 
-Invariant: an entry is complete and valid: each spelling belongs to one option, each operand has a meaning.
+Invariant: an entry is complete and valid: each spelling belongs to one option, and each operand has a meaning.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _MAX_SHOWN = 60
 
 
 class TableFault(ValueError):
-    """A fault in a table: where (keys from the entry on) and why, in plain words."""
+    """A fault in a table: its place (keys from the entry on) and the reason."""
 
     def __init__(self, keys: tuple[str, ...], reason: str) -> None:
         super().__init__(": ".join((*(".".join(keys),)[: bool(keys)], reason)))
@@ -31,11 +31,11 @@ class TableFault(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A program or subcommand (`name`: "git log") with the place of its table ("programs/git/log.toml").
+    """A program or subcommand (`name`: "git log"), with the place of its table ("programs/git/log.toml").
 
-    `options` holds every option by each of its spellings, those of the entry that it is `like` included; two spellings
-    of one option hold the same object. `family` are the names whose subcommands it has, the nearest first. `table` holds
-    the keys that an entry like this one takes over.
+    `options` maps each spelling to its option, including the options of the entry that this one is `like`; all spellings of
+    one option map to the same object. `family` are the names of the entries whose subcommands it has, nearest first. `table`
+    holds the keys that an entry `like` this one inherits.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Entry:
 
 
 def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry:
-    """Make an entry of a TOML table. Raises `TableFault`."""
+    """Build an entry from a TOML table. Raises `TableFault`."""
     keys = {**({} if base is None else base.table), **table}
     program, faults = validate(keys)
     if program is None:
@@ -60,7 +60,7 @@ def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry
 
 
 def validate(table: Table) -> tuple[Program | None, list[TableFault]]:
-    """Return the program that the keys and words of a table describe, or all that is wrong with them."""
+    """Return the program that a table describes, or all faults of the table."""
     try:
         return Program.model_validate(table), []
     except ValidationError as error:
@@ -72,7 +72,7 @@ def validate(table: Table) -> tuple[Program | None, list[TableFault]]:
 
 
 def _reason(kind: str, message: str, value: object) -> str:
-    """Return what is wrong with a value, in plain words."""
+    """Return a readable reason for a validation error."""
     if kind in _LISTS:
         short = isinstance(value, str) and len(value) < _MAX_SHOWN
         return f'write a list: ["{value}"]' if short else "write a list"

@@ -1,6 +1,6 @@
-"""Finds the line of a text of TOML that a fault is about.
+"""The search for the line of a TOML text that a fault is about.
 
-Invariant: a text of any content is answered, with 0 where the line is not found.
+Invariant: never raises; if the line is not found, the result is 0.
 """
 
 import re
@@ -12,15 +12,17 @@ _AT_LINE: Final = re.compile(r"at line (\d+)")
 
 
 def place_of(fault: TableFault, text: str, source: str) -> str:
-    """Return the source of a text with the line that a fault in it is about ("programs.toml:12")."""
+    """Return the source with the line of a fault ("programs.toml:12")."""
     named = _AT_LINE.search(fault.reason)
     line = int(named[1]) if named else _line_of(text.splitlines(), fault.keys)
     return f"{source}:{line}" if line else source
 
 
 def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
-    """Return the number of the line in which the last key stands behind those in front of it. Where it is not found, as a
-    missing one, that of the key before; 0 for none."""
+    """Return the line number of the last key, searched in order after the keys before it.
+
+    If a key is not found, such as a missing one, return the line of the key before it, or 0.
+    """
     found = 0
     for place, key in enumerate(keys):
         # The index of a table in an array: the header in front of it is found so many times more.
@@ -36,5 +38,5 @@ def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
 
 
 def _stands_in(key: str, line: str) -> bool:
-    """Return True if a line of TOML has this key, or the header of a table does."""
+    """Return True if a TOML line assigns this key, or is the header of a table with it."""
     return key in line and bool(re.search(rf"""(?:^|[\[.{{,\s])["']?{re.escape(key)}["']?\s*[\].=]""", line))

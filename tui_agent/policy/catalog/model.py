@@ -1,6 +1,6 @@
-"""The schema of the catalog: one model each for a program, an option, an operand and an example.
+"""The schema of the catalog: models of programs, options, operands and examples.
 
-Invariant: an unknown key or word is refused; what an entry does not list is not allowed unasked.
+Invariant: an unknown key or word is refused; options and operands that an entry does not list are not allowed unasked.
 """
 
 from enum import StrEnum
@@ -62,7 +62,7 @@ Meaning: TypeAlias = Literal[
 
 
 def meaning_of(operand: str) -> str:
-    """Return the meaning of an operand ("read" of "read...")."""
+    """Return the meaning of an operand without its suffix ("read" for "read...")."""
     return operand.removesuffix("..." if operand.endswith("...") else "?")
 
 
@@ -86,7 +86,7 @@ a dash), `lines` of its standard input as they are, `nothing` at all, or any `te
 
 
 class Model(BaseModel):
-    """Frozen; a key that is not listed is an error."""
+    """A frozen model; an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
 
@@ -94,17 +94,22 @@ class Model(BaseModel):
 class Option(Model):
     """One option, in one or several spellings.
 
-    `word` says how it takes its word: `none`, `required` (attached or the next word) or `attached` (optional, and only
-    attached: `-U5`, `--color=auto`; the next word is never its own). `second`: it takes a second word behind the first
-    (`jq --arg NAME VALUE`), of this meaning. `values` lists the words that are allowed, with `*` for any text in them, all
-    where it is empty (but none for a `setting`). `effects` come with the option. `repeats`: it may stand more than once;
-    one without a word always may. `replaces_operand`: the first operand is no longer expected (`grep -e PATTERN`).
-    `prints` bounds the output in place of the program's (`grep -l`: paths, `grep -n`: text). `below`: what is read is meant with everything below it.
-    `reads_hidden`, `reads_ignored`, `reads_untracked`: the program no longer skips such files. `follows_links`: links
-    below a folder are followed. `names_only`: it prints no contents of files. `ends`: the program only says something
-    about itself, and nothing else of the line counts for it (`--help`). `refuses` lists texts that its word must not
-    contain (`%G` in a format of git runs gpg). `entry`: with it the whole call is read anew by another entry of the
-    program's folder, which lists this option too (`git branch --list`, `git clean -n`).
+    `word`: how it takes a value: `none`, `required` (attached or the next word) or `attached` (optional, and only attached:
+    `-U5`, `--color=auto`; the next word never belongs to it).
+    `second`: the meaning of a second value after the first (`jq --arg NAME VALUE`).
+    `values`: the allowed values, in which `*` matches any text; empty allows every value (except for a `setting`: none).
+    `effects`: the effects that the option adds.
+    `repeats`: it may be given more than once; an option without a value always may.
+    `replaces_operand`: the first operand is no longer expected (`grep -e PATTERN`).
+    `prints`: the bound on the output, instead of the program's (`grep -l`: paths, `grep -n`: text).
+    `below`: the program also reads everything below the files it reads.
+    `reads_hidden`, `reads_ignored`, `reads_untracked`: the program no longer skips such files.
+    `follows_links`: the program follows links below a folder.
+    `names_only`: the program prints no file contents.
+    `ends`: the program only prints information about itself and ignores the other arguments (`--help`).
+    `refuses`: texts that the value must not contain (`%G` in a format makes git run gpg).
+    `entry`: another entry in the program's folder by which the whole call is parsed again; that entry lists this option too
+    (`git branch --list`, `git clean -n`).
     """
 
     word: Literal["none", "required", "attached"] = "required"
@@ -137,8 +142,10 @@ Decision: TypeAlias = Literal["allow", "ask", "deny"]
 
 
 class Example(Model):
-    """A command line and what the profile `ask` says of it in an empty workspace without a sandbox. `because` is a piece
-    of the reason, where that matters."""
+    """A command line and the verdict of the profile `ask` on it, in an empty workspace without a sandbox.
+
+    `because` is a part of the expected reason; empty if any reason will do.
+    """
 
     line: str
     decision: Decision
@@ -146,9 +153,12 @@ class Example(Model):
 
 
 class CertainOutput(Model):
-    """What bounds the output of a call that has one of `options` (each a spelling, or with its word: `--format=%h`) and
-    besides only those in `others`, with operands that fit one of the patterns `operands`. Empty `options`: none is needed;
-    empty `operands`: any will do."""
+    """The bound on the output of certain calls.
+
+    It holds for a call that has one of `options` (a spelling, or with a value: `--format=%h`), no options besides these and
+    `others`, and only operands that match one of the patterns in `operands`. Empty `options`: no option is needed. Empty
+    `operands`: any operand will do.
+    """
 
     prints: Output
     options: tuple[str, ...] = ()
@@ -159,29 +169,36 @@ class CertainOutput(Model):
 class Program(Model):
     """A program or a subcommand.
 
-    `like` names another program, or in a folder of subcommands another of them: `flags` and `options` here add to
-    those of that entry, every other key given here stands in place of its own; it takes over its subcommands as
-    well, and no examples. `effects` are those of a call with listed options alone. `flags` are options without a
-    word, each item one option in one or several spellings with blanks between them. `operands` come in order: see
-    `OperandMeaning`; `default_operand` is what stands for none; where a command is expected it is the name of a
-    program (`env` alone is `printenv`). `option_style`: `gnu` (clusters of letters, `--long=word`, options
-    anywhere, `--` ends them), `first` (the same, but the first operand ends them), `single` (as `gnu`, but letters
-    are not clustered: `-p -w`), `words` (each option is one whole word with one dash or two, its word the next),
-    `tar` (the first word may be a bundle of letters without a dash; where letters are listed without one (`ps a`),
-    only those may stand in it), `none` (every word is an operand). `numeric_option`: `-5` is allowed.
-    `subcommands`: the first operand or the first two name an entry of their own, in the folder of this program's name
-    or in tables that stand here; options in front of them are this entry's. `skips`: files that it does not read
-    below a folder unless an option says so. `reads_below`: operands are meant with everything below them. `only_names`:
-    name patterns of the files that it reads below a folder; empty: all. `prints`: see `Output`. `changes_paths`: it
-    changes or takes away the files that its path filters mean. `options_are_harmless`: no option of it, listed or
-    not, does more than read: it writes, runs, sends and waits for nothing. So a pattern may stand where an option
-    could, if no name in the workspace looks like one. `certain_outputs`: what some calls of this very entry print,
-    in place of `prints`. `remember`: how many words a rule offered for it keeps in front of `*`; 0: none is
-    offered. `downloads`: it may fetch code and run it. `forbidden` says why no profile runs it ("it stops the
-    machine"). `added_suffixes`: where a file is missing, it reads one with such a suffix behind the name (`zcat a` reads
-    `a.gz`); it may also take a name for a pattern. `steered_by` are names of files of a project that decide what it
-    runs, reads or writes (`rust-toolchain.toml`): where one is, only a sandbox bounds it. `builtin`: the shell itself does it, so no file
-    in `PATH` can stand in its place.
+    `like`: another program, or another subcommand of the same folder, to inherit from. `flags` and `options` add to the
+    inherited ones, and every other key replaces the inherited value; subcommands are inherited, examples are not.
+    `effects`: the effects of a call that uses only listed options.
+    `flags`: options without a value. Each item is one option, with its spellings separated by blanks.
+    `operands`: the operands in order; see `OperandMeaning`.
+    `default_operand`: the operand if none is given. Where a command is expected, it is a program's name (`env` alone is
+    `printenv`).
+    `option_style`: `gnu` (clusters of letters, `--long=value`, options anywhere, `--` ends them), `first` (like `gnu`, but
+    the first operand ends the options), `single` (like `gnu`, without clusters: `-p -w`), `words` (an option is a whole word
+    with one or two dashes, its value the next word), `tar` (the first word may be a bundle of letters without a dash; if the
+    entry lists letters without a dash, as for `ps a`, only those), or `none` (every word is an operand).
+    `numeric_option`: `-5` is allowed.
+    `subcommands`: the first operand, or the first two, name another entry in the folder of this program's name, or in tables
+    nested here. Options before them belong to this entry.
+    `skips`: the files below a folder that the program does not read unless an option makes it.
+    `reads_below`: the program also reads everything below its operands.
+    `only_names`: name patterns of the files that it reads below a folder; empty: all files.
+    `prints`: see `Output`.
+    `changes_paths`: it changes or deletes the files that its path filters select.
+    `options_are_harmless`: every option, listed or not, does no more than read. So a pattern is allowed where an option is
+    possible, if no name in the workspace looks like an option.
+    `certain_outputs`: the output of some calls, instead of `prints`. Not inherited.
+    `remember`: the number of words before `*` in a rule that is offered for it; 0: no rule is offered.
+    `downloads`: it may download code and run it.
+    `forbidden`: the reason why no profile runs it ("it stops the machine").
+    `added_suffixes`: if a file is missing, the program tries the name with such a suffix (`zcat a` reads `a.gz`). It may also
+    expand patterns itself.
+    `steered_by`: names of project files that decide what it runs, reads or writes (`rust-toolchain.toml`); if there is one,
+    only a sandbox confines the program.
+    `builtin`: a shell builtin, so no file in `PATH` can replace it.
     """
 
     about: str

@@ -1,6 +1,6 @@
-"""Environment variables: which may be set without changing what a command does, and which hold no secrets.
+"""Environment variables: names that are safe to set, and names that hold no secrets.
 
-Invariant: a name on the `never` list is refused in any letter case unless `harmless` names it exactly.
+Invariant: a name on the `never` list is refused in any letter case, unless `harmless` has the exact name.
 """
 
 import re
@@ -14,7 +14,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """`harmless` holds names, and `NAME=value` where only that value is."""
+    """Lists of variable names. `harmless` has names, and `NAME=value` where only that value is harmless."""
 
     harmless: frozenset[str]
     own: frozenset[str]
@@ -22,12 +22,14 @@ class Variables:
     shown: frozenset[str]
 
     def with_harmless(self, names: Iterable[str]) -> "Variables":
-        """The same with more names that are harmless."""
+        """Return a copy with more harmless names."""
         return replace(self, harmless=self.harmless | frozenset(names))
 
     def may_change_programs(self, name: str, value: str | None, *, exported: bool) -> bool:
-        """Return True if setting it may change what programs do; `value` is None where it is not certain. `exported`:
-        the programs behind it see it even if it was no environment variable before."""
+        """Return True if setting the variable may change what programs do.
+
+        `value` is None if it is not certain. `exported`: programs see the variable even if it was not in the environment before.
+        """
         if name in self.harmless or (value is not None and f"{name}={value}" in self.harmless):
             return False
         if self.never.fullmatch(name.lower()):
@@ -35,13 +37,13 @@ class Variables:
         return not (name == name.lower() or (name in self.own and not exported))
 
     def may_hold_secret(self, name: str) -> bool:
-        """Return True if the environment may hold a secret under this name."""
+        """Return True if an environment variable of this name may hold a secret."""
         return name not in self.shown and name not in self.harmless
 
 
 @cache
 def load_variables() -> Variables:
-    """Return the product's list."""
+    """Return the product's lists."""
     data = tomllib.loads(Path(__file__).with_name("variables.toml").read_text(encoding="utf-8"))
     never = re.compile("|".join(translate(pattern) for pattern in data["never"]))
     locales = {f"{name}={value}" for name in data["locale_names"] for value in data["locale_values"]}

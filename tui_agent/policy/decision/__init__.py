@@ -1,4 +1,4 @@
-"""The decision about a call: guards, rules, escalations and the profile over what the interpreter reports.
+"""The decision about a call: guards, rules, escalations and the profile judge what the interpreter reports.
 
-Invariant: pure; deny wins over ask, ask over allow, whatever the order in which they were found.
+Invariant: pure; deny wins over ask, and ask over allow, whatever the order of the findings.
 """

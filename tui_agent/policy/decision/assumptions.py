@@ -1,7 +1,8 @@
-"""Doubts about names of files that the workspace itself can settle: none of its names looks like an option, means
-something else, or falls into pieces.
+"""Doubts that the file names in the workspace settle.
 
-Invariant: a doubt is only taken away where every name that its pattern can stand for was looked at.
+A pattern such as `*` raises the doubt that a name might look like an option (`-rf`), be understood as something else, or be
+split into several words. If no name in the workspace is like that, the doubt is dropped.
+Invariant: a doubt is dropped only if every name that its pattern may match was checked.
 """
 
 import posixpath
@@ -40,12 +41,12 @@ def _settle(effect: RunEffect, command: CommandReport, facts: PolicyFacts) -> Co
 
 
 def _in_workspace(effect: RunEffect, path: str, facts: PolicyFacts) -> str | None:
-    """Return a folder's path as seen from the workspace; None outside of it."""
+    """Return a folder's path relative to the workspace, or None if it lies outside."""
     return place(from_workspace(effect, path), facts).relative
 
 
 def _is_settled(doubt: Doubt, folder: str, facts: PolicyFacts) -> bool:
-    """Return True if no name that the doubt's pattern can stand for in this folder of the workspace is a danger."""
+    """Return True if no name in this folder that the doubt's pattern may match is dangerous."""
     value = doubt.value
     if value is None or not value.names_files:
         return False
@@ -65,17 +66,17 @@ def _is_settled(doubt: Doubt, folder: str, facts: PolicyFacts) -> bool:
 
 
 def _begins_word(name: str, folder: str) -> bool:
-    """Return True if a word that names this file from the folder begins like an option."""
+    """Return True if the word for this file, relative to the folder, begins like an option."""
     front = f"{folder}/" if folder else ""
     return name.startswith(front) and name[len(front) :][:1] in _OPTION_STARTS
 
 
 def _leads_to(pattern: str, name: str) -> bool:
-    """Return True if the pattern matches a name or, where that is a folder's, what may lie below it."""
+    """Return True if the pattern matches a name or, for a folder's name, a path below it."""
     return matches_path(pattern, name) or (name.endswith("/") and _leads_below(pattern, name.rstrip("/")))
 
 
 def _leads_below(pattern: str, folder: str) -> bool:
-    """Return True if the pattern matches what may lie below a folder."""
+    """Return True if the pattern may match a path below a folder."""
     below = (*split_pattern(folder, literal=True), "**", "*")
     return paths_overlap(split_pattern(pattern), below, dotted=True)

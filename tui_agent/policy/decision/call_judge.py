@@ -1,6 +1,6 @@
-"""The findings about one call of a tool: the tool itself, and each of its effects.
+"""The judge of one tool call: the tool itself, and each of its effects.
 
-Invariant: made anew for each decision; holds no state between two.
+Invariant: created for each decision; keeps no state between decisions.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from tui_agent.protocol.effects import (
 
 
 class CallJudge:
-    """One decision's rules and facts. `read_line` reports on any command line, `lines` on those of the call."""
+    """The rules and facts of one decision. `read_line` reports on any command line; `lines` has the reports on the call's own."""
 
     def __init__(
         self,
@@ -48,7 +48,10 @@ class CallJudge:
         self._commands = CommandJudge(rules, self._files, self._profile, facts, read_line)
 
     def judge_tool(self, *, known: bool) -> list[Finding]:
-        """Judge the tool itself. A rule that allows it counts alone only where its effects are not `known`."""
+        """Judge the tool itself.
+
+        A rule that allows the tool is enough only if the call's effects are not `known`; otherwise each effect is judged too.
+        """
         allowed = self._facts.allowed_tools
         if allowed is not None and self._name not in allowed:
             return [Finding("deny", "tools.not-allowed", f"the tool {self._name} is not allowed here")]
@@ -58,7 +61,7 @@ class CallJudge:
         return found
 
     def judge(self, effect: Effect) -> list[Finding]:
-        """Judge one effect."""
+        """Return the findings about one effect."""
         match effect:
             case InternalEffect():
                 return [Finding("allow", "internal", "it touches only the session itself")]

@@ -1,6 +1,6 @@
-"""The rules that an approval offers for this session and for always.
+"""The rules that an approval offers to keep, for this session or always.
 
-Invariant: an offered rule, once granted, allows the very call it was offered for; what is not offered says why.
+Invariant: an offered rule, once granted, allows the call that it was offered for. If none is offered, the reason is given.
 """
 
 import posixpath
@@ -28,15 +28,18 @@ _CODE_OPTIONS = frozenset({"-c", "-e", "-p", "--eval", "--print", "-"})
 
 
 def only_once(why: str) -> tuple[PermissionChoice, ...]:
-    """Offer nothing but this one time."""
+    """Offer only "once", with the reason why no rule is offered."""
     return (_ONCE, *_refuse(why))
 
 
 def offer_choices(
     asked: Sequence[CallEffect], lines: Lines, facts: PolicyFacts, reason: str
 ) -> tuple[PermissionChoice, ...]:
-    """Offer once, this session, always. `asked` are the effects that are asked about, `lines` the reports on
-    the call, `reason` is why it is asked about. For an offered choice `unavailable_reason` says its reach in words."""
+    """Return the choices of an approval: once, this session, always.
+
+    `asked` are the effects that need approval, `lines` the reports on the call, and `reason` the reason for asking. For an
+    offered choice, `unavailable_reason` holds a description of what its rule allows.
+    """
     kinds = {effect.kind for effect in asked}
     if not asked:
         return only_once("not offered where it is not known what this does")
@@ -61,7 +64,7 @@ def offer_choices(
 
 
 def _offer(rule: str, words: str, why_not_always: str = "") -> tuple[PermissionChoice, PermissionChoice]:
-    """Offer a rule for this session, and for always where nothing speaks against it."""
+    """Offer a rule for this session, and also for always unless there is a reason against it."""
     session = PermissionChoice(reach="session", rule=rule, unavailable_reason=words)
     if why_not_always:
         return session, PermissionChoice(
@@ -133,8 +136,10 @@ def _offer_command(
 
 
 def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
-    """The commands that a rule has to allow, each with the words in front by which an ordinary one is started: a rule for
-    `uv run pytest` allows pytest by that way alone."""
+    """Return the commands that a rule must allow, each with the launcher words in front of it.
+
+    A rule for `uv run pytest` allows pytest only when it is started that way.
+    """
     found: list[tuple[CommandReport, Words]] = []
     for at, command in enumerate(line.commands):
         if command.runs_next and is_ordinary(command) and Effect.RUNS in command.effects:
@@ -149,7 +154,7 @@ def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
 def _why_no_rule(
     effect: RunEffect, line: LineReport, commands: Sequence[CommandReport], facts: PolicyFacts, reason: str
 ) -> str:
-    """Return why no rule is offered for a command line; "" where one may be."""
+    """Return the reason why no rule is offered for a command line, or "" if one may be."""
     if any(command.program.downloads for command in line.commands):
         return "not offered for commands that download"
     effects = {effect for command in line.commands for effect in command.effects}
@@ -179,8 +184,10 @@ def _why_unnameable(command: CommandReport) -> str:
 
 
 def _command_rule(command: CommandReport, prefix: Words) -> str:
-    """The command as a rule writes it: program and subcommand with `*`, or all its words where options stand in front of
-    the subcommand; "" where no rule can say that."""
+    """Return a command as a rule writes it, or "" if no rule can express it.
+
+    Usually that is the program and subcommand with `*` (`git log *`). If options precede the subcommand, it is all words.
+    """
     words = [word or "" for word in words_of(command)]
     front = [word or "" for word in prefix]
     head = words[: command.program.remember]

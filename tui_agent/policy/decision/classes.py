@@ -1,6 +1,6 @@
-"""The classes of a call, by which approvals, events and the trace sort commands.
+"""The classes of a call, by which approvals, events and the trace group commands.
 
-Invariant: pure; a class follows from effects and doubts alone.
+Invariant: pure; a class depends only on effects, doubts and facts about the workspace.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ _OF_EFFECT = {
 
 
 def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str]:
-    """The classes of one command; one that only reads and never ends is still `read-only`."""
+    """Return the classes of one command. One that only reads but never ends is still `read-only`."""
     found = {_OF_EFFECT[effect] for effect in command.effects if effect in _OF_EFFECT}
     if command.doubts or runs_anything(command):
         found = (found - {WORKSPACE}) | {ARBITRARY}
@@ -43,12 +43,12 @@ def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str
 
 
 def runs_anything(command: CommandReport) -> bool:
-    """Return True if a command runs code of which nothing is known: no rule is offered for it, and it is no wrapper."""
+    """Return True if a command runs unknown code: no rule is ever offered for its program, and it is not a launcher."""
     return Effect.RUNS in command.effects and not command.program.remember and not command.runs_next
 
 
 def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts) -> tuple[str, ...]:
-    """Return the classes of a call, the most harmless first."""
+    """Return the classes of a call, the least serious first."""
     found = {_OF_KIND.get(effect.kind, READ_ONLY) for effect in effects if not isinstance(effect, RunEffect)}
     for line in lines.values():
         found |= {name for command in line.commands for name in command_classes(command, facts)} or {
@@ -58,6 +58,6 @@ def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts
 
 
 def ranked(classes: Iterable[str]) -> tuple[str, ...]:
-    """The most harmless first; `read-only` only where there is no other."""
+    """Return the classes in order, the least serious first; `read-only` only if it is the only one."""
     found = frozenset(classes)
     return tuple(name for name in CLASSES if name in found and (name != READ_ONLY or len(found) == 1))

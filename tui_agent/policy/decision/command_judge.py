@@ -1,6 +1,6 @@
-"""The findings about a command line: rules and guards, then each command by itself.
+"""The judge of a command line: rules and guards first, then each command separately.
 
-Invariant: a line is allowed only where every command is; what one command is denied, the line is denied.
+Invariant: a line is allowed only if every command is; if one command is denied, the line is denied.
 """
 
 import posixpath
@@ -94,7 +94,10 @@ class CommandJudge:
     def _ruin(
         self, effect: RunEffect, line: LineReport, inner: Iterable[tuple[CommandReport, bool]]
     ) -> Iterator[Finding]:
-        """Judge the commands of a line, and `inner` ones that it may run though not all is known: they ruin nothing."""
+        """Yield guard findings for commands that no profile runs, such as `rm -rf ~`.
+
+        `inner` are the commands that the line may run although they are not proven.
+        """
         texts = (line.line, *(text for command in line.commands for text in command.code))
         reasons = [starts_without_end(text) for text in texts]
         for command, prose in chain(((command, False) for command in line.commands), inner):
@@ -105,8 +108,11 @@ class CommandJudge:
         yield from (Finding("deny", "guard.ruin", reason) for reason in reasons if reason)
 
     def _refused(self, line: LineReport) -> Iterator[Finding]:
-        """Judge a line outside the subset: no profile but one that runs everything, or relies on a sandbox, takes its readings
-        for the truth, and even that one asks where it is not certain which program runs."""
+        """Judge a line outside the subset of bash.
+
+        Its readings are trusted only by a profile that runs every command, or in a sandbox; and even then the user is asked if
+        it is not certain which program runs.
+        """
         doubts = (doubt for command in line.commands for doubt in command.doubts)
         hidden = line.unreadable or any(doubt.hides_command for doubt in doubts) or _is_broken(line)
         if (self.profile.commands == "allow" or self._relies_on_sandbox) and not hidden:
@@ -145,7 +151,7 @@ class CommandJudge:
         return [*asked, *below, self._by_profile(line, command, asked, bool(escalations), unbounded)]
 
     def _escalated(self, escalations: Sequence[Finding]) -> Sequence[Finding]:
-        """Judge a command that only reads: a profile that denies what is not proven to read denies it."""
+        """Judge a command that only reads but has escalations: a profile that denies unproven commands denies it."""
         if self._relies_on_sandbox and all(finding.rule_id == SHADOWED for finding in escalations):
             return [self._allowed(bounded=True)]
         if self.profile.commands == "deny":
@@ -181,7 +187,7 @@ class CommandJudge:
         )
 
     def _is_confined(self, command: CommandReport) -> bool:
-        """Return True if it is certain what runs, and the sandbox bounds all that it can do."""
+        """Return True if it is certain which program runs, and the sandbox limits everything it can do."""
         uncertain = any(doubt.hides_command or doubt.name in _UNCERTAIN for doubt in command.doubts)
         beyond = BEYOND_SANDBOX & command.effects
         if _only_removes(command) and command.files and all(map(self._is_own, command.files)):
@@ -193,7 +199,7 @@ class CommandJudge:
         return known and place(use.path, self.facts).absolute in self.facts.private_temp_paths
 
     def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Finding | None:
-        """Return the rule that allows a command: its words are certain, and so is what they mean to the shell."""
+        """Return a rule that allows the command. Its words, and what the shell makes of them, must be certain."""
         words = words_of(command)
         if line.refusal or None in words or not words or not self.profile.hears_allow_rules:
             return None
@@ -209,7 +215,7 @@ class CommandJudge:
         return None
 
     def _why_asked(self, line: LineReport, command: CommandReport, unbounded: str) -> str:
-        """Return the doubts about a command, or all effects of the line for which the profile wants a yes."""
+        """Return the doubts about a command or, if there are none, the effects of the line that need approval."""
         doubts = dict.fromkeys((*(doubt.reason for doubt in command.doubts), *filter(None, [unbounded])))
         if doubts:
             return "; ".join(doubts)
@@ -240,23 +246,27 @@ def _with_risk(finding: Finding, risk: str) -> Finding:
 
 
 def is_ordinary(command: CommandReport) -> bool:
-    """Return True if it is certain what a command does, and it does no more than read, change or run this workspace: a rule
-    may allow such commands without anyone looking."""
+    """Return True if a command certainly does no more than read, change or run this workspace.
+
+    A trusted project's rules may allow such commands.
+    """
     usual = {Effect.READS, Effect.WRITES, Effect.RUNS}
     known = Effect.RUNS not in command.effects or bool(command.program.remember) or command.runs_next
     return not command.doubts and not command.program.downloads and command.effects <= usual and known
 
 
 def command_line(effect: RunEffect) -> str:
-    """Return what would be typed to run the same in the workspace; `allow exact` compares it."""
+    """Return the command line that does the same when typed in the workspace; `allow exact` is compared with it."""
     text = effect.script.strip() if effect.script else shlex.join(effect.argv)
     folder = literal_path(posixpath.normpath(effect.cwd))
     return text if folder == "." else f"cd {shlex.quote(folder)} && {text}"
 
 
 def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
-    """Return the commands that start one, the outermost last, each with the words that it puts in front: for `pytest` in
-    `uv run python -m pytest` those are `python -m` and `uv run python -m`."""
+    """Return the commands that start the command at `at`, innermost first, each with the words it puts in front of it.
+
+    For `pytest` in `uv run python -m pytest`: `python -m`, then `uv run python -m`.
+    """
     words = words_of(line.commands[at])
     found: list[tuple[CommandReport, Words]] = []
     for before in reversed(line.commands[:at]):
@@ -268,7 +278,7 @@ def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
 
 
 def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
-    """Return True if a rule names the program that a command starts together with the words that start it."""
+    """Return True if a rule allows a command together with the launcher words in front of it (`uv run pytest`)."""
     if at >= len(line.commands) or not is_ordinary(line.commands[at]):
         return False
     words = words_of(line.commands[at])
@@ -279,7 +289,7 @@ def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
 
 
 def _is_broken(line: LineReport) -> bool:
-    """Return True if bash itself would refuse a line outside the subset."""
+    """Return True if a line outside the subset is also a syntax error in bash."""
     if line.refusal.startswith("a second reader"):  # the first one has understood it
         return False
     root = parse_tree(line.line)
@@ -287,21 +297,23 @@ def _is_broken(line: LineReport) -> bool:
 
 
 def _is_not_understood(command: CommandReport) -> bool:
-    """Return True if a command is asked about for doubts alone, or only runs what is not known."""
+    """Return True if a command is asked about only because of doubts or unknown code, not because of a known effect."""
     more = command.effects - {Effect.READS, Effect.RUNS}
     return bool(command.doubts) and not more and not command.program.downloads
 
 
 def _is_of_git(command: CommandReport) -> bool:
-    """Return True if all that a command does is known, and git itself does it: it may write the repository, but for the
-    settings that name programs for git."""
+    """Return True if git itself does everything the command does, and all of it is known.
+
+    Such a command may write the repository, except for settings that name programs for git to run.
+    """
     of_git = command.name.startswith("git ") and not command.name.startswith("git config")
     runs_code = Effect.RUNS in command.effects and (command.code or not of_git)
     return not command.doubts and not runs_code
 
 
 def _only_removes(command: CommandReport) -> bool:
-    """Return True if a command deletes the files that it names for certain, and does nothing else."""
+    """Return True if a command deletes files that it names with certainty, and does nothing else."""
     return (
         command.effects <= {Effect.READS, Effect.DELETES}
         and not command.doubts

@@ -1,6 +1,6 @@
-"""Rules that ask or deny about commands and hosts, held against every way a command may be meant.
+"""The check of rules that ask or deny against commands and hosts, in every reading of a command.
 
-Invariant: nothing here allows; where no rule is against commands or hosts nothing is found.
+Invariant: nothing here allows. Without rules against commands or hosts there are no findings, except for unreadable lines.
 """
 
 import re
@@ -25,7 +25,7 @@ _BLANK = re.compile(r"\s")
 
 
 def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
-    """Yield what rules that ask or deny about commands and hosts say of a line."""
+    """Yield the findings of rules that ask or deny about the commands and hosts of a line."""
     if rules.against_commands:
         for command in line.commands:
             yield from _against_command(rules, command, refused=bool(line.refusal))
@@ -40,7 +40,7 @@ def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
         yield from (Finding(verdict, "rules.unread", why) for verdict in verdicts)
 
 
-def _fitting(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Finding]:
+def _rules_against(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Finding]:
     """Yield the rules against commands that mean one of the readings."""
     for rule in rules.against_commands:
         if any(fits_words(rule.rest, words, certain=False) for words in readings if words):
@@ -48,15 +48,17 @@ def _fitting(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Finding]
 
 
 def _against_text(rules: RuleIndex, text: str) -> Iterator[Finding]:
-    """Find what the readings of a text would run, also behind other words: one of its commands may print a script for
-    another (`echo git push | tee log | sh`)."""
+    """Yield the findings of rules about any command in a text, also after other words.
+
+    One of its commands may print a script for another: `echo git push | tee log | sh`.
+    """
     readings = loose_commands(text).commands
     ends = {words[start:] for words in readings for start in range(min(len(words), _MOST_SUFFIXES))}
-    yield from _fitting(rules, [words for words in ends if words[0] is not None])
+    yield from _rules_against(rules, [words for words in ends if words[0] is not None])
 
 
 def words_of(command: CommandReport) -> Words:
-    """Return a command's words, None for each that is not known."""
+    """Return a command's words, with None for each word that is not known."""
     return tuple(word.known for word in command.words)
 
 
@@ -66,13 +68,15 @@ def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool)
     if refused or not command.only_reads:  # what it does is not proven: words behind it may be a command
         starts = range(1, min(len(words), _MOST_SUFFIXES))
         spellings += [words[start:] for start in starts if words[start] is not None]
-    yield from _fitting(rules, spellings)
+    yield from _rules_against(rules, spellings)
     if not command.only_reads:
         yield from _hidden(rules, command)
 
 
 def _spellings(words: Words, name: str) -> Iterator[Words]:
-    """Every way a rule may write this command: as typed, by the bare name, by the subcommand behind whatever options."""
+    """Yield every form in which a rule may write this command: as typed, by its bare name, and without options before the
+    subcommand.
+    """
     yield words
     first = words[0] if words else None
     if first is None:
@@ -97,7 +101,7 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
 
 @cache
 def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
-    """Return for each program the subcommands that do the work of another command, and that command."""
+    """Return, for each program, the subcommands that do the same as another command, with that command."""
     found: dict[str, list[tuple[Words, Words]]] = {}
     for text in word_list("same_as"):
         (program, *names), _, meant = map(str.split, text.partition(" = "))
@@ -106,11 +110,13 @@ def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
 
 
 def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
-    """Find what a command may run that no reading shows: texts that it is given, and words that a program which nobody
-    knows may put together."""
+    """Yield findings about commands that a command may run but no reading shows.
+
+    These are in texts passed to it, or composed from its words by a program that is not in the catalog.
+    """
     texts = list(_command_texts(command))
     for text in texts:
-        yield from _fitting(rules, loose_commands(text).commands)
+        yield from _rules_against(rules, loose_commands(text).commands)
     pattern = _names_pattern(rules.program_names)
     named = pattern is not None and any(pattern.search(text) for text in texts)
     uncertain = any(doubt.hides_command for doubt in command.doubts)
@@ -123,7 +129,7 @@ def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
 
 
 def _command_texts(command: CommandReport) -> Iterator[str]:
-    """Yield texts that a command may run: code, variables, and where its words may mean anything, those of several words."""
+    """Yield texts that a command may run: code, values of variables and, if its words may mean anything, words with blanks."""
     yield from command.code
     yield from (text.replace("\\n", "\n") for text in command.code if "\\n" in text)
     yield from _setting_texts(command)
@@ -137,15 +143,17 @@ def _command_texts(command: CommandReport) -> Iterator[str]:
 
 
 def is_told_texts(command: CommandReport) -> bool:
-    """Return True if a text that a command is given may be run or sent. A known program that runs the project takes it for a
-    text: the message of `git commit -m`."""
+    """Return True if a command may run or send the texts that it is given.
+
+    A known program that runs the project treats a text as mere text: the message of `git commit -m`.
+    """
     known = bool(command.entry) and not command.doubts
     runs = Effect.RUNS in command.effects and not command.program.remember
     return not known or runs or Effect.CONNECTS in command.effects
 
 
 def _has_in_order(rule: str, command: CommandReport) -> bool:
-    """Return True if all words of a rule stand among those of a command: `parallel git ::: push`."""
+    """Return True if all words of a rule occur, in order, among those of a command: `parallel git ::: push`."""
     words = iter((word.known or "").lower() for word in command.words)
     shapes = [shape.lower() for shape in rule.split() if shape != "*"]
     return len(shapes) > 1 and all(any(fnmatchcase(word, shape) for word in words) for shape in shapes)
@@ -153,7 +161,7 @@ def _has_in_order(rule: str, command: CommandReport) -> bool:
 
 @lru_cache(maxsize=16)
 def _names_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
-    """Compile a search for the names of programs as words, with a path in front or none."""
+    """Compile a search for program names as whole words, with or without a path."""
     found = "|".join(re.escape(name.rpartition("/")[2]) for name in names if name)
     return re.compile(rf"(?<![\w.+@-])(?:{found})(?![\w.+@:-])", re.IGNORECASE) if found else None
 
@@ -189,5 +197,5 @@ def _setting_texts(command: CommandReport) -> list[str]:
 
 
 def allows(rule: Rule, command: CommandReport) -> bool:
-    """Return True if a rule that allows means this command: every word is certain."""
+    """Return True if an allow rule matches this command. Every word must be certain."""
     return fits_words(rule.rest, words_of(command), certain=True)

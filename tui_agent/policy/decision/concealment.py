@@ -1,6 +1,6 @@
-"""What a call holds that a person cannot see, or takes for something else: a question that no rule answers.
+"""The detection of call contents that a person cannot see or may misread. The user is always asked about such a call.
 
-Invariant: pure; nothing that it finds is a reason to allow.
+Invariant: pure; nothing here allows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ MAX_CHARACTERS = 100_000
 
 
 def find_concealed(effects: Sequence[Effect]) -> list[Finding]:
-    """Return a finding for each kind of concealment. Names that are only read are shown, and change nothing."""
+    """Return a finding for invisible characters and one for lookalikes. Effects that only read are not checked."""
     texts = [text[:MAX_CHARACTERS] for effect in effects for text in _texts(effect)]
     found: list[Finding] = []
     hidden = next(filter(None, map(describe_invisible, texts)), "")

@@ -1,6 +1,7 @@
-"""What a sandbox does not bound in a command of which not all is known: deletions, work for others, hidden commands.
+"""The limits of the sandbox: reasons why it does not confine a command that is not fully known.
 
-Invariant: nothing here allows, and a command that is proven to only read its files is never looked at.
+Examples are deletions, work done by a process outside the sandbox, and hidden commands.
+Invariant: nothing here allows, and a command that is proven to only read is never checked.
 """
 
 import re
@@ -36,8 +37,11 @@ _HERE: Final = "<<"
 
 
 def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineReport]) -> Iterator[InnerCommand]:
-    """Yield commands that this one may run because not all of it is known: its later words (`foo rm -rf src`), and with True
-    those of a text of several words (`foo 'rm -rf src'`), which may be prose as well."""
+    """Yield commands that this one may run because it is not fully known.
+
+    Its later words may be a command (`foo rm -rf src`): yielded with False. A word with blanks may be a script or just
+    prose (`foo 'rm -rf src'`): its commands are yielded with True.
+    """
     if Effect.CONNECTS in command.effects or not is_open(command):
         return
     words = [word if word is not None else "?" for word in words_of(command)][: MAX_READINGS + 1]
@@ -49,7 +53,7 @@ def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineRepor
 
 
 def written_scripts(line: LineReport) -> Iterator[RunEffect]:
-    """Yield the commands of a script that the line may write and then run (`echo 'git push' > x.sh; sh x.sh`)."""
+    """Yield commands of a script that the line may write and then run (`echo 'git push' > x.sh; sh x.sh`)."""
     if any(runs_written_file(command, line) for command in line.commands):
         loose = loose_commands(line.line)
         yield from (RunEffect(script=text) for text in loose.texts[:MAX_READINGS])
@@ -58,8 +62,10 @@ def written_scripts(line: LineReport) -> Iterator[RunEffect]:
 
 
 def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: LineReport) -> str:
-    """Return a clause that says what a sandbox does not bound in a command of a line, "" if nothing is seen. `inner` are the
-    commands that it may run."""
+    """Return a clause about something in the command that a sandbox does not confine, or "".
+
+    `inner` are the commands that it may run.
+    """
     if command.only_reads:
         return ""
     words = [word for word in words_of(command) if word is not None]
@@ -97,23 +103,26 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 
 
 def is_open(command: CommandReport) -> bool:
-    """Return True if its words may mean anything: `bash -c -e 'rm x'` takes the script behind the options."""
+    """Return True if the words of a command may mean anything.
+
+    `bash -c -e 'rm x'` is an example: the script follows the options.
+    """
     return has_open_doubt(command) or any(code.startswith(("-", "+")) for code in command.code)
 
 
 def has_open_doubt(command: CommandReport) -> bool:
-    """Return True if it is not known what the words of a command mean."""
+    """Return True if a doubt says that the meaning of the words is unknown."""
     return any(doubt.name in _OPEN for doubt in command.doubts)
 
 
 def _program(command: CommandReport) -> str:
-    """Return the name of the file that a command starts."""
+    """Return the file name of the program that a command starts."""
     name = next(iter(words_of(command)), None)
     return (name or "").rpartition("/")[2]
 
 
 def _deleting_word(command: CommandReport, words: Sequence[str], line: LineReport) -> str:
-    """Return a word by which the command may delete something."""
+    """Return a word that may make the command delete something, or ""."""
     unknown = is_open(command) or runs_anything(command)
     of_git = words[:1] == ["git"] and not unknown
     if not (unknown or of_git or Effect.RUNS in command.effects):
@@ -138,13 +147,16 @@ def _listed_word(words: Sequence[str], key: str) -> str:
 
 
 def runs_written_file(command: CommandReport, line: LineReport) -> bool:
-    """Return True if a command uses a file that the same line writes, so that the line may hold what it runs."""
+    """Return True if a command uses a file that the same line writes: then the line may contain the script that it runs."""
     used = {use.path for use in command.files if use.action == "read"}
     return any(use.action == "write" and use.path in used for other in line.commands for use in other.files)
 
 
 def _word_parts(word: str) -> Sequence[str]:
-    """Return a word without dashes in front, cut at `=` and `:`; of a value the first word, and of a path the name."""
+    """Return the parts of a word that may name an action: `--mode=delete x` gives `mode` and `delete`.
+
+    Leading dashes are dropped, and the word is cut at `=` and `:`. Of a value the first word counts, of a path the last name.
+    """
     name, *values = _CUTS.split(word.lstrip("-"), maxsplit=2)
     firsts = [value.split(maxsplit=1)[0] for value in values if value.strip()]
     return [name, *(first.rpartition("/")[2] for first in firsts)]

@@ -1,6 +1,6 @@
-"""A rule that the user wrote into an approval, in place of the one that was offered.
+"""The check of a rule that the user edited in an approval.
 
-Invariant: pure; a rule without a fault is one of `policy.toml`'s grammar, allows, and allows this call.
+Invariant: pure; an accepted rule is valid in `policy.toml`, allows something, and allows this call.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tui_agent.policy.rules.grammar import parse_rule
 
 
 def find_fault(text: str, judge: Callable[[str], Literal["allow", "ask", "deny"]]) -> str:
-    """Return what is wrong with the rule, or "". `judge` returns the verdict about the call if the rule holds."""
+    """Return the fault of the rule, or "". `judge` returns the verdict on the call if the rule were in force."""
     try:
         rule = parse_rule(text)
     except ConfigError as error:

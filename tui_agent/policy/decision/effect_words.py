@@ -1,6 +1,6 @@
-"""The words for the effects of commands, from `effects.toml`.
+"""The wording of command effects, from `effects.toml`.
 
-Invariant: data alone; every effect but reading has its words.
+Invariant: data only; every effect except reading has an entry.
 """
 
 import tomllib
@@ -14,7 +14,7 @@ from tui_agent.policy.catalog.model import Effect
 
 @dataclass(frozen=True, slots=True)
 class EffectWords:
-    """The words for one effect; empty where it has none. See `effects.toml`."""
+    """The wording of one effect; see `effects.toml`. A field is empty if the effect has no such text."""
 
     wish: str
     risk: str = ""
@@ -25,11 +25,11 @@ class EffectWords:
 
 @cache
 def effect_words() -> Mapping[Effect, EffectWords]:
-    """Return the words for each effect, in the order in which they are shown."""
+    """Return the wording of each effect, in display order."""
     found = tomllib.loads(Path(__file__).with_name("effects.toml").read_text(encoding="utf-8"))
     return {Effect(name): EffectWords(**words) for name, words in found.items()}
 
 
 def words_for(effects: Set[Effect]) -> list[EffectWords]:
-    """Return the words for some effects, in the order in which they are shown."""
+    """Return the wording of some effects, in display order."""
     return [words for effect, words in effect_words().items() if effect in effects]

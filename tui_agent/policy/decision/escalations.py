@@ -1,6 +1,6 @@
-"""The escalations: ordered, named reasons why a command that only reads is asked about all the same.
+"""The escalations: named reasons to ask about a command although it only reads.
 
-Invariant: an escalation only ever turns *allow* into *ask*; each is tested by itself.
+Invariant: an escalation can only turn *allow* into *ask*; each is tested separately.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +23,7 @@ _INSTALLED = frozenset({"node_modules", "site-packages"})
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """`check` returns a reason in plain words where it applies to a command, else "". `paths` are the command's files as
-    seen from the workspace."""
+    """A check with its name. `check` returns a reason if it applies to a command, else ""."""
 
     name: str
     check: Callable[[CommandReport, Uses, PolicyFacts], str]
@@ -33,7 +32,7 @@ class Escalation:
 
 
 def escalate(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[Finding]:
-    """Yield a finding for each escalation that applies, in their order."""
+    """Yield a finding for each escalation that applies, in order."""
     for escalation in ESCALATIONS:
         reason = escalation.check(command, uses, facts)
         if reason:
@@ -47,13 +46,13 @@ def program_name(command: CommandReport) -> str:
 
 
 def runs_git(command: CommandReport) -> bool:
-    """Return True if a command starts git, also by a path or as one command of it alone (`git-push`)."""
+    """Return True if a command starts git, also by a path or as `git-push`."""
     bare = program_name(command).rpartition("/")[2]
     return bare == GIT or bare.startswith(f"{GIT}-")
 
 
 def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """A file of the workspace has the name that the command calls, so it may be anything."""
+    """Return a reason if the program is a file of the workspace, which may do anything."""
     name = program_name(command)
     if command.program.builtin or name not in facts.workspace_programs:
         return ""
@@ -61,14 +60,14 @@ def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts)
 
 
 def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Git runs programs that the repository's own configuration names."""
+    """Return a reason if git may run programs that the repository's own configuration names."""
     if not (facts.git_is_steered and runs_git(command)):
         return ""
     return "git may run programs or read files here that nobody named"
 
 
 def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Without a sandbox, a file of the project decides what the program runs, reads or writes."""
+    """Return a reason if a project file decides what the program runs, reads or writes, and there is no sandbox."""
     if facts.sandboxed:
         return ""
     name = next(
@@ -85,13 +84,13 @@ def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts
 
 
 def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
-    """True if nobody looked into a folder for files that steer programs."""
+    """Return True if a folder was not searched for files that steer programs."""
     unscanned = any(name == "" or f"{folder}/".startswith(f"{name}/") for name in facts.unscanned)
     return unscanned or not _INSTALLED.isdisjoint(folder.split("/"))
 
 
 def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Without a sandbox, a command would read files with secrets that it does not name."""
+    """Return a reason if, without a sandbox, a command would read secret files that it does not name."""
     if facts.sandboxed:
         return ""
     if runs_git(command):
@@ -107,7 +106,10 @@ def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) 
 
 
 def _is_inside(use: FileUse, command: CommandReport) -> bool:
-    """True if a file lies below the folder that git is started in: in another repository it compares any files."""
+    """Return True if a file lies below the folder that git runs in.
+
+    Outside of it, git compares arbitrary files, including hidden and untracked ones.
+    """
     return all(
         not folder or f"{use.path}/".startswith(f"{folder}/")
         for folder in command.folders
@@ -116,13 +118,13 @@ def _is_inside(use: FileUse, command: CommandReport) -> bool:
 
 
 def _reads_below(folder: str, uses: Uses, facts: PolicyFacts) -> bool:
-    """True if a command reads files below a folder without naming them."""
+    """Return True if a command reads files below a folder without naming them."""
     read = ((use, place(path, facts).relative) for use, path in uses if use.action == "read" and use.below)
     return any(relative is not None and goes_below(relative, folder, use) for use, relative in read)
 
 
 def secrets_read(uses: Uses, secrets: Sequence[SecretFile], facts: PolicyFacts) -> tuple[str, ...]:
-    """Return the names of files with secrets that a command reads without naming them."""
+    """Return the names of secret files that a command reads without naming them."""
     return tuple(
         secret.name
         for secret in secrets
@@ -141,8 +143,7 @@ def _reads_secret(use: FileUse, path: str, secret: SecretFile, facts: PolicyFact
 
 
 def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
-    """True if the program passes over the file by its kind or by its options: what it is told to read it reads, and only
-    names below that are skipped."""
+    """Return True if the program skips the file because of its kind or options. Only names below `start` can be skipped."""
     names = _names_below(start, secret.name)
     if not names:
         return False
@@ -160,8 +161,7 @@ def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
 
 
 def _names_below(start: str, path: str) -> Sequence[str]:
-    """Return the names of a path behind those that `start` names, itself a path or a pattern of one; none where it is not
-    certain which those are."""
+    """Return the names of a path after those that `start` (a path or pattern) covers; none if that is not certain."""
     shapes = start.split("/") if start else []
     return () if "**" in shapes else path.rstrip("/").split("/")[len(shapes) :]
 

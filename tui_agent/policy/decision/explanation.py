@@ -1,7 +1,7 @@
-"""What a call does and why it is judged so, in rows for an approval and lines for `policy check --explain`.
+"""The explanation of a decision: rows for an approval, and lines for `policy check --explain`.
 
-Invariant: shows exactly what the decision judged; every command of a line has its row, in the order of the text. If
-there are too many rows, those of commands that delete or act as another user stay, and the others are counted.
+Invariant: shows exactly what was judged; every command of a line has a row, in text order. If there are too many rows,
+those of commands that delete or act as another user are kept, and the others are counted.
 """
 
 import re
@@ -43,19 +43,21 @@ _VERBS: dict[FileAction, str] = {
 def deed_rows(
     effects: Sequence[CallEffect], lines: Lines, new: Collection[str], facts: PolicyFacts
 ) -> tuple[CommandEffects, ...]:
-    """Return everything that the effects do, a row for each. `new` are the
-    written files that are not there yet, `facts` what the workspace puts in place of programs."""
+    """Return one row for each effect or command of a call.
+
+    `new` are the written files that do not exist yet; `facts` tell which programs the workspace replaces.
+    """
     found = list(_rows(effects, lines, new, facts))
     order = sorted(range(len(found)), key=lambda at: _SERIOUS.isdisjoint(found[at].classes))
     sizes = accumulate(len(found[at].model_dump_json()) for at in order)
     kept = {at for at, size in zip(order, sizes, strict=True) if size <= _MOST_TEXT}
-    left = [deed for at, deed in enumerate(found) if at not in kept]
+    left = [row for at, row in enumerate(found) if at not in kept]
     shown = tuple(found[at] for at in sorted(kept))
     return (*shown, _rest(left)) if left else shown
 
 
 def explain(lines: Lines, findings: Sequence[Finding]) -> tuple[str, ...]:
-    """Return the chain of reasons, one a line: what was read, what is known of it, what decided."""
+    """Return the chain of reasons, one per line: the commands, what is known about them, and the deciding finding."""
     out: list[str] = []
     decided = strongest(findings)
     for effect, line in lines.items():
@@ -82,8 +84,8 @@ def _explain_command(effect: RunEffect, title: str, command: CommandReport) -> I
 
 
 def _rest(left: Sequence[CommandEffects]) -> CommandEffects:
-    """The row that stands for those without one."""
-    named = classes.ranked({name for deed in left for name in deed.classes})
+    """Return the row that sums up the rows left out."""
+    named = classes.ranked({name for row in left for name in row.classes})
     word = "deletes" if _SERIOUS.intersection(named) else "may do"
     effect = CommandEffect(verb=word, target="what the command above says", risky=True)
     return CommandEffects(command=f"{len(left)} more", classes=named, effects=(effect,))
@@ -122,12 +124,12 @@ def _row(what: str, name: str, word: str, *, grave: bool = False) -> CommandEffe
 
 
 def _own_doubts(command: CommandReport, line: LineReport) -> CommandReport:
-    """The command without the doubt about its whole line, which has a row of its own."""
+    """Return the command without the doubt about the whole line, which has its own row."""
     return replace(command, doubts=tuple(doubt for doubt in command.doubts if doubt.reason != line.refusal))
 
 
 def _titles(line: LineReport) -> Iterator[str]:
-    """Each command as the text has it; one that another command starts, or that is only one reading, by its words."""
+    """Yield a title for each command: its source text or, for a command that another one starts, its words."""
     sources: set[str] = {line.line} if line.refusal else set()
     for command in line.commands:
         words = " ".join(word.source for word in command.words)
@@ -153,7 +155,7 @@ def _command_row(
 
 
 def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[CommandEffect]:
-    """Programs that run beside, or in place of, the one that the catalog knows."""
+    """Yield effects of programs that run in addition to the known one, or instead of it."""
     if runs_configured_programs(command, (), facts):
         yield CommandEffect(verb="runs", target="programs that this repository names", risky=True)
     if is_workspace_program(command, (), facts):
@@ -204,7 +206,7 @@ def _host_name(address: str) -> str:
 
 
 def _shorten(text: str, width: int = _COMMAND_WIDTH) -> str:
-    """The beginning of a command, whole words where there is room for one."""
+    """Return the beginning of a command, cut between words if possible."""
     line = _BLANKS.sub(" ", text.strip(" \t\n"))
     if len(line) <= width:
         return line

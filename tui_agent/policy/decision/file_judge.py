@@ -1,6 +1,6 @@
-"""The findings about one file: guards, then rules, then the profile.
+"""The judge of one file: guards first, then rules, then the profile.
 
-Invariant: a guard or a rule that denies wins; the profile decides only where no rule does.
+Invariant: a guard or a rule that denies wins; the profile decides only if no rule does.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class FileJudge:
-    """Judges the files of one call. `tool_rule` is a rule that allows the tool itself, for files of the workspace."""
+    """Judges the files of one call. `tool_rule` is a rule that allows the tool itself, for files in the workspace."""
 
     rules: RuleIndex
     guards: Guards
@@ -51,7 +51,10 @@ class FileJudge:
     tool_rule: Finding | None = None
 
     def judge_use(self, use: FileUse, path: str) -> Finding | None:
-        """Return the finding about a file that a command uses; `path` is the use's path as seen from the workspace."""
+        """Return the finding about a file that a command uses, or None if there is nothing to judge.
+
+        `path` is the path of the use, relative to the workspace.
+        """
         if use.certainty is Certainty.UNKNOWN:
             return self._unknown(use)
         at = place(path, self.facts)
@@ -62,7 +65,7 @@ class FileJudge:
         return finding if finding.is_rule or finding.is_guard else self._own(use, at) or finding
 
     def judge_place(self, use: FileUse, at: Place) -> Finding:
-        """Return the finding about a file of which the place is known."""
+        """Return the finding about a file whose place is known."""
         ruin = self.find_ruin(use, at)
         if ruin is not None:
             return ruin
@@ -76,7 +79,7 @@ class FileJudge:
         return self._write(use, at)
 
     def find_ruin(self, use: FileUse, at: Place) -> Finding | None:
-        """Return the guard against emptying a folder, None where it is not a whole home, workspace or machine."""
+        """Return the guard against deleting or changing a whole home, workspace or system folder, or None."""
         whole = use.below or "**" in at.given
         ruins = {"write": use.below and not at.inside, "move": True, "delete": whole}.get(use.action, False)
         if (
@@ -89,14 +92,16 @@ class FileJudge:
         return None
 
     def find_write_guard(self, at: Place, *, pattern: bool) -> str:
-        """Return the guard against writing a file, "" for none; of a pattern, if it means a file with secrets that exists."""
+        """Return the guard against writing a file, or "". A pattern is guarded if it matches an existing secret file."""
         guard = self.guards.find_write_guard(at, self.facts, pattern=pattern)
         return guard or ("secret" if pattern and self._matches_secret(at) else "")
 
     def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Finding | None:
-        """Return the strongest that rules against files say: those that mean this very file, then those that may mean it
-        because its name is a pattern, then those about something below it. `whats` are the kinds of rules, None for those
-        about the action."""
+        """Return the strictest finding of rules that ask or deny about a file, or None.
+
+        Rules about this very file come first, then rules that a pattern may match, then rules about files below it. `whats` are
+        the kinds of rules; if empty, those for the action of the use.
+        """
         whats = whats or _RULES[use.action]
         rules = [rule for what in whats for rule in self.rules.about_file(at, what, self.facts)]
         found = stopping_finding(rules)
@@ -108,7 +113,7 @@ class FileJudge:
         return found
 
     def find_chosen_secret(self, use: FileUse) -> Finding | None:
-        """Return a refusal where the names that a search is limited to are those of files with secrets."""
+        """Return a refusal if a search is limited to the names of secret files (`grep -r --include=.env X`), else None."""
         for shape in use.only:
             for name in path_patterns.expand_braces(shape):
                 at = place(name.strip("/").removeprefix("**/") or ".", self.facts)
@@ -120,7 +125,7 @@ class FileJudge:
     def by_profile(
         self, verdict: Verdict, rule: Finding | None, what: str, why: str, risk: str = ""
     ) -> Finding:
-        """Return the profile's verdict, or the rule that allows where the profile hears it."""
+        """Return the finding of `rule` if the profile does not deny, else the profile's verdict."""
         policy = self.facts.policy
         if rule is not None and verdict != "deny":
             return rule
@@ -129,7 +134,7 @@ class FileJudge:
         return Finding(verdict, f"{policy}.{what}", why, risk, default_no=bool(risk) and verdict == "ask")
 
     def _read(self, use: FileUse, at: Place) -> Finding:
-        """Judge reading a file, or a folder with everything below it. A name alone, inside the workspace, is no secret."""
+        """Judge reading a file, or a folder with everything below it. Listing a secret file's name inside the workspace is allowed."""
         free = at.inside or self.guards.is_open_to_all(at)
         secret = self.guards.is_secret(at, pattern=use.certainty is Certainty.BOUNDED)
         if secret and at.absolute not in self.facts.public_files and not (free and use.action == "list"):
@@ -150,7 +155,7 @@ class FileJudge:
         return self.by_profile(verdict, allowed, "reads-outside", why, OUTSIDE_RISK)
 
     def _write(self, use: FileUse, at: Place) -> Finding:
-        """Judge making, changing, moving or removing a file, or a folder with everything below it."""
+        """Judge creating, changing, moving or deleting a file, or a folder with everything below it."""
         pattern, removes = use.certainty is Certainty.BOUNDED, use.action == "delete"
         guard = self.find_write_guard(at, pattern=pattern)
         if guard:
@@ -176,12 +181,12 @@ class FileJudge:
         return self.by_profile(verdict, rule, "writes", why, risk)
 
     def _matches_secret(self, at: Place) -> bool:
-        """Return True if a shell pattern matches a file with secrets that is in the workspace."""
+        """Return True if a shell pattern matches an existing secret file of the workspace."""
         relative = at.relative or ""
         return any(path_patterns.matches_path(relative, secret.name) for secret in self.facts.secrets)
 
     def _unknown(self, use: FileUse) -> Finding | None:
-        """Rules about files may mean a file of which the name is not certain."""
+        """Ask about a use of an uncertain file if any rules are against files."""
         if not self.rules.against(*_RULES.get(use.action, _CHANGES)):
             return None
         return Finding(
@@ -189,7 +194,7 @@ class FileJudge:
         )
 
     def _own(self, use: FileUse, at: Place) -> Finding | None:
-        """In a sandbox the folders for temporary files are the session's own, and nothing of anybody else's is there."""
+        """Allow a temporary file that belongs only to this session's sandbox, else return None."""
         known = use.certainty is Certainty.KNOWN and self.facts.sandboxed
         if not known or at.absolute not in self.facts.private_temp_paths:
             return None
@@ -198,8 +203,11 @@ class FileJudge:
         return Finding("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
     def _pattern_rule(self, at: Place, whats: Sequence[What]) -> Finding | None:
-        """Judge names that a pattern may stand for. Where the pattern comes from a program's list, or the rule means files
-        wherever they lie, most names that it stands for are others, so it is asked about."""
+        """Judge rules against files that a shell pattern may match.
+
+        A rule with a fixed place decides itself. A rule such as `**/*.lock`, or a pattern with `**`, is only asked about, because
+        most names that match are not meant.
+        """
         rules = self.rules.about_pattern(at, whats, self.facts)
         found = stopping_finding([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])
         if found is not None:
@@ -208,8 +216,11 @@ class FileJudge:
         return Finding("ask", "rules.pattern", f"{why}: {rules[0].text}") if rules else None
 
     def _rule_below(self, use: FileUse, at: Place, whats: Sequence[What]) -> Finding | None:
-        """Judge rules about files below a folder. One that says where its files lie decides itself where all of the folder
-        is moved or deleted; else it is not certain that a file of the rule is among those."""
+        """Judge rules against files below a folder.
+
+        If the whole folder is moved or deleted, a rule with a fixed place decides itself. Otherwise the user is asked, because it
+        is not certain that the rule's files are affected.
+        """
         if use.certainty is Certainty.BOUNDED:
             rules = self.rules.about_pattern(at, whats, self.facts, below=True)
         else:

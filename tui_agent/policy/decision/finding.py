@@ -1,6 +1,6 @@
-"""One thing that speaks for or against a call, and how findings become one decision.
+"""The finding: one verdict about a call, and the choice of the deciding one.
 
-Invariant: the order of findings does not matter: deny wins over ask, ask over allow; no finding at all is ask.
+Invariant: the order of findings does not matter: deny wins over ask, ask over allow. No finding at all means ask.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ _RANK: dict[Verdict, int] = {"deny": 0, "ask": 1, "allow": 2}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A verdict with the rule that gives it (`rule_id`) and a reason in plain words.
+    """A verdict with its origin (`rule_id`) and a reason, which is a clause.
 
-    `risk` is one sentence for the approval, `default_no` makes *no* its default answer. `needs_person`: no hook may answer
-    for the user. `bounded`: it allows only because a sandbox bounds what the command changes. `not_understood`: it asks
-    because what a command does is not known, and for nothing that is known of it.
+    `risk` is a sentence for the approval. `default_no`: the approval's default answer is *no*. `needs_person`: no hook may
+    answer for the user. `bounded`: allowed only because a sandbox limits what the command can change. `not_understood`: asked
+    only because it is not known what a command does, not because of a known effect.
     """
 
     verdict: Verdict
@@ -31,12 +31,12 @@ class Finding:
 
     @property
     def is_rule(self) -> bool:
-        """True if somebody's rule says it, not a profile or a guard."""
+        """True if a user's or project's rule gave the verdict."""
         return self.rule_id.startswith(("rule:", "rules."))
 
     @property
     def is_guard(self) -> bool:
-        """True if a guard or an escalation says it."""
+        """True if a guard or an escalation gave the verdict."""
         return self.rule_id.startswith("guard.")
 
     @property
@@ -45,13 +45,16 @@ class Finding:
         return self.rule_id.startswith("unseen")
 
     def sort_key(self) -> tuple[int, bool, bool, bool, str, str]:
-        """The deciding finding sorts first; among refusals a guard, among equals one with a risk, then somebody's rule."""
+        """Return a key that sorts the deciding finding first.
+
+        Among denials guards come first, then findings with a risk, then rules.
+        """
         lifted = self.verdict == "deny" and not self.is_guard
         return (_RANK[self.verdict], lifted, not self.risk, not self.is_rule, self.rule_id, self.reason)
 
 
 def strongest(findings: Sequence[Finding]) -> Finding:
-    """Return the finding that decides."""
+    """Return the deciding finding."""
     if not findings:
         return Finding("ask", "no-rule", "it is not known what this does", default_no=True)
     return min(findings, key=Finding.sort_key)

@@ -1,7 +1,7 @@
-"""The files that the commands of a line use, where commands in front of them change what a name means: links that the
-line makes, and patterns that are told to find names with a dot in front.
+"""The files that the commands of a line use, including files that only earlier commands of the line make reachable.
 
-Invariant: adds uses, and never takes one away.
+`ln -s /etc l; cat l/x` reads a file through a new link, and after `shopt -s dotglob` a `*` also matches hidden names.
+Invariant: adds uses and never removes one.
 """
 
 import posixpath
@@ -24,7 +24,7 @@ Uses: TypeAlias = Sequence[tuple[FileUse, str]]
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """A link that the line makes; both paths are absolute."""
+    """A link that the line creates; both paths are absolute."""
 
     path: str
     target: str
@@ -50,7 +50,10 @@ def line_uses(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> list[U
 
 
 def _made_links(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[_Link]:
-    """`ln -s a l`: a symbolic link leads on from its own folder, another link is the file itself."""
+    """Yield the links that an `ln` command creates.
+
+    A symbolic link is relative to its own folder; a hard link is the file itself. Both possibilities are yielded.
+    """
     operands = [word.known for word in command.words[1:] if not (word.known or "").startswith("-")]
     sources = [path for use, path in uses if use.action in ("read", "list")]
     texts = [text for text in operands[:-1] if text]
@@ -83,7 +86,7 @@ def _is_pattern(use: FileUse) -> bool:
 
 
 def _with_dots(path: str) -> Iterator[str]:
-    """Yield the pattern with a dot in front of names that begin with a sign: of all of them, and of each one."""
+    """Yield a pattern with a dot before names that begin with a wildcard: before all of them, and before each one."""
     names = path.split("/")
     signs = [at for at, name in enumerate(names) if name[:1] in ("*", "?", "[") and name != "**"]
     for chosen in (signs, *([at] for at in signs)):
@@ -91,7 +94,7 @@ def _with_dots(path: str) -> Iterator[str]:
 
 
 def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
-    """Return the files of a command with their paths as seen from the workspace."""
+    """Return the files of a command, with their paths relative to the workspace."""
     return [
         (use, from_workspace(effect, path))
         for use in command.files
@@ -103,7 +106,7 @@ def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
 
 
 def _with_parents(path: str) -> Iterator[str]:
-    """Yield the pattern with `..` for each name that it fits: bash before 5.2 finds it by `.*`."""
+    """Yield a pattern with `..` in place of each name that matches it: `.*` matches `..` in bash before 5.2."""
     names = path.split("/")
     for at, name in enumerate(names):
         if name.startswith(".") and name != ".." and fnmatchcase("..", name):
@@ -111,19 +114,19 @@ def _with_parents(path: str) -> Iterator[str]:
 
 
 def from_workspace(effect: RunEffect, path: str) -> str:
-    """Return a command's path as seen from the workspace."""
+    """Return a command's path relative to the workspace."""
     if not effect.cwd or path.startswith(("/", "~")):
         return path or "."
     return literal_path(tidy_path(posixpath.join(effect.cwd, path)))
 
 
 def literal_path(path: str) -> str:
-    """Return a path whose `~` is a name and no home: a call's `cwd` is not expanded by a shell."""
+    """Return a path in which a leading `~` is a literal name: no shell expands a call's `cwd`."""
     return f"./{path}" if path.startswith("~") else path
 
 
 def paths_from(command: CommandReport, text: str, cwd: str) -> Iterator[str]:
-    """Yield a path as seen from the workspace, from each folder that the command may run in."""
+    """Yield a path relative to the workspace, for each folder in which the command may run."""
     if not text:
         return
     if text.startswith(("/", "~")):

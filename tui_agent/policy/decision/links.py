@@ -1,7 +1,7 @@
-"""Commands that reach a file by a symbolic link without naming it: a pattern that meets one, a program that follows them.
+"""The escalation of commands that reach a file through a symbolic link without naming it.
 
-Invariant: pure; where nobody looked for links, there may be some. A path that is named whole is judged by its real file
-elsewhere.
+A pattern may match a link, or a program may follow links. A path that is named in full is judged elsewhere, by its real file.
+Invariant: pure; a folder that was not searched for links may have some.
 """
 
 from tui_agent.policy.decision.line_uses import Uses
@@ -13,7 +13,7 @@ from tui_agent.ports.policy import PolicyFacts
 
 
 def follows_link(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return why a command may reach a file outside the workspace, or one with secrets, by a link; else ""."""
+    """Return the reason why a command may reach a secret file, or one outside the workspace, through a link; else ""."""
     for use, path in uses:
         relative = place(path, facts).relative
         follows = use.follows_links and use.below
@@ -22,7 +22,7 @@ def follows_link(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
         if relative is None:
             return f"nobody looked for links at {path}"
         for link in facts.links:
-            reason = _why(link, relative, use, follows, facts)
+            reason = _link_reason(link, relative, use, follows, facts)
             if reason:
                 return reason
         for folder in facts.unscanned:
@@ -31,7 +31,7 @@ def follows_link(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     return ""
 
 
-def _why(link: WorkspaceLink, relative: str, use: FileUse, follows: bool, facts: PolicyFacts) -> str:
+def _link_reason(link: WorkspaceLink, relative: str, use: FileUse, follows: bool, facts: PolicyFacts) -> str:
     through = goes_below(relative, link.name, use)
     if not through and not _ends_at(relative, link.name, use):
         return ""
@@ -50,14 +50,14 @@ def _why(link: WorkspaceLink, relative: str, use: FileUse, follows: bool, facts:
 
 
 def _ends_at(relative: str, name: str, use: FileUse) -> bool:
-    """True if a use can mean the link itself, or a folder above it with all below."""
+    """Return True if a use may mean the link itself, or a folder above it with everything below."""
     if use.certainty is Certainty.BOUNDED:
         return matches_path(relative, name, below=use.below)
     return relative == "" or f"{name}/".startswith(f"{relative}/")
 
 
 def goes_below(relative: str, folder: str, use: FileUse) -> bool:
-    """True if a use can reach below a folder: by further names behind it, or with all below."""
+    """Return True if a use may reach files below a folder."""
     if use.certainty is not Certainty.BOUNDED:
         return (
             relative == ""

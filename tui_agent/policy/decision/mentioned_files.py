@@ -1,8 +1,8 @@
-"""Rules and guards about files that a command may use though its report does not prove it: every text that it is given may
-name one, and some commands use files that nothing names.
+"""Rules and guards about files that a command may use although its report does not prove it.
 
-Invariant: nothing here allows; a command that is proven to read only the files of its report has no findings, but where it
-shows what is in a repository.
+Any text that a command is given may name a file, and some commands use files that nothing names (`git stash`).
+Invariant: nothing here allows. A command that is proven to only read its reported files has no findings here, unless it
+shows or searches contents that it does not name.
 """
 
 import posixpath
@@ -42,15 +42,17 @@ _OUTPUT_OPTION: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MentionedFileJudge:
-    """Judges what the commands of one call may use besides the files that are proven."""
+    """Judges the files that commands may use in addition to the proven ones."""
 
     rules: RuleIndex
     files: FileJudge
     facts: PolicyFacts
 
     def judge(self, command: CommandReport, uses: Uses, cwd: str) -> Iterator[Finding]:
-        """Yield what rules that ask or deny, and guards, say of a command. `uses` are its files as seen from the
-        workspace, `cwd` the folder of the call."""
+        """Yield the findings of guards, and of rules that ask or deny, about a command.
+
+        `uses` are its files relative to the workspace; `cwd` is the working folder of the call.
+        """
         starts = command.runs_next and not command.doubts  # what it starts is judged by itself
         if not starts:
             yield from self._judge_unnamed(command)
@@ -71,7 +73,7 @@ class MentionedFileJudge:
             yield from self._filled_folder(command, cwd)
 
     def _judge_unnamed(self, command: CommandReport) -> Iterator[Finding]:
-        """Ask where rules are against files, and the command may use some that nothing names."""
+        """Ask if rules are against files and the command may use files that nothing names."""
         reads = self.rules.against(*_READS) and reads_unnamed(command)
         if reads or (self.rules.against(*_CHANGES) and changes_unnamed(command)):
             why = f"it is not known which files {command.name or 'it'} uses, and rules are against some"
@@ -98,7 +100,7 @@ class MentionedFileJudge:
     def _judge_guarded(
         self, command: CommandReport, at: Place, *, certain: bool, pattern: bool = False
     ) -> Iterator[Finding]:
-        """Judge a guarded file: one with secrets is asked about, one that is certainly written denied."""
+        """Judge a guarded file: ask about a secret one, and deny one that is certainly written."""
         name = command.name or "it"
         guard = self.files.find_write_guard(at, pattern=pattern)
         if not guard or at.absolute in self.facts.public_files:
@@ -122,7 +124,7 @@ class MentionedFileJudge:
         return Finding("ask", f"{self.facts.policy}.{name}", why, default_no=True, needs_person=True)
 
     def _secrets_below(self, command: CommandReport, at: Place) -> Iterator[Finding]:
-        """Ask where a folder with secrets is packed or sent, and no sandbox hides them."""
+        """Ask if a folder with secret files is packed or sent, and no sandbox hides them."""
         sends = Effect.CONNECTS in command.effects or (_only_carries(command) and is_uncertain(command))
         if self.facts.sandboxed or at.relative is None or not sends:
             return
@@ -132,19 +134,19 @@ class MentionedFileJudge:
             yield _below_finding(name)
 
     def _read_by_input(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
-        """Ask where another command starts this one with files that its input names (`ls -A | xargs cat`)."""
+        """Ask if another command starts this one on files named by its input (`ls -A | xargs cat`)."""
         started = command.words and not command.source.startswith(command.words[0].source)
         unknown = any(use.action == "read" and use.certainty is Certainty.UNKNOWN for use, _ in uses)
         if started and unknown and self.facts.secrets and not self.facts.sandboxed:
             yield _below_finding(self.facts.secrets[0].name)
 
     def _judge_search(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
-        """Refuse a search for text in files with secrets, though only their names are shown."""
+        """Deny a search in secret files, even if it shows only file names."""
         if command.name in word_list("searching") and "--files" not in {word.known for word in command.words}:
             yield from filter(None, (self.files.find_chosen_secret(use) for use, _ in uses))
 
     def _put_into_folders(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
-        """Judge the files that a command puts into a folder under their own names (`cp .bashrc ~`)."""
+        """Judge the files that a command creates in a folder under their own names (`cp .bashrc ~`)."""
         if command.name not in word_list("copying"):
             return
         # With an option that is not known (`-t`) the first may be the target as well.
@@ -168,12 +170,12 @@ class MentionedFileJudge:
                     yield self.files.judge_place(replace(use, action="delete"), place(source, self.facts))
 
     def _filled_folder(self, command: CommandReport, cwd: str) -> Iterator[Finding]:
-        """Judge the folder in which a command makes files that it does not name (`cd .git && tar xf a.tar`)."""
+        """Judge the folder in which a command creates files that it does not name (`cd .git && tar xf a.tar`)."""
         for path in paths_from(command, "any", cwd) if changes_unnamed(command) else ():
             yield from self._judge_guarded(command, place(path, self.facts), certain=_only_carries(command))
 
     def _git_settings(self, command: CommandReport) -> Iterator[Finding]:
-        """Ask about settings of git that may name a program, also where all other commands run unasked."""
+        """Ask about git settings that may name a program, even if all other commands run unasked."""
         texts = [word.known or "?" for word in command.words]
         if self.facts.sandboxed or command.name not in word_list("git_settings") or "config" not in texts:
             return
@@ -188,12 +190,12 @@ def _below_finding(name: str) -> Finding:
 
 
 def _proven_paths(command: CommandReport, uses: Uses) -> Collection[str]:
-    """Return the paths of which the report says all that the command does with them."""
+    """Return the paths for which the report is complete, so a further mention of them adds nothing."""
     if command.doubts or (changes_unnamed(command) and not is_runner(command)):
         return ()
     return {path for use, path in uses if use.action != "mention"}
 
 
 def _only_carries(command: CommandReport) -> bool:
-    """Return True for a known program that reads, writes or sends files, and runs nothing."""
+    """Return True for a known program that reads, writes or sends files but runs no code."""
     return bool(command.entry) and Effect.RUNS not in command.effects

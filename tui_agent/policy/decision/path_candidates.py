@@ -1,6 +1,6 @@
-"""The texts that a command is given, cut into everything that may be a path.
+"""The parts of a command's words that may be paths.
 
-Invariant: pure; cuts at every sign behind which a program may take a path to begin, and knows no program by name.
+Invariant: pure; splits at every character after which a program may expect a path, and knows no program by name.
 """
 
 import re
@@ -25,8 +25,11 @@ _EXCLUDING: Final = re.compile(r"--(?:exclude|ignore)(?:-dir)?")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A text that may be a path. `option` is the option or variable that takes it, "" for none; `pattern`: it is a shell
-    pattern. `is_piece`: it is a part of a word, `in_code`: of code, so that it may mean something else."""
+    """A text that may be a path.
+
+    `option` is the option or variable that has it as a value, or "". `pattern`: it is a shell pattern. `is_piece`: it is only
+    a part of a word. `in_code`: it is a part of code. A part may also mean something else.
+    """
 
     text: str
     option: str = ""
@@ -36,8 +39,7 @@ class Candidate:
 
 
 def path_candidates(command: CommandReport) -> Iterator[Candidate]:
-    """Yield what may be a path in the words of a command, in its variables and code, and in its source where that holds
-    more."""
+    """Yield texts that may be paths in a command's words, variables and code, and in its here-documents."""
     before = ""
     subcommands = command.name.split()[1:]
     texts = [*command.code]
@@ -75,7 +77,7 @@ def _split_text(text: str) -> list[str]:
 
 
 def _in_code(text: str) -> Iterator[str]:
-    """Yield the names in code that stand in quotes or look like a path: `d.key` may be anything."""
+    """Yield the names in code that are quoted or look like a path. An unquoted `d.key` may be anything."""
     for match in list(_IN_CODE.finditer(text))[:_MAX_PIECES]:
         name = match[0]
         quoted = match.start() > 0 and text[match.start() - 1] in "'\"`"

@@ -1,6 +1,6 @@
-"""Shell patterns of paths compared with the names of files that exist, and with the paths of rules.
+"""The comparison of shell patterns with existing file names, and with the paths of rules.
 
-Invariant: pure; takes time in proportion to the pattern and the path, however many `**` the pattern has.
+Invariant: pure; takes time proportional to the pattern and the path, however many `**` the pattern has.
 """
 
 import re
@@ -17,8 +17,10 @@ _MAX_CHOICES: Final = 20
 
 
 def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
-    """Return True if a shell pattern matches a path name by name; `**` is any number of folders. A leading dot must be
-    matched by a dot. With `below`, also if the path lies below what the pattern matches."""
+    """Return True if a shell pattern matches a path.
+
+    `**` matches any number of folders; only a dot matches a leading dot. With `below`, paths below a match count too.
+    """
     names = path.rstrip("/").split("/")
     reached = {0}
     for shape in pattern.split("/") if pattern else ():
@@ -37,8 +39,10 @@ def _matches_name(shape: str, name: str) -> bool:
 
 
 def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
-    """Return True if the options of a command that reads below `start` leave out what a rule's path means, or choose only
-    other names."""
+    """Return True if a command's options make it skip the files that a rule is about.
+
+    `use` reads below `start`: its options may exclude the rule's path, or include only other names.
+    """
     parts = [name for name in rule.rest.split("/") if name not in ("", ".")]
     # Only the last name lies below the start for certain.
     names = [name for name in (parts[-1:] if start else parts) if name != "**"]
@@ -52,25 +56,27 @@ def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
 
 
 def means_name(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool:
-    """Return True if a pattern that leaves files out certainly means one of the names, with `/` at its end one of the
-    folders. What others with `/` mean depends on the program."""
+    """Return True if an exclusion pattern certainly matches one of the names.
+
+    A pattern with a trailing `/` is compared with `folders`. Other patterns with `/` differ between programs: False.
+    """
     plain = shape.removesuffix("/")
     meant = names if shape == plain else folders
     return "/" not in plain and any(fnmatchcase(name, plain) for name in meant)
 
 
 def may_choose(shape: str, name: str) -> bool:
-    """Return True if a pattern that chooses files may mean one of this name; some programs disregard letter case."""
+    """Return True if an inclusion pattern may match a name. Some programs ignore letter case."""
     return "/" in shape or "{" in shape or fnmatchcase(name.lower(), shape.lower())
 
 
 def leads_through_pattern(path: str) -> bool:
-    """Return True if a name of the path that is not the last is a pattern: it may stand for a link to elsewhere."""
+    """Return True if a name before the last is a pattern, which may match a link to elsewhere (`*/x`)."""
     return not SIGNS.isdisjoint(path.rpartition("/")[0])
 
 
 def expand_braces(shape: str) -> Iterator[str]:
-    """Yield the patterns that a pattern with `{a,b}` means."""
+    """Yield the alternatives of a pattern with `{a,b}`."""
     braces = _BRACES.search(shape)
     if braces is None:
         yield shape

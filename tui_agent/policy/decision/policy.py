@@ -1,7 +1,7 @@
-"""The policy: guards that no profile lifts, the user's rules, escalations, then the profile.
+"""The policy: combines guards, rules, escalations and the profile into one decision.
 
-Invariant: `decide` is pure and never raises; deny wins in whatever order rules stand; what is not proven is never
-allowed by a profile that asks.
+Invariant: `decide` is pure and never raises. The order of rules does not matter; deny wins. A profile that asks never
+allows what is not proven.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -33,10 +33,10 @@ NEVER_ASKS = "a delegate that only reads asks nothing"
 
 
 class RulePolicy:
-    """`ports.policy.Policy` over rules.
+    """A `ports.policy.Policy` based on rules.
 
-    `user_rules` hold for every session; `private_temp_paths` are the product's configuration and data folders (absolute paths), which
-    no agent may write; `catalog` is what is known of programs, the built-in one if None.
+    `user_rules` apply to every session. `own` are absolute paths of the product's configuration and data folders, which no
+    agent may write. `catalog` holds the known programs; the default is the built-in one.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class RulePolicy:
         self._session: tuple[tuple[str, ...], RuleIndex] = ((), RuleIndex(self.rules))
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
-        """Allow, ask or deny this call. See `ports.policy`."""
+        """Allow, ask about or deny this call. See `ports.policy`."""
         decision = self._decide(tool, effects, facts)
         return (
             replace(decision, private_temp_paths=tuple(sorted(facts.private_temp_paths)))
@@ -61,7 +61,7 @@ class RulePolicy:
         )
 
     def explain(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> tuple[str, ...]:
-        """Return the chain of reasons behind `decide`, one a line: what was read, what is known of it, what decided."""
+        """Return the reasons behind `decide`, one per line: the commands, what is known about them, and the deciding finding."""
         lines = self._settle(effects, facts)
         return explain(lines, self._judge(tool, effects, lines, facts)[0])
 
@@ -124,11 +124,11 @@ class RulePolicy:
         return {effect: self._line(effect) for effect in effects if isinstance(effect, RunEffect)}
 
     def _settle(self, effects: Sequence[Effect], facts: PolicyFacts) -> Lines:
-        """Return the reports without the doubts that the workspace settles."""
+        """Return the reports without the doubts that the names in the workspace settle."""
         return {effect: settle_doubts(effect, line, facts) for effect, line in self._read(effects).items()}
 
     def _rules(self, granted: tuple[str, ...]) -> RuleIndex:
-        """Index all rules; anew only when the session's change."""
+        """Return the index of all rules, rebuilt only if the session's rules changed."""
         known, rules = self._session
         if known != granted:
             rules = RuleIndex((*self.rules, *session_rules(granted)))
@@ -138,7 +138,7 @@ class RulePolicy:
     def _judge(
         self, tool: str, effects: Sequence[Effect], lines: Lines, facts: PolicyFacts
     ) -> tuple[list[Finding], list[Effect]]:
-        """Return all findings about a call, and the effects that are asked about by themselves."""
+        """Return all findings about a call, and the effects that need approval."""
         judge = CallJudge(self._rules(facts.session_rules), self._guards, facts, tool, self._line, lines)
         findings = judge.judge_tool(known=bool(effects))
         asked: list[Effect] = []
@@ -202,6 +202,6 @@ def _uses(lines: Lines) -> Iterator[tuple[FileUse, str]]:
 
 
 def _is_of_profile(finding: Finding, facts: PolicyFacts) -> bool:
-    """Return True if only the profile asks, about something certain: a hook may answer for the user."""
+    """Return True if only the profile asks, about something certain: then a hook may answer for the user."""
     of_profile = finding.rule_id.startswith(f"{facts.policy}.")
     return of_profile and not finding.default_no and not finding.needs_person

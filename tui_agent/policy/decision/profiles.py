@@ -1,6 +1,6 @@
-"""The profiles: what each says of an effect that no guard and no rule has decided.
+"""The profiles: the verdict of each on effects that no guard or rule decides.
 
-Invariant: a table; no code asks for a profile by its name. What is not in the table is asked.
+Invariant: a table; no code checks for a profile by name. What the table does not mention is asked about.
 """
 
 from dataclasses import dataclass, replace
@@ -12,11 +12,11 @@ from tui_agent.protocol.settings import PolicyName
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Verdicts of one profile. `inside` and `outside` are of the workspace.
+    """The verdicts of one profile. `inside` and `outside` refer to the workspace.
 
-    `commands` is about commands that do more than read, `unproven` about a line that is outside the subset of bash, or
-    that hides which program runs. `confined_commands` takes the place of `commands` in a sandbox that bounds all that the
-    command can do. `hears_allow_rules`: rules that allow count. `asks`: where not, a question is a no.
+    `commands`: commands that do more than read. `unproven`: a line outside the subset of bash, or one that hides which
+    program runs. `confined_commands` replaces `commands` in a sandbox that limits everything the command can do.
+    `hears_allow_rules`: allow rules count. `asks`: if False, a question counts as a denial.
     """
 
     reads_outside: Verdict

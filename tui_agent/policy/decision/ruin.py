@@ -1,6 +1,6 @@
-"""Commands that no profile runs because of their words: they end every process, or start processes without end.
+"""The guard against commands whose arguments end every process, or start processes without end.
 
-Invariant: pure; a guard on top of the catalog's `forbidden`, for what only the words of a call tell.
+Invariant: pure; complements the catalog's `forbidden`, which does not look at arguments.
 """
 
 import re
@@ -34,15 +34,18 @@ _SELECTS_USER: Final = re.compile(r"(?<!\S)(?:-[uU]|--(?:euid|uid|user))[= ]")
 
 
 def reason_to_forbid(command: CommandReport) -> str:
-    """Return why no profile runs the command, "" where nothing speaks against it."""
+    """Return the reason why no profile runs the command, or ""."""
     name, *arguments = [word.known or "" for word in command.words] or [""]
     check = _CHECKS.get(name.rpartition("/")[2])
     return "" if check is None else check(arguments)
 
 
 def starts_without_end(text: str) -> str:
-    """Return why no profile runs a text of bash: a function of it starts itself in a pipe or in the background, or an
-    endless loop does nothing but start programs in the background."""
+    """Return the reason why no profile runs a bash text such as a fork bomb (`f() { f | f & }`), or "".
+
+    A function must not start itself in a pipe or in the background, and an endless loop must not only start background
+    processes.
+    """
     text = text[:_MAX_TEXT]
     ends = _bracket_ends(text)
     piped = [match.span() for match in _PIPED_COMMAND.finditer(text)]
@@ -60,7 +63,7 @@ def starts_without_end(text: str) -> str:
 
 
 def _bracket_ends(text: str) -> dict[int, int]:
-    """Return the offset of the closing bracket for that of each opening one."""
+    """Map the offset of each opening bracket to that of its closing one."""
     ends: dict[int, int] = {}
     opened: dict[str, list[int]] = {"}": [], ")": []}
     for bracket in re.finditer(r"[{}()]", text):
@@ -72,12 +75,12 @@ def _bracket_ends(text: str) -> dict[int, int]:
 
 
 def _kill(arguments: Sequence[str]) -> str:
-    """`kill -9 -1`: behind the signal, or behind `--`, the number -1 is every process."""
+    """Return a reason for `kill -9 -1`: the process id -1 means every process."""
     return _ENDS_EVERYTHING if _EVERY_PROCESS.fullmatch(" ".join(arguments)) else ""
 
 
 def _kill_by_name(arguments: Sequence[str]) -> str:
-    """`pkill .`, `killall -u ada`: a pattern that fits every name, or no name at all."""
+    """Return a reason for `pkill .` or `killall -u ada`: a pattern that matches every name, or a user without a name."""
     text = "".join(f"{argument} " for argument in arguments)
     names = _OPTION_OF_KILL.sub("", text).split(" ")[:-1]
     everything = any(map(_EVERY_NAME.fullmatch, names)) or (not names and _SELECTS_USER.search(text))

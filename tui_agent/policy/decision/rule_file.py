@@ -1,7 +1,7 @@
-"""`policy.toml`: rules that are kept, each with examples that are tried when the file is loaded.
+"""The rule file `policy.toml`: saved rules, each with examples that are checked when the file is loaded.
 
-Invariant: a file with one wrong rule or one wrong example is refused whole, with its place; of a project's file only the
-trusted text counts, and nothing is read. `append_rule` is called only when the user says "always".
+Invariant: a file with one wrong rule or example is refused as a whole, with its place. Of a project's file only the
+trusted text counts; the file itself is not read. `append_rule` is called only when the user answers "always".
 
     [[rule]]
     allow = "run pytest *"
@@ -32,7 +32,7 @@ _KNOWN = frozenset({*VERDICTS, "why", "matches", "differs"})
 
 
 def load_rules(path: Path) -> tuple[Rule, ...]:
-    """Load the rules of a file, none if it does not exist. Raises `ConfigError` with the rule's number."""
+    """Load the rules of a file; none if it does not exist. Raises `ConfigError` with the rule's number."""
     return read_rules(read_small(path) or "", path)
 
 
@@ -54,16 +54,16 @@ def read_rules(text: str, path: Path) -> tuple[Rule, ...]:
 
 
 def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...]:
-    """Load the user's rules and those of the project's file, whose trusted text is `trusted` (None: nothing is trusted)."""
+    """Load the user's rules, and the project's rules from its trusted text (None if the project is not trusted)."""
     of_project = () if trusted is None else read_rules(trusted, project)
     return (*load_rules(user), *map(bound_rule, of_project))
 
 
 def bound_rule(rule: Rule) -> Rule:
-    """Return a project's rule: one that allows reaches no further than its workspace and the commands that work on it.
+    """Return a project's rule, limited to its workspace and the commands that work on it.
 
-    Raises `ConfigError` that names the rule where it would. A folder that was trusted by mistake can so ask for fewer
-    questions about edits and tests, never for the network, other rights, other folders or a tool of any kind.
+    Raises `ConfigError` for an allow rule that reaches further. So a folder that was trusted by mistake can allow edits and
+    tests unasked, but never the network, other users' rights, other folders or a tool.
     """
     if rule.verdict != "allow":
         return rule
@@ -78,10 +78,9 @@ def bound_rule(rule: Rule) -> Rule:
 
 
 def append_rule(path: Path, rule: Rule | str) -> Rule:
-    """Add a rule at the end of the file, which is created if it is missing. The rest of the file stays as it is.
+    """Append a rule to the file, which is created if missing; the rest of the file is unchanged.
 
-    Raises `ConfigError` if the rule, or the file as it is, cannot be read. A rule that the file has already is not
-    written again.
+    A rule that the file already has is not added again. Raises `ConfigError` if the rule or the existing file is invalid.
     """
     new = rule if isinstance(rule, Rule) else parse_rule(rule)
     if any(old.text == new.text for old in load_rules(path)):
@@ -136,7 +135,7 @@ def _fits(rule: Rule, example: str) -> bool:
 
 
 def _stops(rule: Rule, example: str) -> bool:
-    """Return True if a rule that denies or asks about files means a shell pattern, or a command line."""
+    """Return True if a rule that asks or denies about files applies to a shell pattern or a command line."""
     facts = PolicyFacts("/workspace", "bypass")
     if " " not in example:
         return bool(RuleIndex([rule]).about_pattern(place(example, facts), [rule.what], facts))

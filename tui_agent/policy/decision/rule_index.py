@@ -1,7 +1,7 @@
-"""Rules sorted by what they are about, and which of them mean a file, a host or a tool.
+"""The index of rules by kind, and the search for those that apply to a file, host or tool.
 
-Invariant: a rule that allows is compared with what is certain; one that asks or denies fits already when it may be
-meant: by the given name and by the real file, whatever the letter case, links in its own path followed too.
+Invariant: a rule that allows must certainly apply. For a rule that asks or denies it is enough that it may apply: by the
+given name or the real file, in any letter case, with links in the rule's own path followed.
 """
 
 import posixpath
@@ -25,7 +25,7 @@ _SOURCE_FILE: Final = re.compile(
 
 
 class RuleIndex:
-    """Rules in an order that does not matter."""
+    """Rules grouped by kind. Their order does not matter."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: rule.text))
@@ -43,15 +43,15 @@ class RuleIndex:
         """The first words of rules against commands; "" for one that begins with a pattern."""
 
     def about(self, what: What) -> Sequence[Rule]:
-        """Return the rules about one kind of thing."""
+        """Return the rules of one kind."""
         return self._by_what.get(what, ())
 
     def against(self, *whats: What) -> list[Rule]:
-        """Return the rules that ask or deny about one of these."""
+        """Return the rules of these kinds that ask or deny."""
         return [rule for what in whats for rule in self.about(what) if rule.verdict != "allow"]
 
     def about_file(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
-        """Return the rules about a file."""
+        """Return the rules that apply to a file."""
         rules = self.about(what)
         if not rules:
             return []
@@ -59,7 +59,7 @@ class RuleIndex:
         return [rule for rule in rules if _means_file(rule, names, facts)]
 
     def about_below(self, at: Place, whats: Sequence[What], facts: PolicyFacts) -> list[Rule]:
-        """Return the rules that ask or deny about something that may lie below a folder."""
+        """Return the rules that ask or deny about files that may lie below a folder."""
         file = _SOURCE_FILE.search(at.absolute) is not None
         if f"{facts.workspace}/".startswith(f"{at.absolute.rstrip('/')}/"):
             at = Place(at.given, at.absolute, "")
@@ -73,8 +73,10 @@ class RuleIndex:
     def about_pattern(
         self, at: Place, whats: Sequence[What], facts: PolicyFacts, *, below: bool = False
     ) -> list[Rule]:
-        """Return the rules that ask or deny about a name that a shell pattern may stand for; with `below`, about one
-        that lies below such a name."""
+        """Return the rules that ask or deny about a name that a shell pattern may match.
+
+        With `below`, also those about a path below such a name.
+        """
         against = self.against(*whats)
         places = dict.fromkeys((at, lexical_place(at.given, facts.workspace))) if against else ()
         return [
@@ -88,7 +90,7 @@ class RuleIndex:
         ]
 
     def about_host(self, host: str) -> list[Rule]:
-        """Return the rules about a host that a tool connects to."""
+        """Return the rules that apply to a host that a tool connects to."""
         return [
             rule
             for rule in self.about("connect")
@@ -96,34 +98,34 @@ class RuleIndex:
         ]
 
     def about_tool(self, name: str) -> list[Rule]:
-        """Return the rules about a tool."""
+        """Return the rules that apply to a tool."""
         return [rule for rule in self.about("tool") if grammar.fits_tool(rule.rest, name)]
 
 
 def rule_finding(rule: Rule) -> Finding:
-    """Return a rule's verdict, with the place where the rule stands."""
+    """Return a finding with a rule's verdict and its source."""
     where = f" of {rule.source}" if rule.source else ""
     return Finding(rule.verdict, f"rule: {rule.text}", f"the rule `{rule.text}`{where} says so")
 
 
 def first_finding(rules: Sequence[Rule], verdict: str) -> Finding | None:
-    """Return the first rule of a verdict."""
+    """Return a finding for the first rule with this verdict, or None."""
     return next((rule_finding(rule) for rule in rules if rule.verdict == verdict), None)
 
 
 def stopping_finding(rules: Sequence[Rule]) -> Finding | None:
-    """Return the rule that denies, else the one that asks."""
+    """Return a finding for a rule that denies, else for one that asks, else None."""
     return first_finding(rules, "deny") or first_finding(rules, "ask")
 
 
 def has_fixed_place(rule: Rule) -> bool:
-    """Return True if a rule about files says where they lie (`private/**`, not `**/*.lock`)."""
+    """Return True if a rule about files names their folder (`private/**`, but not `**/*.lock`)."""
     return not rule.rest.startswith(("*", "?", "["))
 
 
 @lru_cache(maxsize=64)
 def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
-    """Parse the session's rules. A text that is not a rule allows nothing."""
+    """Parse the session's rules; invalid ones are ignored."""
     rules: list[Rule] = []
     for text in texts:
         try:
@@ -134,7 +136,7 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
 
 
 def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
-    """Compare one rule with a file by its real place, and one against it by the given name too."""
+    """Return True if a rule applies to a file: by its real place or, unless it allows, by any of `names`."""
     if rule.verdict == "allow":
         return grammar.fits_path(rule.rest, names[0].relative, names[0].absolute)
     return any(
@@ -145,7 +147,7 @@ def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
 
 
 def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
-    """A rule's path as it is written, and where its beginning is a link, as it really is."""
+    """Return a rule's path as written and, if its beginning is a link, also with the link resolved."""
     begin = grammar.fixed_part(rule.rest)
     real = facts.resolved.get(begin) if begin else None
     if real is None or real == lexical_place(begin, facts.workspace).absolute:
@@ -154,7 +156,7 @@ def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
 
 
 def _comparable(path: str, at: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """A shell pattern and a rule's path as names, both seen from the same folder."""
+    """Return a shell pattern and a rule's path, split into names and relative to the same folder."""
     top = split_pattern(workspace, literal=True)
     if path.startswith("/"):
         names = split_pattern(at.absolute) if at.relative is None else (*top, *split_pattern(at.relative))

@@ -1,6 +1,6 @@
-"""The check of a table file that somebody wrote, its examples judged as the policy `ask` would judge them.
+"""The check of a table file of programs; its examples are judged by the profile `ask`.
 
-Invariant: a file of any size and content is answered with faults, never with an exception.
+Invariant: a file of any size and content yields faults, never an exception.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Commands that may use files which nothing in their report names: for rules against files.
+"""Commands that may use files not named in their report. Rules against files ask about them.
 
-Invariant: pure; a command that may use other files than its report names is never taken for one that does not.
+Invariant: pure; returns True whenever a command may use files outside its report.
 """
 
 import re
@@ -30,7 +30,7 @@ def reads_unnamed(command: CommandReport) -> bool:
 
 
 def changes_unnamed(command: CommandReport) -> bool:
-    """Return True if a command may change or take away files that nothing names."""
+    """Return True if a command may change or delete files that nothing names."""
     return _uses_unnamed(command, _CHANGING, ("write", "move", "delete"))
 
 
@@ -41,7 +41,10 @@ def is_uncertain(command: CommandReport) -> bool:
 
 
 def is_runner(command: CommandReport) -> bool:
-    """Return True if the program runs the project's own code in a usual way: no rule is promised to hold against that."""
+    """Return True if the program runs the project's own code in a usual way (`pytest`).
+
+    Rules against files do not promise to stop such code.
+    """
     script = any(use.action == "read" for use in command.files)
     own_code = command.program.remember or ((script or command.code) and Effect.WRITES not in command.effects)
     certain = Effect.RUNS in command.effects and not (command.doubts or command.name.startswith("git "))
@@ -49,7 +52,7 @@ def is_runner(command: CommandReport) -> bool:
 
 
 def may_change(command: CommandReport) -> bool:
-    """Return True if a command may change a file that it is given, other than by the project's own code."""
+    """Return True if a command may change a file that it is given, other than by running the project's code."""
     changes = bool(command.doubts) or not command.effects.isdisjoint(_CHANGING)
     return changes and not is_runner(command)
 
@@ -65,13 +68,13 @@ def _uses_unnamed(command: CommandReport, effects: Collection[Effect], actions: 
 
 
 def _has_changing_word(command: CommandReport) -> bool:
-    """Return True if a word makes the program change the files of the project (`--fix`)."""
+    """Return True if a word makes the program change project files (`--fix`)."""
     words = {first for word in command.words for first in word.text.split(maxsplit=1)[:1]}
     return "--check" not in words and not words.isdisjoint(word_list("changing"))
 
 
 def _shows_repository(command: CommandReport) -> bool:
-    """Return True if a command shows contents of files, and its words do not say of which."""
+    """Return True if a command shows file contents without naming the files (`git diff`)."""
     words = [word.known or "-p" for word in command.words[1:]]
     options, paths = words, words[len(words) :]
     if "--" in words:

@@ -1,6 +1,6 @@
 """The lists of names and words in `words.toml`.
 
-Invariant: data alone; nothing in them allows a command.
+Invariant: data only; no list allows a command.
 """
 
 import re
@@ -19,13 +19,13 @@ def word_list(key: str) -> frozenset[str]:
 
 @cache
 def name_patterns(key: str) -> re.Pattern[str]:
-    """Compile a list of shell patterns into one that fits a whole name."""
+    """Compile a list of shell patterns into a regex that matches a whole name."""
     return re.compile("|".join(map(translate, _data()[key])))
 
 
 @cache
 def word_search(key: str) -> re.Pattern[str]:
-    """Compile a search for the words of a list in a text, whatever the letter case."""
+    """Compile a case-insensitive search for the words of a list."""
     listed = "|".join(re.escape(word) for word in sorted(word_list(key), key=len, reverse=True))
     return re.compile(rf"(?<![\w-])(?:{listed})(?![\w-])", re.IGNORECASE)
 

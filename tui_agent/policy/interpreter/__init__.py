@@ -1,4 +1,4 @@
-"""What a script does: its commands with their words expanded as far as certain, and each one's effects.
+"""The interpreter: reports the effects of a script's commands, with their words expanded as far as is certain.
 
 Invariant: pure; each doubt is kept with its reason, and none is ever dropped.
 """

@@ -1,6 +1,6 @@
-"""How builtins change the shell: the folder it is in, its variables, and how far it goes on.
+"""Builtins that change the shell: its folder, its variables, or whether it continues.
 
-Invariant: all that a builtin may do is in one of the two states it returns.
+Invariant: the two states returned cover everything that a builtin may do.
 """
 
 from tui_agent.policy.interpreter.expansion import known_value
@@ -11,7 +11,7 @@ from tui_agent.policy.interpreter.state import UNREACHED, UNSET, State, enter_fo
 
 
 def apply_builtin(call: ParsedCall, state: State, stdin: Value) -> tuple[State, State]:
-    """Return the states behind a call that succeeded and behind one that failed."""
+    """Return the states after the call succeeded and after it failed."""
     match call.entry.name:
         case "exit":  # outside of loops, and in some shells of their own, `break` and `continue` do nothing
             return UNREACHED, UNREACHED
@@ -37,7 +37,7 @@ def _change_folder(call: ParsedCall, state: State) -> State:
 
 
 def _read_variables(call: ParsedCall, state: State, stdin: Value) -> State:
-    """`read -r name`: a line of the input; several names get pieces of it, of which nothing is known."""
+    """Set the variables of `read -r name` to a line of the input. With several names, nothing is known about their values."""
     options = {option.spelling: option.word for option in call.options}
     end = options.pop("-d", None)
     # Without -r the command itself is doubted.

@@ -1,6 +1,6 @@
-"""What one command does: its values are looked up in the catalog and become reports, of what it runs as well.
+"""The reader of one command: looks up its words in the catalog and reports on it, and on the commands that it runs.
 
-Invariant: a command gets a report without a doubt only if its program, options and operands are all in the catalog.
+Invariant: a report is free of doubts only if the program and all options and operands are in the catalog.
 """
 
 import posixpath
@@ -49,8 +49,10 @@ _SHOW_ALL: Final = frozenset({"export", "set"})
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """Reports of a command and of all that it runs, in order; `output` bounds what it prints. `builtin` is the call of a
-    builtin, which may change the shell itself."""
+    """The reports of a command and of all that it runs, in order.
+
+    `output` is the bound on what it prints. `builtin` is the call of a shell builtin, which may change the shell itself.
+    """
 
     reports: tuple[CommandReport, ...]
     output: Value
@@ -64,14 +66,16 @@ cannot be read."""
 
 @dataclass
 class CommandReader:
-    """Reads commands by a catalog. The standard input of a command (`stdin`) is its whole text where it is `KNOWN`, and
-    where it is `BOUNDED` a pattern of each line."""
+    """Reads commands, using a catalog.
+
+    The standard input of a command (`stdin`) is the whole text if it is `KNOWN`, and a pattern of each line if it is `BOUNDED`.
+    """
 
     _run_text: RunText
     _depth: int = 0
 
     def read(self, draft: Draft, stdin: Value) -> CommandResult:
-        """Read the command of a draft; its first word is the program."""
+        """Interpret the command of a draft; its first word is the program."""
         words = draft.words
         program = None if words[0].many else words[0].known
         if self._depth > MAX_DEPTH:
@@ -103,7 +107,7 @@ class CommandReader:
         return self._read_known(draft, parse_call(sub, arguments), stdin)
 
     def _read_known(self, draft: Draft, call: ParsedCall, stdin: Value) -> CommandResult:
-        """Read a call of a known program."""
+        """Interpret a call of a known program."""
         call = _choose_entry(draft.catalog, call)
         draft.entry, draft.name, program = call.entry, call.entry.name, call.entry.program
         expected = program.operands[any(parsed.option.replaces_operand for parsed in call.options) :]
@@ -126,8 +130,11 @@ class CommandReader:
     def _run(
         self, draft: Draft, call: ParsedCall, operands: Operands, stdin: Value
     ) -> tuple[list[CommandResult], Value | None]:
-        """Read what the command runs: a command behind it, texts of bash, what a language of arguments starts. Return what
-        bounds its output, too, where that tells."""
+        """Interpret everything that the command runs: a command in its operands, bash scripts, and commands started by `find` and
+        the like.
+
+        Also returns the bound on its output, or None if the inner commands do not determine it.
+        """
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None
         if operands.taker == "command":
@@ -191,7 +198,7 @@ def _look_up(draft: Draft, program: str) -> Entry | None:
 
 
 def _choose_entry(catalog: Catalog, call: ParsedCall) -> ParsedCall:
-    """Return a call as the entry parses it that counts with its options."""
+    """Parse the call again by another entry if one of its options selects one (`git branch --list`)."""
     named = next((parsed for parsed in call.options if parsed.option.entry), None)
     other = None if named is None else catalog.variant(call.entry, named.option.entry)
     if named is None or other is None:
@@ -212,13 +219,13 @@ def _read_unknown(draft: Draft, reason: str, words: Sequence[Value], *, hides: b
 
 
 def _name_parameters(values: Sequence[Value]) -> dict[str, Value]:
-    """The variables `$0`, `$1` and so on of a script; none behind a word that may become several."""
+    """Return the variables `$0`, `$1`, … of a script, up to the first word that may become several."""
     certain = list(takewhile(lambda value: not value.many, values))
     return {str(place): replace(value, splits=False) for place, value in enumerate(certain[:10])}
 
 
 def _use_options(draft: Draft, call: ParsedCall) -> None:
-    """Note what options mean; folders first, as other words are relative to them."""
+    """Note the effects of options. Options that set the folder come first, because other words are relative to it."""
     if draft.name == "read" and all(option.spelling != "-r" for option in call.options):
         draft.doubt("value", "read without -r takes the backslashes out of what it reads")
     for parsed in sorted(call.options, key=lambda parsed: parsed.option.means != "enter"):
@@ -243,7 +250,10 @@ def _use_operands(draft: Draft, call: ParsedCall, operands: Operands) -> None:
 
 
 def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> None:
-    """Note a script that the program reads from its input. All that a shell does is what its script does."""
+    """Note a script that the program reads from its standard input.
+
+    The effects of a shell are only those of its script.
+    """
     has_script = any(parsed.option.means == "shell script" for parsed in call.options if parsed.word)
     names = [value.known or "" for meaning, value in operands.used if meaning == "script file"]
     missing = operands.missing == "script file" and not call.entry.program.default_operand
@@ -263,7 +273,7 @@ def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Valu
 
 
 def _note_shown(draft: Draft, call: ParsedCall) -> None:
-    """Note variables that the command shows."""
+    """Note environment variables that the command shows."""
     if draft.name in _SHOW_ALL and not call.words:
         draft.show_secret("all variables")
     # A test prints none of its words, but in the error about one that is not a number.
@@ -273,7 +283,7 @@ def _note_shown(draft: Draft, call: ParsedCall) -> None:
 
 
 def _read_arguments(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> ArgumentReading:
-    """Read a call of find, fd, xargs or test."""
+    """Interpret a call of find, fd, xargs or test."""
     name = stdin.known is not None and _ONE_NAME.fullmatch(stdin.text)
     piped = stdin if name or stdin.certainty is Certainty.BOUNDED else None
     parsed = tuple((option.spelling, option.word) for option in call.options)

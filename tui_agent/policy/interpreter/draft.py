@@ -1,6 +1,6 @@
-"""The report of one command in the making: what each of its words means for files, hosts, code and doubts.
+"""The draft of a command's report: collects the files, hosts, code and doubts that result from each word.
 
-Invariant: a word of which the text is not certain raises a doubt wherever its text matters.
+Invariant: a word with uncertain text raises a doubt wherever its text matters.
 """
 
 import posixpath
@@ -47,9 +47,12 @@ _ONLY_ITSELF: Final = FileUse("", "read")
 
 @dataclass
 class Draft:
-    """`reach` tells how files that its words name are used: a use of no file. `scripts` are texts of bash that it runs.
-    `printed` are patterns of the files that it reads or lists, as they are named, with a slash at the end where all below is
-    meant; empty where one is not certain."""
+    """A report under construction.
+
+    `reach` is a template of how named files are used (its path is empty). `scripts` are bash texts that the command runs.
+    `printed` are patterns of the files that it reads or lists, as named, with a trailing slash if everything below is
+    included; an entry is empty if a file is not certain.
+    """
 
     catalog: Catalog
     source: str
@@ -69,7 +72,7 @@ class Draft:
     runs_next: bool = False
 
     def report(self) -> CommandReport:
-        """The finished report."""
+        """Return the finished report."""
         if None in self.folders:
             self.doubt("folder", "it is not certain in which folder it runs")
         if Effect.RUNS in self.effects:
@@ -92,23 +95,23 @@ class Draft:
         )
 
     def begin_inner(self, words: Sequence[Value]) -> "Draft":
-        """Begin the report of a command that this one runs."""
+        """Return a new draft for a command that this one runs."""
         draft = Draft(self.catalog, self.source, words, self.folders)
         for name, value in self.settings:
             draft.set_variable(name, value)
         return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
-        """Names of files settle only doubts about names in the folders that the command runs in."""
+        """Return a doubt that file names can settle only if its pattern is matched in the folders of this command."""
         here = doubt.value is None or doubt.value.found_in in (None, self.folders)
         return doubt if here else replace(doubt, value=None)
 
     def doubt(self, name: str, reason: str, *, hides: bool = False, value: Value | None = None) -> None:
-        """Note why it is not proven what the command does."""
+        """Add a doubt. See `Doubt`."""
         self.doubts.append(Doubt(name, reason, hides, value))  # type: ignore[arg-type]
 
     def use(self, meaning: Meaning, value: Value) -> None:
-        """Note what a word of this meaning does."""
+        """Note the effects of a word with this meaning."""
         match meaning:
             case "text" | "program" | "include" | "exclude" | "exclude folder":
                 self._show_names(value)
@@ -156,7 +159,7 @@ class Draft:
                 assert_never(meaning)
 
     def add_use(self, use: FileUse) -> None:
-        """Note a use of a file by its path relative to each folder that the command may run in."""
+        """Add a use of a file, relative to each folder in which the command may run."""
         if use.action in _ACTION_EFFECTS:
             self.effects.add(_ACTION_EFFECTS[use.action])
         if use.certainty is Certainty.UNKNOWN:
@@ -174,7 +177,7 @@ class Draft:
             self.files.append(replace(use, path=path))
 
     def add_file(self, value: Value, action: FileAction, reach: FileUse | None = None) -> None:
-        """Note the use of the file that a word names; `reach` tells how it is used besides."""
+        """Add a use of the file that a word names. `reach` is a template for the other fields."""
         use = replace(reach or FileUse("", action), path=value.text, action=action, certainty=value.certainty)
         if value.certainty is Certainty.UNKNOWN:
             self._add_unknown(use, f"it is not certain which file {value.source} is", value.suffix)
@@ -187,7 +190,7 @@ class Draft:
             self.add_use(replace(use, path=unescape(value.text), certainty=Certainty.KNOWN))
 
     def mention(self, value: Value) -> None:
-        """Note a word of which it is not known what it means, but which may be a path."""
+        """Note a word of unknown meaning, which may be a path."""
         if value.certainty is Certainty.UNKNOWN:
             self._add_unknown(FileUse("", "mention"), suffix=value.suffix)
             return
@@ -195,7 +198,7 @@ class Draft:
             self.add_use(FileUse(path, "mention", value.certainty))
 
     def _add_unknown(self, use: FileUse, doubt: str = "", suffix: str = "") -> None:
-        """Note such a use of a file that may be any; its last names may be certain (`"$X/.env"`)."""
+        """Add a use of a file that may be any. The end of its path may still be certain (`"$X/.env"`)."""
         self.files.append(FileUse("", use.action, Certainty.UNKNOWN, use.below))
         if doubt:
             self.doubt("value", doubt)
@@ -205,20 +208,20 @@ class Draft:
             self.files.append(FileUse(posixpath.normpath(path), use.action, Certainty.BOUNDED, use.below))
 
     def _show_names(self, value: Value) -> None:
-        """A pattern shows the names in its folder wherever it stands (`echo ~/*`)."""
+        """Note that a pattern in any word shows the names in its folder (`echo ~/*`)."""
         if value.names_files and value.certainty is Certainty.BOUNDED:
             folder, slash, _ = prefix_of(value).rpartition("/")
             self.add_use(FileUse(folder or slash or ".", "list"))
 
     def enter(self, value: Value) -> None:
-        """Change the folder that the rest of the command is about."""
+        """Change the folder for the rest of the command."""
         self.add_file(value, "list")
         path = value.known
         folders = [None if path is None else enter_folder(folder, path) for folder in self.folders]
         self.folders = tuple(dict.fromkeys(folders))
 
     def set_variable(self, name: str, value: Value, *, exported: bool = True) -> None:
-        """Note a variable that is set; `exported`: for programs."""
+        """Note that a variable is set. `exported`: programs see it."""
         self.settings.append((name, value))
         if exported:
             self.note_shown(value)
@@ -228,12 +231,12 @@ class Draft:
             self.doubt("variable", f"{name or value.source} is set, which may change what runs")
 
     def note_shown(self, value: Value) -> None:
-        """Note variables of the environment that the command is given."""
+        """Note the environment variables that a value contains."""
         for name in value.shows:
             self.show_secret(f"${name}")
 
     def show_secret(self, source: str) -> None:
-        """Note that a variable is shown."""
+        """Note that the command shows a variable, which may be secret."""
         self.effects.add(Effect.PRINTS_SECRETS)
         self.doubt("value", f"it shows {source}, which may hold a secret")
 
@@ -265,7 +268,10 @@ class Draft:
             self.printed.append(as_pattern(value))
 
     def _use_git_word(self, value: Value, word: GitWord, *, is_filter: bool = False) -> None:
-        """Note what a word of git names. `is_filter`: it is a path for certain, and what git prints or changes lies below."""
+        """Note the files that a word for git names.
+
+        `is_filter`: it is a path filter for certain, so everything that git prints or changes lies below it.
+        """
         reach = self.reach
         if is_filter and self.entry.program.changes_paths:
             reach = replace(reach, action="write", below=True)
@@ -312,7 +318,7 @@ class Draft:
 
 
 def _paths_in(text: str) -> Iterator[str]:
-    """Texts in a word that may be paths: all of it, and what stands in an option or behind `=`."""
+    """Yield the texts in a word that may be paths: the whole word, and the value of an option or assignment."""
     if not text or len(text) > MAX_PATH or "\n" in text:
         return
     if not text.startswith("-"):

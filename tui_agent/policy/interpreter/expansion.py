@@ -1,6 +1,7 @@
-"""The expansion of words: a word of the syntax tree and the state of the shell give the values it becomes.
+"""The expansion of words: turns a word of the syntax tree, in a shell state, into values.
 
-Invariant: every text that bash could make of a word is one of its values, fits a pattern of theirs, or is `UNKNOWN`.
+Invariant: each text that bash may produce from a word is covered by a value: equal to it, matched by its pattern, or
+covered by `UNKNOWN`.
 """
 
 import re
@@ -33,36 +34,36 @@ RunScript = Callable[[syntax.Script, State], Value]
 
 
 def number_value(source: str) -> Value:
-    """A value of digits."""
+    """Return a value that consists of digits."""
     return Value(source, Certainty.BOUNDED, "*", may_be_empty=True, content="number")
 
 
 def known_value(text: str, source: str = "") -> Value:
-    """A value of which the exact text is known."""
+    """Return a value with a known text."""
     return Value(source or text, Certainty.KNOWN, text)
 
 
 def unknown_value(source: str, *, many: bool = False) -> Value:
-    """A value of which nothing is known."""
+    """Return a value that may be any text."""
     return Value(source, Certainty.UNKNOWN, many=many, may_be_option=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Expander:
-    """Expands words in one state."""
+    """Expands words in one shell state."""
 
     _state: State
     _variables: Variables
     _run: RunScript
 
     def expand(self, word: syntax.Word) -> tuple[Value, ...]:
-        """Expand a word of a command: it becomes any number of values."""
+        """Expand a word of a command, with word splitting; the result is any number of values."""
         if word.literal is not None:
             return (known_value(word.literal, word.source),)
         return tuple(_join(parts, word.source) for parts in self._split(word.pieces))
 
     def expand_whole(self, word: syntax.Word) -> Value:
-        """Expand a word where bash neither splits it nor looks for files: a value that is assigned, a text of `<<<`."""
+        """Expand a word without word splitting and globbing: an assigned value, or the text of `<<<`."""
         parts: list[Value] = []
         for piece in word.pieces:
             whole = syntax.Text(piece.text) if isinstance(piece, syntax.Pattern) else piece
@@ -70,7 +71,7 @@ class Expander:
         return _join(parts, word.source)
 
     def _split(self, pieces: Iterable[syntax.Piece]) -> Iterator[list[Value]]:
-        """Yield the parts of each word that bash makes of one."""
+        """Perform word splitting: yield the parts of each resulting word."""
         parts: list[Value] = []
         for piece in pieces:
             value = self._value(piece, parts)
@@ -89,14 +90,14 @@ class Expander:
             yield parts
 
     def _split_off(self, text: str, source: str) -> Value:
-        """A word that bash splits off a known value; it looks for files that fit it."""
+        """Return the value of a word that splitting produced; globbing applies to it."""
         if "\\" in text:
             # Which backslashes quote a sign, perhaps one behind the variable, depends on bash's version.
             return unknown_value(source)
         return known_value(text) if _PATTERN_SIGNS.isdisjoint(text) else self._file_pattern(text)
 
     def _value(self, piece: syntax.Piece, before: Sequence[Value]) -> Value:
-        """The value of a piece behind others."""
+        """Return the value of a piece that follows others in its word."""
         match piece:
             case syntax.Text():
                 return known_value(piece.text)
@@ -137,7 +138,7 @@ class Expander:
 
 
 def _operate(value: Value, piece: syntax.Variable) -> Value:
-    """Return what an operator makes of a variable's value (`${name:-none}`, `${name##*/}`)."""
+    """Apply the operator of a variable to its value (`${name:-none}`, `${name##*/}`)."""
     text, operand = value.known, piece.operand
     if not piece.operator or (piece.operator == ":-" and text):
         return value
@@ -158,7 +159,7 @@ def _operate(value: Value, piece: syntax.Variable) -> Value:
 
 
 def _in_place(value: Value, before: Sequence[Value]) -> Value:
-    """A path that stands for the home or this folder is only that where a path may begin."""
+    """Return a value that begins with the home or start folder; unknown if it is not at the beginning of a path."""
     if not before or value.known is None or not value.known.startswith(("~", START)):
         return value
     text = before[-1].known
@@ -167,7 +168,7 @@ def _in_place(value: Value, before: Sequence[Value]) -> Value:
 
 
 def _add(parts: list[Value], part: Value) -> None:
-    """Add a part of a word; texts behind each other become one."""
+    """Append a part of a word; adjacent known texts are merged."""
     if part.known is not None and parts and parts[-1].known is not None:
         text = parts.pop().text + part.text
         part = replace(part, text=text) if len(text) <= _MAX_TEXT else unknown_value(part.source)
@@ -175,7 +176,7 @@ def _add(parts: list[Value], part: Value) -> None:
 
 
 def _join(parts: Sequence[Value], source: str) -> Value:
-    """Return the word that parts behind each other are."""
+    """Return the value of a word that consists of these parts."""
     uncertain = [part for part in parts if part.known is None]
     many = any(part.many for part in parts)
     if not uncertain:
@@ -212,7 +213,7 @@ def _join(parts: Sequence[Value], source: str) -> Value:
 
 
 def _join_patterns(parts: Sequence[Value]) -> str | None:
-    """Return the pattern of values behind each other, None where nothing bounds them."""
+    """Return the pattern of concatenated values, or None if it is unbounded."""
     joined = ""
     behind_nothing = False
     for part in parts:

@@ -1,6 +1,6 @@
-"""Words of git: revisions, files as a commit or the index holds them (`HEAD:a`), and path filters (pathspecs).
+"""The arguments of git that name files: revisions, files in a commit or the index (`HEAD:a`), and path filters (pathspecs).
 
-Invariant: pure; a file that git would show or change is never missed for the way it is named.
+Invariant: pure; every file that git would show or change is included, however it is named.
 """
 
 import re
@@ -18,20 +18,22 @@ _KNOWN_MAGIC = frozenset({"top", "literal", "glob", "exclude"})
 
 @dataclass(frozen=True, slots=True)
 class GitWord:
-    """The files that a word names; with a `doubt` (a clause) it may also be any other file. The last file of a path filter
-    bounds all that it means."""
+    """The files that an argument names. With a `doubt` (a clause) it may also name any other file.
+
+    The last file of a path filter covers everything that it selects.
+    """
 
     files: tuple[FileUse, ...] = ()
     doubt: str = ""
 
 
 def _file(path: str, certainty: Certainty = Certainty.BOUNDED, *, from_top: bool = False) -> FileUse:
-    """A use of a path or pattern; `from_top`: git reads it from the top of its repository."""
+    """Return a use of a path or pattern. `from_top`: git resolves it from the top of its repository."""
     return FileUse(path or ".", "read", certainty, from_top=from_top)
 
 
 def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
-    """Tell which files a revision names (`HEAD:a`, `:a`), and where it may be a path filter instead, those of that."""
+    """Return the files that a revision names (`HEAD:a`, `:a`) and, if it may be a path filter instead, those that it selects."""
     text = value.known
     if text is None:
         return _read_uncertain_revision(value, may_be_path=may_be_path)
@@ -58,7 +60,7 @@ def _read_uncertain_revision(value: Value, *, may_be_path: bool) -> GitWord:
 
 
 def read_path_filter(value: Value) -> GitWord:
-    """Tell which files a path filter chooses; one that only leaves files out chooses none."""
+    """Return the files that a path filter selects. One that only excludes files selects none."""
     text = value.known
     if text is None:
         if value.certainty is Certainty.BOUNDED and not value.text.startswith(":"):
@@ -78,21 +80,23 @@ def read_path_filter(value: Value) -> GitWord:
 
 
 def left_out_path(value: Value) -> str | None:
-    """Return the path that a path filter leaves out, None for any other word."""
+    """Return the path that a path filter excludes, or None if it excludes none."""
     signs, path = _split_magic(value.known or "")
     return path if "exclude" in signs else None
 
 
 def _split_magic(text: str) -> tuple[set[str], str]:
-    """The signs in front of a path filter, in words, and the path behind them."""
+    """Return the magic words of a path filter (`:!x` has `exclude`), and the path after them."""
     found = _FILTER.fullmatch(text)
     words, signs, path = found.groups("") if found is not None else ("", "", text)
     return {word for word in words.split(",") if word} | {_SHORT_SIGNS[sign] for sign in signs}, path
 
 
 def _as_shell_pattern(path: str) -> str:
-    """Return a shell pattern that fits all that the filter does: git's `*` and `?` also stand for slashes, and what is
-    found is meant with all below."""
+    """Return a shell pattern that matches everything the filter selects.
+
+    In git, `*` and `?` also match slashes, and a match includes everything below it.
+    """
     begin = _SIGN.split(path, maxsplit=1)[0]
     folder = begin.rpartition("/")[0]
     rest = path[len(folder) + 1 if folder else 0 :]

@@ -1,6 +1,6 @@
-"""A whole command line: the report of every command in it.
+"""The reader of a whole command line: reports every command in it.
 
-Invariant: a line that lies outside the subset of bash proves nothing; its commands are those of every possible reading.
+Invariant: a line outside the subset of bash proves nothing; its reports are those of every possible reading.
 """
 
 import re
@@ -40,7 +40,7 @@ _MAX_CACHED: Final = 2000
 
 
 def read_line(effect: RunEffect, catalog: Catalog) -> LineReport:
-    """Read a command line or an argument vector. Never raises for a text, whatever it holds."""
+    """Interpret a command line or an argument vector. Never raises for any text."""
     size = sum(map(len, (effect.script, *effect.argv)))
     read = _read if size <= _MAX_CACHED else _read.__wrapped__
     return read(effect.script, effect.argv, catalog)
@@ -62,7 +62,7 @@ def _read(script: str, argv: tuple[str, ...], catalog: Catalog) -> LineReport:
 
 
 class _LineReader:
-    """Reads one line; `_unreadable` is set once a text in it lies outside the subset."""
+    """The reader of one line. `_unreadable` is set if a text outside the subset could not be read completely."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -71,7 +71,7 @@ class _LineReader:
         self._unreadable = False
 
     def read_script(self, text: str) -> LineReport:
-        """Read a text of bash."""
+        """Interpret a bash script."""
         script = Refusal(_NO_CHARACTER, text.index(START)) if START in text else parse_script(text)
         if isinstance(script, Refusal):
             reports = self._read_loosely(text, script, START_FOLDERS)
@@ -82,7 +82,7 @@ class _LineReader:
     def _run_text(
         self, text: str, state: State, stdin: Value
     ) -> tuple[tuple[CommandReport, ...], Value, Doubt | None]:
-        """Read a text that a command of the line runs in a shell of its own."""
+        """Interpret a script that a command of the line runs in its own shell."""
         script = parse_script(text)
         if isinstance(script, Refusal):
             doubt = Doubt("syntax", script.reason, hides_command=True)
@@ -93,7 +93,7 @@ class _LineReader:
         return reports, outcome.output, None
 
     def _read_loosely(self, text: str, refusal: Refusal, folders: Folders) -> tuple[CommandReport, ...]:
-        """Read a refused text in every way that is possible: its commands only serve rules that deny."""
+        """Interpret a refused text in every possible way. The reports serve only rules that deny."""
         commands, complete = _possible_commands(text)
         self._unreadable = self._unreadable or not complete
         doubt = Doubt("syntax", refusal.reason)
@@ -121,7 +121,7 @@ class _LineReader:
 
 
 def _add_redirects(draft: Draft, words: Words) -> None:
-    """Note the files of words that look like redirections: a loose reading does not tell them from others."""
+    """Note the files of words that look like redirections; a loose reading does not separate them from other words."""
     for word, behind in pairwise((*words, None)):
         found = _REDIRECT.fullmatch(word or "")
         target = (found[2] or behind) if found is not None else None
@@ -130,7 +130,7 @@ def _add_redirects(draft: Draft, words: Words) -> None:
 
 
 def _possible_commands(text: str) -> tuple[list[Words], bool]:
-    """The commands of every reading of a text, and of quoted texts in it; False where that is not all."""
+    """Return the commands in every reading of a text and of its quoted texts, and True if they are complete."""
     found: dict[Words, None] = {}
     complete = True
     texts = [text]

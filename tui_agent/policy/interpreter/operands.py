@@ -1,6 +1,6 @@
-"""Which operand of a call has which meaning.
+"""The assignment of meanings to the operands of a call.
 
-Invariant: a word that may become several or none shifts no other operand without a doubt.
+Invariant: an operand that may become several words or none raises a doubt if it shifts other operands.
 """
 
 import re
@@ -19,8 +19,11 @@ _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """`used` are the operands with their meanings; `rest` the words that one meaning takes as a whole (`command`), `taker`
-    that meaning; `missing` the meaning of the first place that no operand fills, None where all are filled."""
+    """The operands of a call, with their meanings.
+
+    `used` are the single operands. `taker` is a meaning that takes all remaining words (`command`), and `rest` these words.
+    `missing` is the meaning of the first operand that was expected but not given, or None.
+    """
 
     used: tuple[tuple[Meaning, Value], ...] = ()
     taker: Meaning | None = None
@@ -30,7 +33,7 @@ class Operands:
 
 
 def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value]) -> Operands:
-    """Assign a meaning to each operand. `name` is the program's, for the reasons of doubts."""
+    """Assign a meaning to each operand. `name` is the program's name, for the reasons of doubts."""
     plan = [(cast(Meaning, item.rstrip(".?")), item[len(item.rstrip(".?")) :]) for item in expected]
     used: list[tuple[Meaning, Value]] = []
     doubts: list[Doubt] = []
@@ -64,5 +67,5 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
 
 
 def runs_command(expected: Sequence[str]) -> bool:
-    """Return True if a word too many could be the command that a program runs."""
+    """Return True if a surplus word may be the command that the program runs."""
     return not {"command", "xargs"}.isdisjoint(expected)

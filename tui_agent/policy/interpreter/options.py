@@ -1,7 +1,7 @@
-"""The options and operands of a call, told apart by its program's positive list exactly as getopt_long would.
+"""The parser of options and operands, which follows the program's positive list exactly as getopt_long would.
 
-Invariant: what is not listed, abbreviated, given a word that it does not take or not certain raises a doubt; parsing goes
-on behind it, so that deny rules see as much as possible.
+Invariant: an option that is unlisted, abbreviated, uncertain or given an unexpected value raises a doubt. Parsing continues
+after it, so that rules that deny see as much as possible.
 """
 
 import re
@@ -22,7 +22,7 @@ _NUMERIC = re.compile(r"-\d+")
 
 @dataclass(frozen=True, slots=True)
 class ParsedOption:
-    """An option as it is spelled, with its words; `option` is `UNLISTED` where it is not listed, and `word` then a guess."""
+    """An option as spelled, with its values. If it is not listed, `option` is `UNLISTED` and `word` is a guess."""
 
     spelling: str
     option: Option
@@ -32,8 +32,7 @@ class ParsedOption:
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
-    """The `words` behind a program's name as its `entry` has them. `guarded` is the number of operands in front of `--` or,
-    without it, of all."""
+    """The words after a program's name, parsed by its `entry`. `guarded` is the number of operands before `--`, or of all."""
 
     entry: Entry
     words: tuple[Value, ...]
@@ -44,12 +43,12 @@ class ParsedCall:
 
     @property
     def ends(self) -> bool:
-        """True if an option makes the program only say something about itself, and nothing speaks against it."""
+        """True if an option makes the program only print information about itself (`--help`), without doubts or operands."""
         return not (self.operands or self.doubts) and any(parsed.option.ends for parsed in self.options)
 
 
 def parse_call(entry: Entry, words: Sequence[Value], *, stops: bool = False) -> ParsedCall:
-    """Parse the words behind a program's name. `stops`: the first operand ends the options, whatever the entry says."""
+    """Parse the words after a program's name. `stops`: the first operand ends the options, whatever the entry says."""
     parser = _Parser(entry, iter(words), stops or entry.program.option_style == "first")
     guarded = parser.parse()
     options, operands, doubts = tuple(parser.options), tuple(parser.operands), tuple(parser.doubts)
@@ -66,7 +65,7 @@ class _Parser:
     doubts: list[Doubt] = field(default_factory=list)
 
     def parse(self) -> int:
-        """Parse all words, and return the number of operands in front of `--`."""
+        """Parse all words; return the number of operands before `--`."""
         style, guarded = self.entry.program.option_style, None
         only_operands = style == "none"
         for place, value in enumerate(self.rest):
@@ -109,7 +108,7 @@ class _Parser:
             self._parse_cluster(value, prefix)
 
     def _parse_cluster(self, value: Value, prefix: str) -> None:
-        """Letters behind one dash; the first that takes a word has the rest for it."""
+        """Parse letters after one dash (`-xvf`). The first option that takes a value gets the rest of the word."""
         first = self.entry.options.get(prefix[:2])
         if self.entry.program.option_style == "single" and (first is None or first.word == "none"):
             self._take(prefix, None)
@@ -126,7 +125,7 @@ class _Parser:
             self._doubt_option_like(value)
 
     def _parse_bundle(self, value: Value) -> None:
-        """A first word such as `tf`: its letters are options, and their words follow in order."""
+        """Parse a first word such as `tf`: its letters are options, and their values follow in order."""
         if value.known is None:
             self._doubt_option_like(value)
             self.operands.append(value)
@@ -135,7 +134,7 @@ class _Parser:
             self._take(f"{dash}{letter}", None)
 
     def _take(self, spelling: str, attached: Value | None) -> None:
-        """Note one option; a required word that is not attached is the next one."""
+        """Add an option. A required value that is not attached is the next word."""
         option, name = self.entry.options.get(spelling), self.entry.name
         if option is None:
             whole = next((known for known in self.entry.options if known.startswith(spelling)), "")
@@ -173,7 +172,10 @@ class _Parser:
         self.doubts.append(Doubt("option", reason))
 
     def _doubt_option_like(self, value: Value, *, by_name: bool = False) -> None:
-        """Doubt a word that may be an option; `by_name`: if the options are harmless, it is enough that no name is one."""
+        """Add a doubt about a word that may be an option.
+
+        `by_name`: if all options are harmless, it is settled when no file name in the workspace looks like an option.
+        """
         settled = value if by_name and self.entry.program.options_are_harmless else None
         reason = f"{value.source} may become an option of {self.entry.name}"
         self.doubts.append(Doubt("option-like", reason, runs_command(self.entry.program.operands), settled))
@@ -186,7 +188,7 @@ def _may_be_option(value: Value) -> bool:
 
 
 def _is_allowed(option: Option, word: Value) -> bool:
-    """Return True if the option may have this word."""
+    """Return True if the option may have this value."""
     known = word.known
     if option.refuses and (known is None or any(text in known for text in option.refuses)):
         return False

@@ -1,6 +1,6 @@
-"""What bounds the output of a call.
+"""The bound on a call's output: a pattern that every line (or word) of it matches.
 
-Invariant: every line (or word) that it can print fits the bound; where nothing bounds it, it is `UNKNOWN`.
+Invariant: every line that the call may print matches the bound. Unbounded output is `UNKNOWN`.
 """
 
 import os.path
@@ -31,7 +31,7 @@ _BOUNDS: Final[Mapping[str, Value]] = {
 
 
 def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
-    """Bound the output of a known program by what the catalog says of it and its options."""
+    """Return the bound on a known program's output, from its catalog entry and its options."""
     program = call.entry.program
     kinds = [program.prints, *(parsed.option.prints for parsed in call.options if parsed.option.prints)]
     kinds += [output.prints for output in program.certain_outputs if _holds_for(output, call)]
@@ -80,14 +80,14 @@ def _bound_paths(draft: Draft) -> Value | None:
 
 
 def _plain_folder(pattern: str) -> str:
-    """The file or folder that a pattern names, or for one with signs the folder in front of the first."""
+    """Return the path that a pattern names or, if it has wildcards, the folder before the first one."""
     begin = _SIGN.split(pattern, maxsplit=1)[0]
     folder = pattern if begin == pattern else begin.rpartition("/")[0]
     return posixpath.normpath(folder) if folder else "."
 
 
 def _known_text(draft: Draft) -> Value | None:
-    """The output of small programs, where it is known."""
+    """Return the exact output of simple programs such as `echo`, or None."""
     texts = ["" if value.known is None else value.known for value in draft.words[1:]]
     certain = all(value.known is not None for value in draft.words) and not "".join(texts[:1]).startswith("-")
     match draft.name, texts:

@@ -1,6 +1,6 @@
-"""Shell patterns as texts: what they certainly begin with, and how exact texts are written as patterns.
+"""Shell patterns as texts: their literal prefix, and escaping.
 
-Invariant: pure; a pattern fits every text that its value can have.
+Invariant: pure; a pattern matches every text that its value may have.
 """
 
 import re
@@ -16,22 +16,22 @@ OPTION_SIGNS = ("-", "+", "@", "|", "=")
 
 
 def escape(text: str) -> str:
-    """Write an exact text as a pattern."""
+    """Return a pattern that matches exactly this text."""
     return _SIGN.sub(r"\\\1", text)
 
 
 def unescape(pattern: str) -> str:
-    """Return the text that bash leaves where no file fits a pattern."""
+    """Return the text that a pattern becomes in bash if no file matches."""
     return _ESCAPED.sub(r"\1", pattern)
 
 
 def as_pattern(value: Value) -> str:
-    """Return the pattern that all texts of a value fit, empty where there is none."""
+    """Return a pattern that matches every text of a value, or "" if there is none."""
     return escape(value.text) if value.known is not None else value.text
 
 
 def prefix_of(value: Value) -> str:
-    """Return the characters that a value certainly begins with: all of it where it is known."""
+    """Return the certain beginning of a value; all of it if it is known."""
     if value.known is not None:
         return value.known
     literal = _LITERAL.match(value.text)
@@ -39,7 +39,7 @@ def prefix_of(value: Value) -> str:
 
 
 def without_prefix(value: Value, prefix: str) -> Value:
-    """Return what a value has behind characters that it certainly begins with."""
+    """Return the rest of a value after a certain beginning."""
     text = value.text[len(prefix if value.known is not None else escape(prefix)) :]
     rest = replace(value, text=text, names_files=False, prefix=value.prefix[len(prefix) :])
     uncertain = value.known is None
@@ -47,7 +47,7 @@ def without_prefix(value: Value, prefix: str) -> Value:
 
 
 def split_assignment(word: Value) -> tuple[str, Value]:
-    """Return the name and the value of `NAME=value`; nothing is known of the value where there is none."""
+    """Return the name and value of `NAME=value`. Without `=`, the value is unknown."""
     name, equals, _ = prefix_of(word).partition("=")
     if equals:
         return name, without_prefix(word, f"{name}=")
@@ -55,7 +55,7 @@ def split_assignment(word: Value) -> tuple[str, Value]:
 
 
 def cut_at_newlines(value: Value) -> Value:
-    """Return a line of an output: of a name that holds a newline it is a piece, which may be any text."""
+    """Return one line of an output. A file name that contains a newline is cut, so a line may be any text."""
     torn = not value.content
     return replace(
         value, many=False, splits=torn, may_be_option=value.may_be_option or torn, may_be_empty=True

@@ -1,6 +1,6 @@
-"""How far a call reads below the folders that it names.
+"""The reach of a call: the files below the named folders that it reads.
 
-Invariant: what is not certain never narrows what is read.
+Invariant: an uncertain option never narrows the reach.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _PATH_FILTERS = frozenset({"path filter", "revision or path"})
 
 
 def measure_reach(program: Program, options: Sequence[ParsedOption], operands: Operands) -> FileUse:
-    """Return how each file that a call names is used, by its options and by the operands that leave files out."""
+    """Return a template of how each named file is used, from the options and from operands that exclude files."""
     includes, excludes, others = _choose_names(options)
     left_out = [left_out_path(value) for meaning, value in operands.used if meaning in _PATH_FILTERS]
     return FileUse(
@@ -32,8 +32,10 @@ def measure_reach(program: Program, options: Sequence[ParsedOption], operands: O
 
 
 def _choose_names(options: Sequence[ParsedOption]) -> tuple[list[str], list[str], list[Option]]:
-    """Return patterns of names that are read alone (empty texts where they are not certain), patterns of names that are
-    left out (with a slash at the end only folders), and all options that do not only leave out."""
+    """Return the patterns of included names, those of excluded names, and all options that do more than exclude.
+
+    An uncertain inclusion is "". An exclusion with a trailing slash applies only to folders.
+    """
     includes: list[str] = []
     excludes: list[str] = []
     others: list[Option] = []

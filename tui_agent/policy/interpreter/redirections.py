@@ -1,6 +1,6 @@
-"""What the redirections of a command read, write and connect to.
+"""The effects of redirections: files read and written, and network connections.
 
-Invariant: a target that is not certain is a file of which nothing is known.
+Invariant: an uncertain target is an unknown file.
 """
 
 import re
@@ -18,7 +18,7 @@ _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]*)(?:/.*)?")
 
 
 def may_fail(redirects: Sequence[Redirect]) -> bool:
-    """Return True if a file or descriptor may not be there: then the command behind it is left out."""
+    """Return True if a redirection may fail because its file or descriptor is missing: then the command does not run."""
     return any(
         redirect.operator not in ("<<", "<<<")
         and redirect.target is not None
@@ -31,8 +31,10 @@ def may_fail(redirects: Sequence[Redirect]) -> bool:
 def read_redirects(
     draft: Draft, redirects: Sequence[Redirect], expander: Expander, stdin: Value
 ) -> tuple[Value, Value | None]:
-    """Note what redirections do. Return the standard input behind them, and the output where they replace what the command
-    behind it in a pipe is given."""
+    """Note the effects of redirections.
+
+    Return the standard input after them, and the output that the next command in a pipe gets if they replace it.
+    """
     output: Value | None = None
     for redirect in redirects:
         word = redirect.target or redirect.body

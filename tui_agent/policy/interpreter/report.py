@@ -1,6 +1,6 @@
 """The report of a command line: each command with its words, effects, files and doubts.
 
-Invariant: frozen data. A command with a doubt never runs unasked under a profile that asks.
+Invariant: frozen data. A profile that asks never runs a command with a doubt unasked.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from tui_agent.policy.catalog.model import Effect, Program
 
 
 class Certainty(StrEnum):
-    """How much is known of a word: its exact text, a pattern that it fits, or nothing."""
+    """The certainty of a word: its exact text is known, it matches a pattern, or nothing is known."""
 
     KNOWN = "known"
     BOUNDED = "bounded"
@@ -22,15 +22,17 @@ class Certainty(StrEnum):
 class Value:
     """A word after expansion.
 
-    `source` is its text in the line. `text` is the exact text where it is `KNOWN`; where it is `BOUNDED` a shell pattern
-    that every text it can have fits (`*` and `?` stay inside one name, `**` is any number of folders); empty where it is
-    `UNKNOWN`. `many`: it may become several words or none. `may_be_option`: it is not certain that it begins with none of
-    `-`, `+`, `@`, `|` and `=`. `names_files`: it stands only for names of files that exist, in the folders `found_in` (None:
-    in those of the command that has the word). `splits`: it is split at blanks or cut at a line end, so that a name with one
-    in it becomes words that need not fit the pattern. `prefix`: what it certainly begins with where it is `UNKNOWN`,
-    `suffix` what it ends with. `may_be_empty`: it may also be no text at all, which fits no pattern. `content`: all that it
-    can be is a number, a hash, or a word that names a revision for git (no blank; a colon only where the text has it).
-    `shows`: variables of the environment that it may show.
+    `source`: its text in the line.
+    `text`: the exact text if it is `KNOWN`; if it is `BOUNDED`, a shell pattern that matches every possible text (`*` and `?`
+    match within one name, `**` matches any number of folders); empty if it is `UNKNOWN`.
+    `many`: it may become several words or none.
+    `may_be_option`: it may begin with `-`, `+`, `@`, `|` or `=`.
+    `names_files`: it is always the name of an existing file in one of the folders `found_in` (None: the folders of its command).
+    `splits`: it is split at blanks or newlines, so parts of a file name need not match the pattern.
+    `prefix`, `suffix`: the certain beginning and end if it is `UNKNOWN`.
+    `may_be_empty`: it may also be the empty text, which need not match the pattern.
+    `content`: it is always a number, a hash, or a git revision (without blanks; with a colon only if `text` has one).
+    `shows`: environment variables whose values it may contain.
     """
 
     source: str
@@ -49,7 +51,7 @@ class Value:
 
     @property
     def known(self) -> str | None:
-        """The exact text, None where it is not known."""
+        """The exact text, or None if it is not known."""
         return self.text if self.certainty is Certainty.KNOWN else None
 
 
@@ -60,13 +62,15 @@ path."""
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """A file or folder that a command uses.
+    """A use of a file or folder by a command.
 
-    `path` is relative to the folder the line starts in, absolute, or begins with `~`; a shell pattern where `certainty`
-    is `BOUNDED`, empty where it is `UNKNOWN`. `below`: with everything below it. Of what is below: files whose kind is in
-    `skips` are left out, only names that fit one of `only` are used (all where it is empty), none that fits `excludes`
-    (with `/` at its end: no folder that fits).
-    `follows_links`: links below it are followed. `from_top`: seen from the top of the workspace it is used as well.
+    `path`: relative to the folder the line starts in, absolute, or with `~`. It is a shell pattern if `certainty` is
+    `BOUNDED`, and empty if it is `UNKNOWN`.
+    `below`: everything below the path is used too. Three fields limit that: files of the kinds in `skips` are skipped, only
+    names that match `only` are used (all if it is empty), and names that match `excludes` are not (with a trailing `/`, only
+    folders).
+    `follows_links`: links below the path are followed.
+    `from_top`: the path is also used relative to the top of the workspace.
     """
 
     path: str
@@ -82,11 +86,14 @@ class FileUse:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why it is not proven what a command does: a clause in plain words ("it is not known what foo does"), and a name by
-    which tests and rules find it. `hides_command`: it is not even certain which program or script runs. `value` is the
-    word that it is about where only certain names of files are a danger: where `value.names_files`, and it fits no name in
-    the folders of the command that begins with one of `- + @ | =` (of "option-like"), that has one of `: * ? [` in it (of
-    "value") or, where it `splits`, a blank, a quote or a backslash as well, the doubt is void."""
+    """A reason why it is not proven what a command does, as a clause ("it is not known what foo does").
+
+    `name`: the kind of doubt, for tests and rules.
+    `hides_command`: it is not even certain which program or script runs.
+    `value`: the word in question, if the names in the workspace can settle the doubt: it `names_files`, and no name that it
+    may match is dangerous. Dangerous names begin with one of `- + @ | =` (kind "option-like"), contain one of `: * ? [` (kind
+    "value") or, if the value `splits`, contain a blank, a quote or a backslash.
+    """
 
     name: Literal[
         "program",  # nothing is known of the program
@@ -107,14 +114,17 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class CommandReport:
-    """One simple command, or one that another command runs (`xargs grep`, `find -exec cat`, `bash -c '…'`).
+    """The report of a simple command, or of one that another command runs (`xargs grep`, `find -exec cat`, `bash -c '…'`).
 
-    `words` are its values, the program's name first. `name` is the program with the subcommand that was recognised
-    (`git log`), the bare name where nothing is known of it. `entry` is where it stands in the catalog
-    (`programs/git/log.toml`), empty for unknown programs; `program` is what stands there. `folders` are the folders that it may run in, relative to where
-    the line starts ("" is that folder itself) or absolute; None in it: it is not certain. `settings` are variables set in
-    front of it or by it. `code` is text that it is given to run. `runs_next`: it only starts the commands behind it in the report.
-    `hosts` are hosts that it may talk to.
+    `words`: its values; the first is the program.
+    `name`: the program with its recognised subcommand (`git log`), or the plain name of an unknown program.
+    `entry`: the place of its catalog entry (`programs/git/log.toml`), empty for an unknown program; `program` is the entry.
+    `hosts`: hosts that it may connect to.
+    `folders`: the folders in which it may run, absolute or relative to the line's start folder ("" is that folder). None in it
+    means any folder.
+    `settings`: variables set before it or by it.
+    `code`: texts that it is given to run.
+    `runs_next`: it only starts the commands that follow in the report.
     """
 
     source: str
@@ -139,11 +149,10 @@ class CommandReport:
 
 @dataclass(frozen=True, slots=True)
 class LineReport:
-    """A whole command line, or an argument vector.
+    """The report of a command line or an argument vector.
 
-    `commands` stand in the order of the text. `refusal` says why the text is outside the subset, empty where it is
-    inside; then `commands` are those of every reading that is possible, and prove nothing. `unreadable`: commands may
-    stand in it that no reading shows.
+    `commands`: its commands, in text order. `refusal`: the reason why the text is outside the subset, or ""; if there is one,
+    `commands` are those of every possible reading and prove nothing. `unreadable`: it may contain commands that no reading shows.
     """
 
     line: str

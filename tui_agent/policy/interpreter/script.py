@@ -1,7 +1,7 @@
-"""Walks a script: what each command does in every state that the shell may be in when it runs.
+"""The walk through a script: interprets each command in every shell state in which it may run.
 
-Invariant: no command of the script is left out, and none is read with a variable or folder that it cannot have; where
-there is too much to walk, a report with a doubt stands for the rest.
+Invariant: every command is interpreted, and only with possible variables and folders. If the script is too long, a
+report with a doubt stands for the rest.
 """
 
 import re
@@ -69,7 +69,7 @@ class ScriptWalker:
     def _walk_next(
         self, before: Outcome, connector: syntax.Connector, pipeline: syntax.Pipeline, stdin: Value
     ) -> Outcome:
-        """Walk a pipeline behind what a list did before."""
+        """Walk the next pipeline of a list, after the outcome of the previous ones."""
         starts = {"&&": before.success, "||": before.failure}
         after = self._walk_pipeline(pipeline, starts.get(connector, before.any), stdin)
         success, failure = after.success, after.failure
@@ -105,7 +105,7 @@ class ScriptWalker:
         return Outcome(outcome.success, outcome.failure.merge(state), output)
 
     def _walk_certain(self, command: syntax.Command, state: State, stdin: Value) -> Outcome:
-        """Walk a command of which all redirections succeed."""
+        """Walk a command, assuming that its redirections succeed."""
         if isinstance(command, syntax.SimpleCommand):
             return self._walk_simple(command, state, stdin)
         stdin = self._redirect(command.redirects, state, stdin)
@@ -124,7 +124,7 @@ class ScriptWalker:
         return Outcome(state, state, UNKNOWN_INPUT)
 
     def _redirect(self, redirects: Sequence[syntax.Redirect], state: State, stdin: Value) -> Value:
-        """Report the redirections of a loop, condition or group; return the standard input inside."""
+        """Report the redirections of a loop, condition or group; return the standard input inside it."""
         draft = Draft(self.catalog, " ".join(redirect.source for redirect in redirects), (), state.folders)
         stdin, _ = read_redirects(draft, redirects, self._expander(state), stdin)
         self.reports += [draft.report()] if redirects else []
@@ -171,7 +171,7 @@ class ScriptWalker:
         return state
 
     def _repeat(self, turn: Callable[[State], State], state: State) -> State:
-        """Run the turn of a loop in every state that it may start in; the reports are those of all turns together."""
+        """Walk a loop body until no new state appears. The reports are those of the last pass, which covers all states."""
         left = len(self._left)
         for _ in range(_MAX_PASSES):
             first = len(self.reports)
@@ -226,7 +226,7 @@ class ScriptWalker:
 
 
 def _waits(items: Sequence[syntax.ScriptItem]) -> bool:
-    """Return True if the shell waits for what the first item starts, whatever happens in between."""
+    """Return True if the shell certainly waits for the background job that the first item starts."""
     return any(
         before.connector in (";", "&") and _WAIT.fullmatch(_simple_source(item.pipeline))
         for before, item in pairwise(items)
@@ -234,13 +234,13 @@ def _waits(items: Sequence[syntax.ScriptItem]) -> bool:
 
 
 def _takes_line(condition: syntax.Script) -> bool:
-    """Return True if a condition is nothing but a `read` that takes a line of the loop's own input."""
+    """Return True if a loop condition is just a `read`, which takes one line of the loop's input."""
     first, *others = condition.items
     return not others and _READ.fullmatch(_simple_source(first.pipeline)) is not None
 
 
 def _simple_source(pipeline: syntax.Pipeline) -> str:
-    """Return the source of a pipeline that is a simple command alone, else an empty text."""
+    """Return the source of a pipeline that is a single simple command, else ""."""
     command = pipeline.commands[0]
     if len(pipeline.commands) > 1 or pipeline.negated or not isinstance(command, syntax.SimpleCommand):
         return ""

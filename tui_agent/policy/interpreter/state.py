@@ -1,6 +1,6 @@
-"""The state of the shell between two commands: variables set in the line, and folders it may be in.
+"""The shell state between two commands: variables set in the line, and folders in which the shell may be.
 
-Invariant: immutable; merging two states keeps every value and folder that either of them has.
+Invariant: immutable; merging two states keeps the possible values and folders of both.
 """
 
 import posixpath
@@ -19,7 +19,7 @@ UNSET: Final = Value("", Certainty.UNKNOWN, may_be_option=True)
 
 
 def forget(*values: Value) -> Value:
-    """Return a value that may be any text, with variables of the environment that these show."""
+    """Return a value that may be any text, and that may show the environment variables that `values` show."""
     return replace(UNSET, shows=tuple(sorted({name for value in values for name in value.shows})))
 
 
@@ -29,25 +29,25 @@ START_FOLDERS: Final[Folders] = ("",)
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`folders` as in `CommandReport`, empty where no command runs in this state."""
+    """A shell state. `folders` is as in `CommandReport`, and empty if no command can run in this state."""
 
     variables: Mapping[str, Value] = field(default_factory=dict)
     folders: Folders = START_FOLDERS
 
     def with_variable(self, name: str, value: Value) -> "State":
-        """Set a variable."""
+        """Return a state with a variable set."""
         return replace(self, variables={**self.variables, name: value})
 
     def forget(self) -> "State":
-        """Return a state in which nothing is known of variables and folder."""
+        """Return a state in which all variables and the folder are unknown."""
         return State({name: forget(value) for name, value in self.variables.items()}, (None,))
 
     def in_folders(self, folders: Iterable[str | None]) -> "State":
-        """Change the folder to one of these."""
+        """Return a state in one of these folders."""
         return replace(self, folders=_bounded(folders))
 
     def merge(self, other: "State") -> "State":
-        """Return the state of which nobody knows whether it is this one or the other: variables that differ are unknown."""
+        """Return a state that covers this one and another. Variables that differ are unknown."""
         if not other.folders or self == other:
             return self
         if not self.folders:
@@ -68,7 +68,7 @@ UNREACHED: Final = State({}, ())
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The states behind a part of a script that succeeded and behind one that failed, and what bounds its output."""
+    """The states after a part of a script succeeded and after it failed, and the bound on its output."""
 
     success: State
     failure: State
@@ -76,17 +76,17 @@ class Outcome:
 
     @property
     def any(self) -> State:
-        """The state where nobody knows how it ended."""
+        """The state if it is not known whether it succeeded."""
         return self.success.merge(self.failure)
 
 
 def merge_states(states: Iterable[State]) -> State:
-    """Return the state of which nobody knows which of these it is."""
+    """Return a state that covers all of these."""
     return reduce(State.merge, states, UNREACHED)
 
 
 def tidy_path(path: str) -> str:
-    """Leave out `.` and empty names. `name/..` stays: where `name` is a link, that is the folder above its target."""
+    """Remove `.` and empty names from a path. `name/..` is kept: if `name` is a link, it leads to the parent of the target."""
     names = [name for name in path.split("/") if name not in ("", ".")]
     if path.startswith("/"):
         return "/" + "/".join(names)
@@ -94,13 +94,13 @@ def tidy_path(path: str) -> str:
 
 
 def goes_back(path: str) -> bool:
-    """Return True if `..` follows on a name in the path, so that only the real folders tell where it leads."""
+    """Return True if `..` follows a name in the path, so that links decide where it leads."""
     names = [name for name in path.split("/") if name not in ("", ".")]
     return any(name == ".." and before != ".." for before, name in pairwise(names))
 
 
 def join_path(folder: str, path: str) -> str:
-    """Return a path as seen from where the line starts; links are not followed, and `name/..` is kept."""
+    """Return a path relative to the line's start folder. Links are not followed, and `name/..` is kept."""
     if path.startswith("~"):
         return path if ".." in path.split("/") else path.rstrip("/") or path
     if path.startswith(START):
@@ -113,9 +113,9 @@ def join_path(folder: str, path: str) -> str:
 
 
 def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> str | None:
-    """Return the folder that a path leads to from another, "" for the one that the line starts in; None: not certain.
+    """Return the folder that a path leads to from another, or None if it is not certain. "" is the line's start folder.
 
-    `by_shell`: `cd` takes `name/..` for nothing, whatever `name` links to; a program that changes its folder follows it.
+    `by_shell`: the shell's `cd` drops `name/..` even if `name` is a link; a program that changes its folder follows the link.
     """
     if folder is None and not path.startswith(("/", "~", START)):
         return None
@@ -126,7 +126,7 @@ def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> st
 
 
 def folder_text(folders: Folders) -> str | None:
-    """Return the text of `$PWD`, None where it is not certain."""
+    """Return the text of `$PWD`, or None if it is not certain."""
     if len(folders) != 1 or folders[0] is None:
         return None
     folder = folders[0]

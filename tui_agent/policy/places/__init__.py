@@ -1,4 +1,4 @@
-"""Where a path lies, what kind of file it is, and which files are guarded.
+"""The places of paths: their location, the kind of file, and the guarded files.
 
-Invariant: told from names and from facts that are given; the disk is not touched.
+Invariant: derived only from names and given facts; the disk is not accessed.
 """

@@ -1,8 +1,8 @@
-"""The place of a path and the kind of file that it names, without touching the disk.
+"""The place of a path, and the guards for the file that it names.
 
-Invariant: the file that a path really is decides, and the name that was given as well: either one being secret or
-protected is enough, in every spelling that some file system takes for the same name, and whether the file exists or
-not. Links are followed by the code that fills `PolicyFacts.resolved`.
+Invariant: the disk is not accessed; the code that fills `PolicyFacts.resolved` follows links. Both the real path and the
+given one count: it is enough that either is secret or protected, in any spelling that some file system considers the same
+name, and whether or not the file exists.
 """
 
 import posixpath
@@ -26,7 +26,7 @@ Guard: TypeAlias = Literal["", "secret", "protected", "system", "ruin"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A path as the policy sees it. `relative` is set only inside the workspace, "" for the workspace itself."""
+    """A path as the policy sees it. `relative` is None outside the workspace, and "" for the workspace itself."""
 
     given: str
     absolute: str
@@ -34,12 +34,12 @@ class Place:
 
     @property
     def inside(self) -> bool:
-        """True if it lies in the workspace, links followed."""
+        """True if it lies in the workspace, with links followed."""
         return self.relative is not None
 
 
 def place(path: str, facts: PolicyFacts) -> Place:
-    """Return the place of a path. One that `facts.resolved` does not list is taken as it reads."""
+    """Return the place of a path. A path that is not in `facts.resolved` is taken literally."""
     workspace = _normal(facts.workspace)
     real = facts.resolved.get(path)
     if real is None:
@@ -55,7 +55,7 @@ def place(path: str, facts: PolicyFacts) -> Place:
 
 
 def _from_home(path: str) -> str:
-    """Normalise a path below a home; `~+`, `~-` and `~1` are folders of the shell and stay as they are."""
+    """Normalise a path below a home. `~+`, `~-` and `~1` are folders of the shell and stay unchanged."""
     home, _, below = path.partition("/")
     if home[1:2] in ("+", "-") or home[1:].isdigit():
         return path
@@ -68,26 +68,26 @@ _normal = lru_cache(maxsize=16)(posixpath.normpath)
 
 @lru_cache(maxsize=1024)
 def lexical_place(path: str, workspace: str) -> Place:
-    """Return the place of a path as it reads, links not followed."""
+    """Return the place of a path without following links."""
     return place(path, PolicyFacts(workspace, "ask"))
 
 
 class Guards:
-    """Guards that no profile lifts. `own` are the product's own configuration and data folders, absolute."""
+    """The guards for files, which no profile lifts. `own` are the absolute paths of the product's configuration and data folders."""
 
     def __init__(self, own: Iterable[str] = ()) -> None:
         self._own = tuple(posixpath.normpath(path) for path in own)
         self._data = _places()
 
     def is_secret(self, at: Place, *, pattern: bool = False) -> bool:
-        """Return True if a path names a file with secrets, or a pattern is made to find one."""
+        """Return True if a path names a secret file or, with `pattern`, is a pattern made to find one."""
         paths = spellings(at.absolute)
         if pattern or not _adds_nothing(at):
             paths |= spellings(at.given)
         return any(self._is_secret_path(path, pattern, outside=not at.inside) for path in paths)
 
     def find_write_guard(self, at: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:
-        """Return the guard against writing a file, "" for none; for a pattern, if it is made to find such a name."""
+        """Return the guard against writing a file, or "". With `pattern`, the path is a shell pattern."""
         data = self._data
         if self.is_secret(at, pattern=pattern):
             return "secret"
@@ -104,22 +104,22 @@ class Guards:
         return "system" if self._is_system(at, facts) else ""
 
     def is_run_by_others(self, at: Place) -> bool:
-        """Return True for a file of the workspace that other programs run by themselves."""
+        """Return True for a workspace file that other programs run by themselves (`.vscode/tasks.json`)."""
         return any(
             self._data.starts.contains(path) for path in {*spellings(at.given), *spellings(at.relative or "")}
         )
 
     def is_open_to_all(self, at: Place) -> bool:
-        """Return True for files of the system that hold nothing personal: libraries, headers, the name of the release."""
+        """Return True for system files without personal data: libraries, headers, the release name."""
         return any(_lies_below(at.absolute, folder) for folder in self._data.readable)
 
     def _is_in_fork(self, at: Place, facts: PolicyFacts) -> bool:
-        """Return True if it lies in the workspace of a fork, which is a folder below its session's own."""
+        """Return True if the path lies in a fork's workspace, which is a folder inside the product's own data folder."""
         session, name = posixpath.split(posixpath.normpath(facts.workspace))
         return at.inside and name == OWN_WORKSPACE and posixpath.dirname(session) in self._own
 
     def would_ruin(self, path: str, at: Place, facts: PolicyFacts) -> bool:
-        """Return True if deleting this deletes a root, a home, a folder that a home lies in, or the whole workspace."""
+        """Return True if deleting the path deletes a root, a home, a parent of a home, or the whole workspace."""
         plain = path
         while _matches_every_name(plain.rpartition("/")[2]):
             plain = plain.rpartition("/")[0] or ("/" if plain.startswith("/") else "")
@@ -165,7 +165,7 @@ class Guards:
 
 
 def _adds_nothing(at: Place) -> bool:
-    """Return True if the given path has nothing that its real path has not."""
+    """Return True if the real path ends with the given path, so that both have the same names."""
     return at.absolute.endswith(f"/{at.given}")
 
 
@@ -173,7 +173,7 @@ _HOMES = ("/home", "/Users")
 
 
 def _matches_a_folder(path: str, folders: Iterable[str]) -> bool:
-    """Return True if a pattern of a whole path matches one of the folders."""
+    """Return True if an absolute pattern matches one of the folders."""
     shapes = path.rstrip("/").split("/")
     if not path.startswith("/") or not any(sign in path for sign in "*?["):
         return False
@@ -187,7 +187,7 @@ def _matches_every_name(name: str) -> bool:
 
 
 def spellings(path: str) -> set[str]:
-    """Return a path in small letters, and as the most forgiving file systems read it."""
+    """Return a path in lower case, and as the most lenient file systems interpret it."""
     plain = path.lower()
     if path.isascii() and not _FORGIVEN.search(plain):
         return {plain} if plain else set()
@@ -196,7 +196,7 @@ def spellings(path: str) -> set[str]:
 
 
 def _original_names(name: str) -> tuple[str, ...]:
-    """Return the names of which an editor makes this one for a copy, a draft or a lock; none for other names."""
+    """Return the names of which this one is an editor's backup, draft or lock file (`.env~`); none for other names."""
     found = _COPY.fullmatch(name)
     plain = found["locked"] or found["saved"] if found else ""
     return () if not plain else (plain, plain[1:]) if plain[0] == "." and plain[1:] else (plain,)
@@ -208,7 +208,11 @@ _COPY = re.compile(
 
 
 def _forgiving_spelling(name: str) -> str:
-    """Unify compatible forms of letters, leave out invisible ones, and cut off an end that some file systems do not keep."""
+    """Return the name as lenient file systems interpret it.
+
+    Letter case and compatible letter forms are unified, and invisible characters, a stream (`:x`) and trailing dots are
+    dropped.
+    """
     whole = unicodedata.normalize("NFKC", name).casefold()
     seen = "".join(char for char in _UNSEEN.sub("", whole) if unicodedata.category(char) != "Cf")
     if seen in (".", ".."):
@@ -223,30 +227,30 @@ _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Files listed by their name or the end of their path, by a folder on the way, or by a tree that they lie in."""
+    """Files given by their names or path endings, by a folder on their path, or by a tree that contains them."""
 
     names: "_NamePatterns"
     folders: frozenset[str] = frozenset()
     trees: Sequence[str] = ()
 
     def contains(self, path: str) -> bool:
-        """Return True if the path is one of them."""
+        """Return True if the path belongs to the group."""
         return self.lies_in(path) or self.names.matches(path)
 
     def lies_in(self, path: str) -> bool:
-        """Return True if the path lies in such a folder or tree."""
+        """Return True if the path lies in a folder or tree of the group."""
         whole = f"/{path}/"
         return not self.folders.isdisjoint(path.split("/")) or any(tree in whole for tree in self.trees)
 
 
 @cache
 def places_table(name: str = "places") -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Return one of the tables of places that come with the program."""
+    """Return one of the bundled tables of places."""
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 
 class _Places:
-    """The table, ready to be compared with paths. `sought` are names that a shell pattern may be made to find."""
+    """The table of places, compiled. `sought` are names that a shell pattern may be made to find."""
 
     def __init__(self) -> None:
         found = places_table()
@@ -275,7 +279,7 @@ _places = cache(_Places)
 
 
 class _NamePatterns:
-    """Patterns of names, or of the ends of paths."""
+    """Patterns of names, or of path endings."""
 
     def __init__(self, shapes: Iterable[str]) -> None:
         by_count: dict[int, list[str]] = {}
@@ -284,13 +288,13 @@ class _NamePatterns:
         self._by_count = {count: re.compile("|".join(found)) for count, found in by_count.items()}
 
     def matches(self, path: str) -> bool:
-        """Return True if the end of the path fits one of them."""
+        """Return True if the end of the path matches one of them."""
         names = path.split("/")
         return any(pattern.match("/".join(names[-count:])) for count, pattern in self._by_count.items())
 
 
 def _matches_dotted(name: str, folders: Iterable[str]) -> bool:
-    """Return True if a pattern matches a folder whose name begins with a dot: that dot must be written."""
+    """Return True if a pattern matches a folder with a leading dot, which the pattern must have too."""
     shape = name.lower()
     return shape.startswith((".", "[.")) and any(fnmatchcase(folder, shape) for folder in folders)
 

@@ -1,7 +1,7 @@
-"""Shell patterns and paths of rules that can mean one and the same name.
+"""The overlap of shell patterns with the paths of rules: whether both can match the same name.
 
-Invariant: pure. A name that both match is never missed: letter case, the way in which an accent is written, and the letters
-of a negated or named class do not count, and a pattern that is too long to be compared may mean anything.
+Invariant: pure; never misses a name that both match. Letter case, the encoding of accents, and the content of negated or
+named classes are ignored. A pattern that is too long to compare may match anything.
 """
 
 import re
@@ -27,13 +27,13 @@ _Right = TypeVar("_Right")
 
 @lru_cache(maxsize=4096)
 def fold_case(text: str) -> str:
-    """Return a name as file systems compare it that ignore letter case."""
+    """Return a name as case-insensitive file systems compare it."""
     return unicodedata.normalize("NFC", text.casefold())
 
 
 @lru_cache(maxsize=4096)
 def split_pattern(path: str, *, literal: bool = False) -> tuple[str, ...]:
-    """Split a path's pattern into names; with `literal`, a path in which no sign is a pattern."""
+    """Split a path's pattern into names. With `literal`, wildcard characters are escaped."""
     names = (name for name in unicodedata.normalize("NFC", path).split("/") if name not in ("", "."))
     return tuple(_SIGN.sub(r"[\g<0>]", name) if literal else name for name in names)
 
@@ -41,8 +41,11 @@ def split_pattern(path: str, *, literal: bool = False) -> tuple[str, ...]:
 def sequences_overlap(
     left: Sequence[_Left | None], right: Sequence[_Right | None], fits: Callable[[_Left, _Right], bool]
 ) -> bool:
-    """Return True if some sequence matches both: each of their elements stands for one, None for any number. `fits` says
-    if two elements can be one and the same; `left` None and any `right` can."""
+    """Return True if some sequence matches both patterns.
+
+    Each element stands for one item, and None for any number of items. `fits` returns True if two elements can be the same
+    item.
+    """
     for ends in (zip(left, right, strict=False), zip(reversed(left), reversed(right), strict=False)):
         for element, other in ends:
             if element is None or other is None:
@@ -74,11 +77,10 @@ def sequences_overlap(
 def paths_overlap(
     pattern: Sequence[str], rule: Sequence[str], *, below: bool = False, dotted: bool = False
 ) -> bool:
-    """Return True if some path matches both, given as `split_pattern` does; with `below`, a path below one that matches
-    the shell's pattern.
+    """Return True if some path matches both a shell pattern and a rule's path, both from `split_pattern`.
 
-    `dotted`: the shell's `*` matches names that begin with a dot. A pattern that ends in `*` alone means the files in a
-    rule's folder, not the folder.
+    `below`: a path below one that the shell pattern matches is enough. `dotted`: the shell's `*` matches hidden names. If the
+    pattern's last name is just `*`, it means the files in a rule's folder, not the folder itself.
     """
     found, meant = (*pattern, _ANY_DEPTH) if below else pattern, rule
     if meant[-1:] == (_ANY_DEPTH,) and found and found[-1] != _ANY_DEPTH and not found[-1].strip("*?"):
@@ -89,7 +91,7 @@ def paths_overlap(
 
 @lru_cache(maxsize=8192)
 def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
-    """Return True if some name, without a slash, matches a shell pattern and a rule's."""
+    """Return True if some name, without a slash, matches both a shell pattern and a rule's pattern."""
     plain, fixed = _SIGNS.isdisjoint(pattern), _SIGNS.isdisjoint(rule)
     if plain and fixed:
         return fold_case(pattern) == fold_case(rule)
@@ -102,7 +104,7 @@ def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
 
 
 def _may_spell(tokens: Sequence[_Token], name: str) -> bool:
-    """Return False quickly for most names: each letter that the pattern needs must be one of the name's."""
+    """Return False quickly for most names: each single letter of the pattern must occur in the name."""
     letters = set(map(ord, name.lower()))
     single = [token for token in tokens if token is not None]
     return len(single) <= len(name) and all(
@@ -116,7 +118,7 @@ def _share_letter(left: _Chars, right: _Chars) -> bool:
 
 @lru_cache(maxsize=4096)
 def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
-    """Split a pattern of one name into tokens. A letter beyond ASCII may be written in several ways, so it is any text."""
+    """Split a name's pattern into tokens. A non-ASCII letter has several encodings, so it counts as any text."""
     out: list[_Token] = []
     at = 0
     while at < len(name):
@@ -137,7 +139,7 @@ def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
 
 
 def _end_of_class(name: str, start: int, shell: bool) -> int:
-    """Return the place where the class that begins at `start` is closed, -1 where it is none."""
+    """Return the index of the `]` that closes the character class at `start`, or -1 if it is not a class."""
     at = start + 1
     if name[at : at + 1] in ("!", "^" if shell else "!"):
         at += 1
@@ -151,7 +153,7 @@ def _end_of_class(name: str, start: int, shell: bool) -> int:
 
 
 def _class_letters(text: str, shell: bool) -> _Chars:
-    """Return the letters of `[…]` without letter case: all of them where it excludes or names some."""
+    """Return the letters of `[…]`, ignoring case; all letters if the class is negated or uses named classes."""
     odd = shell and (text[0] == "^" or any(sign in text for sign in ("[:", "[.", "[=", "\\")))
     if text[0] == "!" or odd or not text.isascii():
         return _ANY

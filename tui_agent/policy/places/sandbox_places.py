@@ -1,6 +1,6 @@
-"""The places that a sandbox hides or keeps from writing, from the same table as the guards of the policy.
+"""The places that a sandbox hides or protects from writing, from the same table as the policy's guards.
 
-Invariant: pure. A file that the policy lets no agent read or write by its name is guarded by its place as well.
+Invariant: pure. Files that the policy guards by name are also guarded in the sandbox by their place.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,8 +16,11 @@ _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
 
 @dataclass(frozen=True, slots=True)
 class GuardedPlaces:
-    """Places that a sandbox guards. `hidden` are absolute, their last name may be a pattern; `kept` (not written) and
-    `absent` (not made) are names at the top of a workspace. `trees` are absolute folders that no agent writes."""
+    """Places that a sandbox guards.
+
+    `hidden` are absolute paths; their last name may be a pattern. `kept` are names at the top of a workspace that are not
+    written, and `absent` names there that are not created. `trees` are absolute folders that no agent writes.
+    """
 
     hidden: tuple[str, ...]
     kept: tuple[str, ...]
@@ -43,8 +46,10 @@ def guarded_places(home: str) -> GuardedPlaces:
 
 
 def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
-    """Return a test for absolute paths outside every workspace: True where the policy lets no agent write. `own` are the
-    product's folders."""
+    """Return a predicate for absolute paths outside every workspace: True if the policy lets no agent write them.
+
+    `own` are the product's folders.
+    """
     guards, nowhere = Guards(own), PolicyFacts(workspace="/nowhere", policy="ask")
     return lambda path: bool(guards.find_write_guard(Place(path, path, None), nowhere))
 

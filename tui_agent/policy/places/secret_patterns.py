@@ -1,7 +1,7 @@
-"""Shell patterns that are made to find files with secrets, told from those that only could find one.
+"""The distinction between shell patterns that are made to find secret files and those that only happen to match one.
 
-Invariant: pure. A pattern is made for a secret's name if it has enough of that name's own letters; letters for a part that
-may be anything (`x` of `x.pem`), or for an ending that many files share, do not count.
+Invariant: pure. A pattern is made for a secret name if it contains enough of the name's own letters (`*.pe*` for `*.pem`).
+Letters for a variable part (`x` in `x.pem`), or for a common ending such as `.json`, do not count.
 """
 
 import re
@@ -20,7 +20,7 @@ _MANY_LETTERS = 4
 
 
 class SecretPatterns:
-    """Names of files with secrets, in small letters: `*.pem`, `credentials.json`, `.docker/config.json`."""
+    """Names of secret files, in lower case: `*.pem`, `credentials.json`, `.docker/config.json`."""
 
     def __init__(self, names: Iterable[str]) -> None:
         every = [tuple(name.split("/")) for name in names]
@@ -28,7 +28,7 @@ class SecretPatterns:
         self._paths = [path for path in every if len(path) > 1]
 
     def is_sought_by(self, parts: Sequence[str]) -> bool:
-        """Return True if a pattern, name by name and in small letters, is made to find one of the names."""
+        """Return True if a pattern, given as lower-case names, is made to find one of the secret names."""
         name = parts[-1] if parts else ""
         if not name.strip("*?") or name == "*.*":
             return False
@@ -38,7 +38,7 @@ class SecretPatterns:
 
 
 def _can_match(parts: Sequence[str], path: Sequence[str]) -> bool:
-    """Return True if a pattern can match a path, and its first name is not just any."""
+    """Return True if a pattern can match a path, and its first name is not just a wildcard."""
     *folders, last = path
     found = len(parts) == len(path) and bool(parts[0].strip("*?"))
     return found and all(map(names_overlap, parts, (*folders, last.replace("*", _ANY))))
@@ -57,7 +57,7 @@ def _is_made_for_one(pattern: str, names: Sequence[str]) -> bool:
 
 
 def _has_enough_letters(pattern: str, letters: str, name: str) -> bool:
-    """Return True if a pattern has enough of a secret name's own letters."""
+    """Return True if a pattern contains enough of a secret name's own letters."""
     if letters == ".":  # every name that begins with a dot
         return name[0] == "."
     only_ends = name[:2] == "*."
@@ -72,6 +72,6 @@ def _has_enough_letters(pattern: str, letters: str, name: str) -> bool:
 
 
 def _plain_letters(pattern: str) -> str:
-    """Return the letters of a pattern that are no wildcards; a class of one letter is that letter."""
+    """Return the literal letters of a pattern; a class with one letter counts as that letter."""
     plain = _CLASS.sub(lambda found: found[0][1] if len(found[0]) == 3 else "", pattern)
     return plain.replace("*", "").replace("?", "")

@@ -1,1 +1,1 @@
-"""The rules that users write, and the hosts that they name."""
+"""The grammar of the user's rules, and the hosts that they name."""

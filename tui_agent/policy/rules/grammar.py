@@ -1,20 +1,19 @@
-"""Rules as a person writes them, one a line: `allow edit src/**`, `deny run git push *`.
+"""The grammar of rules, one per line: `allow edit src/**`, `deny run git push *`.
 
     RULE  = VERDICT WHAT REST
     allow | ask | deny
     read PATH      reading files; PATH is relative to the workspace, or absolute
-    edit PATH      making and changing files; as ask and deny also removing them
-    remove PATH    removing files
-    run WORDS      one simple command, alone or inside a longer line; a last `*` stands for any further words
-    exact LINE     this command line as it stands, run in the workspace
-    connect HOST   a host by its full name; `*.example.org` for those below, `10.0.0.0/8` for a network, `HOST:443`
-    tool NAME      every call of a tool; `mcp_*` for several
+    edit PATH      creating and changing files; with ask and deny also deleting them
+    remove PATH    deleting files
+    run WORDS      one simple command, alone or inside a longer line; a final `*` matches any further words
+    exact LINE     exactly this command line, run in the workspace
+    connect HOST   a host by its full name; `*.example.org` for its subdomains, `10.0.0.0/8` for a network, `HOST:443`
+    tool NAME      every call of a tool; `mcp_*` for several tools
 
-In PATH `*` and `?` stay inside one name, `**` stands for any number of folders. In WORDS `*` and `?` match inside
-one word. A rule that allows needs every word to be certain, and a file's letters and name as they really are; one that
-denies or asks fits already when it may be meant, whatever the letter case.
-
-Invariant: parsing gives back what `text` prints; matching never raises.
+In PATH, `*` and `?` match within one name, and `**` matches any number of folders. In WORDS, `*` and `?` match within one
+word. A rule that allows needs certain words and exact file names. For a rule that denies or asks it is enough that it may
+apply, in any letter case.
+Invariant: parsing `text` gives the same rule again; matching never raises.
 """
 
 import posixpath
@@ -38,9 +37,10 @@ WHATS: tuple[What, ...] = get_args(What)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. `rest` is the path, host, words or line; `source` says where it was written.
+    """One rule.
 
-    `bounded`: a project's; of commands it allows those that are certain and only read, change or run the workspace.
+    `rest` is the path, host, words or command line; `source` is where the rule was written. `bounded`: it is a project's
+    rule, which allows only commands that certainly do no more than read, change or run the workspace.
     """
 
     verdict: Verdict
@@ -56,7 +56,7 @@ class Rule:
 
 
 def parse_rule(text: str, source: str = "") -> Rule:
-    """Parse one rule. Raises `ConfigError` that names the fault."""
+    """Parse one rule. Raises `ConfigError` with the fault."""
     verdict, _, tail = text.strip().partition(" ")
     what, _, rest = tail.strip().partition(" ")
     rest = rest.strip()
@@ -73,7 +73,7 @@ def parse_rule(text: str, source: str = "") -> Rule:
 
 
 def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
-    """Return what is wrong with the rest of a rule, and what to do; two empty texts where it is right."""
+    """Return the fault in the rest of a rule, and a hint; two empty texts if it is valid."""
     if not rest:
         return "does not say what it is about", "Name a path, host, program or tool."
     try:
@@ -93,8 +93,10 @@ def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
 
 
 def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: bool = True) -> bool:
-    """Return True if a rule's path fits a file. A relative pattern is about the workspace only. Without `certain`, letter case
-    and the way in which an accent is written do not count."""
+    """Return True if a rule's path matches a file.
+
+    A relative pattern matches only inside the workspace. Unless `certain`, letter case and the encoding of accents are ignored.
+    """
     target = absolute if pattern.startswith("/") else relative
     if target is None:
         return False
@@ -105,7 +107,7 @@ def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: boo
 
 
 def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
-    """Return True if a folder may hold files that a rule's path fits."""
+    """Return True if a folder may contain files that a rule's path matches."""
     target = absolute if pattern.startswith("/") else relative
     if target is None:
         return False
@@ -117,27 +119,30 @@ def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def fixed_part(pattern: str) -> str:
-    """Return the names in front of the first pattern in a rule's path, "" where it begins with a pattern."""
+    """Return the leading names of a rule's path that are not patterns, or ""."""
     return "/".join(takewhile(_SIGNS.isdisjoint, pattern.split("/")))
 
 
 @lru_cache(maxsize=1024)
 def _shapes(pattern: str, certain: bool) -> tuple[str | None, ...]:
-    """Return a rule's path, name by name, None for `**`."""
+    """Return the names of a rule's path, with None for `**`."""
     shape = pattern if pattern.startswith("/") else posixpath.normpath(pattern)
     names = (shape if certain else fold_case(shape)).split("/")
     return tuple(None if name == "**" else name for name in names if name)
 
 
 def first_word(pattern: str) -> str:
-    """Return the program's name in a rule about commands, in small letters, "" where that is a pattern."""
+    """Return the program name of a rule about commands, in lower case, or "" if it is a pattern."""
     shapes = _words(pattern)
     return "" if not shapes or not _SIGNS.isdisjoint(shapes[0]) else shapes[0].lower()
 
 
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
-    """Return True if a rule fits a command. With `certain` a word that is not known fits nothing. Without it, it may be none,
-    one or several words (as a program's name just one), and a program's name has no letter case."""
+    """Return True if a rule matches a command.
+
+    If `certain`, an unknown word (None) matches nothing. Otherwise it may be any number of words (as the program's name,
+    exactly one), and the program's name is compared without letter case.
+    """
     shapes: list[str | None] = [*_words(pattern)]
     if not shapes or (certain and None in words):
         return False
@@ -155,7 +160,7 @@ def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) ->
 
 
 def begins_with(pattern: str, words: tuple[str | None, ...]) -> bool:
-    """Return True if a rule begins with exactly these words, without any pattern."""
+    """Return True if a rule begins with exactly these words, without a pattern."""
     return (
         bool(words) and _words(pattern)[: len(words)] == words and _SIGNS.isdisjoint("".join(map(str, words)))
     )
@@ -173,11 +178,11 @@ def _words(pattern: str) -> tuple[str, ...]:
 
 
 def fits_host(pattern: str, host: str, *, certain: bool = True) -> bool:
-    """Return True if a rule fits a host; a text that names no host (a user in front, a NUL) fits nothing. See `rules.hosts`."""
+    """Return True if a rule matches a host. A text that names no host (`user@host`, a NUL) matches nothing. See `rules.hosts`."""
     found = read_host(host)
     return found is not None and parse_pattern(pattern).fits(found, certain=certain)
 
 
 def fits_tool(pattern: str, tool: str) -> bool:
-    """Return True if a rule fits a tool's name."""
+    """Return True if a rule matches a tool's name."""
     return fnmatchcase(tool, pattern)

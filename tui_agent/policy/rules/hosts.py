@@ -1,7 +1,8 @@
-"""Host names and addresses in every spelling, and the hosts that rules mean.
+"""Host names and addresses in every spelling, and the host patterns of rules.
 
-Invariant: where two programs could take the same text for different hosts, every one of them is a reading; a rule that
-allows needs all readings, one that denies or asks needs one. Text that no host could be has no readings and is refused.
+Invariant: if programs may understand a text as different hosts, each of them is a reading (`127.1` is also `127.0.0.1`). A
+rule that allows must match all readings; for one that denies or asks, one is enough. A text that cannot be a host is
+refused.
 """
 
 import ipaddress
@@ -34,7 +35,7 @@ _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/9
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """`names` are all readings: names in lower case without a last dot, or addresses as they are usually written."""
+    """A host. `names` are all its readings: lower-case names without a trailing dot, or addresses in their usual form."""
 
     names: frozenset[str]
     port: int | None = None
@@ -42,8 +43,10 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class HostPattern:
-    """The hosts of a rule: `names`, with `below` those below them, a `network`, or `everything`; with a `port`, only that
-    one."""
+    """The host pattern of a rule.
+
+    It matches `names`, with `below` their subdomains instead, a `network`, or `everything`; with a `port`, only that port.
+    """
 
     names: frozenset[str] = frozenset()
     below: bool = False
@@ -52,7 +55,7 @@ class HostPattern:
     port: int | None = None
 
     def fits(self, host: Host, *, certain: bool) -> bool:
-        """Return True if the rule means a host: with `certain` in all readings and at a known port, else in any reading."""
+        """Return True if the rule matches a host: if `certain`, in all readings and at a known port, else in any reading."""
         if self.port is not None and self.port != host.port and (certain or host.port is not None):
             return False
         found = [self._fits_name(name) for name in host.names]
@@ -69,7 +72,7 @@ class HostPattern:
 
 @lru_cache(maxsize=512)
 def read_host(text: str) -> Host | None:
-    """Read a host with its port, if it has one. Returns None for a text that may be none."""
+    """Parse a host with an optional port. Return None for a text that may not be a host."""
     found = _WITH_PORT.fullmatch(text)
     port = int(found[3]) if found is not None and found[3] else None
     if found is None or (port is not None and not 0 < port < 65536):
@@ -82,7 +85,7 @@ def read_host(text: str) -> Host | None:
 
 @lru_cache(maxsize=512)
 def parse_pattern(text: str) -> HostPattern:
-    """Parse the text behind `connect` in a rule. Raises `ConfigError` that names the fault."""
+    """Parse the text after `connect` in a rule. Raises `ConfigError` with the fault."""
     if text == "*":
         return HostPattern(everything=True)
     if "/" in text:
@@ -103,7 +106,7 @@ def parse_pattern(text: str) -> HostPattern:
 
 
 def possible_hosts(word: str) -> Iterator[Host]:
-    """Yield every host that a word of a command line may name, however a program reads it: for rules that ask or deny."""
+    """Yield every host that a word of a command may name, in any program. Used for rules that ask or deny."""
     if word.startswith(DEVICES):
         word = word.split("/")[3]
     for whole in dict.fromkeys(
@@ -118,7 +121,7 @@ def possible_hosts(word: str) -> Iterator[Host]:
 
 
 def mentioned_hosts(text: str) -> Iterator[Host]:
-    """Yield every name with a dot and every address in a text: for rules that ask or deny."""
+    """Yield every name with a dot and every address in a text. Used for rules that ask or deny."""
     for name in _NAME.findall(text)[:_MAX_FOUND]:
         host = read_host(name)
         if host is not None:
@@ -143,7 +146,7 @@ def _readings(name: str) -> Iterator[str]:
 
 
 def _plain_names(name: str) -> tuple[str, ...]:
-    """Return the name in ASCII, in each way that international names are encoded; none where one of them fails."""
+    """Return the name in ASCII, in both encodings of international names; none if one fails."""
     if name.isascii():
         return (name.lower(),)
     import idna  # noqa: PLC0415 - slow, and only such names need it
@@ -159,7 +162,7 @@ def _plain_names(name: str) -> tuple[str, ...]:
 
 
 def _read_ipv4(name: str) -> Iterator[str]:
-    """Yield an IPv4 address as the C library reads it (octal, hexadecimal, fewer numbers), and as plain decimals."""
+    """Yield an IPv4 address as the C library parses it (octal, hexadecimal, fewer numbers), and as plain decimals."""
     with suppress(OSError):
         yield str(ipaddress.IPv4Address(socket.inet_aton(name)))
     decimals = _address(".".join(label.lstrip("0") or "0" for label in name.split(".")))
@@ -189,8 +192,10 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def host_in_address(address: str) -> str:
-    """Return the host of an address as it is written, "" of a text that is none. Odd text behind a scheme is kept, so that no
-    rule fits it."""
+    """Return the host of an address as written, or "" if the text is not an address.
+
+    After a scheme even an invalid host is returned, so that no rule matches it.
+    """
     scheme, slashes, rest = address.partition("://")
     host = (rest if slashes else scheme).split("/", 1)[0].split("?", 1)[0]
     return host if slashes or ("." in host and read_host(host) is not None) else ""

@@ -1,4 +1,4 @@
 """Redaction of secrets, before anything is written.
 
-Invariant: texts in, texts out: no clock and no environment is read here, and no file but the bundled rules.
+Invariant: texts in, texts out. Neither clock nor environment is read, and no file except the bundled rules.
 """

@@ -1,7 +1,7 @@
-"""Judge the value behind a secret's name: `password = …`, `"token": …`, `PASS=…`.
+"""The check of values assigned to a secret's name: `password = …`, `"token": …`, `PASS=…`.
 
-Invariant: a name, a type, a version, an expression or a message in the place of the value is no secret; a plain word is
-one only where programs are configured.
+Invariant: a name, type, version, expression or message as the value is not a secret. A plain word is one only in
+configuration.
 """
 
 import re
@@ -20,7 +20,7 @@ from tui_agent.store.redaction.values import (
 
 
 def is_assigned(candidate: Candidate) -> bool:
-    """Return True if the value behind a secret's name is the secret."""
+    """Return True if the value assigned to a secret's name is the secret."""
     value, name, before = candidate.value, candidate.name, candidate.nearest(12)
     if _is_other_name(candidate, before, name):
         return False
@@ -40,7 +40,7 @@ def _quote(candidate: Candidate) -> str:
 
 
 def _sign(candidate: Candidate) -> str:
-    """Return what stands between the name and its value."""
+    """Return the text between the name and its value."""
     return candidate.lead[len(candidate.name) :]
 
 
@@ -68,7 +68,7 @@ def _is_number_or_sealed(candidate: Candidate, name: str) -> bool:
 
 
 def is_quoted_secret(value: str, name: str) -> bool:
-    """Return True if a text in quotes is a secret: not a template, a sentence, or a mere name."""
+    """Return True if a quoted text is a secret: not a template, a sentence or just a name."""
     named = has_shape(value, "resource") and not is_secret_in_pieces(value)
     if named or has_shape(value, "template", "path"):
         return False
@@ -109,7 +109,7 @@ def _is_bare_word_secret(value: str, name: str) -> bool:
 
 
 def _is_short_name_secret(candidate: Candidate) -> bool:
-    """Return True if `PASS=` or `pass:` belongs to a login, and is not the count or the outcome of tests."""
+    """Return True if `PASS=` or `pass:` has a password, not the count or result of tests."""
     value, name = candidate.value, candidate.group("name")
     if re.match(r"(?i)\d+[a-z%/]*$|test|\w*[(:/]", value):
         return False
@@ -124,7 +124,7 @@ def _is_short_name_secret(candidate: Candidate) -> bool:
 
 
 def _is_configured(candidate: Candidate) -> bool:
-    """Return True if a plain word behind a password's name is the password: in code it would be a variable."""
+    """Return True if a plain word assigned to a password's name is the password. In code it would be a variable."""
     value, sign = candidate.value, _sign(candidate)
     if len(value) < 6 or '"' in sign or "'" in sign or value.isupper() or has_shape(value, "state"):
         return False

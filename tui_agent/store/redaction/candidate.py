@@ -1,6 +1,6 @@
-"""A text that a rule's pattern found, with what stands around it.
+"""The candidate: a match of a rule's pattern, with the text around it.
 
-Invariant: at most `BEFORE` and `AFTER` bytes of the surroundings are looked at, however long the text is.
+Invariant: at most `BEFORE` and `AFTER` bytes around it are examined, however long the text is.
 """
 
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ BEFORE, AFTER = 3_000, 700
 
 
 class Candidate:
-    """A match that may be a secret. Texts around it are read as Latin-1, so that a byte is a character."""
+    """A match that may be a secret. The text around it is decoded as Latin-1, so that one byte is one character."""
 
     __slots__ = ("_groups", "_match_start", "_span", "end", "raw", "start", "value")
 
     def __init__(self, match: "re2._Match[bytes]", groups: Mapping[str, int]) -> None:
-        """`groups` are the numbers of the pattern's named groups.
+        """`groups` maps the pattern's named groups to their numbers.
 
-        The secret is the group whose name begins with `secret` (of several the last that took part), or the whole match of
-        a pattern that has none. It is never a part of a character, and empty if no such group took part.
+        The secret is the group whose name begins with `secret` (the last one that matched), or the whole match if the pattern has
+        no such group. It is extended to whole UTF-8 characters, and empty if no such group matched.
         """
         self.raw: bytes = match.string
         self._span = span = match.span
@@ -38,17 +38,17 @@ class Candidate:
         self.value = self.raw[start:end].decode("utf-8", "replace")
 
     def span_of(self, name: str) -> tuple[int, int]:
-        """Return the first byte of a group and the one behind it; -1 if it is not in the pattern or took no part."""
+        """Return the first byte of a group and the one after it; (-1, -1) if it does not exist or did not match."""
         return self._span(self._groups[name]) if name in self._groups else (-1, -1)
 
     def group(self, name: str) -> str:
-        """Return the text of a group; empty if it is not in the pattern or took no part."""
+        """Return the text of a group, or "" if it does not exist or did not match."""
         start, end = self.span_of(name)
         return self.raw[start:end].decode("latin-1") if start >= 0 else ""
 
     @property
     def name(self) -> str:
-        """The name in front of the secret, whole."""
+        """The complete name before the secret."""
         return self.group("name") + self.group("rest")
 
     def nearest(self, count: int = BEFORE) -> str:
@@ -62,7 +62,7 @@ class Candidate:
         return self.nearest(80)
 
     def line_before(self, count: int) -> str:
-        """Return what of these bytes stands in the line of the match."""
+        """Return the part of up to `count` bytes before the match that is in the same line."""
         return self.nearest(count).rpartition("\n")[2]
 
     @property

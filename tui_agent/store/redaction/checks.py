@@ -1,6 +1,6 @@
-"""The checks that a rule can name, for what a pattern alone cannot tell.
+"""The checks that a rule can name, for conditions that a pattern cannot express.
 
-Invariant: a check only refuses candidates; it never finds any.
+Invariant: a check only rejects candidates and never finds any.
 """
 
 import re
@@ -21,13 +21,13 @@ from tui_agent.store.redaction.values import (
 
 
 def is_given(candidate: Candidate) -> bool:
-    """Return True for anything but a placeholder, a template, a variable or another option."""
+    """Return True unless the value is a placeholder, a template, a variable or another option."""
     value = candidate.value.strip()
     return not has_shape(value, "placeholder", "template", "reference") and not _is_quoted_message(candidate)
 
 
 def is_chosen(candidate: Candidate) -> bool:
-    """Return True for what people choose or generators make."""
+    """Return True if the value looks like a password or a generated key."""
     return looks_chosen(candidate.value) and not _is_quoted_message(candidate)
 
 
@@ -37,12 +37,12 @@ def _is_quoted_message(candidate: Candidate) -> bool:
 
 
 def is_address_login(candidate: Candidate) -> bool:
-    """Return True unless it is the default login of somebody's local test server."""
+    """Return True unless it is the default login of a local test server (`postgres:postgres@localhost`)."""
     return candidate.group("user") != candidate.value or not has_shape(candidate.behind, "own-host")
 
 
 def is_statement_password(candidate: Candidate) -> bool:
-    """Return True for the password of a statement in SQL, and not for an assignment in a program."""
+    """Return True for the password in an SQL statement, but not for an assignment in a program."""
     lead = candidate.lead
     if lead[:1] in "iI" and not has_shape(candidate.nearest(200), "statement"):
         return False
@@ -50,17 +50,17 @@ def is_statement_password(candidate: Candidate) -> bool:
 
 
 def is_mailgun_key(candidate: Candidate) -> bool:
-    """Return True unless the line says that `key-…` names a path, a cache entry or an element of a page."""
+    """Return True unless the line shows that `key-…` names a path, a cache entry or an element of a page."""
     return not has_shape(candidate.line_before(80) + candidate.lead, "thing-before")
 
 
 def is_option_value(candidate: Candidate) -> bool:
-    """Return True for a chosen value behind an option; within a word (`single-token text`) it needs a digit."""
+    """Return True for a password or key as an option's value. Within a word (`single-token text`) it needs a digit."""
     return is_chosen(candidate) and (has_digit(candidate.value) or not candidate.nearest(1).isalnum())
 
 
 def is_block_text(candidate: Candidate) -> bool:
-    """Return True for the text of a block in YAML: no further names, no message."""
+    """Return True for the text of a YAML block, unless it consists of further keys or a message."""
     first = candidate.value.split("\n")[0]
     return not re.match(r"[\w.-]{1,60}:(?:\s|$)", first) and (
         " " not in first or not has_shape(first, "message")
@@ -68,7 +68,7 @@ def is_block_text(candidate: Candidate) -> bool:
 
 
 def is_login_argument(candidate: Candidate) -> bool:
-    """Return True for the second of two texts in a call that signs in."""
+    """Return True for the second of two text arguments of a call that signs in."""
     value = candidate.value
     if looks_random(value, 20):
         return True
@@ -80,7 +80,7 @@ def is_login_argument(candidate: Candidate) -> bool:
 
 
 def is_told(candidate: Candidate) -> bool:
-    """Return True for a password within prose: letters, and digits or odd signs, and no well-known word with a number."""
+    """Return True for a password in prose: letters with digits or special characters, but not a common word with a number."""
     value = candidate.value.rstrip(".,!?:;)")
     if has_shape(value, "algorithm", "not-told"):
         return False
@@ -90,10 +90,10 @@ def is_told(candidate: Candidate) -> bool:
 
 
 def is_login_option(candidate: Candidate) -> bool:
-    """Return True for the password of `-u user:password` and options like it.
+    """Return True for the password in `-u user:password` and similar options.
 
-    Behind a program that signs in with the option any value counts that is no placeholder; behind others only what nobody
-    takes for a name, a number or a path (`docker run --user node:node`, `-u 1000:1000`).
+    After a program that signs in with this option, any value counts except a placeholder. After other programs, names,
+    numbers and paths do not count (`docker run --user node:node`, `-u 1000:1000`).
     """
     value, option = candidate.value, candidate.group("option")
     line = candidate.line_before(400) + candidate.lead.partition(option)[0]
@@ -107,7 +107,7 @@ def is_login_option(candidate: Candidate) -> bool:
 
 
 def is_default_text(candidate: Candidate) -> bool:
-    """Return True for a text that is used when nothing else is given: `password = env("PW") or "hunter2"`."""
+    """Return True for a default value in code: `password = env("PW") or "hunter2"`."""
     way, second = candidate.group("way"), candidate.group("second")
     if not has_shape(way, "assigned-with"):
         return False
@@ -116,12 +116,12 @@ def is_default_text(candidate: Candidate) -> bool:
 
 
 def is_signing_key(candidate: Candidate) -> bool:
-    """Return True for a secret text that is not the name of something, with or without a number at its end."""
+    """Return True for a secret text that is not a name, with or without a number at its end."""
     return is_secret_text(candidate.value) and not has_shape(candidate.value, "plain-name")
 
 
 def is_in_secret_section(candidate: Candidate) -> bool:
-    """Return True for a value in a section called `secrets:`, deeper than it, with nothing less deep between."""
+    """Return True for a value inside a section called `secrets:`, judged by indentation."""
     value, name = candidate.value, candidate.group("key")
     if has_shape(name, "property", "public-name"):
         return False

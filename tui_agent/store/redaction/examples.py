@@ -1,6 +1,6 @@
-"""Prove a rule by its examples, and say which of them fails and why.
+"""The proof of a rule by its examples: names the one that fails, with the reason.
 
-Invariant: an example is found as a real text is: by a keyword first, then by the pattern and the checks.
+Invariant: an example is processed like a real text: keywords first, then the pattern and the checks.
 """
 
 import random
@@ -14,7 +14,7 @@ _MARKED = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 
 
 def failed_example(rule: Rule) -> str:
-    """Return which example the rule gets wrong and why, or an empty text."""
+    """Return the first example that the rule gets wrong, with the reason, or ""."""
     for number, example in enumerate(rule.examples, 1):
         if reason := _example_fault(rule, example_text(example, rule.id)):
             return f"examples {number}: {reason}"
@@ -41,12 +41,12 @@ def _example_fault(rule: Rule, text: str) -> str:
 
 
 def _covered(rule: Rule, raw: bytes) -> str:
-    """Return the texts that a rule covers, for a message."""
+    """Return the texts that a rule redacts, for a message."""
     return ", ".join(repr(raw[start:end].decode()[:60]) for start, end in rule.spans(raw))[:200]
 
 
 def example_text(example: str, seed: str) -> str:
-    """Replace each `{{a-z0-9 20}}` by characters drawn from `seed`, from each range and sign of the class in turn."""
+    """Replace each `{{a-z0-9 20}}` by that many characters, drawn from `seed` and from each range of the class in turn."""
     source = random.Random(seed)
 
     def draw(match: re.Match[str]) -> str:

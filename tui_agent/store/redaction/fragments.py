@@ -1,6 +1,6 @@
-"""What rules and checks are made of: the pieces of patterns, and the files of `rules`.
+"""The building blocks of rules and checks: named pattern fragments, and the files in `rules`.
 
-Invariant: a pattern that names an unknown piece is refused.
+Invariant: a pattern that names an unknown fragment is refused.
 """
 
 import re
@@ -16,17 +16,17 @@ _NAMED = re.compile(r"\{\{(\w+)\}\}")
 
 @cache
 def rules_table(name: str) -> Mapping[str, Any]:
-    """Return one of the bundled files, given without its ending."""
+    """Return the content of a bundled file, given without its extension."""
     return tomllib.loads(read_rules_file(name))
 
 
 def read_rules_file(name: str) -> str:
-    """Return the text of one of the bundled files, given without its ending."""
+    """Return the text of a bundled file, given without its extension."""
     return (_RULES / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def expand(pattern: str) -> str:
-    """Fill in the pieces that a pattern names as `{{name}}`. Raises `ValueError` for an unknown name."""
+    """Replace each `{{name}}` in a pattern by that fragment. Raises `ValueError` for an unknown name."""
     pieces = rules_table("fragments")["fragments"]
 
     def fill(match: re.Match[str]) -> str:

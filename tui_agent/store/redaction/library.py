@@ -1,6 +1,6 @@
-"""The rules that come with the program, and which of them may find something in a text.
+"""The bundled rules, and the search for those that may match a text.
 
-Invariant: no file is read before the first text is looked at; a pattern is compiled when one of its keywords is met.
+Invariant: no file is read before the first text is examined; a pattern is compiled when one of its keywords occurs.
 """
 
 import re
@@ -22,7 +22,7 @@ _MAX_HITS = 100
 
 @cache
 def bundled_rules(*, with_examples: bool = False) -> tuple[Rule, ...]:
-    """Return the program's own rules, as a rule without their examples, which take longest to read."""
+    """Return the bundled rules. Examples are left out by default, because they take longest to parse."""
     texts = [read_rules_file(family) for family in rules_table("fragments")["families"]]
     if not with_examples:
         texts = [_EXAMPLES.sub("", text) for text in texts]
@@ -50,14 +50,14 @@ class KeywordIndex:
         return any(search.uncounted.search(raw) for search in self._searches)
 
     def candidates(self, raw: bytes) -> list[Rule]:
-        """Return the rules that may match, in their order."""
+        """Return the rules that may match, in order."""
         low = raw.lower()
         numbers = {number for search in self._searches for number in search.rules_of(raw, low)}
         return [self._rules[number] for number in sorted(numbers)]
 
 
 class _WordSearch:
-    """Finds many words in one pass. A word stands also for those that it begins with."""
+    """Finds many words in one pass. A longer match also counts for the words that it begins with."""
 
     def __init__(self, words: Mapping[bytes, set[int]], edge: str) -> None:
         self._edge = edge
@@ -66,7 +66,7 @@ class _WordSearch:
         self.uncounted = _words_pattern(edge, self._all - {_COUNTED})
 
     def rules_of(self, raw: bytes, low: bytes) -> set[int]:
-        """Return the numbers of the rules whose words are in a text, given as it is and in lower case."""
+        """Return the numbers of the rules whose words occur in a text. `low` is the text in lower case."""
         found: set[bytes] = set()
         at, hits = 0, 0
         pattern = _words_pattern(self._edge, self._all)
@@ -82,7 +82,7 @@ class _WordSearch:
 
 @lru_cache(maxsize=64)
 def _words_pattern(edge: str, words: frozenset[bytes]) -> "re2._Regexp[bytes]":
-    """Compile a search for the longest of some words at each place; of no words it finds nothing."""
+    """Compile a search for the longest of the words at each position. Without words it matches nothing."""
     longest_first = sorted(words, key=lambda word: (-len(word), word))
     either = "|".join(re2.escape(word.decode()) for word in longest_first) or r"[^\x00-\xff]"
     return re2.compile(f"(?i){edge}({either})".encode(), OPTIONS)

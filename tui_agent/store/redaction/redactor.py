@@ -1,7 +1,7 @@
-"""Find the secrets of a text and cover them.
+"""The redactor: finds the secrets in a text and covers them.
 
-Invariant: linear in the text, and cheap where there is nothing: a rule's pattern runs only on a text that holds one of
-its keywords. What no rule covers leaves byte for byte as it came.
+Invariant: linear in the text, and cheap without secrets: a rule's pattern runs only on a text that has one of its keywords.
+Everything that is not a secret stays byte for byte the same.
 """
 
 import re
@@ -44,7 +44,7 @@ _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A secret: where it stands in bytes, which rule found it, and what it is."""
+    """A secret that was found: its bytes, the rule that found it, and its description."""
 
     start: int
     end: int
@@ -55,8 +55,8 @@ class Hit:
 class Redactor:
     """Replaces secrets by `[redacted: …]`: those that a rule finds, and the values of secret variables.
 
-    `secrets` maps the names of variables to their values; a value is found wherever and however it is written, and its
-    name stands in its place. `rules` come before the bundled ones; `disabled` are ids; `allowed` is never covered.
+    `secrets` maps variable names to values; a value is found in any common encoding and replaced by its name. `rules` precede
+    the bundled ones, `disabled` are rule ids, and a secret for which `allowed` is true is kept.
     """
 
     def __init__(
@@ -81,13 +81,13 @@ class Redactor:
         """Short texts without a secret, as the names of tools, models and files, which stand in every event."""
 
     def suspects(self, raw: bytes) -> bool:
-        """Return False only if JSON or other text in UTF-8 holds no secret; True asks for a closer look."""
+        """Return False only if JSON or other UTF-8 text has no secret. True means that it must be examined."""
         return any(value in raw for value, _ in self._secrets) or self._index().may_match(raw)
 
     def redact_content(self, data: bytes) -> bytes:
-        """Return a file's content without secrets; the same object if it holds none.
+        """Return a file's content without secrets, or the same object if it has none.
 
-        In a content that is not text only the values of variables are looked for.
+        In binary content only the values of variables are found.
         """
         codec = _UTF_16.get(data[:2])
         if codec is None:
@@ -101,7 +101,7 @@ class Redactor:
         return data if clean is text else clean.encode(codec, "surrogatepass")
 
     def redact_text(self, text: str) -> str:
-        """Return the text without its secrets; the same object if it holds none."""
+        """Return the text without its secrets, or the same object if it has none."""
         if text in self._clean:
             return text
         raw = text.encode("utf-8", "surrogatepass")
@@ -115,7 +115,7 @@ class Redactor:
         return text
 
     def words(self, words: Sequence[str]) -> list[str]:
-        """Return the words of a command without secrets: often only the words in front tell (`curl -u bob:…`)."""
+        """Return a command's words without secrets. Earlier words often show that one is a secret (`curl -u bob:…`)."""
         raw = [word.encode("utf-8", "surrogatepass") for word in words]
         whole = [
             word if _SCRIPT_OPTION.fullmatch(before) else _BLANK_OR_QUOTE.sub(b"!", word)
@@ -129,7 +129,7 @@ class Redactor:
         ]
 
     def hits(self, raw: bytes, *, only_given: bool = False) -> list[Hit]:
-        """Return the secrets in order and apart. Pieces that overlap are one, named by the rule that comes first."""
+        """Return the secrets in order, without overlaps. Overlapping ones are merged and named by the first rule."""
         found = list(self._given_hits(raw))
         if not only_given:
             found += [*self._rule_hits(raw), *self._continued_hits(raw)]
@@ -148,7 +148,7 @@ class Redactor:
                 yield replace(hit, start=hit.start + first, end=hit.end + last)
 
     def json(self, value: "JsonValue") -> "JsonValue":
-        """Return a JSON value with every string redacted; a string under a key like `password` is covered whole."""
+        """Return a JSON value with every string redacted. A string under a key such as `password` is covered completely."""
         if isinstance(value, str):
             return self.redact_text(value)
         if isinstance(value, list):
@@ -177,14 +177,14 @@ class Redactor:
 
 @lru_cache(maxsize=4)
 def _index_of(rules: tuple[Rule, ...], disabled: frozenset[str]) -> KeywordIndex:
-    """Return the index of the rules of a process, which takes some milliseconds to make."""
+    """Return the keyword index of a set of rules. It is cached, because building it takes some milliseconds."""
     return KeywordIndex([rule for rule in (*rules, *bundled_rules()) if rule.id not in disabled])
 
 
 def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[int]]]:
-    """Yield each line that goes on behind a backslash, as the shell reads it.
+    """Yield each line that is continued by a backslash, joined as the shell does.
 
-    With it come the places in it at which another piece of `raw` begins, and how far behind each of them that piece is.
+    Also yields the offsets in it at which the next piece of `raw` begins, and the shift from each of them to `raw`.
     """
     if b"\\" not in raw:
         return
@@ -200,7 +200,7 @@ def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[i
 
 
 def merged(hits: list[Hit]) -> list[Hit]:
-    """Return hits in order, those that overlap as one. The first of these in `hits` names it."""
+    """Return hits in order, with overlapping ones merged. The first of them in `hits` names the result."""
     merged: list[tuple[int, Hit]] = []
     for order, hit in sorted(enumerate(hits), key=lambda numbered: numbered[1].start):
         if merged and hit.start < merged[-1][1].end:
@@ -212,7 +212,7 @@ def merged(hits: list[Hit]) -> list[Hit]:
 
 
 def clipped(hits: Iterable[Hit], start: int, end: int) -> list[Hit]:
-    """Return what of the hits lies between two places, counted from the first."""
+    """Return the hits between two offsets, cut to them and relative to the first."""
     return [
         replace(hit, start=max(hit.start - start, 0), end=min(hit.end, end) - start)
         for hit in hits
@@ -221,7 +221,7 @@ def clipped(hits: Iterable[Hit], start: int, end: int) -> list[Hit]:
 
 
 def spliced(raw: bytes, hits: Sequence[Hit]) -> bytes:
-    """Return a text with a mark in the place of each hit; the same object if there are none."""
+    """Return a text with each hit replaced by a mark, or the same object if there are no hits."""
     if not hits:
         return raw
     pieces, done = [], 0

@@ -1,6 +1,6 @@
-"""One rule of redaction: which texts are a secret, and the examples that prove it.
+"""The redaction rule: the pattern of a kind of secret, and the examples that prove it.
 
-Invariant: a pattern is compiled by RE2, whose running time is linear in the text, so no rule can backtrack without end.
+Invariant: patterns are compiled by RE2, which takes time linear in the text, so no rule can backtrack endlessly.
 """
 
 import math
@@ -43,10 +43,10 @@ def _known_shape(name: str) -> str:
 
 
 class Rule(BaseModel):
-    """One kind of secret. A pattern's group `secret` (or `secret2`, or the whole match) is what is covered.
+    """One kind of secret. The group `secret` (or `secret2`, or the whole match) is covered.
 
-    `keywords` are in lower case; one of them is in every text that the pattern matches; after `^` it begins a word.
-    In `examples` the secret stands between `[[` and `]]`; `{{a-z0-9 20}}` is replaced by 20 such characters.
+    `keywords` are in lower case; every text that the pattern matches contains one of them. A keyword after `^` must begin a
+    word. In `examples` the secret is between `[[` and `]]`; `{{a-z0-9 20}}` is replaced by 20 such characters.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,11 +69,11 @@ class Rule(BaseModel):
         return pattern, {name.decode(): number for name, number in pattern.groupindex.items()}
 
     def spans(self, raw: bytes) -> Iterator[tuple[int, int]]:
-        """Yield the bytes of each secret, in order."""
+        """Yield the byte range of each secret, in order."""
         return ((found.start, found.end) for found, refusal in self.judge_matches(raw) if not refusal)
 
     def judge_matches(self, raw: bytes) -> Iterator[tuple[Candidate, str]]:
-        """Yield each match, in order, with the reason why it is no secret; the reason is empty if it is one."""
+        """Yield each match, in order, with the reason why it is not a secret; "" if it is one."""
         pattern, groups = self._compiled
         at = 0
         while at <= len(raw) and (match := pattern.search(raw, at)):
@@ -111,13 +111,13 @@ def compile_pattern(pattern: str) -> "re2._Regexp[bytes]":
 
 
 def entropy(value: str) -> float:
-    """Return Shannon's entropy of a text in bits per character."""
+    """Return the Shannon entropy of a text in bits per character."""
     counts = [value.count(char) for char in set(value)]
     return -sum(count / len(value) * math.log2(count / len(value)) for count in counts)
 
 
 def _is_secret_name(candidate: Candidate) -> bool:
-    """Return True unless the group `name` is no secret's name where it stands: `pass` is one, in `compass` it is none."""
+    """Return True unless the group `name` is only a part of another word: `pass` in `compass` is not a secret's name."""
     start, end = candidate.span_of("name")
     if start < 0:
         return True

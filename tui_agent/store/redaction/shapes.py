@@ -1,6 +1,6 @@
-"""Texts that the checks know by their form, from `rules/shapes.toml`, which explains the fields.
+"""The named shapes of texts that checks compare with; `rules/shapes.toml` explains the fields.
 
-Invariant: a pattern is compiled when a text is first compared with it.
+Invariant: a pattern is compiled when it is first needed.
 """
 
 import re
@@ -20,7 +20,7 @@ def _matcher(name: str) -> Callable[[str], object]:
 
 
 def has_shape(text: str, *names: str) -> bool:
-    """Return True if a text, or the part of it that counts, has one of the forms of these names."""
+    """Return True if a text, or the relevant part of it, has one of these shapes."""
     for name in names:  # noqa: SIM110 - a generator is slower, and this runs often for every candidate
         if _matcher(name)(text):
             return True

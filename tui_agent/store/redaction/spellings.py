@@ -1,4 +1,4 @@
-"""The ways in which programs write the value of a variable.
+"""The encodings in which programs write the value of a variable.
 
 Invariant: the value itself comes first.
 """
@@ -12,7 +12,7 @@ _URL_SAFE = str.maketrans("+/", "-_")
 
 
 def spellings(value: str) -> Iterator[str]:
-    """Yield a value as it is, in JSON, in addresses, in hexadecimal digits, and in Base64 at every offset."""
+    """Yield a value as it is, in JSON, URL-encoded, in hexadecimal, and in Base64 at every offset."""
     raw = value.encode("utf-8", "surrogateescape")
     yield from (
         value,

@@ -1,6 +1,6 @@
-"""The user's own rules, allow list and disabled rules, from `[redaction]` of the configuration.
+"""The user's own rules, allow list and disabled rules, from `[redaction]` in the configuration.
 
-Invariant: they pass the same model as the bundled rules, and their examples are run before any of them counts.
+Invariant: user rules pass the same validation as bundled ones, and their examples are checked before any of them counts.
 """
 
 import difflib
@@ -33,7 +33,7 @@ _REASONS = {
 
 
 class UserRule(Rule):
-    """A rule that must prove itself: RE2 takes its pattern, and there is an example."""
+    """A rule that must prove itself: RE2 accepts its pattern, and there is an example."""
 
     examples: Annotated[tuple[Text, ...], Field(min_length=1, max_length=50)]
 
@@ -47,7 +47,7 @@ class UserRule(Rule):
 
 
 def configured_redactor(options: RedactionOptions) -> Redactor:
-    """Return the redactor of a user. Raises `ConfigError` for a fault in the table `[redaction]`."""
+    """Return the redactor for a user's options. Raises `ConfigError` for a fault in the table `[redaction]`."""
     if not (options.rules or options.allow or options.disable):
         return Redactor(options.secrets)
     try:
@@ -85,7 +85,7 @@ def _checked_rules(tables: Sequence[Mapping[str, object]]) -> list[UserRule]:
 
 
 def _allow_list(entries: Iterable[str]) -> Callable[[bytes], bool]:
-    """Return what finds a secret in the allow list, by plain texts and by patterns between slashes."""
+    """Return a predicate for the allow list, whose entries are plain texts or patterns between slashes."""
     patterns: list[re2._Regexp[bytes]] = []
     for entry in entries:
         is_pattern = len(entry) > 2 and entry.startswith("/") and entry.endswith("/")

@@ -1,6 +1,6 @@
-"""Judge a value by what it is made of: a placeholder, an expression, something made by a generator or by a person.
+"""The judgement of a value by its characters: a placeholder, an expression, a generated key or a chosen password.
 
-Invariant: placeholders, expressions, identifiers, hashes, paths and sentences are no secrets.
+Invariant: placeholders, expressions, identifiers, hashes, paths and sentences are not secrets.
 """
 
 import re
@@ -14,17 +14,17 @@ _HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def has_digit(value: str) -> bool:
-    """Return True if a value holds a digit."""
+    """Return True if a value has a digit."""
     return any(char.isdigit() for char in value)
 
 
 def has_both_cases(value: str) -> bool:
-    """Return True if a value holds small and capital letters."""
+    """Return True if a value has lower-case and upper-case letters."""
     return value != value.lower() and value != value.upper()
 
 
 def looks_random(value: str, least: int = 16) -> bool:
-    """Return True if a generator made the value: at least `least` characters, mixed; no hash, id, path or address."""
+    """Return True for a generated value of at least `least` characters, but not for a hash, id, path or address."""
     if len(value) < least or has_shape(value, "placeholder"):
         return False
     padded = value.endswith("=") and len(value) % 4 == 0 and len(value) > 40
@@ -40,7 +40,7 @@ def looks_random(value: str, least: int = 16) -> bool:
 
 
 def looks_issued(value: str) -> bool:
-    """Return True unless what follows the prefix of a key is one word, or a run of one character."""
+    """Return True unless the key after its prefix is a single word or repeats a few characters."""
     rest = value[4:]
     return (
         (has_digit(rest) or (any(c.islower() for c in rest) and any(c.isupper() for c in rest)))
@@ -51,7 +51,7 @@ def looks_issued(value: str) -> bool:
 
 
 def looks_chosen(value: str) -> bool:
-    """Return True for what people choose or generators make: no plain word, name, number or path."""
+    """Return True for a password or generated key, not for a plain word, name, number or path."""
     if has_shape(value, "placeholder", "template"):
         return False
     value = value.rstrip("])}>,;")
@@ -64,12 +64,12 @@ def looks_chosen(value: str) -> bool:
 
 
 def is_word_chain(value: str) -> bool:
-    """Return True for at least three words with hyphens between, as `correct-horse-battery`."""
+    """Return True for at least three words joined by hyphens (`correct-horse-battery`)."""
     return value.count("-") > 1 and value.replace("-", "").isalpha()
 
 
 def is_secret_text(value: str) -> bool:
-    """Return True if a quoted text within an expression is a secret, and not the name of something."""
+    """Return True if a quoted text in an expression is a secret, not a name."""
     return (
         looks_chosen(value)
         and " " not in value
@@ -78,15 +78,15 @@ def is_secret_text(value: str) -> bool:
 
 
 def is_random_letters(value: str) -> bool:
-    """Return True if letters alone were made by a generator: capitals where no word begins (`zwreEwPcoB`)."""
+    """Return True for generated letters: capitals occur inside words (`zwreEwPcoB`)."""
     humps = _HUMPS.findall(value)
     return value.isalpha() and len(value) >= 8 and len(humps) >= 3 and len(value) <= 3 * len(humps)
 
 
 def is_secret_in_pieces(value: str) -> bool:
-    """Return True if pieces with dots between are one secret (`Xy7.kL9.pQ2w`).
+    """Return True if pieces joined by dots are one secret (`Xy7.kL9.pQ2w`).
 
-    Several pieces hold digits, in front of letters or in both cases, as no module's name and no host has them.
+    Several pieces have digits, before letters or in mixed case, unlike module names and hosts.
     """
     if not has_shape(value, "pieces") or has_shape(value, "module-name", "location"):
         return False

@@ -1,4 +1,5 @@
-"""The positive subsets of programs that have a language of their own: sed, awk, jq, find, xargs, fd, test.
+"""Readers for programs with a language of their own: sed, awk, jq, printf, find, xargs, fd and test.
 
-Invariant: what a reader here does not recognise character by character is a doubt, never a guess.
+Each accepts only a proven subset of its language.
+Invariant: text that a reader does not recognise character by character is a doubt, never a guess.
 """

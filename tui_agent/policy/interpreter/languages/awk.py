@@ -1,7 +1,7 @@
-"""Reads awk programs that only compute and print, and end with their input.
+"""The reader of awk programs that only compute and print, and that stop at the end of their input.
 
-Invariant: every token is recognised, each slash is certainly a division or certainly a pattern, and no token runs a
-program, opens a file, looks at the environment or repeats anything but the elements of an array.
+Invariant: every token is recognised, and every `/` is known to be a division or a regex. No token runs a program, opens a
+file or reads the environment; the only loop is over the elements of an array.
 """
 
 import re
@@ -35,13 +35,16 @@ _OPENING = {"]": ("[",), ")": ("(", "if"), "}": ("{",)}
 
 
 def find_doubt(script: str) -> str:
-    """Read a whole program."""
+    """Read a whole program; return a doubt, or ""."""
     return _Program(script).find_doubt()
 
 
 class _Program(ScriptScanner):
-    """`_before` is the token before, `_OPERAND` for all that can be divided. `_open` are the brackets that are open, `if`
-    for that of a condition. `_printing`: the statement prints."""
+    """A scanner for one program.
+
+    `_before` is the previous token, or `_OPERAND` for anything that can be divided. `_open` has the open brackets, with `if`
+    for the bracket of a condition. `_printing`: the current statement prints.
+    """
 
     language = "awk"
 
@@ -117,7 +120,7 @@ class _Program(ScriptScanner):
         self._before = "(" if sign == "[" else sign
 
     def _is_harmless(self, name: str, *, called: bool) -> bool:
-        """Return True for functions that only compute, and for variables of which no awk has a meaning of its own."""
+        """Return True for functions that only compute, and for variables without a special meaning in any awk."""
         if name in self._words["functions"]:
             return called or name == "length"
         own = name in self._words["variables"] or len(name) == 1 or not name.isupper()

@@ -1,7 +1,7 @@
-"""Reads calls of fd: where it looks and the commands that it runs, to which it appends a path by itself.
+"""The reader of fd calls: the folders to search, and the commands to run on each path found.
 
-Invariant: options are parsed by the catalog's positive list, apart from `-x` and `-X`, which take all that stands behind
-them; a placeholder other than `{}` stands for any text.
+Invariant: options are parsed by the catalog's list, except `-x` and `-X`, which take all following words. A
+placeholder other than `{}` may be any text.
 """
 
 import re
@@ -27,7 +27,7 @@ _PLACEHOLDER: Final = re.compile(r"\{(?:/|//|\.|/\.)\}|\{\{")
 
 
 def read_arguments(call: Call) -> ArgumentReading:
-    """Read a call from its arguments alone."""
+    """Interpret a call from its arguments only."""
     reader = _Reader()
     reader.read(call.arguments)
     return reader.result()
@@ -35,7 +35,7 @@ def read_arguments(call: Call) -> ArgumentReading:
 
 @cache
 def _entry() -> Entry:
-    """The entry of the catalog, with options where its arguments are taken for operands."""
+    """Return the catalog's entry, changed so that its arguments are parsed as options and operands."""
     entry = built_in_catalog().entry("fd")
     assert entry is not None
     return replace(entry, program=entry.program.model_copy(update={"option_style": "gnu"}))
@@ -43,14 +43,18 @@ def _entry() -> Entry:
 
 @dataclass
 class _Reader:
-    """`own` are the words that are no part of a command; `commands` those that it runs, True for on many paths at once."""
+    """The reader of one call.
+
+    `own` are the words that do not belong to a command. `commands` are the commands to run; True marks one that gets many
+    paths at once.
+    """
 
     own: list[Value] = field(default_factory=list)
     commands: list[tuple[tuple[Value, ...], bool]] = field(default_factory=list)
     doubt: str = ""
 
     def read(self, words: Sequence[Value]) -> None:
-        """Take the commands out of all words."""
+        """Separate the commands from the other words."""
         left = iter(words)
         for word in left:
             if word.known == "--":
@@ -65,7 +69,7 @@ class _Reader:
                 self._read_command(option, word.source, takewhile(lambda word: word.known != ";", left))
 
     def result(self) -> ArgumentReading:
-        """Return what was read."""
+        """Return the result."""
         parsed = parse_call(_entry(), self.own)
         if parsed.doubts:
             self._note_doubt(parsed.doubts[0].reason)
@@ -83,7 +87,7 @@ class _Reader:
         return ArgumentReading(files, effects, commands, prints, self.doubt)
 
     def _read_command(self, option: re.Match[str], source: str, words: Iterable[Value]) -> None:
-        """Read a command: `words` are those behind its option, up to `;`."""
+        """Read a command: `words` are those after its option, up to `;`."""
         letters, letter, batch, attached = option.groups()
         if letters:
             self.own.append(Value(source, Certainty.KNOWN, f"-{letters}"))
@@ -120,7 +124,7 @@ class _Reader:
 
 
 def _names(parsed: ParsedCall) -> Names:
-    """Return patterns for the extensions that are chosen; fd takes them in either case."""
+    """Return patterns for the chosen extensions, in either letter case, as fd matches them."""
     return found_names.union_names(
         found_names.names_of_pattern(f"*.{(option.word.known or '*').removeprefix('=')}", either_case=True)
         for option in parsed.options

@@ -1,6 +1,6 @@
-"""Reads calls of find: where it looks, what it does with what it finds, and the commands that it runs.
+"""The reader of find calls: the folders to search, the actions on each file found, and the commands to run.
 
-Invariant: an expression is read word by word as find parses it; a word that find's table does not list is a doubt.
+Invariant: the expression is parsed word by word, as find does; a word that the catalog does not list for find is a doubt.
 """
 
 import posixpath
@@ -24,7 +24,7 @@ _MAX_DEPTH: Final = 20
 
 
 def read_arguments(call: Call) -> ArgumentReading:
-    """Read a call from its arguments alone."""
+    """Interpret a call from its arguments only."""
     expression = _Expression(call.arguments)
     expression.read()
     return expression.result()
@@ -32,14 +32,14 @@ def read_arguments(call: Call) -> ArgumentReading:
 
 @cache
 def _table() -> Mapping[str, Option]:
-    """The tests and actions that the catalog lists."""
+    """Return the tests and actions that the catalog lists."""
     entry = built_in_catalog().entry("find")
     return {} if entry is None else entry.options
 
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    """An action on all that is found and fits `names`. `batch`: its command is run on many at once."""
+    """An action on every file whose name matches `names`. `batch`: its command gets many files at once."""
 
     option: Option
     names: Names
@@ -58,7 +58,7 @@ class _Expression:
         self._reason = ""
 
     def read(self) -> None:
-        """Parse options, starting points and the expression; what is not understood is doubted and skipped."""
+        """Parse options, starting points and the expression. Words that are not understood raise a doubt and are skipped."""
         while self._words[self._place :] and self._words[self._place].known in ("-H", "-L", "-P"):
             self._read_primary(self._words[self._place], None)
             self._place += 1
@@ -68,7 +68,7 @@ class _Expression:
             self._actions.append(_Action(_table()["-print"], names))
 
     def result(self) -> ArgumentReading:
-        """Return what was read."""
+        """Return the result."""
         only = union_names(action.names for action in self._actions) or ()
         listed = [
             FileUse(start.text, "list", start.certainty, True, only=only, follows_links=self._follows_links)
@@ -102,8 +102,10 @@ class _Expression:
             self._starts.append(HERE)
 
     def _read_expression(self, outer: Names, depth: int = 0) -> Names:
-        """Read tests and actions up to the end or, inside a bracket, to its own; return the names for which they can be true.
-        `outer` are the names that come to them."""
+        """Parse tests and actions up to the end, or to the closing bracket if `depth` is not 0.
+
+        `outer` are the names for which the expression is evaluated. Return the names for which it may be true.
+        """
         alternatives: list[Names] = []
         names, negated, closed = outer, False, depth == 0
         while (word := self._next_word()) is not None:
@@ -127,13 +129,13 @@ class _Expression:
         return union_names([*alternatives, names]) if closed else outer
 
     def _read_test(self, word: Value, names: Names, depth: int) -> Names:
-        """Read a bracket, a test or an action."""
+        """Parse a bracket, a test or an action."""
         if word.known == "(" and depth < _MAX_DEPTH:
             return self._read_expression(names, depth + 1)
         return self._read_primary(word, names)
 
     def _read_primary(self, word: Value, names: Names) -> Names:
-        """Read a test or an action; return the names for which a test is true."""
+        """Parse a test or an action; return the names for which a test is true, or None for any name."""
         option = _table().get(word.known or "")
         if option is None:
             self._doubt(f"it is not known what {word.source} of find does")
@@ -156,7 +158,7 @@ class _Expression:
         return found_names.names_of_pattern(value.known, either_case=word.text == "-iname")
 
     def _read_command(self, option: Option, action: str, names: Names) -> None:
-        """Read a command up to `;`, or to `+` behind `{}`. A word that might be either is doubted."""
+        """Parse a command up to `;`, or up to `{} +`. A word that may be either end raises a doubt."""
         words: list[Value] = []
         end = ""
         while not end and (word := self._next_word()) is not None:
@@ -183,25 +185,25 @@ class _Expression:
                     yield tuple(fill_word(word, "{}", filled) for word in run.command)
 
     def _deleted(self, start: Value, names: Names) -> list[FileUse]:
-        """Return what is deleted at a starting point: all of it, unless it lies in the workspace and names narrow it."""
+        """Return the uses for deletions below a starting point: all of it, unless it is in the workspace and names restrict it."""
         if names is None or prefix_of(start).startswith(("/", "~")) or ".." in start.text:
             return [FileUse(start.text, "delete", start.certainty, True, only=names or ())]
         return [FileUse(name.text, "delete", name.certainty) for name in self._findable(start, names)]
 
     def _findable(self, start: Value, names: Names) -> list[Value]:
-        """Return what can be found at a starting point: names below it, and itself."""
+        """Return values for all paths found at a starting point: those below it, and itself if it matches."""
         itself = [replace(start, source="{}")] if self._finds_start(start, names) else []
         return [*found_names.names_below(start, names), *itself]
 
     def _finds_start(self, start: Value, names: Names) -> bool:
-        """Return True if the starting point itself may be found, and is not certainly a folder."""
+        """Return True if the starting point itself may match. `.`, `..` and paths with a trailing slash are folders: False."""
         last = posixpath.basename(start.text)
         if start.known is not None and last in ("", ".", ".."):
             return False
         return start.known is None or names is None or any(fnmatchcase(last, name) for name in names)
 
     def _read_word(self, option: Value) -> Value | None:
-        """Return the word of a test or an action, which must be a single one."""
+        """Return the value of a test or an action; it must be a single word."""
         value = self._next_word()
         if value is None or value.many:
             self._doubt(f"it is not certain which word belongs to {option.source} of find")

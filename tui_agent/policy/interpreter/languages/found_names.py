@@ -1,6 +1,7 @@
-"""The names that find and fd find, and the commands that find, fd and xargs run on names.
+"""The paths that find and fd may find, and the filling of such paths into commands.
 
-Invariant: a pattern given here fits every name that can be found, hidden ones too, where a shell's `*` would not.
+Invariant: a pattern returned here matches every path that may be found, including hidden names, which a shell's `*` does not
+match.
 """
 
 import posixpath
@@ -19,7 +20,7 @@ HERE = Value(".", Certainty.KNOWN, ".")
 
 
 def union_names(alternatives: Iterable[Names]) -> Names:
-    """Return patterns for the names that fit any of the alternatives."""
+    """Return patterns for the names that match any of the alternatives."""
     found: list[str] = []
     for names in alternatives:
         if names is None:
@@ -29,7 +30,7 @@ def union_names(alternatives: Iterable[Names]) -> Names:
 
 
 def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names:
-    """Return what a name pattern of find narrows names to; None where that is nothing, or not simple."""
+    """Return the names that a name test such as `-name '*.py'` selects; None if it is not simple or selects any name."""
     if not pattern or not pattern.isascii() or set(pattern) & set("[\\/{") or not pattern.strip("*?"):
         return None
     if pattern[0] in "*?" and pattern[1:2] in ("*", "?"):
@@ -40,8 +41,7 @@ def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names
 
 
 def names_below(start: Value, names: Names) -> list[Value]:
-    """Return values that fit what is found below a starting point; names with a leading dot too, which a `*` in front
-    does not fit."""
+    """Return patterns that match every path below `start`, including hidden names, which a shell's `*` does not match."""
     base = (start.text if start.known is None else escape(start.text)).rstrip("/")
     ends = ["**"] if names is None else [f"**/{name}" for name in _with_dots(names)]
     may_be_option = _may_be_option(start)
@@ -52,7 +52,7 @@ def names_below(start: Value, names: Names) -> list[Value]:
 
 
 def bound_output(starts: Sequence[Value], names: Names, *, itself: bool) -> Value | None:
-    """Return a value that fits every path below the starting points; with `itself`, the starting points as well."""
+    """Return a value that matches every path below the starting points; with `itself`, also the starting points."""
     folders = {
         posixpath.dirname(prefix_of(start)) if itself or start.known is None else start.text
         for start in starts
@@ -68,7 +68,7 @@ def bound_output(starts: Sequence[Value], names: Names, *, itself: bool) -> Valu
 
 
 def fill_word(word: Value, mark: str, name: Value) -> Value:
-    """Put a name in place of each `mark` in a word. A word that is not certain may hold the mark itself."""
+    """Replace each `mark` in a word by a name. A word that is not certain may contain the mark, so it becomes unknown."""
     if word.known == mark:
         return replace(name, source=word.source)
     if word.known is None:
@@ -88,20 +88,20 @@ def fill_word(word: Value, mark: str, name: Value) -> Value:
 
 
 def effects_of_repeating(commands: Iterable[Sequence[Value]]) -> frozenset[Effect]:
-    """Return what it means that commands run once for each name: nobody knows how many names there are."""
+    """Return the effect of running commands once per name: a `sleep` may then run forever."""
     waits = any((command[0].known or "").rpartition("/")[2] == "sleep" for command in commands)
     return frozenset({Effect.NEVER_ENDS} if waits else ())
 
 
 def may_end_command(word: Value) -> bool:
-    """Return True if a word of a command may be the `;` or `+` that ends it."""
+    """Return True if a word may be the `;` or `+` that ends a command."""
     if word.known is not None or word.content in ("number", "hash"):
         return word.many
     return word.many or prefix_of(word)[:1] in ("", ";", "+", "{")
 
 
 def _with_dots(names: Sequence[str]) -> Iterator[str]:
-    """Each pattern, with what a wildcard in front of it fits besides: a leading dot."""
+    """Yield each pattern, and a variant for hidden names if it begins with a wildcard."""
     for name in names:
         yield name
         if name[0] in "*?":

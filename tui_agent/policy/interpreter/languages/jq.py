@@ -1,7 +1,7 @@
-"""Reads jq filters that only compute from their input.
+"""The reader of jq filters that only compute from their input.
 
-Invariant: every token is recognised and every function is one of a positive list; none of them reads another file or the
-environment, and none goes on for ever.
+Invariant: every token is recognised, and every function is on a positive list. None of them reads another file or the
+environment, or runs forever.
 """
 
 import re
@@ -32,12 +32,15 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 def find_doubt(script: str) -> str:
-    """Read a whole filter."""
+    """Read a whole filter; return a doubt, or ""."""
     return _Filter(script).find_doubt()
 
 
 class _Filter(ScriptScanner):
-    """`_open` are the brackets that are open, with `"` for code inside a string; `_before` is the token before."""
+    """A scanner for one filter.
+
+    `_open` has the open brackets, with `"` for code inside a string. `_before` is the previous token.
+    """
 
     language = "jq"
 
@@ -75,7 +78,7 @@ class _Filter(ScriptScanner):
             raise UnreadError(self._doubt_about(name, f"it is not known what {name} does in this jq filter"))
 
     def _consumes(self) -> bool:
-        """Return True if the pattern behind `sub` fits no empty text: old versions of jq replace one for ever."""
+        """Return True if the pattern of `sub` never matches the empty text, which old versions of jq would replace forever."""
         pattern = _LITERAL.match(self._text, self._place)
         return pattern is not None and all(map(_CONSUMES.fullmatch, pattern[1].split("|")))
 

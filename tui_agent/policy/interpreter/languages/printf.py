@@ -1,6 +1,7 @@
-"""Reads formats of printf.
+"""The reader of printf formats.
 
-Invariant: positive: only conversions that show their words; `%n` sets the variable that a word names, which may run code.
+Invariant: accepts only conversions that print their arguments. `%n` sets the variable that an argument names, which may run
+code.
 """
 
 import re
@@ -12,5 +13,5 @@ _FORMAT: Final = re.compile(
 
 
 def find_doubt(script: str) -> str:
-    """Read a format."""
+    """Read a format; return a doubt, or ""."""
     return "" if _FORMAT.fullmatch(script) else "printf may set a variable with such a format"

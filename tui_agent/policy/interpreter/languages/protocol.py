@@ -1,4 +1,4 @@
-"""What a reader of a program's own language is given and what it answers.
+"""The interface of the language readers: their input and their result.
 
 Invariant: frozen data; a reader never raises.
 """
@@ -12,17 +12,21 @@ from tui_agent.policy.interpreter.report import FileUse, Value
 
 
 class ScriptReader(Protocol):
-    """Reads a script that is given as one text: sed, awk, jq. Returns a doubt, a clause in plain words ("awk may run a
-    program"); it is empty only where every character was recognised as harmless."""
+    """A reader of scripts given as one text: sed, awk, jq, printf.
+
+    It returns a doubt as a clause ("awk may run a program"), or "" only if every character was recognised as harmless.
+    """
 
     def __call__(self, script: str) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a program as its listed options were parsed. `options` are the option spellings in order with their words
-    (None: it has none); `operands` everything that is no option. `piped` is what its standard input can hold where that
-    is bounded (a pattern of file names, one a line), None where it is not."""
+    """A call of a program, with its listed options parsed.
+
+    `options` are the spellings in order with their values (None: without a value); `operands` are all other words. `piped`
+    is a pattern of each line of standard input (file names), or None if the input is not bounded.
+    """
 
     arguments: Sequence[Value]
     options: Sequence[tuple[str, Value | None]] = ()
@@ -32,10 +36,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentReading:
-    """What a call of find, fd, xargs or test does. `commands` are the words of those that it runs, with what it fills in;
-    `prints` bounds its output (a pattern of the paths that it lists), None where nothing bounds it. `doubt` as in
-    `ScriptReader`; with one, `files`, `effects` and `commands` hold what was recognised all the same, for rules that
-    deny."""
+    """The interpretation of a call of find, fd, xargs or test.
+
+    `commands` are the words of the commands that it runs, with names filled in. `prints` is the bound on its output (a
+    pattern of paths), or None. `doubt` is as in `ScriptReader`; if there is one, `files`, `effects` and `commands` still hold
+    everything that was recognised, for rules that deny.
+    """
 
     files: tuple[FileUse, ...] = ()
     effects: frozenset[Effect] = frozenset()
@@ -45,6 +51,6 @@ class ArgumentReading:
 
 
 class ArgumentReader(Protocol):
-    """Reads the arguments of a program that has an expression language or starts others: find, fd, xargs, test."""
+    """A reader of the arguments of find, fd, xargs and test: expressions, or commands to start."""
 
     def __call__(self, call: Call) -> ArgumentReading: ...

@@ -1,6 +1,6 @@
-"""The common part of the readers of scripts: a place in a text that moves on over what is recognised.
+"""The base of script readers: a position in a text that advances over recognised tokens.
 
-Invariant: a reader ends at the end of its text or with a doubt, never with an exception.
+Invariant: a reader stops at the end of its text or with a doubt, never with an exception.
 """
 
 import re
@@ -16,12 +16,14 @@ MAX_CHARACTERS: Final = 100_000
 
 
 class UnreadError(Exception):
-    """The script leaves the subset that is read; the text is the doubt."""
+    """An error for a script outside the subset; its text is the doubt."""
 
 
 class ScriptScanner(ABC):
-    """Scans one script. A subclass reads one piece of it after the other; `language` is its table in `words.toml`, and
-    `_words` what that holds."""
+    """A scanner for one script; a subclass reads it token by token.
+
+    `language` is the name of its table in `words.toml`, and `_words` the table's content.
+    """
 
     language: ClassVar[str]
 
@@ -31,7 +33,7 @@ class ScriptScanner(ABC):
         self._words = _words()[self.language]
 
     def find_doubt(self) -> str:
-        """Read the whole script; return a doubt, empty where there is none."""
+        """Read the whole script; return a doubt, or ""."""
         if len(self._text) > MAX_CHARACTERS:
             return "the script is too long to be read"
         try:
@@ -44,13 +46,13 @@ class ScriptScanner(ABC):
 
     @abstractmethod
     def _read_piece(self) -> None:
-        """Read the next token or command, and move behind it."""
+        """Read the next token or command, and advance past it."""
 
     def _read_end(self) -> None:  # noqa: B027 - most have nothing to check
-        """Check what must not be open at the end."""
+        """Check that nothing is left open at the end."""
 
     def _expect(self, pattern: re.Pattern[str], doubt: str = "") -> re.Match[str]:
-        """Move behind what the pattern matches here, or raise the doubt, by default the one about the character here."""
+        """Match the pattern here and advance past it, or raise the doubt (by default, one about the next character)."""
         found = pattern.match(self._text, self._place)
         if found is None:
             raise UnreadError(doubt or self._doubt_about(self._text[self._place : self._place + 1]))
@@ -58,7 +60,7 @@ class ScriptScanner(ABC):
         return found
 
     def _doubt_about(self, word: str, otherwise: str = "") -> str:
-        """Return the doubt about a name or a sign that is not known to be harmless."""
+        """Return the doubt about a name or character that is not known to be harmless."""
         reason: str = self._words["reasons"].get(word, otherwise or self._words["unknown"])
         return reason
 

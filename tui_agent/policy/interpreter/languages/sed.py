@@ -1,7 +1,7 @@
-"""Reads sed scripts that only print, delete and replace text.
+"""The reader of sed scripts that only print, delete and replace text.
 
-Invariant: a character that is not recognised is a doubt, and so is what GNU sed and BSD sed would read differently. No
-script that is read repeats a command without reading a line.
+Invariant: an unrecognised character is a doubt, and so is text that GNU sed and BSD sed parse differently. No accepted
+script repeats a command without reading a line.
 """
 
 import re
@@ -29,8 +29,11 @@ _ALL_LINES = re.compile(
 
 @lru_cache(maxsize=64)
 def _delimited(mark: str, *, regex: bool) -> re.Pattern[str]:
-    """Match up to and with the closing mark. A mark in brackets, and a backslash before `]` in them, ends a pattern for
-    some sed programs only, so neither is taken."""
+    """Compile a pattern that matches up to and including the closing delimiter.
+
+    In a bracket expression, a delimiter or a backslash before `]` ends the regex for some versions of sed only. Neither is
+    accepted.
+    """
     end = re.escape(mark)
     if not regex:
         return re.compile(rf"(?:\\.|[^\\\n{end}])*+{end}", re.DOTALL)
@@ -43,7 +46,7 @@ _ADDRESSES = re.compile(rf"(?:{_ADDRESS}(?:,[ \t]*+(?:[+~]\d++[ \t]*+|{_ADDRESS}
 
 
 def find_doubt(script: str) -> str:
-    """Read a whole script, or one of several that `-e` gives."""
+    """Read a whole script, or one of several `-e` scripts; return a doubt, or ""."""
     return _Script(script).find_doubt()
 
 

@@ -1,6 +1,6 @@
-"""Reads the conditions of `test`, `[` and `[[`.
+"""The reader of conditions in `test`, `[` and `[[`.
 
-Invariant: only shapes of which the operators are certain; `-v`, which evaluates a text, is a doubt.
+Invariant: accepts only forms with certain operators. `-v`, which evaluates its operand, is a doubt.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _JOINERS: Final = _FILE_COMPARISONS | _COMPARISONS | {"-a", "-o"}
 
 
 def read_arguments(call: Call) -> ArgumentReading:
-    """Read a call, with the closing bracket among its arguments where it has one."""
+    """Interpret a call. A closing bracket is one of its arguments."""
     words = list(call.arguments)
     double = bool(words) and words[-1].known == "]]"
     if words and words[-1].known in ("]", "]]"):
@@ -36,7 +36,7 @@ def read_arguments(call: Call) -> ArgumentReading:
 
 
 def _read_term(term: Sequence[Value], *, double: bool) -> ArgumentReading:
-    """Read a condition that joins no others: it means what the number of its words says."""
+    """Interpret a condition without `&&` and `||`. Its number of words decides what they mean."""
     while len(term) > 1 and term[0].known == "!" and not (len(term) == 3 and term[1].known in _JOINERS):
         term = term[1:]
     if len(term) == 1:

@@ -1,7 +1,7 @@
-"""Reads calls of xargs: the command that it runs, with the names that it is fed.
+"""The reader of xargs calls: the command to run, with the names from standard input.
 
-Invariant: without `-0` a name may fall into pieces, and what nothing bounds may be any text; an option that takes the
-place of another is doubted.
+Invariant: without `-0` a name may be split into several words, and unbounded input may be any text. Options that exclude each
+other raise a doubt.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ _COUNTING = frozenset({"-n", "--max-args", "-L", "-l", "--max-lines"})
 
 
 def read_arguments(call: Call) -> ArgumentReading:
-    """Read a call; the first operand is the command, and it is echo where there is none."""
+    """Interpret a call. The operands are the command; the default is `echo`."""
     given = {spelling for spelling, _ in call.options}
     names = _fed_names(call, given)
     command = tuple(call.operands) or (Value("echo", Certainty.KNOWN, "echo"),)
@@ -37,7 +37,7 @@ def read_arguments(call: Call) -> ArgumentReading:
 
 
 def _fed_names(call: Call, given: set[str]) -> Value:
-    """Return the words that are fed. Pieces of numbers are numbers; a piece of a name may be any text."""
+    """Return the words from standard input. Parts of numbers are numbers; a part of a name may be any text."""
     delimiters = [word for spelling, word in call.options if spelling in ("-d", "--delimiter")]
     separator = delimiters[-1].known if delimiters and delimiters[-1] is not None else ""
     plain = not given & {"-a", "--arg-file"} and separator in ("", "\n", "\\n", "\\0")
