@@ -13,8 +13,8 @@ def load_module(module: str) -> ModuleType:
     """Import a module with garbage collection paused, and exempt all existing objects from later collections.
 
     Importing a thousand modules would trigger about 300 collections that free nothing: 0.1 s of the 0.6 s that a
-    headless run needs to load, and another 0.1 s later. Call this only at the start of a process, because reference
-    cycles that are garbage by then are never freed. A module that is already loaded is returned unchanged.
+    headless run needs to load, and another 0.1 s later. Call this only at the start of a process, because
+    reference cycles that are garbage by then are never freed. A module that is already loaded is returned unchanged.
     """
     if module in sys.modules:
         return import_module(module)

@@ -58,7 +58,7 @@ class InitAgent:
         self._called: set[str] = set()
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Return the next step: survey the repository, read the current AGENTS.md, write the new one, or report."""
+        """Return the next action: survey the repository, read the current AGENTS.md, write the new one, or report."""
         if self._survey is None:
             try:
                 self._survey = await survey(self._env)

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from tui_agent.tui.controller.session_controller import SessionController
 
 GC_THRESHOLDS = 20_000, 20, 20
-"""Collector thresholds above Python's defaults: folding thousands of events allocates much but leaves no garbage
-cycles.
+"""Collector thresholds above Python's defaults: folding thousands of events allocates much but leaves no
+reference cycles.
 """
 TWICE_S = 1.5
 

@@ -18,7 +18,7 @@ TAIL_CHARS = 10_000
 MAX_UNSAMPLED_CHARS = 64_000
 """Number of characters of live output that are recorded completely; later output is sampled."""
 SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
-"""Sampling steps: (up to this many recorded characters, characters per sample, seconds between samples)."""
+"""Sampling rates: (up to this many recorded characters, characters per sample, seconds between samples)."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """The end of a demo in the app: its turn and its files are undone, then redone.
 
-Invariant: it submits only commands that a user could type. Any input or event skips the remaining steps; if the turn
+Invariant: it submits only commands that a user could type. Any input or event skips the rest; if the turn
 is already undone then, it is redone at once.
 """
 
