@@ -11,7 +11,6 @@ CELLS = {
     "tui_agent/tui/widgets/rows.py": "rows of parts; every text goes through `cell_text`",
     "tui_agent/tui/transcript/rows.py": "rows of runs; every text goes through `cell_text`",
     "tui_agent/tui/theme/scrollbar.py": "signs of its own only",
-    "tui_agent/tui/screens/sessions/table.py": "joins rows that were made by `row`",
     "tui_agent/tui/screens/search_page.py": "joins rows that were made by `row`",
 }
 """Who may make segments and strips, and why that is safe."""
