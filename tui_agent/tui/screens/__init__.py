@@ -1,1 +1,1 @@
-"""Full screens: header and footer stay in place, the body is another one."""
+"""Full screens: they keep the header and the footer, and replace the body."""

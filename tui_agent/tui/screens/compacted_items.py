@@ -1,4 +1,4 @@
-"""The messages of a session that were summarised or put away, as rows to choose from and as a text to read."""
+"""The messages of a session that were summarised or shortened, as rows to choose from and as text to read."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -36,12 +36,12 @@ def read_compacted(records: Sequence[Record]) -> CompactedView:
 
 
 def compacted_rows(view: CompactedView) -> list[Item]:
-    """Return a row for each compacted message; its value is the number of the message."""
+    """Return a row for each compacted message; the row's value is the message's number."""
     return [_row(number, item) for number, item in enumerate(view.items)]
 
 
 def present_rows(view: CompactedView) -> list[Item]:
-    """Return a row for each message that is in the context; their numbers continue those of `compacted_rows`."""
+    """Return a row for each message in the context; the numbers continue those of `compacted_rows`."""
     items = enumerate(view.present_items, start=len(view.items))
     return [replace(_row(number, item), group=IN_CONTEXT) for number, item in items]
 
@@ -59,11 +59,11 @@ def _row(number: int, item: MessageRow) -> Item:
 
 
 def message_title(item: MessageRow) -> str:
-    """Return the sender and the turn of a message."""
+    """Return the sender and the turn of a message as its title."""
     return clean_line(f"{item.sender}, turn {item.turn}")
 
 
 async def read_message(item: MessageRow, read: Callable[[LongText], Awaitable[str]]) -> str:
-    """Return the whole text of a message."""
+    """Return the full text of a message."""
     texts = [await read(text) for text in item.texts]
     return "\n".join(texts) or "(nothing)"

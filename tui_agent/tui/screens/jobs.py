@@ -1,6 +1,6 @@
-"""The background jobs of the open session: their commands, times and output, and the way to end them.
+"""The background jobs of the open session: their commands, times and output, and actions to end them.
 
-Invariant: the list is the fold's; output is shown as it comes, its end always in sight.
+Invariant: the list comes from the fold; output is shown as it arrives, and its end is always visible.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ from tui_agent.units import format_bytes, format_elapsed
 
 FOLLOW_S = 0.25
 SIZE_FROM, STATE_FROM, LINE_FROM = 40, 56, 64
-"""Cells of the list from which on it has these columns."""
+"""Width of the list in cells from which each of these columns is shown."""
 FACTS_FROM = 14
-"""Rows of the detail from which on there is room for more than the output."""
+"""Height of the details pane in rows from which it shows more than the output."""
 EMPTY: Final = "No background job yet. The agent starts one where a command is to go on: a server, a watcher, a long build."
 
 
@@ -55,7 +55,7 @@ class JobsScreen(Page[JobView]):
         self.set_interval(FOLLOW_S, self.follow)
 
     def follow(self) -> None:
-        """Show the present state of the jobs."""
+        """Show the current state of the jobs."""
         view = self.context.jobs
         if self.is_changed(view, int(self._now) if view.running else 0):
             self.listing.set_items(view.jobs[::-1])
@@ -64,7 +64,7 @@ class JobsScreen(Page[JobView]):
             self.show_detail()
 
     def show_keys(self) -> None:
-        """Show only the keys that do something for the present jobs."""
+        """Show only the keys that are available for the current jobs."""
         super().show_keys()
         job = self.chosen
         idle = {"job_row", "job_output"} if job is None else set[str]()
@@ -81,7 +81,7 @@ class JobsScreen(Page[JobView]):
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def show_detail(self) -> None:
-        """Show the detail, and the keys, which depend on the chosen job."""
+        """Show the details, and the keys, which depend on the selected job."""
         super().show_detail()
         self.show_keys()
 
@@ -118,7 +118,7 @@ class JobsScreen(Page[JobView]):
         self._draw_output(facts, job)
 
     def _draw_output(self, facts: Facts, job: JobView) -> None:
-        """Add the newest rows of the output, as many as there is room for."""
+        """Add the newest rows of the output, as many as fit."""
         room = max(3, self.detail.size.height - len(facts.rows) - 1)
         text = "\n".join(final_lines(job.output)[-room:])
         if not text.strip():
@@ -151,7 +151,7 @@ class JobsScreen(Page[JobView]):
         show(self.context, f"{job.job_id}  {named(job.command)}", draw, plain=text)
 
     def _end(self, job: JobView) -> None:
-        """End a job with all that it started."""
+        """End a job and all processes that it started."""
         if job.is_running:
             self.context.submit(StopJob(job_id=job.job_id))
             self.say(f"{job.job_id} is being ended, with all that it started.")
@@ -159,7 +159,7 @@ class JobsScreen(Page[JobView]):
             self.say(f"{job.job_id} does not run any more.", "warning")
 
     def end_all(self) -> None:
-        """End all jobs, after a question."""
+        """End all jobs, after asking."""
         running = [job for job in self.listing.items if job.is_running]
         if not running:
             self.say("No job runs.", "warning")
@@ -176,13 +176,13 @@ def elapsed_s(job: JobView, now: float) -> float:
 
 
 def final_lines(text: str) -> Sequence[str]:
-    """Return the lines of an output; of a line that was overwritten only its final state."""
+    """Return the lines of an output; an overwritten line (carriage return) has its final content."""
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     return [clean(line.rstrip("\r").rpartition("\r")[2]) for line in lines]
 
 
 def _mark(job: JobView, looks: Looks) -> tuple[str, Role]:
-    """Return the symbol of a job's state and its role."""
+    """Return the symbol and the role of a job's state."""
     state = "done"
     if job.is_running:
         state = "running"
@@ -194,7 +194,7 @@ def _mark(job: JobView, looks: Looks) -> tuple[str, Role]:
 
 
 def _right_columns(width: int, state: str, size: str, time: str) -> str:
-    """Return the columns at the right, as many as a list of this width has."""
+    """Return the right-hand columns, as many as fit in a list of this width."""
     shown = f" {state:<18}" if width >= STATE_FROM else ""
     shown += size.rjust(9) if width >= SIZE_FROM else ""
     return shown + time.rjust(9)

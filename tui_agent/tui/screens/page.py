@@ -1,7 +1,7 @@
-"""A full screen of a list and the details of its chosen item: title, columns, rows, detail pane at the right.
+"""A full screen with a list and the details of the selected item: title, columns, rows, details pane on the right.
 
-Invariant: header and footer stay in place. Without room for both, Enter opens the detail in place of the list and Esc
-returns to it. Notices disappear by themselves.
+Invariant: header and footer stay in place. If there is no room for both, Enter shows the details in place of the list
+and Esc returns to it. Notices disappear by themselves.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,10 +32,10 @@ from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 MIN_WIDTH_FOR_DETAIL = 100
 MIN_HEIGHT_FOR_HEADS = 24
-"""Rows of the terminal from which on empty rows separate the title from the column names."""
+"""Height of the terminal in rows from which empty rows separate the title and the column names."""
 NOTE_S = 10.0
 HEADER_ACTIONS = ("help", "context", "cost", "model", "policy", "agent", "reasoning", "jobs")
-"""Actions that a click in the header opens, over the main screen."""
+"""Actions that a click in the header runs on the main screen."""
 
 
 class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
@@ -46,7 +46,7 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
     _note_number = 0
 
     def say(self, text: str, level: Level = "info") -> None:
-        """Show a notice for a while; one that is cut stays until its key shows all of it."""
+        """Show a notice for a while; one that is cut off stays until its key shows the full text."""
         self._note_number += 1
         number, note = self._note_number, self.note
         note.text, note.level = text, level
@@ -66,7 +66,7 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
         self.dismiss(None)
 
     def start_worker(self, work: WorkType[None], name: str, group: str = "") -> None:
-        """Run work beside the screen, in place of the running work of its group (default: its name)."""
+        """Start a worker, replacing the running worker of its group (by default, of its name)."""
         self.run_worker(work, name=name, group=group or name, exclusive=True, exit_on_error=False)
 
     def show_keys_of(
@@ -90,13 +90,13 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
 
 
 class PageHead(LinePane):
-    """Title with the counts, and the names of the columns."""
+    """The title with counts, and the names of the columns."""
 
     title: Sequence[Part] = ()
     right: Sequence[Part] = ()
     columns: Callable[[int], Strip] | None = None
     notice: Part | None = None
-    """A notice between the two, if there is room for it."""
+    """A notice between title and columns, if there is room for it."""
 
     def draw(self, width: int, height: int) -> list[Strip]:
         title = row(width, [("    ", self.style()), *self.title], self.right, fill=self.style())
@@ -108,7 +108,7 @@ class PageHead(LinePane):
 
 
 class Detail(Lines):
-    """The pane at the right; it is drawn for its width."""
+    """The details pane on the right; its rows are drawn for its width."""
 
     def __init__(self, looks: Callable[[], Looks], draw: Callable[[], None]) -> None:
         super().__init__(looks, id="page-detail")
@@ -128,9 +128,9 @@ class PageFrame(FullScreen, Generic[ItemT]):
     AUTO_FOCUS = "ChoiceList"
     scope: ClassVar[Scope]
     use_action: ClassVar[str]
-    """The action that uses the chosen item. If list and detail take turns, its key first shows the detail."""
+    """The action that uses the selected item. If list and details take turns, its key shows the details first."""
     detail_word: ClassVar[str] = "show"
-    """Its word in the footer in that case."""
+    """The footer word of that action while its key shows the details."""
     DEFAULT_CSS = """
     PageFrame { background: $s0; }
     PageFrame #page-body { height: 1fr; }
@@ -184,7 +184,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.header.set_views(self.context.state, self.context.views.meter.view())
 
     def show_keys(self) -> None:
-        """Show the keys of this page in the footer."""
+        """Show the page's available keys in the footer."""
         hints = self.key_map.hints(self.scope)
         if self.narrow and not self._detail_opened:
             hints = [
@@ -195,12 +195,12 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
     @property
     def narrow(self) -> bool:
-        """True if list and detail take turns."""
+        """True if there is room for either list or details, so that they take turns."""
         return self.app.size.width < MIN_WIDTH_FOR_DETAIL
 
     @property
     def detail_width(self) -> int:
-        """The cells of the detail beside the list."""
+        """The width in cells of the details next to the list."""
         width = self.app.size.width
         return 54 if width >= 160 else 46 if width >= 120 else 40
 
@@ -217,7 +217,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
     @property
     def detail_alone(self) -> bool:
-        """True if the detail is shown in place of the list."""
+        """True if the details are shown in place of the list."""
         return self._detail_opened and self.narrow
 
     @property
@@ -226,7 +226,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         return self.listing.chosen
 
     def is_changed(self, *state: object) -> bool:
-        """Return True if the state differs from that of the last call."""
+        """Return True if the state differs from the state at the previous call."""
         old, self._state = self._state, state
         return state != old
 
@@ -237,11 +237,11 @@ class PageFrame(FullScreen, Generic[ItemT]):
         raise NotImplementedError
 
     def draw_detail(self, facts: Facts) -> None:
-        """Add the details of the chosen item."""
+        """Add the details of the selected item."""
         raise NotImplementedError
 
     def show_head(self) -> None:
-        """Set the title, the counts and the columns."""
+        """Set the title, the counts and the column names."""
         raise NotImplementedError
 
     # -- for subclasses to use -------------------------------------------------------------------------------------
@@ -249,11 +249,14 @@ class PageFrame(FullScreen, Generic[ItemT]):
     def style(
         self, text: Role = "t1", *, bold: bool = False, ground: Role = "s0", underline: bool = False
     ) -> Style:
-        """Return a style on the list's ground."""
+        """Return a style on the list's background."""
         return self.looks_of().palette.rich(text, ground, bold=bold, underline=underline)
 
     def filter_parts(self, title: str, names: Iterable[tuple[str, int]], chosen: int) -> list[Part]:
-        """Return a title and filters with their counts; a click on one means `filter` and its number."""
+        """Return a title and filters with their counts.
+
+        A click on a filter posts the intent `filter` with its number.
+        """
         gap: Part = ("   ", self.style())
         parts = [(title, self.style(bold=True)), gap]
         for number, (name, count) in enumerate(names):
@@ -267,7 +270,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         return parts
 
     def show_detail(self) -> None:
-        """Draw the detail of the chosen item."""
+        """Draw the details of the selected item."""
         width = self.detail.size.width
         if self.detail.display and width and self.is_attached:
             facts = Facts(self.looks_of(), width - 1)
@@ -276,7 +279,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
 
 class Page(PageFrame[ItemT]):
-    """The keys of a page. Subclasses draw rows and the detail; `scope` holds their own keys."""
+    """The keys of a page. Subclasses draw the rows and the details; `scope` names the scope of their own keys."""
 
     key_methods = {
         "page_scroll": "move_page",
@@ -296,30 +299,30 @@ class Page(PageFrame[ItemT]):
         self.enter()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the page's own scope, and those of all pages and lists."""
+        """Return the page's scope, and the two scopes shared by all pages and all lists."""
         return self.scope, "page", "rows"
 
     def close_detail_or_leave(self) -> None:
-        """Return to the list, or leave the page."""
+        """Return from the details to the list, or close the page."""
         if self.detail_alone:
             self.open_detail(False)
         else:
             self.leave()
 
     def show_whole_note(self) -> bool:
-        """Show all of a notice that is cut; return False if there is none."""
+        """Show the full text of a notice that is cut off; return False if there is none."""
         shown = show_full_note(self.context, self.note)
         if shown:
             self.hush()
         return shown
 
     def open_help(self) -> None:
-        """Leave the page, and open the help."""
+        """Close the page, and open the help."""
         self.leave()
         self.context.app.do("help")
 
     def move(self, direction: int) -> None:
-        """Choose the row above or below; scroll a detail that is alone."""
+        """Select the row above or below; if only the details are shown, scroll them."""
         if self.detail_alone:
             self.detail.scroll_relative(y=direction, animate=False, force=True)
         else:
@@ -333,29 +336,29 @@ class Page(PageFrame[ItemT]):
             self.listing.move_page(direction)
 
     def move_to_end(self, direction: int) -> bool:
-        """Choose the first or the last row; return False if the key has another use."""
+        """Select the first or the last row; return False if the key has another use."""
         self.listing.move_to_end(direction)
         return True
 
     def enter(self) -> None:
-        """Use the chosen item; if list and detail take turns, show its detail first."""
+        """Use the selected item; if list and details take turns, show its details first."""
         if self.narrow and not self._detail_opened and self.listing.items:
             self.open_detail(True)
         else:
             self.use()
 
     def use(self) -> None:
-        """Use the chosen item."""
+        """Use the selected item."""
         raise NotImplementedError
 
     def on_chosen(self, method: str) -> bool:
-        """Call a method with the chosen item; return False if there is none."""
+        """Call a method with the selected item; return False if there is none."""
         if self.chosen is not None:
             getattr(self, method)(self.chosen)
         return self.chosen is not None
 
     def open_detail(self, opened: bool) -> None:
-        """Show the detail in place of the list, or the list again."""
+        """Show the details in place of the list, or the list again."""
         self._detail_opened = opened
         self.fit()
 
@@ -365,10 +368,10 @@ class Page(PageFrame[ItemT]):
         if event.name in HEADER_ACTIONS:
             self.leave()
             app = self.context.app
-            # After this screen has closed, so that what the action opens is not closed with it.
+            # Run the action after this screen has closed, so that what it opens is not closed too.
             app.call_later(app.do, event.name, event.argument)
         else:
             self.run_intent(event.name, event.argument)
 
     def run_intent(self, name: str, argument: str) -> None:
-        """Carry out a click on a part that carries an intent."""
+        """Run the intent of a clicked part."""

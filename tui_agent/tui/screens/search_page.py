@@ -1,4 +1,4 @@
-"""A page with a field above its list: the search of sessions, the question for the repository map."""
+"""A page with a field above its list: the session search, and the question of the repository map."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -19,7 +19,7 @@ HEAD_ROWS = 6
 
 
 class SearchHead(PageHead):
-    """Title and counts, the field, the column names."""
+    """The title with counts, the field, and the column names."""
 
     def __init__(self, looks: Callable[[], Looks]) -> None:
         super().__init__(looks)
@@ -61,7 +61,7 @@ class SearchHead(PageHead):
 
 
 class SearchPage(Page[ItemT]):
-    """A page whose letters are keys or go into the field. `find_scope` holds the keys while the user types."""
+    """A page on which letters are keys, or are typed into the field. `find_scope` is the scope while the user types."""
 
     find_scope: ClassVar[Scope]
 
@@ -78,15 +78,15 @@ class SearchPage(Page[ItemT]):
         return (self.find_scope, "rows") if self.top.typing else super().key_scopes()
 
     def move_to_end(self, direction: int) -> bool:
-        """Choose the first or the last row; return False while the user types: the field uses the key."""
+        """Select the first or the last row; return False while the user types, because the field uses the key."""
         return not self.top.typing and super().move_to_end(direction)
 
     def start_typing(self) -> None:
-        """Let letters go into the field."""
+        """Send letters to the field."""
         self.set_typing(True)
 
     def set_typing(self, typing: bool) -> None:
-        """Let letters go into the field, or mean keys."""
+        """Send letters to the field, or treat them as keys."""
         if typing != self.top.typing:
             self.top.typing = typing
             self.show_keys()
@@ -100,5 +100,5 @@ class SearchPage(Page[ItemT]):
         self.show_typed()
 
     def show_typed(self) -> None:
-        """Show the text that was typed, and what follows from it."""
+        """Show the typed text and its results."""
         self.top.show()

@@ -1,4 +1,4 @@
-"""The lower part of a comparison: one file that differs, the failing tests, the answers and the tools.
+"""The lower part of a comparison: a file that differs, the failing tests, the answers and the tools.
 
 Invariant: diffs and answers are complete: they wrap, and the rows scroll.
 """
@@ -21,7 +21,7 @@ from tui_agent.tui.widgets.rows import Part, blank, row, wrap
 
 
 class Ends:
-    """Draws both sides in these columns, or only the `chosen` side if only one has room."""
+    """Draws both sides in these columns, or only the `chosen` side if there is room for one."""
 
     def __init__(self, comparison: Comparison, looks: Looks, columns: Columns, chosen: int) -> None:
         self._comparison = comparison
@@ -32,7 +32,7 @@ class Ends:
         self.fill = self._style()
 
     def rows(self, file: int) -> list[Strip]:
-        """Return all rows, with this file of those that differ."""
+        """Return all rows, with the differing file of index `file`."""
         empty = blank(self._columns.width, self.fill)
         answers = self._title("Answers" if self._columns.beside else "Answer")
         return [
@@ -49,7 +49,7 @@ class Ends:
         return row(self._columns.width, left, right, fill=self.fill)
 
     def _draw_sides(self, draw: Callable[[int], Sequence[Strip]]) -> list[Strip]:
-        """Return the rows of both sides next to each other, or those of the chosen one."""
+        """Return the rows of both sides next to each other, or only those of the chosen side."""
         columns = self._columns
         indent = blank(columns.labels, self.fill)
         if not columns.beside:
@@ -93,7 +93,7 @@ class Ends:
         ]
 
     def _shorten_path(self, path: str, room: int) -> str:
-        """Return the end of a path, which names the file."""
+        """Return the end of a path, because it contains the file's name."""
         path, ellipsis = clean_line(path), self._looks.symbols.ellipsis
         while width(path) > max(8, room) and "/" in path.removeprefix(ellipsis + "/"):
             path = f"{ellipsis}/{path.removeprefix(ellipsis + '/').partition('/')[2]}"
@@ -108,7 +108,7 @@ class Ends:
     # -- tests, answers, tools -------------------------------------------------------------------------------------
 
     def _draw_failures(self, side: int) -> list[Strip]:
-        """Return the tests that fail at the end of a branch, after an empty row."""
+        """Return an empty row and the tests that fail at the end of a branch; nothing if none fails."""
         room, failures = self._room(side), self._sides[side].failures
         rows = [blank(room, self.fill)] if failures else []
         for name in failures:

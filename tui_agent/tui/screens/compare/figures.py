@@ -1,6 +1,7 @@
-"""The rows of a comparison in words: time, cost, tokens and the rest, with amounts for bars and notes on differences.
+"""The figures of a comparison in words: time, cost, tokens and others, with amounts for bars and notes on
+differences.
 
-Invariant: pure; the screen, the table on standard output and the Markdown use the same words.
+Invariant: pure; the screen, the table on standard output and the Markdown export use the same words.
 """
 
 from bisect import bisect_right
@@ -14,12 +15,14 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost, format_duration, format_tokens
 
 MIN_RATIO, MIN_WHOLE_RATIO = 1.1, 10.0
-"""A smaller ratio is not shown; from the second on it is shown without a decimal."""
+"""The smallest ratio that is shown, and the smallest one that is shown without a decimal."""
 
 
 class Cell(NamedTuple):
-    """One side of a row. `amount` is the length of its bar, `note` says how it differs from the other side;
-    `added` and `removed` are lines."""
+    """One side of a row. `amount` is the length of its bar, and `note` says how it differs from the other side.
+
+    `added` and `removed` are counts of lines.
+    """
 
     text: str
     amount: float = 0.0
@@ -29,7 +32,10 @@ class Cell(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """One row. `most` is the largest amount that either side reaches; 0 for a row without bars."""
+    """One row of figures.
+
+    `most` is the larger of the two sides' amounts over the whole timeline; 0 for a row without bars.
+    """
 
     label: str
     left: Cell
@@ -56,7 +62,7 @@ def final_sums(side: Side) -> Beat:
 
 
 def sums_at(side: Side, ms: float) -> Beat:
-    """Return the figures of a side at a time after the fork point; those of its end once it is over."""
+    """Return the figures of a side `ms` milliseconds after the fork point; after the side's end, its final figures."""
     if not side.timeline or ms >= side.timeline[-1].at_ms:
         return final_sums(side)
     cost = None if side.cost_usd is None else 0.0
@@ -68,7 +74,7 @@ def sums_at(side: Side, ms: float) -> Beat:
 
 
 def build_figures(left: Side, right: Side, now: tuple[Beat, Beat] | None = None) -> list[Figure]:
-    """Return the rows of numbers in their fixed order, at the end or at another moment."""
+    """Return the rows of figures in their fixed order; `now` holds those of a moment, None means the end."""
     ends = final_sums(left), final_sums(right)
     own, other = now or ends
     return [
@@ -83,20 +89,20 @@ def build_figures(left: Side, right: Side, now: tuple[Beat, Beat] | None = None)
 
 
 def describe_tools(side: Side) -> str:
-    """Return `7: edit_file 3, run_tests 2`."""
+    """Return the number of tool calls, also by tool: `7: edit_file 3, run_tests 2`."""
     counts = ", ".join(f"{name} {count}" for name, count in side.tools.items())
     return f"{sum(side.tools.values())}: {counts}" if counts else "none"
 
 
 def describe_model(side: Side) -> str:
-    """Return `claude-sonnet-4-5 high, policy ask`."""
+    """Return the model, effort and policy: `claude-sonnet-4-5 high, policy ask`."""
     effort = f" {side.effort}" if side.effort and side.effort != "none" else ""
     model = f"{side.model or 'no model'}{effort}"
     return f"{model}, policy {side.policy}" if side.policy else model
 
 
 def describe_fork_point(point: ForkPoint | None) -> tuple[str, str]:
-    """Return the beginning that both have in common: our words, and a quotation from the session."""
+    """Return a description of the sides' common beginning: the app's words, and a quotation from the session."""
     if point is None:
         return "they share nothing: all of both is compared", ""
     words = f"both start at event {point.seq}"
@@ -104,12 +110,12 @@ def describe_fork_point(point: ForkPoint | None) -> tuple[str, str]:
 
 
 def describe_missing(file: FileDifference, side: Side) -> str:
-    """Return the words for a file of which a side has no hunks."""
+    """Return the reason why one side has no hunks of a file."""
     return "not changed" if all(file.path != other.path for other in side.files) else "the same content"
 
 
 _DrawCell: TypeAlias = Callable[[Side, Beat, Beat], Cell]
-"""Takes a side, its figures, and those of the other side."""
+"""A function that takes a side, its figures and the other side's figures."""
 
 
 def _time(side: Side, own: Beat, other: Beat) -> Cell:

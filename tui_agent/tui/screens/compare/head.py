@@ -1,7 +1,7 @@
-"""The upper part of a comparison: its header, the names of both sides, the figures with their bars, both timelines.
+"""The upper part of a comparison: its header, the names of both sides, the figures with bars, and both timelines.
 
-Invariant: drawn from plain data, with the same rows for all figures; a bar stands for an amount, and no column runs
-into the next.
+Invariant: drawn from plain data, with the same rows for all figures; a bar is proportional to its amount, and columns
+never overlap.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,13 +32,13 @@ from tui_agent.units import format_line_changes
 
 MARGIN = 2
 TINY = 30
-"""Below this width there is no room for labels."""
+"""Width in cells below which there is no room for labels."""
 
 
 class Columns(NamedTuple):
-    """First columns of the labels and of both sides' figures. Without `both`, `left` is that of the chosen side.
+    """The first columns of the labels and of both sides' figures. If only one side is shown, `left` is its column.
 
-    `beside` is the first column of the right one of two texts next to each other, 0 if there is room for one only.
+    `beside` is the first column of the right one of two texts next to each other; 0 if there is room for only one.
     """
 
     width: int
@@ -54,17 +54,17 @@ class Columns(NamedTuple):
 
     @property
     def texts(self) -> int:
-        """Cells of a text that is alone, or on the left."""
+        """The width in cells of a text that is on the left or alone."""
         return (self.beside or self.width) - MARGIN - self.labels
 
     def room(self, right: bool) -> int:
-        """Return the cells of a side's figures."""
+        """Return the width of a side's figures in cells."""
         end = self.width if right or not self.both else self.right
         return end - MARGIN - (self.right if right and self.both else self.left)
 
 
 def columns_for(width: int) -> Columns:
-    """Return the columns at this width."""
+    """Return the columns for a screen of this width in cells."""
     middle = width // 2 + 2
     if width >= SIDE:
         return Columns(width, 4, 22, middle, middle)
@@ -74,11 +74,11 @@ def columns_for(width: int) -> Columns:
 
 
 Piece: TypeAlias = tuple[int, int, Sequence[Part]]
-"""Its first column, its room, and its parts."""
+"""The first column, the width in cells, and the parts of a piece of a row."""
 
 
 def join_pieces(width: int, pieces: Iterable[Piece], fill: Style, ellipsis: str) -> Strip:
-    """Return one row of pieces, each cut at its room."""
+    """Return one row with these pieces, each cut to its width."""
     parts: list[Part] = []
     end = 0
     for column, room, piece in pieces:
@@ -88,16 +88,16 @@ def join_pieces(width: int, pieces: Iterable[Piece], fill: Style, ellipsis: str)
 
 
 SIDE_ROLES: Final[tuple[Role, Role]] = ("accent", "number")
-"""The colour of each side. Names and columns tell the sides apart without it."""
+"""The colour role of each side. Names and columns also distinguish the sides, without colour."""
 FIGURE_CELLS: Final = 13
-"""Cells of a figure before its bar."""
+"""Width in cells of a figure before its bar."""
 NOTE_CELLS: Final = 14
 MIN_BAR, MAX_BAR = 6, 30
 _SHORT: Final = {"Tokens in / out": "Tokens"}
 
 
 class Moment(NamedTuple):
-    """The place of the playhead on both lines; None is the end of both. `text` shows speed and time."""
+    """The playhead's place on both timelines; None is the end of both. `text` shows the speed and the time."""
 
     ms: float | None = None
     playing: bool = False
@@ -113,19 +113,19 @@ class CompareHead(LinePane):
     moment: Moment = Moment()
 
     def set_state(self, comparison: Comparison | None, chosen: int, moment: Moment) -> None:
-        """Show these."""
+        """Show this comparison, choice and moment."""
         self.comparison, self.chosen, self.moment = comparison, chosen, moment
         self.show()
 
     def rows_for(self, height: int) -> int:
-        """Return the rows of the head on a terminal of this height."""
+        """Return the height of the head in rows on a terminal of this height."""
         if self.comparison is None:
             return 2
         return 9 if height < LOW else 11 + self._has_changes + (5 if height >= AIRY else 0)
 
     @property
     def sides(self) -> tuple[Side, Side]:
-        """Left and right."""
+        """The left and the right side."""
         assert self.comparison is not None
         return self.comparison.left, self.comparison.right
 
@@ -148,13 +148,13 @@ class CompareHead(LinePane):
         return [*rows, *gap, self._draw_timelines(columns), *gap]
 
     def _shown(self, columns: Columns) -> list[tuple[int, int, int]]:
-        """Return the sides that have a column, each with its first column and its room."""
+        """Return (side, first column, width) of each visible side."""
         if not columns.both:
             return [(self.chosen, columns.left, columns.room(False))]
         return [(0, columns.left, columns.room(False)), (1, columns.right, columns.room(True))]
 
     def _draw_sides(self, label: str, columns: Columns, parts: Sequence[Sequence[Part]]) -> Strip:
-        """Return a row with a label and the parts of each side."""
+        """Return a row with a label and each visible side's parts."""
         label = label if columns.width >= SIDE else _SHORT.get(label, label)
         room = columns.left - columns.labels - 1
         pieces: list[Piece] = [
@@ -207,13 +207,13 @@ class CompareHead(LinePane):
         return [join_pieces(columns.width, pieces, fill, ellipsis) for pieces in rows]
 
     def _mark(self, side: int, columns: Columns) -> str:
-        """Return the words that tell which side is the chosen one."""
+        """Return the words that mark the chosen side."""
         if not columns.both:
             return f"{side + 1} of 2" if columns.width >= TINY else ""
         return "this branch" if side == self.chosen else ""
 
     def _model_parts(self, side: Side) -> list[Part]:
-        """Return model and effort, brighter if the fork changed them, and the policy."""
+        """Return the model and effort, emphasised if the fork changed them, and the policy."""
         rich = self.looks.palette.rich
         model, comma, rest = describe_model(side).partition(",")
         is_changed = "model" in side.changed or "reasoning_effort" in side.changed
@@ -235,7 +235,7 @@ class CompareHead(LinePane):
         left, right = self.sides
         ms = self.moment.ms
         now = (final_sums(left), final_sums(right)) if ms is None else (sums_at(left, ms), sums_at(right, ms))
-        # The bars of both sides have one scale, or they could not be compared.
+        # The bars of both sides have one scale, so that they can be compared.
         bars = min(MAX_BAR, *(room - FIGURE_CELLS - NOTE_CELLS for _, _, room in self._shown(columns)))
         rows = []
         for figure in build_figures(left, right, now):
@@ -270,7 +270,7 @@ class CompareHead(LinePane):
     def _draw_timelines(self, columns: Columns) -> Strip:
         rooms = [room for _, _, room in self._shown(columns)]
         rooms = rooms if columns.both else rooms * 2
-        # One scale for both: a cell is as many seconds on the left as on the right.
+        # One scale for both: a cell is the same number of seconds on the left as on the right.
         scale = min(room / max(1.0, side.duration_ms) for room, side in zip(rooms, self.sides, strict=True))
         drawn = [self._draw_timeline(number, scale, room) for number, room in enumerate(rooms)]
         return self._draw_sides("Timeline", columns, drawn)
@@ -300,11 +300,11 @@ class CompareHead(LinePane):
 
 
 class CompareHeader(Header):
-    """The header with the names of what is compared, and no policy: nothing can run here."""
+    """The header with the names of the compared sessions. It shows no policy, because nothing can run here."""
 
     comparison: Comparison | None = None
     opened: str = ""
-    """The title of the open session, until the comparison is known."""
+    """The title of the open session, shown until the comparison is loaded."""
 
     def set_comparison(self, comparison: Comparison) -> None:
         """Show the names of a comparison."""
@@ -314,7 +314,7 @@ class CompareHeader(Header):
 
     @property
     def title(self) -> str:
-        """The title of both branches; two titles if they are of different sessions."""
+        """The title of the compared session, or both titles if the sides are different sessions."""
         if self.comparison is None:
             return clean_line(self.opened) or super().title
         sides = (self.comparison.left, self.comparison.right)

@@ -1,6 +1,6 @@
-"""Two branches side by side: figures, timelines that play together, the files that differ, and the answers.
+"""A comparison of two branches: figures, timelines that play together, the files that differ, and the answers.
 
-Invariant: reads and shows; no model and no tool runs, and nothing is written but the export that the user asks for.
+Invariant: read-only; no model and no tool runs, and nothing is written except an export that the user requests.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tui_agent.tui.main_screen import Frame
 
 PLAY_S: Final = 10.0
-"""The initial speed is one at which both timelines play for about this time."""
+"""Time in seconds that both timelines take to play at the initial speed."""
 MIN_LINES: Final = 3
 
 
@@ -40,8 +40,8 @@ MIN_LINES: Final = 3
 class CompareHost:
     """Services for a comparison. `own` is the open session, `title` its title, `folder` its workspace.
 
-    `keep` opens a branch, `report_missing` gets the reason why there is no comparison, `say` shows a notice after the
-    screen has closed.
+    `keep` opens a branch, `report_missing` receives the reason why a comparison is not possible, and `say` shows a
+    notice after the screen has closed.
     """
 
     ask: Ask
@@ -54,7 +54,10 @@ class CompareHost:
 
 
 class CompareScreen(PlayheadScreen):
-    """`names` are one or two sessions as `tui-agent compare` takes them. Keys are in the registry, scope `compare`."""
+    """The comparison screen.
+
+    `names` are one or two sessions in the form of `tui-agent compare`; its scope in the registry is `compare`.
+    """
 
     DEFAULT_CSS = """
     CompareScreen { background: $s0; }
@@ -113,7 +116,7 @@ class CompareScreen(PlayheadScreen):
         self.footer.set_keys(self.key_map.hints("compare"))
         self._fit()
 
-    # -- showing ---------------------------------------------------------------------------------------------------
+    # -- drawing ---------------------------------------------------------------------------------------------------
 
     def on_resize(self) -> None:
         self._fit()
@@ -126,7 +129,7 @@ class CompareScreen(PlayheadScreen):
         self.show_place()
         room = height - 2 * has_bars - MIN_LINES
         self.head.styles.height = max(1, min(self.head.rows_for(height), room))
-        self.call_after_refresh(self.show_ends)  # the height of the lines is known only then
+        self.call_after_refresh(self.show_ends)  # The height of the lines is known only after the refresh.
 
     def show_place(self) -> None:
         """Show the figures and timelines at the playhead."""
@@ -150,7 +153,7 @@ class CompareScreen(PlayheadScreen):
         return self.comparison is not None
 
     def show_beat(self, moved: bool) -> None:
-        self.show_place()  # both lines move between events too
+        self.show_place()  # Both timelines also move between events.
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -158,11 +161,11 @@ class CompareScreen(PlayheadScreen):
         return ("compare",)
 
     def choose_other(self) -> None:
-        """Choose the other branch."""
+        """Select the other branch."""
         self.choose(1 - self.chosen)
 
     def choose(self, side: int) -> None:
-        """Choose the branch to keep; it is the one that is shown if only one has room."""
+        """Select the branch to keep. If there is room for only one, the selected branch is shown."""
         self.chosen = side
         self.show_place()
         self.show_ends()
@@ -179,14 +182,14 @@ class CompareScreen(PlayheadScreen):
         self.lines.scroll_relative(y=direction * max(1, self.lines.size.height - 2), animate=False)
 
     def keep(self) -> None:
-        """Go on with the chosen branch."""
+        """Continue with the selected branch."""
         if self.comparison is not None:
             self.leave()
-            # After this screen has closed: it may open another one.
+            # Call it after this screen has closed, because it may open another one.
             self.app.call_later(self._host.keep, self.head.sides[self.chosen])
 
     def export(self) -> None:
-        """Write the comparison as Markdown; that continues if the screen is left meanwhile."""
+        """Write the comparison as Markdown; this continues even if the screen is closed meanwhile."""
         if self.comparison is not None:
             self.say(f"Writing the comparison to {clean_line(self._host.folder)} …")
             self.app.run_worker(self._export(), name="export", exit_on_error=False)
@@ -202,7 +205,7 @@ class CompareScreen(PlayheadScreen):
             say(clean_line(beside_json(output)) or "The comparison could not be exported.", "error")
 
     def open_help(self) -> None:
-        """Show every key of a comparison, and the meaning of the marks."""
+        """Show all keys of the comparison, and the meaning of the marks."""
 
         looks = self.looks_of()
         legend: list[Part] = []
@@ -214,7 +217,7 @@ class CompareScreen(PlayheadScreen):
 
     @on(Intent)
     def _on_intent(self, event: Intent) -> None:
-        """Choose the branch whose name was clicked, or open the help."""
+        """Select the branch whose name was clicked, or open the help."""
         event.stop()
         if event.name == "side" and event.argument in ("0", "1"):
             self.choose(int(event.argument))
@@ -223,7 +226,7 @@ class CompareScreen(PlayheadScreen):
 
 
 def _merge_timelines(comparison: Comparison | None) -> Timeline:
-    """Return one line with every moment at which something happens on either side, in seconds."""
+    """Return one timeline with every moment, in seconds, at which something happens on either side."""
     sides = () if comparison is None else (comparison.left, comparison.right)
     clock = {0.0, *(beat.at_ms / 1000 for side in sides for beat in side.timeline)}
     return Timeline(tuple(sorted(clock)), (), (), ())

@@ -1,4 +1,4 @@
-"""The questions of the map's screen to the command line, and the lines made of the answer. Invariant: pure."""
+"""Calls of `tui-agent map` for the map's screen, and parsing of its output. Invariant: pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from tui_agent.tui.cli_client import beside_json, read_rows
 
 @dataclass(frozen=True, slots=True)
 class MapSymbol:
-    """A definition in a file. Lines count from 1; `parent` is the class that it belongs to."""
+    """A definition in a file. Lines count from 1; `parent` is the class that contains it."""
 
     line: int = 0
     end: int = 0
@@ -26,13 +26,13 @@ class MapSymbol:
 
     @property
     def lines(self) -> str:
-        """Its lines: `3-5`, `28`."""
+        """Its line range: `3-5`, `28`."""
         return f"{self.line}-{self.end}" if self.end > self.line else str(self.line)
 
 
 @dataclass(frozen=True, slots=True)
 class MapFile:
-    """A ranked file. `score` is relative to that of the first one, 0 to 1."""
+    """A ranked file. `score` is relative to that of the first file, from 0 to 1."""
 
     path: str
     score: float = 0.0
@@ -48,13 +48,13 @@ class MapLine(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Path and signature, which identify the row when the map is made again."""
+        """Path and signature, which identify the row after a new ranking."""
         return self.file.path, self.symbol.text if self.symbol is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A map with the command line's note on it, or the fault that prevented one."""
+    """A map with the note of `tui-agent map` on it, or the error that prevented it."""
 
     files: tuple[MapFile, ...] = ()
     note: str = ""
@@ -63,7 +63,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """Progress of the index."""
+    """The progress of the index."""
 
     files: int = 0
     building: bool = False
@@ -72,7 +72,7 @@ class IndexState:
 def map_arguments(
     query: str, choice: RepoMapOptions, folder: str, *, refresh: bool, data_dir: Path | None = None
 ) -> list[str]:
-    """Return the arguments that ask for a map. With `data_dir` the index is beside the sessions there."""
+    """Return the arguments that request a map. With `data_dir`, the index is stored next to the sessions there."""
     words = ["map", "--json", "--max-tokens", str(choice.max_tokens), "--cwd", folder]
     words += _data_dir_option(data_dir)
     words += ["--refresh"] if refresh else []
@@ -83,7 +83,7 @@ def map_arguments(
 
 
 def index_arguments(folder: str, data_dir: Path | None = None) -> list[str]:
-    """Return the arguments that ask for the state of the index."""
+    """Return the arguments that request the state of the index."""
     return ["map", "--state", "--json", "--cwd", folder, *_data_dir_option(data_dir)]
 
 
@@ -92,7 +92,7 @@ def _data_dir_option(data_dir: Path | None) -> list[str]:
 
 
 def parse_answer(status: int, output: str) -> Answer:
-    """Return the answer that was printed."""
+    """Parse the printed answer; `status` is the exit status."""
     note = beside_json(output)
     if status:
         return Answer(fault=note or "The map could not be made.")
@@ -102,7 +102,7 @@ def parse_answer(status: int, output: str) -> Answer:
 
 
 def map_lines(files: Sequence[MapFile], *, airy: bool) -> list[MapLine | None]:
-    """Return the rows: each file with its symbols. `airy`: an empty row (None) before and after files with symbols."""
+    """Return each file followed by its symbols. With `airy`, an empty row (None) separates files with symbols."""
     lines: list[MapLine | None] = []
     previous = MapFile("")
     for file in files:

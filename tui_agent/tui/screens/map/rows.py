@@ -1,4 +1,4 @@
-"""The rows of the repository map: files with their score and symbols, and the details of one of them. Invariant: pure."""
+"""Rows of the repository map: files with their score and symbols, and the details of one file. Invariant: pure."""
 
 import re
 from typing import Final
@@ -20,9 +20,9 @@ _SIGNATURE = re.compile(
     r"(?:def|class|fn|func|fun|function|struct|enum|trait|interface|type|impl|mod|module|namespace|object|union)\s+)"
     r"([\w$.:]+)(.*)"
 )
-"""Keywords, name and rest of a definition."""
+"""Matches a definition: its keywords, its name and the rest."""
 _SCORE_FROM = 60
-"""Cells of the list from which on the score has a bar."""
+"""Width of the list in cells from which the score has a bar."""
 
 
 def column_names(width: int, looks: Looks) -> Strip:
@@ -43,12 +43,13 @@ def draw_line(line: MapLine | None, width: int, looks: Looks, *, chosen: bool, p
 
 
 def _draw_file(file: MapFile, width: int, line: Pen, *, pinned: bool) -> Strip:
-    """Return a file, how well it fits the question, and why."""
+    """Return the row of a file: its path, its score for the question, and the reasons."""
     symbols = line.looks.symbols
     left = line.first("+" if pinned else " ", "accent" if pinned else "t3")
     if width >= _SCORE_FROM:
         full = round(file.score * _BAR_CELLS)
-        score = str(round(file.score * 100)) if file.score else ""  # unknown until there is an index
+        # The score is unknown until the index exists.
+        score = str(round(file.score * 100)) if file.score else ""
         left += [
             (f"{score:>3} ", line.style("t2")),
             (symbols.meter_full * full, line.style("accent")),
@@ -64,7 +65,7 @@ def _draw_file(file: MapFile, width: int, line: Pen, *, pinned: bool) -> Strip:
 
 
 def _draw_symbol(symbol: MapSymbol, width: int, line: Pen) -> Strip:
-    """Return a symbol of a file, and its lines."""
+    """Return the row of a symbol: its signature and its lines."""
     indent = " " * (2 + (_BAR_CELLS + 6 if width >= _SCORE_FROM else 0))
     room = max(8, width - len(indent) - len(symbol.lines) - 6)
     text = fit(clean_line(symbol.text), room, line.looks.symbols.ellipsis)
@@ -73,7 +74,7 @@ def _draw_symbol(symbol: MapSymbol, width: int, line: Pen) -> Strip:
 
 
 def _highlight(text: str, line: Pen) -> list[Part]:
-    """Return a signature with its keyword and name in the colours of code, unless it is the chosen row."""
+    """Return a signature with its keyword and name in the code colours, unless the row is selected."""
     match = _SIGNATURE.match(text) if not line.chosen else None
     if match is None:
         return [(text, line.style())]
@@ -82,7 +83,7 @@ def _highlight(text: str, line: Pen) -> list[Part]:
 
 
 PINNED = "pinned"
-"""The reason that the ranking gives for what was pinned."""
+"""The reason that the ranking gives for pinned files."""
 MEANINGS: Final = {
     "named": "the question names it",
     "words": "it has words of the question",
@@ -104,7 +105,7 @@ MEANINGS: Final = {
 
 
 def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None:
-    """Add the details of a file: why it is listed, and its symbols."""
+    """Add the details of a file: the reasons why it is listed, and its symbols."""
     facts.text(file.path, bold=True)
     facts.section("Why it stands here")
     for reason in file.reasons:
@@ -123,7 +124,7 @@ def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None
 def draw_map_facts(
     facts: Facts, choice: RepoMapOptions, files: int, settings: SessionSettings | None, note: str
 ) -> None:
-    """Add what the model gets of the map, and the command line's note after its first semicolon."""
+    """Add what the model receives of the map, and the note of `tui-agent map` after its first semicolon."""
     facts.section("For the model")
     facts.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")
     if files:

@@ -1,7 +1,7 @@
-"""The repository map: the part of it that the model sees, the reason for each file, and the ways to change it.
+"""The repository map: the part that the model sees, the reasons for each file, and actions that change it.
 
-Invariant: the ranking is the command line's, which is the model's; pinned and hidden files and the length are settings
-of the session. One question is open at a time, the newest. A key waits for no answer.
+Invariant: the ranking comes from `tui-agent map` and is the model's; pinned and hidden files and the length are
+settings of the session. Only the newest request is awaited. No key waits for an answer.
 """
 
 from typing import ClassVar, Literal
@@ -33,21 +33,21 @@ from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import part
 
 LENGTHS = (300, 600, 1_200, 2_400, 4_800, 9_600)
-"""Tokens that the budget can be set to."""
+"""Choices for the map's length in tokens."""
 MAX_QUERY_CHARS = 300
 HINT = "a question, a task, names"
 EDITS = frozenset({"left", "right", "home", "end", "backspace", "delete", "ctrl+a", "ctrl+e", "ctrl+w"})
-"""Keys that change the present question; any other key begins a new one."""
+"""Keys that edit the current question; any other key starts a new one."""
 EMPTY = "Nothing to map here: no file with text was found."
 FOLLOW_S = 0.25
 COUNT_S = 0.8
-"""Time between two looks at the index while it is being built."""
+"""Seconds between two queries of the index's progress while it is built."""
 BUILDING = "the index is still being built"
-"""The command line's note on a map that was made from an incomplete index."""
+"""The note of `tui-agent map` for a map from an incomplete index."""
 
 
 class MapPage(SearchPage[MapLine | None]):
-    """The question, the map and the details. `query` replaces the newest message as the question."""
+    """The question, the map and the details. `query` is the question; by default it is the newest message."""
 
     scope: ClassVar[Scope] = "map"
     find_scope = "map_find"
@@ -86,7 +86,7 @@ class MapPage(SearchPage[MapLine | None]):
         self.set_interval(COUNT_S, self.watch_index)
 
     def follow(self) -> None:
-        """Show a setting that was changed here once the session has it."""
+        """Show a changed setting once the session has applied it."""
         settings = self.context.state.settings
         if settings is not self._settings:
             self._settings = settings
@@ -102,10 +102,10 @@ class MapPage(SearchPage[MapLine | None]):
         super().fit()
         self.list_files()
 
-    # -- the answer ------------------------------------------------------------------------------------------------
+    # -- the map ---------------------------------------------------------------------------------------------------
 
     def request_map(self, *, refresh: bool = False) -> None:
-        """Ask for the map (again)."""
+        """Request the map; with `refresh`, all files are read again."""
         self.busy, self.asked = True, self.top.field.text
         self._show_progress()
         self.show_detail()
@@ -128,7 +128,7 @@ class MapPage(SearchPage[MapLine | None]):
         self.show_detail()
 
     def watch_index(self) -> None:
-        """Count the files of an index that is being built; once it is complete, make the map again."""
+        """Show the progress of an index that is being built; once it is complete, request the map again."""
         if (self.busy or not self._is_built) and self.is_current and not self._is_counting:
             self._is_counting = True
             self.start_worker(self._count_files(), "count")
@@ -149,7 +149,7 @@ class MapPage(SearchPage[MapLine | None]):
         self._show_progress()
 
     def _progress(self) -> str:
-        """Return the words for work that is waited for; empty if there is none."""
+        """Return the words for the work in progress; empty if there is none."""
         if not self.busy and self._is_built:
             return ""
         files = f" {format_count(self._indexed_files, 'file')}" if self._indexed_files else ""
@@ -162,16 +162,19 @@ class MapPage(SearchPage[MapLine | None]):
         self.show_head()
 
     def show_origin(self) -> None:
-        """Say that the question is the user's last message, if it is."""
+        """Say that the question is the user's last message, if that is so."""
         is_own = self.own and not self.top.typing and self.top.field.text
         self.top.status, self.top.hint = "words of the last message" if is_own else "", HINT
 
     def list_files(self, stay: Literal["row", "place", "top"] = "row") -> None:
-        """List the answer. The cursor stays at its row, else at its file, else at its place; or it goes to the top."""
+        """List the answer.
+
+        The cursor keeps its row, or else its file, or else its position; with `top` it moves to the top.
+        """
         if self.answer is None:
             return
         files = [file for file in self.answer.files if file.path not in self.choice.hidden]
-        # Hidden files are listed last, so that they can be shown again.
+        # List hidden files last, so that the user can show them again.
         files += [MapFile(path, reasons=("hidden",)) for path in self.choice.hidden]
         lines = map_lines(files, airy=self.app.size.height >= MIN_HEIGHT_FOR_HEADS)
         keys = [line.key if line is not None else None for line in lines]
@@ -205,7 +208,7 @@ class MapPage(SearchPage[MapLine | None]):
 
 
 class MapScreen(MapPage):
-    """The map with its keys, which are in the registry, scopes `map` and `map_find`."""
+    """The map with its keys, whose scopes in the registry are `map` and `map_find`."""
 
     key_methods = {
         "map_row": "move",
@@ -239,13 +242,13 @@ class MapScreen(MapPage):
         self.top.show()
 
     def start_typing(self) -> None:
-        """Type another question; the present one is the hint."""
+        """Open an empty question field, with the current question as placeholder."""
         self.is_new = True
         self.top.field, self.top.status, self.top.hint = Field(), "", self.asked
         self.set_typing(True)
 
     def stop_typing(self, *, keep: bool = False) -> None:
-        """Leave the field. Without `keep` it shows the question of the listed answer again."""
+        """Close the field. Without `keep`, it shows the question of the listed answer again."""
         if not keep:
             self.top.field = Field(self.asked)
         elif self.top.field.text != self.asked:
@@ -256,12 +259,12 @@ class MapScreen(MapPage):
         self.top.show()
 
     def ask(self) -> None:
-        """Ask for the map for the question that is typed."""
+        """Request the map for the typed question."""
         self.stop_typing(keep=not self.is_new)
         self.request_map()
 
     def leave_field_for_rows(self, direction: int) -> None:
-        """Leave the field, and choose a row."""
+        """Close the field and select a row."""
         self.stop_typing()
         self.move(direction)
 
@@ -287,14 +290,14 @@ class MapScreen(MapPage):
             super().enter()
 
     def use(self) -> None:
-        """Mention the chosen file in the message, and return to it."""
+        """Mention the selected file in the message, and return to the message."""
         file = self._chosen_file("mention")
         if file is not None:
             self.context.prompt.insert_mention(file.path)
             self.leave()
 
     def toggle(self, which: Literal["pinned", "hidden"]) -> None:
-        """Pin or hide the chosen file, or undo that; a file cannot be both."""
+        """Pin or hide the selected file, or undo that; a file cannot be both."""
         file = self._chosen_file("pin" if which == "pinned" else "hide")
         if file is None:
             return
@@ -311,7 +314,7 @@ class MapScreen(MapPage):
         self.say(f"{clean_line(file.path)} is {which} {'no more' if was_on else 'from now on'}.")
 
     def _chosen_file(self, action: str) -> MapFile | None:
-        """Return the file under the cursor; if there is none, say why the action does nothing."""
+        """Return the file under the cursor; if there is none, say why the action has no effect."""
         if self.chosen is not None:
             return self.chosen.file
         why = "the repository is still being read" if self.busy else "no file is listed"
@@ -335,7 +338,7 @@ class MapScreen(MapPage):
         self.request_map()
 
     def switch_injection(self) -> None:
-        """Send the model a map with the first message, or only when it asks."""
+        """Switch between sending the map with the first message and sending it only when the model asks."""
         settings = self.context.state.settings
         if settings is None or not self.context.connected:
             self.say("There is no session yet; --repo-map-mode off begins one without a map.", "warning")

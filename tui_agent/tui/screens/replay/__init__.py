@@ -1,1 +1,1 @@
-"""A recorded session as it was at any event, with a line to move on."""
+"""A recorded session at any of its events, with a timeline to move along."""

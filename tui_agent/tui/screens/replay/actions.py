@@ -1,6 +1,6 @@
-"""The actions of a replay: fork, revert, copy, export, and sheets of files, tasks, jobs and messages at a moment.
+"""The actions of a replay: fork, revert, copy, export, and sheets of files, todos, jobs and messages at an event.
 
-Invariant: an action that is not possible here is neither offered nor named.
+Invariant: an action that is not available here is neither offered nor mentioned.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_elapsed, format_line_changes
 
 MIN_WIDTH_FOR_LONG_WORDS = 140
-"""Columns from which on the footer has room for longer words."""
+"""Width in cells from which the footer has room for longer words."""
 MAX_JOB_LINES = 8
 
 
@@ -41,7 +41,7 @@ class ReplayActions(MomentScreen):
     """A replay with its actions."""
 
     def offered_actions(self) -> list[Action]:
-        """Return the actions that are possible in this replay, with their present words."""
+        """Return the actions that are available in this replay, with their current footer words."""
         optional = {"replay_revert": self.host.revert, "replay_what_if": self.host.what_if}
         words = {"replay_play": "pause"} if self.playhead.playing else {}
         if self.app.size.width < MIN_WIDTH_FOR_LONG_WORDS:
@@ -60,7 +60,7 @@ class ReplayActions(MomentScreen):
         self.show_keys_of("Replay", self.offered_actions())
 
     def leave(self) -> None:
-        """Leave the replay."""
+        """Close the replay."""
         if self.host.leave is not None:
             self.host.leave()
         else:
@@ -69,14 +69,14 @@ class ReplayActions(MomentScreen):
     # -- other sessions --------------------------------------------------------------------------------------------
 
     def _fork_point(self) -> ForkPoint | None:
-        """Return the event that is shown, to go on from."""
+        """Return the fork point at the event that is shown."""
         if self.views is None:
             return None
         entries, record = self.views.transcript.view().entries, self.moments.records[self.playhead.place]
         return fork_point_at(self.source.id, entries, self.views.state.view(), self.seq, record)
 
     def fork(self) -> None:
-        """Make a session that goes on from the event that is shown."""
+        """Create a session that continues from the event that is shown."""
         point = self._fork_point()
         if point is None:
             return
@@ -98,18 +98,18 @@ class ReplayActions(MomentScreen):
             self.say(result.fault, "error")
 
     def what_if(self) -> None:
-        """Go on from the event that is shown in another session, with one thing changed."""
+        """Continue from the event that is shown in another session, with one thing changed."""
         point = self._fork_point()
         if point is not None and self.host.what_if is not None:
             self.host.what_if(point, self.say)
 
     def revert(self) -> None:
-        """Revert the open session to the event that is shown, after a question."""
+        """Revert the open session to the event that is shown, after asking."""
         if self.host.revert is not None and self.ready:
             self.host.revert(self.seq, lambda: self.app.call_later(self.dismiss, None))
 
     def copy(self) -> None:
-        """Copy the selected text, or else the event as JSON."""
+        """Copy the selected text; without a selection, the event as JSON."""
         if not self.ready:
             return
         record = self.moments.records[self.playhead.place]
@@ -134,7 +134,7 @@ class ReplayActions(MomentScreen):
         self.app.push_screen(Viewer(self.looks_of, f"{title} at event {self.seq}", draw, right=right))
 
     def show_sheet(self, name: str) -> None:
-        """Open the sheet of `files`, `todo` or `jobs` as they were at the event that is shown."""
+        """Open the sheet `files`, `todo` or `jobs` with the state at the event that is shown."""
         if self.views is not None:
             getattr(self, f"_show_{name}")(self.views)
 
@@ -178,7 +178,7 @@ class ReplayActions(MomentScreen):
         self._open_sheet("Jobs", draw)
 
     def show_put_away(self) -> None:
-        """List the messages that were not in the context at the event that is shown; each can be read whole."""
+        """List the messages that were shortened or summarised at the event that is shown; each can be read in full."""
         if self.ready:
             self._start(self._list_put_away(), "put-away")
 

@@ -1,4 +1,4 @@
-"""The app that only replays one recorded session. Invariant: it starts no engine and writes nothing; Esc leaves it."""
+"""The app that only replays a recorded session. Invariant: it starts no engine and writes nothing; Esc closes it."""
 
 import gc
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from tui_agent.tui.widgets.keymap import KeyMap
 
 
 class ReplayApp(Frame, inherit_bindings=False):
-    """Starts at the event `to_seq` (None: the last); Space plays at `speed`."""
+    """The replay app. It starts at event `to_seq` (None: the last one); Space plays at `speed`."""
 
     CSS_PATH = "../../styles/app.tcss"
 
@@ -69,7 +69,7 @@ class ReplayApp(Frame, inherit_bindings=False):
             self.replay.say(f"[keys] in config.toml: {' '.join(settings.faults)}", "warning")
 
     def on_key(self, event: events.Key) -> None:
-        """Leave the replay by the keys that quit the app."""
+        """Close the replay on the keys that quit the app."""
         if any(self.key_map.means(event.key, name) for name in ("copy_or_stop", "quit")):
             self.action_leave()
 
@@ -80,7 +80,7 @@ class ReplayApp(Frame, inherit_bindings=False):
 
 
 def run_replay(options: SessionOptions, source: ReplaySource, *, to_seq: int | None, speed: float) -> int:
-    """Show the replay until the user leaves; return the exit status."""
+    """Show the replay until the user quits; return the exit status."""
     app = ReplayApp(options, source, to_seq=to_seq, speed=speed)
     status = app.run(mouse=app.first.mouse)
     return status if status is not None else 0

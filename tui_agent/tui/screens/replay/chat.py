@@ -1,4 +1,4 @@
-"""The transcript of a replay: shows any moment.
+"""The transcript of a replay, at any moment.
 
 Invariant: entries that two moments share are neither laid out nor drawn again.
 """
@@ -17,7 +17,7 @@ MAX_BLOBS = 200
 
 
 class ReplayChat(WorkerErrorReporter, TranscriptWidget):
-    """`read` returns the whole of a text that is stored beside the log."""
+    """The transcript. `read` returns the full content of a text that is stored outside of the log."""
 
     can_focus = False
 
@@ -28,11 +28,11 @@ class ReplayChat(WorkerErrorReporter, TranscriptWidget):
         self._read_text = read
 
     def _now(self) -> float:
-        # The live chat hides quick calls at first; a moment of a replay shows them at once.
+        # The live chat delays the rows of quick calls; a replay shows them at once.
         return 0.0 if self._views is None else self._views.last_event_time + QUICK_S
 
     def show(self, views: Views) -> None:
-        """Show this moment."""
+        """Show the transcript of these views."""
         new = views.transcript.view()
         if views is self._views:
             changed = views.transcript.drain()

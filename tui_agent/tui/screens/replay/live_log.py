@@ -1,6 +1,6 @@
-"""A replay of a session that is still written: new events extend its timeline.
+"""A replay of a session that is still being written: new events extend its timeline.
 
-Invariant: a playhead at the end stays at the end; one elsewhere is not moved.
+Invariant: a playhead at the end stays at the end; elsewhere it does not move.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ FOLLOW_S = 0.5
 
 
 class FollowingScreen(ReplayScreen):
-    """Starts at the event `to_seq`; None is the last."""
+    """The replay screen of a growing log. It starts at event `to_seq`; None is the last one."""
 
     def __init__(
         self, source: LiveSource, host: ReplayHost, looks: Callable[[], Looks], *, to_seq: int | None = None
@@ -59,8 +59,8 @@ class FollowingScreen(ReplayScreen):
 
 
 def open_live_replay(context: AppContext, folder: Path, to_seq: int | None = None) -> None:
-    """Open the replay of a session's log, at an event or at its end, and follow what is written to it."""
-    # By name: the app's process imports the store only when it reads a log.
+    """Open the replay of a session's log at an event or at its end, and follow the log as it grows."""
+    # By name, because the app imports the store only when it reads a log.
     source = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
     host = ReplayHost(context.ask, context.app.put_on_clipboard, opens="/session")
     screen = FollowingScreen(cast(LiveSource, source), host, lambda: context.app.looks, to_seq=to_seq)

@@ -1,6 +1,6 @@
-"""The panes of a replay: chat, todo, trace, context and cost as they were at any event, over a timeline.
+"""The panes of a replay: chat, todo, trace, context and cost as they were at any event, above a timeline.
 
-Invariant: nothing here runs a model or a tool or writes; a key folds a bounded number of events, however long the log.
+Invariant: runs no model or tool and writes nothing; a key folds a bounded number of events, however long the log.
 """
 
 import asyncio
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from tui_agent.tui.main_screen import Frame
 
 SLICE_S = 0.008
-"""Time for which the log is folded before keys and paints get their turn."""
+"""Seconds of folding after which keys and paints get their turn."""
 NOTE_S = 8.0
 _ROLES: Final[dict[Level, Role]] = {"info": "t2", "done": "success", "warning": "warning", "error": "error"}
 
 
 class ReplayHeader(Header):
-    """The header without a policy: nothing can run here."""
+    """The header of a replay. It shows no policy, because nothing can run here."""
 
     total_cost: float | None = None
     broken_part: str = ""
-    """The first part of the screen that could not be drawn."""
+    """Name of the first part of the screen that could not be drawn."""
 
     def _right(self, width: int) -> list[Part]:
         palette = self.looks.palette
@@ -70,7 +70,7 @@ class ReplayHeader(Header):
 
 
 class ReplayFaults:
-    """Reports each fault of a replay once, by `say` and in the header."""
+    """Reports each error of a replay once, by `say` and in the header."""
 
     def __init__(self, header: ReplayHeader, say: Callable[[str, Level], None]) -> None:
         self._header = header
@@ -78,10 +78,10 @@ class ReplayFaults:
         self._reported = set[tuple[str, str]]()
 
     def guard(self, name: str, draw: Callable[[], object]) -> None:
-        """Draw a part of the screen; if that fails, report it and go on with the others."""
+        """Draw a part of the screen; report an error in it instead of raising it."""
         try:
             draw()
-        except Exception as error:  # noqa: BLE001 - a supervisor: a part that breaks takes no other with it
+        except Exception as error:  # noqa: BLE001 - a supervisor: an error must not stop the other parts
             self._header.broken_part = self._header.broken_part or name
             fault = name, clean_line(describe_error(error))
             if fault not in self._reported:
@@ -98,7 +98,7 @@ class ReplayFaults:
 
 
 class MomentScreen(PlayheadScreen):
-    """The panes as they were at the event under the playhead. Starts at the event `to_seq`; None is the last."""
+    """The panes at the event under the playhead. The screen starts at event `to_seq`; None is the last one."""
 
     DEFAULT_CSS = """
     MomentScreen { background: $s0; }
@@ -164,14 +164,14 @@ class MomentScreen(PlayheadScreen):
         self.chat.styles.margin = (1, 0, 1, 0) if shape.airy else 0
 
     def toggle_panes(self) -> None:
-        """Show todo, trace and context in place of the chat if there is no room for both, or the chat again."""
+        """Switch between the chat and the side panes, if there is no room for both."""
         self._panes_opened = not self._panes_opened and not cast("Frame", self.app).shape.sidebar
         self._fit()
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        """Read the log, build the timeline, and fold the log for its keyframes; keys are answered meanwhile."""
+        """Read the log, build the timeline, and fold the log for its keyframes. Keys are handled meanwhile."""
         try:
             records = await self.source.read_all()
         except TuiAgentError as fault:
@@ -205,11 +205,11 @@ class MomentScreen(PlayheadScreen):
         """True if there is a moment to show."""
         return self.views is not None
 
-    # -- showing ---------------------------------------------------------------------------------------------------
+    # -- drawing ---------------------------------------------------------------------------------------------------
 
     @property
     def seq(self) -> int:
-        """The event that is shown."""
+        """Sequence number of the event that is shown."""
         return self.moments.records[self.playhead.place].seq
 
     def show_beat(self, moved: bool) -> None:
@@ -219,7 +219,7 @@ class MomentScreen(PlayheadScreen):
             self.show_head()
 
     def show_place(self) -> None:
-        """Show every pane as it was at the playhead."""
+        """Show all panes at the event under the playhead."""
         views = self.views = self.moments.views_at(self.seq)
         state, meter, todo = views.state.view(), views.meter.view(), views.todo.view()
         trace, files, now = views.trace.view(), views.files.view(), views.last_event_time
@@ -235,7 +235,7 @@ class MomentScreen(PlayheadScreen):
         self._faults.report_views(views)
 
     def show_keys(self) -> None:
-        """Show the keys in the footer."""
+        """Show the available keys in the footer."""
         raise NotImplementedError
 
     def show_head(self) -> None:
@@ -270,7 +270,7 @@ class MomentScreen(PlayheadScreen):
         return (("find ", self.pane.style("t2")), *typed)
 
     def say(self, text: str, level: Level = "info") -> None:
-        """Show a notice in the line's state row for a while."""
+        """Show a notice in the timeline's state row for a while."""
         notice = self._notice = (text, _ROLES[level])
         self.show_head()
 

@@ -1,6 +1,6 @@
-"""The timeline of a replay: state, activity, marks, playhead and times. A click or a drag moves the playhead.
+"""The timeline of a replay: state, activity, marks, playhead and times. A click or drag moves the playhead.
 
-Invariant: one row on a small terminal, four on a low one, else seven; drawn from plain data.
+Invariant: seven rows; four on a low terminal, one on a small one. Drawn from plain data.
 """
 
 from typing import NamedTuple
@@ -19,9 +19,9 @@ SMALL, LOW, FULL = 1, 4, 7
 
 
 class Head(NamedTuple):
-    """The content of the state row. `find` draws the text to find, while the user types it.
+    """The content of the state row. `find` draws the text to search for, while the user types it.
 
-    `notice` is shown below the row, or at its end if the pane is not `FULL`.
+    `notice` is shown below the row, or at its end if the pane has less than `FULL` rows.
     """
 
     place: int = 0
@@ -38,18 +38,18 @@ class Head(NamedTuple):
 
 
 def rows_for(width: int, height: int) -> int:
-    """Return the rows of the pane at a size of the terminal."""
+    """Return the height of the pane in rows, for a terminal of this size."""
     return SMALL if width < 70 or height < 22 else LOW if height < 30 else FULL
 
 
 def minutes(seconds: float) -> str:
-    """Return `1:27`, `1:02:05`."""
+    """Format seconds as `1:27` or `1:02:05`."""
     hours, rest = divmod(int(seconds), 3600)
     return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60}:{rest % 60:02d}"
 
 
 class LinePlace(Message):
-    """The user clicked on a place of the line."""
+    """Posted when the user clicked a place on the timeline."""
 
     def __init__(self, place: int) -> None:
         super().__init__()
@@ -64,16 +64,16 @@ class TimelinePane(LinePane):
     head: Head = Head()
     _is_dragging = False
     _span: tuple[int, int] = (2, 1)
-    """The line's first column, and its width."""
+    """The timeline's first column, and its width in cells."""
     _activity: tuple[int, list[int]] = (0, [])
 
     def set_line(self, line: Timeline) -> None:
-        """Show another timeline."""
+        """Replace the timeline."""
         self.line, self._activity = line, (0, [])
         self.show()
 
     def set_head(self, head: Head) -> None:
-        """Show another place or notice."""
+        """Replace the content of the state row."""
         self.head = head
         self.show()
 
@@ -204,6 +204,6 @@ class TimelinePane(LinePane):
             return
         start, room = self._span
         column = 1 / max(1, room - 1)
-        # The end of the column's stretch of time, so that a click on the last column means the last event.
+        # Use the end of the column's time span, so that a click on the last column selects the last event.
         share = min(1.0, max(0.0, (x - start + 0.5) * column))
         self.post_message(LinePlace(self.line.place_at(self.line.length * share)))

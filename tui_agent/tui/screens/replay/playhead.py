@@ -1,6 +1,6 @@
 """The playhead of a replay or a comparison: a place on a timeline, and the screen on which keys and time move it.
 
-Invariant: a playhead is pure; elapsed time is passed in.
+Invariant: a playhead never reads the clock; elapsed time is passed in.
 """
 
 import time
@@ -13,13 +13,13 @@ from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.screens.page import FullScreen
 
 BEAT_S: Final = 1 / 20
-"""Time between two moves of a playhead that plays."""
+"""Seconds between two moves of a playing playhead."""
 SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 Stop: TypeAlias = Literal["event", "part", "turn", "marker"]
 
 
 class Playhead:
-    """A place on a timeline. `speed` 1 is real time, with long pauses shortened."""
+    """A place on a timeline. `speed` 1 is real time, except that long pauses are shortened."""
 
     def __init__(self, line: Timeline, place: int, speed: float = 1.0) -> None:
         self.line = line
@@ -35,18 +35,18 @@ class Playhead:
 
     @property
     def seconds(self) -> float:
-        """The time on the line: while it plays, also between two places."""
+        """The time on the timeline in seconds; while playing, also between two places."""
         if not len(self.line):
             return 0.0
         return min(self._seconds, self.line.length) if self.playing else self.line.clock[self.place]
 
     def move_to(self, place: int) -> None:
-        """Move to a place; if it plays, it continues from there."""
+        """Move to a place; if the playhead is playing, it continues from there."""
         self.place = max(0, min(place, self.last))
         self._seconds = self.line.clock[self.place] if len(self.line) else 0.0
 
     def move_to_tenth(self, number: int) -> None:
-        """Move to this tenth of the line."""
+        """Move to this tenth of the timeline."""
         self.move_to(self.line.place_at(self.line.length * number / 10))
 
     def toggle(self) -> None:
@@ -55,12 +55,12 @@ class Playhead:
         self.move_to(0 if self.playing and self.place == self.last else self.place)
 
     def change_speed(self, levels: int) -> None:
-        """Play so many speeds faster or slower."""
+        """Play faster or slower by this number of speed levels."""
         nearest = min(range(len(SPEEDS)), key=lambda number: abs(SPEEDS[number] - self.speed))
         self.speed = SPEEDS[max(0, min(len(SPEEDS) - 1, nearest + levels))]
 
     def pass_time(self, seconds: float) -> bool:
-        """Play for this time; return True if another event was reached."""
+        """Play for `seconds`; return True if another event was reached."""
         if not self.playing:
             return False
         self._seconds += seconds * self.speed
@@ -70,7 +70,7 @@ class Playhead:
 
 
 class PlayheadScreen(FullScreen):
-    """A screen over a timeline. Subclasses draw the moment at the playhead."""
+    """A screen with a timeline. Subclasses draw the moment at the playhead."""
 
     playhead: Playhead
     _beat: Timer | None = None
@@ -78,19 +78,19 @@ class PlayheadScreen(FullScreen):
 
     @property
     def ready(self) -> bool:
-        """True if there is a timeline to move on."""
+        """True if the timeline is loaded."""
         raise NotImplementedError
 
     def show_place(self) -> None:
-        """Show the moment at the playhead, which was moved."""
+        """Show the moment at the playhead after a move."""
         raise NotImplementedError
 
     def show_beat(self, moved: bool) -> None:
-        """Show that time has passed; `moved`: another event was reached."""
+        """Show that time has passed; `moved` is True if another event was reached."""
         raise NotImplementedError
 
     def move(self, change: Callable[[Playhead], object]) -> None:
-        """Change the playhead, and show its place."""
+        """Change the playhead, and show the moment at its new place."""
         if not self.ready:
             return
         change(self.playhead)
@@ -100,7 +100,7 @@ class PlayheadScreen(FullScreen):
             self._beat = self.set_interval(BEAT_S, self._play)
 
     def move_to(self, place: int) -> None:
-        """Move to this place."""
+        """Move to this place on the timeline."""
         self.move(lambda head: head.move_to(place))
 
     def _play(self) -> None:
@@ -117,7 +117,7 @@ class PlayheadScreen(FullScreen):
         self.move(Playhead.toggle)
 
     def go(self, stop: Stop, direction: int) -> None:
-        """Pause, and move to the event, part, turn or marker before or after."""
+        """Pause, and move to the next or previous event, part, turn or marker."""
         if self.ready:
             head = self.playhead
             head.playing = False

@@ -1,4 +1,4 @@
-"""A recorded session as it was at any event: the keys that move through it, and the search for an event.
+"""A recorded session at any of its events: the keys that move through it, and the search for an event.
 
 Invariant: a key folds a bounded number of events, however long the log.
 """
@@ -20,7 +20,7 @@ from tui_agent.tui.widgets.line_pane import Intent
 
 
 class ReplayScreen(ReplayActions):
-    """A replay. Keys are in the registry, scope `replay`."""
+    """The replay screen; its scope in the registry is `replay`."""
 
     key_methods = {
         "replay_play": "toggle_play",
@@ -62,7 +62,7 @@ class ReplayScreen(ReplayActions):
         return is_typed
 
     def go_to_tenth(self, tenth: int) -> None:
-        """Move to this tenth of the line."""
+        """Move to this tenth of the timeline."""
         self.move(lambda head: head.move_to_tenth(tenth))
 
     def scroll_chat(self, rows: int) -> None:
@@ -81,7 +81,7 @@ class ReplayScreen(ReplayActions):
 
     @on(Intent)
     def _on_intent(self, event: Intent) -> None:
-        """Carry out a click on a pane; a click on a span moves to its first event."""
+        """Handle a click on a pane; a click on a span moves to its first event."""
         event.stop()
         name, _, index = f"{event.name} {event.argument}".partition(" ")
         if name == "span" and self.views is not None and index.isdigit():
@@ -94,16 +94,16 @@ class ReplayScreen(ReplayActions):
         elif name in ("todo", "diff", "jobs"):
             self.show_sheet("files" if name == "diff" else name)
 
-    # -- finding ---------------------------------------------------------------------------------------------------
+    # -- search ----------------------------------------------------------------------------------------------------
 
     def find(self) -> None:
-        """Let the user type a text to find."""
+        """Open the field for a text to search for."""
         if self.ready:
             self.field = Field(self._wanted)
             self.show_head()
 
     def end_find(self, search: bool) -> None:
-        """Close the field, and find the typed text if `search` is set."""
+        """Close the field, and search for the typed text if `search` is set."""
         field, self.field = self.field, None
         if field is not None and search and field.text.strip():
             self._wanted = field.text
@@ -111,7 +111,7 @@ class ReplayScreen(ReplayActions):
         self.show_head()
 
     def find_again(self, direction: int) -> None:
-        """Find the text in the next event (-1) or the one before (1)."""
+        """Find the text in the next (`direction` -1) or previous (1) event."""
         if self._wanted and self.ready:
             self.start_worker(self._find(forward=direction < 0), "find")
 
@@ -126,7 +126,7 @@ class ReplayScreen(ReplayActions):
 
 
 def search_text(records: Sequence[Record], text: str, place: int, *, forward: bool) -> int | None:
-    """Return the next or previous place whose event contains the text in any case; None if there is none."""
+    """Return the next or previous place whose event contains the text, ignoring case; None if there is none."""
     wanted = text.casefold()
     places = range(place + 1, len(records)) if forward else range(place - 1, -1, -1)
     for number in places:

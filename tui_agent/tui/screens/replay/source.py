@@ -1,4 +1,4 @@
-"""The interfaces of a replay: the session that it reads, and what can be started from one of its moments."""
+"""Interfaces of a replay: the session that it reads, and the actions that it can start at a moment."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,29 +23,32 @@ class ReplaySource(Protocol):
         ...
 
     async def read_text(self, text: LongText) -> str:
-        """Return the whole of a text, wherever it is stored."""
+        """Return the full content of a text, wherever it is stored."""
         ...
 
 
 class LiveSource(ReplaySource, Protocol):
-    """A session that is only read, while another process may write."""
+    """A session that is only read here, while another process may write it."""
 
     async def read_new(self, after: int) -> Sequence[Record]:
-        """Return the events after this one that are new since the last call."""
+        """Return the events after `after` that are new since the last call."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayHost:
-    """Services for a replay, None if not available. `opens` are the words that open another session, before its id."""
+    """Services for a replay; None if not available.
+
+    `opens` is the command that opens another session, without the id.
+    """
 
     ask: Ask
     copy: Callable[[str], bool]
     opens: str
     revert: "Callable[[int, Callable[[], object]], None] | None" = None
-    """Reverts the open session to an event, and calls the function when the replay is to be left for that."""
+    """Reverts the open session to an event, and calls the function if the replay must close for that."""
     fork: "StartFork | None" = None
-    """Makes a fork at an event and opens it; without it the fork is made and named."""
+    """Creates a fork at an event and opens it. Without this service, the fork is created and its id is shown."""
     what_if: "StartFork | None" = None
     leave: Callable[[], None] | None = None
-    """Leaves the replay; None returns to the screen below."""
+    """Closes the replay; None returns to the screen below."""

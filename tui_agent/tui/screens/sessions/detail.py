@@ -1,7 +1,7 @@
-"""The details of one session, at the right of the list.
+"""The details of one session, on the right of the list.
 
-Invariant: drawn at once from the row of the list, and completed when `sessions preview` has answered; unknown values
-are left out.
+Invariant: drawn at once from the list's row, and completed when the output of `sessions preview` arrives; unknown
+values are left out.
 """
 
 import time
@@ -31,7 +31,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PendingInput:
-    """Pending input of the user: approvals, questions, queued messages, a draft."""
+    """Input that the session waits for: approvals, questions, queued messages, a draft."""
 
     approval: tuple[str, ...] = ()
     question: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class PendingInput:
     draft: bool = False
 
     def describe(self) -> str:
-        """Return it in words; empty if nothing waits."""
+        """Return a description; empty if nothing waits."""
         words = [f"to be allowed: {named(request)}" for request in self.approval]
         words += [f"asks: {clean_line(question)}" for question in self.question]
         words += [f"{format_count(len(self.queued), 'message')} queued"] if self.queued else []
@@ -48,7 +48,7 @@ class PendingInput:
 
 @dataclass(frozen=True, slots=True)
 class BranchPreview:
-    """A fork of the session, or a branch that was left."""
+    """A fork of the session, or a branch that is no longer current."""
 
     kind: str = ""
     at_seq: int = 0
@@ -59,9 +59,10 @@ class BranchPreview:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A session as `sessions preview --json` prints it. `flaws` is None if the log was not checked.
+    """A session as printed by `sessions preview --json`. `flaws` is None if the log was not checked.
 
-    `tests` has the counts `passed` and `failed`, `todo` has `done` and `total`, `context` has `used`, `window`, `fraction`.
+    `tests` has the counts `passed` and `failed`, `todo` has `done` and `total`, `context` has `used`, `window` and
+    `fraction`.
     """
 
     whole: bool = True
@@ -78,7 +79,7 @@ class Preview:
 
 
 class SessionDetail:
-    """Draws the details of one session. `words` are searched for and highlighted."""
+    """Draws the details of one session. `words` are the search words to highlight."""
 
     def __init__(self, facts: Facts, words: Sequence[str], now: float) -> None:
         self._facts = facts
@@ -89,7 +90,7 @@ class SessionDetail:
         """All text that is in sight."""
 
     def draw(self, session: Row, hit: Hit | None, preview: Preview | None) -> None:
-        """Add all rows; without a preview those that are known from the list."""
+        """Add all rows; without a preview, those that are known from the list."""
         facts = self._facts
         facts.gap()
         for line in wrap(session.name, facts.room):
@@ -216,7 +217,7 @@ class SessionDetail:
             self._draw_branch(branch_mark(self._facts.looks) + name, branch.started, *result)
 
     def _result(self, tests: Mapping[str, int] | None, outcome: str) -> tuple[str, Role, str]:
-        """Return symbol, role and words of an outcome; test counts say more than `done` or `failed`."""
+        """Return the symbol, role and words of an outcome. Test counts are preferred to `done` or `failed`."""
         symbols = self._symbols
         if tests is not None and outcome in ("done", "failed"):
             failed, passed = tests.get("failed", 0), tests.get("passed", 0)
@@ -239,6 +240,6 @@ class SessionDetail:
 
 
 def _short_folder(session: Row) -> str:
-    """Return the workspace with `~` for the home folder."""
+    """Return the workspace's path with `~` for the home folder."""
     home, folder = str(Path.home()), clean_line(session.workspace)
     return "~" + folder[len(home) :] if folder == home or folder.startswith(home + "/") else folder

@@ -1,7 +1,7 @@
-"""The list of sessions: read and searched by the command line, filtered as the user types, with a preview of the chosen one.
+"""The session list: loaded and searched by `tui-agent sessions`, filtered during typing, with a preview.
 
-Invariant: nothing here reads a store. Of each kind one question is open at a time, the newest; the answer to an older
-one is never shown.
+Invariant: nothing here reads a store. Of each kind of request only the newest is awaited; the answer to an older one
+is never shown.
 """
 
 import asyncio
@@ -32,13 +32,13 @@ from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_bytes, format_cost
 
 PAUSE_S = 0.15
-"""A question is asked when the user has not typed or moved for this time."""
+"""Seconds without a key after which a request is sent."""
 SLOW_S = 1.5
-"""From here on the reason for a slow answer is shown."""
+"""Seconds after which the reason for a slow answer is shown."""
 EXIT_NOTHING_FOUND = 1
-"""The search's exit status without a match."""
+"""Exit status of a search without a match."""
 MIN_SEARCH_CHARS = 2
-"""The texts are searched from this length on: a single letter is in all of them."""
+"""Minimum length in characters of a text search; a single letter is in all texts."""
 
 
 class SessionsPage(SearchPage[Line]):
@@ -74,7 +74,7 @@ class SessionsPage(SearchPage[Line]):
 
     @property
     def text(self) -> str:
-        """The text that is searched for; the field may be in use for a name."""
+        """The text to search for, even while the field is used to type a name."""
         return self.search_field.text.strip()
 
     @property
@@ -85,7 +85,7 @@ class SessionsPage(SearchPage[Line]):
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def read(self, chosen: str = "") -> None:
-        """Read the list (again), and choose this session."""
+        """Load the list (again), and select this session."""
         self.start_worker(partial(self._read, chosen), "list")
 
     async def _read(self, chosen: str) -> None:
@@ -116,12 +116,12 @@ class SessionsPage(SearchPage[Line]):
             self.show_lines()
 
     def set_title(self, session: str, title: str) -> None:
-        """Show a new title before the list is read again."""
+        """Show a new title before the list is loaded again."""
         self.rows = [replace(row, title=title) if row.id == session else row for row in self.rows]
         self.show_lines()
 
     def show_typed(self) -> None:
-        """Search names at once, and texts after a pause; older matches stay until the answer comes."""
+        """Search names at once, and texts after a pause; older matches stay until the new ones arrive."""
         text = self.text
         if not self._hits_for or not text.startswith(self._hits_for):
             self.hits, self._hits_for = {}, ""
@@ -134,7 +134,7 @@ class SessionsPage(SearchPage[Line]):
         self.show_lines()
 
     async def _search(self, text: str) -> None:
-        await asyncio.sleep(PAUSE_S)  # the next key cancels it
+        await asyncio.sleep(PAUSE_S)  # The next key cancels the worker during this pause.
         slow = self.set_timer(SLOW_S, self._show_slow_search)
         try:
             status, output = await self.context.ask(
@@ -156,7 +156,7 @@ class SessionsPage(SearchPage[Line]):
         self.top.show()
 
     async def _read_preview(self, row: Row) -> None:
-        await asyncio.sleep(PAUSE_S)  # nothing is read for sessions that the cursor only passes
+        await asyncio.sleep(PAUSE_S)  # Load nothing for sessions that the cursor only passes over.
         _, output = await self.context.ask("sessions", "preview", row.id, "--json")
         for preview in read_rows(Preview, output)[:1]:
             self._previews[row.id] = (row.updated, preview)
@@ -172,7 +172,7 @@ class SessionsPage(SearchPage[Line]):
             self.detail.styles.width = 54 if width >= 160 else 50 if width >= 120 else 40
 
     def show_lines(self, chosen: str = "") -> None:
-        """Filter, sort and draw; the chosen session stays chosen."""
+        """Filter, sort and draw the list; keep the selection."""
         folder = str(self.context.app.options.cwd) if self.here_only else ""
         table = self.table
         table.now, table.words = self.context.app.clock(), self.text.split()
@@ -194,7 +194,7 @@ class SessionsPage(SearchPage[Line]):
         return self._status
 
     def show_head(self) -> None:
-        """Show title, counts and columns."""
+        """Show the title, the counts and the column names."""
         self.top.title = [("Sessions", self.style(bold=True))]
         total = len(self.rows)
         count = f"{self._count} of {total}" if self._count != total else str(total or "")

@@ -1,4 +1,4 @@
-"""The sessions as rows: parsed, filtered, sorted, grouped by day, each fork below its parent. Invariant: pure."""
+"""Sessions as rows: parsed, filtered, sorted, grouped by day, each fork below its parent. Invariant: pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ CleanLine: TypeAlias = Annotated[str, AfterValidator(clean_line)]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A session as `sessions list --json` prints it. Times are seconds since the epoch."""
+    """A session as printed by `sessions list --json`. Times are seconds since the epoch."""
 
     id: str
     path: str = ""
@@ -43,23 +43,23 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The title, or words for a session without one."""
+        """The title, or a description of a session without one."""
         return self.title or "without a name"
 
     @property
     def folder(self) -> str:
-        """The last name of its workspace."""
+        """The last part of the workspace's path."""
         return clean_line(PurePath(self.workspace).name or self.workspace) or "unknown"
 
     @property
     def search_text(self) -> str:
-        """The text that names are searched in."""
+        """The text that a search for names looks at."""
         return f"{self.title}\n{self.id}".casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The newest of the `places` where words were found in a session."""
+    """The newest match of the search words in a session; `places` is the number of matches."""
 
     session: str
     seq: int = 0
@@ -70,7 +70,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the list: a session, a group's name, or a gap. `depth` is that of a fork."""
+    """A line of the list: a session, a group's name, or a gap. `depth` is the nesting depth of a fork."""
 
     row: Row | None = None
     group: str = ""
@@ -83,17 +83,17 @@ class Line:
 
 
 def parse_sessions(output: str) -> list[Row]:
-    """Return the sessions that the command line printed."""
+    """Parse the output of `sessions list --json`."""
     return [row for row in read_rows(Row, output) if row.id]
 
 
 def parse_hits(output: str) -> dict[str, Hit]:
-    """Return the output of `sessions search --sessions --json`, by session."""
+    """Parse the output of `sessions search --sessions --json` into matches by session id."""
     return {hit.session: hit for hit in read_rows(Hit, output)}
 
 
 def filter_rows(rows: Iterable[Row], text: str, hits: Mapping[str, Hit], workspace: str = "") -> list[Row]:
-    """Return the sessions (of one workspace) whose name contains every word, or that were found by their texts."""
+    """Return the sessions (of one workspace) whose name contains every word, or whose texts matched."""
     words = text.casefold().split()
     return [
         row
@@ -104,13 +104,13 @@ def filter_rows(rows: Iterable[Row], text: str, hits: Mapping[str, Hit], workspa
 
 
 def arrange_rows(rows: Sequence[Row], sort: Sort, now: float) -> list[Line]:
-    """Return the lines of the list: each fork below its parent, if that is listed."""
+    """Return the lines of the list, each fork below its parent if that is listed."""
     listed = {row.id: row for row in rows}
     forks: dict[str, list[Row]] = {}
     roots: list[Row] = []
     for row in rows:
         parent = listed.get(row.parent or "")
-        # A damaged log may name a younger session, or itself, as its parent: that must not hide it.
+        # A damaged log may give a younger session, or the session itself, as its parent. Its row must still be shown.
         if parent is not None and parent is not row and parent.started <= row.started:
             forks.setdefault(parent.id, []).append(row)
         else:
@@ -139,7 +139,7 @@ def _family(row: Row, forks: Mapping[str, Sequence[Row]], depth: int = 0) -> lis
 
 
 def _last_used(family: Sequence[Line]) -> float:
-    """Return the time when the newest of a family was used."""
+    """Return the time of the newest use among a session and its forks, in seconds since the epoch."""
     return max(line.row.updated for line in family if line.row is not None)
 
 
@@ -158,18 +158,18 @@ def _order(family: Sequence[Line], sort: Sort) -> tuple[object, ...]:
 
 
 def days(now: float) -> tuple[tuple[str, float], ...]:
-    """Return the groups, each with the time of its beginning."""
+    """Return (name, start time) of each group of days."""
     today = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
     before = (("Today", 0), ("Yesterday", 1), ("This month", 31))
     return tuple((name, (today - timedelta(days=ago)).timestamp()) for name, ago in before)
 
 
 _OUTCOMES: Final = {"waiting": "waiting for you", "": "nothing has run in it"}
-"""Words for outcomes that have others than their name."""
+"""Words for outcomes whose own name is not clear."""
 
 
 def state_of(row: Row, symbols: Symbols) -> tuple[str, Role, str]:
-    """Return symbol, role and words of a session's state."""
+    """Return the symbol, role and words of a session's state."""
     if row.damaged:
         return symbols.warning, "warning", "its beginning is damaged"
     if row.other_version:

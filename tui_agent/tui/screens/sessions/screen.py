@@ -1,7 +1,7 @@
 """All sessions: find, open, replay, fork, compare, export, rename and delete them.
 
-Invariant: the command line makes every change and deletion, and what cannot be undone is confirmed first. A key waits
-for no answer.
+Invariant: `tui-agent sessions` makes every change and deletion; what cannot be undone is confirmed first. No key
+waits for an answer.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from tui_agent.units import format_bytes
 
 
 class SessionsScreen(SessionsPage):
-    """The list with its actions. Keys are in the registry, scopes `sessions` and `sessions_find`."""
+    """The session list with its actions; its scopes in the registry are `sessions` and `sessions_find`."""
 
     key_methods = {
         "sessions_open": "enter",
@@ -81,7 +81,7 @@ class SessionsScreen(SessionsPage):
             self.top.show()
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Type into the field, for the search or for a name."""
+        """Type into the field, which holds the search text or a new name."""
         is_typed = self.top.typing and self.top.field.type_key(key, character)
         if is_typed and self._renaming is None:
             self.show_typed()
@@ -89,7 +89,7 @@ class SessionsScreen(SessionsPage):
         return is_typed
 
     def on_chosen(self, method: str) -> bool:
-        """Call a method with the chosen session; return False if there is none."""
+        """Call a method with the selected session; return False if there is none."""
         if self.session is not None:
             getattr(self, method)(self.session)
         return self.session is not None
@@ -103,7 +103,7 @@ class SessionsScreen(SessionsPage):
         super().move_page(direction)
 
     def switch_folder(self) -> None:
-        """Show only the sessions of this folder, or all."""
+        """Switch between the sessions of this folder and all sessions."""
         self.here_only = not self.here_only
         self.show_keys()
         self.show_lines()
@@ -114,7 +114,7 @@ class SessionsScreen(SessionsPage):
         self.show_keys_of("Sessions", actions, note)
 
     def clear_or_leave(self) -> None:
-        """Close the detail, stop comparing, or clear the search; else leave."""
+        """Close the details, stop comparing, or clear the search; if none applies, close the screen."""
         if self.detail_alone:
             self.open_detail(False)
         elif self._comparing is not None:
@@ -129,7 +129,7 @@ class SessionsScreen(SessionsPage):
             self.leave()
 
     def sort_by(self, sort: Sort | None = None) -> None:
-        """Sort by this, or by the next property."""
+        """Sort by this property; by default, by the next one."""
         self.table.sort = sort or SORTS[(SORTS.index(self.table.sort) + 1) % len(SORTS)]
         self.show_lines()
         self.say(f"Sorted by {self.table.sort}.")
@@ -141,7 +141,7 @@ class SessionsScreen(SessionsPage):
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def use(self) -> None:
-        """Open the chosen session, or compare it; without any session return to the new one."""
+        """Open the selected session, or compare with it; if there is no session, return to the new one."""
         row, first = self.session, self._comparing
         if row is None:
             if not self.rows:
@@ -168,14 +168,14 @@ class SessionsScreen(SessionsPage):
         open_live_replay(self.context, Path(row.path))
 
     def _compare(self, row: Row) -> None:
-        """Let the user choose a session to compare it with."""
+        """Let the user choose a session to compare with this one."""
         self._comparing = row
         self.show_head()
         open_key, leave_key = map(self.key_map.key_of, ("sessions_open", "sessions_leave"))
         self.say(f"Choose the other session; {open_key} compares, {leave_key} stops.")
 
     def _run(self, task: str, *words: str, then: Callable[[], None]) -> None:
-        """Run the command line, then call `then`, or show the error."""
+        """Run a command of `tui-agent`, then call `then`, or show the error."""
 
         async def run() -> None:
             status, output = await self.context.ask(*words)
@@ -187,7 +187,7 @@ class SessionsScreen(SessionsPage):
         self.run_worker(run(), name=task, group="action", exit_on_error=False)
 
     def _say_anywhere(self, text: str, level: Level) -> None:
-        """Show a notice here, or on the main screen if this one was left."""
+        """Show a notice on this screen, or on the main screen if this one was closed."""
         (self if self.is_attached else self.context.app).say(text, level)
 
     def _fork(self, row: Row) -> None:
@@ -204,7 +204,7 @@ class SessionsScreen(SessionsPage):
         fork(self.context, point, report)
 
     def _export(self, row: Row) -> None:
-        """Write the session as a page; that continues if the list is left meanwhile."""
+        """Export the session as HTML; this continues even if the list is closed meanwhile."""
         folder = self.context.work_folder
         words = "sessions", "export", row.id, "--format", "html", "--json", "--cwd", folder
 
@@ -215,7 +215,7 @@ class SessionsScreen(SessionsPage):
         self.context.worker(write(), "export")
 
     def _delete(self, row: Row) -> None:
-        """Delete the session, after a question."""
+        """Delete the session, after asking."""
         if row.id == self.context.app.session_id:
             self.say(
                 "This session is open here. /new or another one first; then it can be deleted.", "warning"
@@ -252,7 +252,7 @@ class SessionsScreen(SessionsPage):
         self.context.app.push_screen(sheet, delete)
 
     def _rename(self, row: Row) -> None:
-        """Let the user type another name."""
+        """Let the user type a new name."""
         top = self.top
         self._renaming = row
         top.field, top.label, top.typing, top.status = Field(row.title), "new name", True, ""
@@ -260,7 +260,7 @@ class SessionsScreen(SessionsPage):
         top.show()
 
     def end_renaming(self, keep: bool) -> None:
-        """Give the field back to the search, and rename the session if `keep` is set."""
+        """Return the field to the search; if `keep` is set, rename the session first."""
         row, top, title = self._renaming, self.top, self.top.field.text.strip()
         self._renaming = None
         top.field, top.label, top.typing = self.search_field, "", False

@@ -1,6 +1,6 @@
-"""The table of sessions: its columns at every width, its rows, and the sums in the header.
+"""The table of sessions: its columns at each width, its rows, and the totals in the header.
 
-Invariant: a row is drawn when it is seen.
+Invariant: a row is drawn only when it becomes visible.
 """
 
 import re
@@ -21,7 +21,7 @@ from tui_agent.units import format_age, format_bytes, format_cost
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Cells of the name and of the columns after it; 0 for one that there is no room for."""
+    """Widths in cells of the name and the columns after it; 0 for a column without room."""
 
     name: int
     folder: int
@@ -32,7 +32,7 @@ class Columns:
 
     @classmethod
     def for_width(cls, width: int, sort: Sort, *, folders: bool) -> "Columns":
-        """Return the columns of a list of this width. `folders`: the sessions are of several workspaces."""
+        """Return the columns for a list of this width. `folders` is True if the sessions have several workspaces."""
         age = 8
         cost = 9 if width >= 44 else 0
         size = 9 if sort == "size" or width >= 110 else 0
@@ -42,7 +42,7 @@ class Columns:
 
 
 def highlight(text: str, words: Sequence[str], style: Style, highlighted: Style) -> list[Part]:
-    """Return a cleaned line with every occurrence of one of the words in the style `highlighted`."""
+    """Return a cleaned line with each occurrence of one of the words in the style `highlighted`."""
     if not words:
         return [(text, style)]
     pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
@@ -51,7 +51,7 @@ def highlight(text: str, words: Sequence[str], style: Style, highlighted: Style)
 
 
 def branch_mark(looks: Looks) -> str:
-    """Return the mark before a fork's name."""
+    """Return the mark in front of a fork's name."""
     return "└ " if looks.symbols.name == "unicode" else "` "
 
 
@@ -68,7 +68,7 @@ class SessionTable:
         self.open_session = ""
 
     def draw_heads(self, width: int) -> Strip:
-        """Return the names of the columns; a click on one sorts by it."""
+        """Return the row of column names; a click on a name sorts by that column."""
         columns = self._columns(width)
         line = list_pen(self._looks())
 
@@ -134,12 +134,12 @@ class SessionTable:
 
 
 class SessionsHeader(Header):
-    """The header with the sums of all sessions in place of the open one."""
+    """The header with the totals of all sessions instead of the figures of the open one."""
 
     sums: Sequence[str] = ()
 
     def set_sums(self, sums: Sequence[str]) -> None:
-        """Show these sums."""
+        """Show these totals."""
         self.sums = tuple(sums)
         self.show()
 

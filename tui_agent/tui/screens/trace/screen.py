@@ -1,7 +1,7 @@
-"""The trace in full: every span with its measures and its place in time, filters, and the details of one span.
+"""The full trace: every span with its measures and its time, filters, and the details of one span.
 
-Invariant: only rows in sight are drawn, so fifty thousand spans scroll like ten; the chosen span stays chosen while new
-ones come.
+Invariant: only visible rows are drawn, so fifty thousand spans scroll like ten; the selection stays while new spans
+arrive.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ FOLLOW_S = 0.25
 
 
 class TraceScreen(Page[int]):
-    """The trace. The items of its list are indexes of spans; its keys are in the registry, scope `trace`."""
+    """The trace screen. The items of its list are span indexes; its scope in the registry is `trace`."""
 
     scope: ClassVar[Scope] = "trace"
     key_methods = {
@@ -60,7 +60,7 @@ class TraceScreen(Page[int]):
 
     def fit(self) -> None:
         super().fit()
-        self.footer.styles.margin = 0  # a row more of spans
+        self.footer.styles.margin = 0  # One more row of spans.
 
     def show_keys(self) -> None:
         span = self.spans.chosen_span
@@ -121,17 +121,17 @@ class TraceScreen(Page[int]):
         return "trace", "rows"
 
     def enter(self) -> None:
-        """Do nothing on a click on the chosen row."""
+        """Do nothing: a click on the selected row has no action here."""
 
     def on_span(self, method: str) -> bool:
-        """Call a method with the chosen span; return False if there is none."""
+        """Call a method with the selected span; return False if there is none."""
         span = self.spans.chosen_span
         if span is not None:
             getattr(self, method)(span)
         return span is not None
 
     def fold(self, direction: int = 0) -> None:
-        """Fold or open the chosen span; without a direction, toggle it."""
+        """Fold or unfold the selected span; without a direction, toggle it."""
         self.spans.fold(folded=direction < 0 if direction else None)
 
     def _show_events(self, span: Span) -> None:
@@ -141,7 +141,7 @@ class TraceScreen(Page[int]):
         self.context.app.copy_text(plain_text(span, self.context))
 
     def _show_in_chat(self, span: Span) -> None:
-        """Show the span in the chat; on a terminal without room for details, show its events."""
+        """Show the span in the chat; if the terminal has no room for details, show its events."""
         if self.detail.display:
             self.leave()
             self.context.chat.show_seq(span.first_seq)
@@ -156,7 +156,7 @@ class TraceScreen(Page[int]):
             self.say("That subtask is not running.", "warning")
 
     def show_only(self, index: int) -> None:
-        """Show only the spans of this filter."""
+        """Show only the spans of the filter with this index."""
         self.spans.set_filter(FILTERS[index])
         self.show_head()
         self.show_detail()

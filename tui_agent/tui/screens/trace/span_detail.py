@@ -1,4 +1,4 @@
-"""The details of one span: times, tokens, decision, output. Invariant: reads views only, and cleans all text."""
+"""The details of one span: times, tokens, decision, output. Invariant: reads only views, and cleans all text."""
 
 import json
 import time
@@ -55,7 +55,7 @@ def draw_span(facts: Facts, span: Span, view: TraceView, context: AppContext) ->
 
 
 def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str, str]]:
-    """Return the facts that are known, as names and values."""
+    """Return the known facts as (name, value)."""
     now = context.app.clock()
     started = time.strftime("%H:%M:%S", time.localtime(span.start)) + f".{int(span.start * 1000) % 1000:03d}"
     ancestors: list[str] = []
@@ -81,7 +81,7 @@ def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str
 
 
 def output_of(span: Span, context: AppContext) -> str:
-    """Return the end of a tool's output, as the transcript holds it."""
+    """Return the end of a tool's output, as stored in the transcript."""
     if span.kind != "tool":
         return ""
     entry = context.chat.entry_at(span.first_seq)
@@ -97,7 +97,7 @@ MAX_EVENTS = 200
 
 
 def open_events(context: AppContext, span: Span) -> None:
-    """Open a sheet of the events between the span's start and its end, as JSON."""
+    """Open a sheet with the events from the span's start to its end, as JSON."""
     lines: list[Line] = []
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:

@@ -1,6 +1,6 @@
-"""The rows of the trace screen: spans in columns, with a bar in proportion to real time.
+"""The rows of the trace screen: spans in columns, with a bar proportional to real time.
 
-Invariant: a row is drawn when it is seen; the order is the view's; a filter only hides rows.
+Invariant: a row is drawn only when it becomes visible; the order is the view's; a filter only hides rows.
 """
 
 from collections.abc import Callable
@@ -24,10 +24,10 @@ Filter: TypeAlias = Literal["all", "model", "tools", "failed", "denied", "slow"]
 FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
 SLOW_S: Final = 5.0
 WATERFALL_FROM: Final = 96
-"""Cells of the list from which on it has bars."""
+"""Width of the list in cells from which it shows bars."""
 NAME_CELLS: Final = 48
 LONG_S: Final = 59.5
-"""From here on a duration has two units, and its column is wider."""
+"""Seconds from which a duration has two units, which needs a wider column."""
 _BARS: Final[dict[str, Role]] = {"model": "accent", "tool": "success", "subtask": "accent"}
 _STATE_BARS: Final[dict[str, Role]] = {"failed": "error", "denied": "warning", "interrupted": "warning"}
 _LEGEND: Final[tuple[tuple[str, Role], ...]] = (
@@ -40,7 +40,7 @@ _LEGEND: Final[tuple[tuple[str, Role], ...]] = (
 
 
 def is_shown(span: Span, chosen: Filter) -> bool:
-    """Return True if a filter shows a span."""
+    """Return True if the filter shows the span."""
     match chosen:
         case "all":
             return True
@@ -56,7 +56,7 @@ def is_shown(span: Span, chosen: Filter) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Cells of the measures of a row; 0 for one that there is no room for. `bar` is the waterfall."""
+    """Widths in cells of the measures in a row; 0 for a column without room. `bar` is the waterfall."""
 
     tokens: int
     time: int
@@ -65,7 +65,7 @@ class Columns:
 
     @classmethod
     def for_width(cls, width: int, *, long: bool) -> "Columns":
-        """Return the columns of a list of this width. `long`: some turn took a minute or more."""
+        """Return the columns for a list of this width. `long` is True if a turn took a minute or more."""
         tokens = 7 if width >= 72 else 0
         time = 12 if long else 9
         cost = 9 if width >= 60 else 0
@@ -73,7 +73,7 @@ class Columns:
         return cls(tokens, time, cost, width - measures - NAME_CELLS if width >= WATERFALL_FROM else 0)
 
     def cells(self, tokens_in: str, tokens_out: str, time: str, cost: str) -> list[str]:
-        """Return the texts in their columns, right-aligned and never touching the one before."""
+        """Return the texts of the columns, right-aligned and with a space between them."""
         widths = (self.tokens, self.tokens, self.time, self.cost)
         texts = (tokens_in, tokens_out, time, cost)
         return [f" {text}".rjust(cells) if cells else "" for text, cells in zip(texts, widths, strict=True)]
@@ -94,7 +94,7 @@ class SpanList(ChoiceList[int]):
     # -- content ---------------------------------------------------------------------------------------------------
 
     def set_view(self, view: TraceView, now: float) -> None:
-        """Show newer spans; the chosen one stays chosen, but the last row stays the last."""
+        """Show newer spans. The selection stays, except that a selected last row stays the last row."""
         was_last = self.index >= len(self.items) - 1
         self.view, self.now = view, now
         self._show_spans()
@@ -102,7 +102,7 @@ class SpanList(ChoiceList[int]):
             self.select(len(self.items))
 
     def set_filter(self, chosen: Filter) -> None:
-        """Show only these spans; if they are shown already, all."""
+        """Show only the spans of this filter; if it is already set, show all."""
         self.filter = "all" if chosen == self.filter else chosen
         self._show_spans()
         self.select(len(self.items))
@@ -127,7 +127,7 @@ class SpanList(ChoiceList[int]):
         return None if self.chosen is None else self.view.spans[self.chosen]
 
     def to_newest(self) -> None:
-        """Choose the newest."""
+        """Select the newest span."""
         self.select(len(self.items))
         self.post_message(self.Chosen())
 
@@ -174,7 +174,7 @@ class SpanList(ChoiceList[int]):
 
     @property
     def columns(self) -> Columns:
-        """The columns of the measures, the same in every row."""
+        """The columns of the measures, which are the same in every row."""
         newest = self.view.spans[self.view.roots[-1]] if self.view.roots else None
         running = newest is not None and newest.end is None
         elapsed_ms = (self.now - newest.start) * 1000 if newest is not None and running else 0.0
@@ -188,7 +188,7 @@ class SpanList(ChoiceList[int]):
             format_cost(span.cost_usd),
         )
         parts: list[Part] = [(time, line.style()), (cost, line.style("t3"))]
-        # A span without tokens leaves their cells to a long name.
+        # A span without tokens uses their cells for a long name.
         if (tokens_in + tokens_out).strip():
             parts.insert(0, (tokens_in + tokens_out, line.style("t2")))
         return parts
@@ -211,7 +211,7 @@ class SpanList(ChoiceList[int]):
         ]
 
     def scale(self) -> tuple[float, float]:
-        """Return start and end of the turn of the chosen span."""
+        """The start and end time of the selected span's turn."""
         span = self.chosen_span
         if span is None:
             return 0.0, 1.0
@@ -222,14 +222,14 @@ class SpanList(ChoiceList[int]):
     # -- moving ----------------------------------------------------------------------------------------------------
 
     def choose(self, index: int) -> None:
-        """Choose this span; the time scale is that of its turn."""
+        """Select this span; its turn sets the time scale."""
         scale = self.scale()
         super().choose(index)
         if self.scale() != scale:
             self.refresh()
 
     def fold(self, *, folded: bool | None) -> None:
-        """Fold or open the chosen span; None toggles it. To fold a folded span or a leaf is to choose its parent."""
+        """Fold or unfold the selected span; None toggles it. Folding a folded span or a leaf selects its parent."""
         span = self.chosen_span
         if span is None:
             return
@@ -246,7 +246,7 @@ class SpanList(ChoiceList[int]):
             self.select(self.items.index(index), reveal=False)
 
     def on_click(self, event: events.Click) -> None:
-        """Fold or open the span whose mark was clicked; leave any other click to the list."""
+        """Fold or unfold the span whose mark was clicked; pass other clicks to the list."""
         name, _, index = intent_of(event.style).partition(" ")
         if name == "fold":
             event.stop()

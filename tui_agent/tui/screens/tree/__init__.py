@@ -1,1 +1,1 @@
-"""Walking through the branches and forks of a session, and through its checkpoints."""
+"""The branches and forks of a session, and its checkpoints."""

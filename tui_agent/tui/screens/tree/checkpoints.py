@@ -1,6 +1,6 @@
-"""The checkpoints of the open session: what each changed, by whom, and the way back to it.
+"""The checkpoints of the open session: what each changed, who changed it, and an action that reverts to it.
 
-Invariant: looking changes nothing; going back asks first, as `/revert` does.
+Invariant: moving through the list changes nothing; a revert asks first, as `/revert` does.
 """
 
 import time
@@ -28,7 +28,7 @@ Filter: TypeAlias = Literal["all", "agent", "command", "human"]
 FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
 FOLLOW_S = 1.0
 AUTHOR_FROM, PART_FROM, LINES_FROM = 44, 66, 54
-"""Cells of the list from which on it has these columns."""
+"""Width of the list in cells from which each of these columns is shown."""
 MAX_FILES = 20
 _AUTHORS: Final[dict[str, str]] = {
     "agent": "an edit of the agent",
@@ -36,12 +36,12 @@ _AUTHORS: Final[dict[str, str]] = {
     "human": "you, in between",
 }
 _SHORT_AUTHORS: Final[dict[str, str]] = {"human": "you"}
-"""The author's word in the list, if it is not that of the log."""
+"""Names of authors in the list, if they differ from those in the log."""
 EMPTY = "No checkpoint yet. The first is taken before the first change of a file."
 
 
 class CheckpointsScreen(Page[Checkpoint]):
-    """The list of checkpoints, newest first. Its keys are in the registry, scope `checkpoints`."""
+    """The list of checkpoints, newest first; its scope in the registry is `checkpoints`."""
 
     scope: ClassVar[Scope] = "checkpoints"
     use_action = "checkpoint_go"
@@ -67,7 +67,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         self.set_interval(FOLLOW_S, self.follow)
 
     def follow(self) -> None:
-        """Read the checkpoints again if there may be another one."""
+        """Load the checkpoints again if there may be a new one."""
         views = self.context.views
         newest = max(views.files.view().last_seq, views.restore_seq)
         if self.is_changed(newest, views.branches.view().moves, self.context.running):
@@ -152,7 +152,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         self.context.rewind.go(checkpoint.seq, f"Go back to {target}", then=self.leave)
 
     def show_author(self, number: int) -> None:
-        """Show only the changes of this author, or all."""
+        """Show only the changes by this author; if they are shown already, show all."""
         self.filter = FILTERS[number]
         self._show(EMPTY)
 
@@ -162,7 +162,7 @@ class CheckpointsScreen(Page[Checkpoint]):
 
 
 def _name(checkpoint: Checkpoint) -> str:
-    """Return the name of a checkpoint: its files, or what was done to them."""
+    """Return a name for a checkpoint: its files, or the operation on them."""
     count = len(checkpoint.files) + checkpoint.unlisted_count
     if checkpoint.restored:
         return f"put back {format_count(count, 'file')}"
@@ -177,7 +177,7 @@ def _blobs(file: PathChange) -> tuple[str | None, str | None]:
 
 
 def _has_content(file: PathChange) -> bool:
-    """Return True if the log holds the file's content before or after."""
+    """Return True if the log holds the file's content before or after the change."""
     return file.before is not None or file.after is not None
 
 
@@ -202,7 +202,7 @@ def _clock(checkpoint: Checkpoint, form: str) -> str:
 def _right_columns(
     width: int, author: str, part_number: str, lines: list[Part], clock: str, style: Style
 ) -> list[Part]:
-    """Return the columns at the right, as many as a list of this width has."""
+    """Return the right-hand columns, as many as fit in a list of this width."""
     parts: list[Part] = []
     if width >= AUTHOR_FROM:
         parts.append((author.rjust(8), style))

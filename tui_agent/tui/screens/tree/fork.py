@@ -1,6 +1,6 @@
-"""The way from an event to an open fork: the form, the command line that makes it, and opening it.
+"""The steps from an event to an open fork: the form, the command that creates the fork, and opening it.
 
-Invariant: while a session runs, the fork is made and named, but not opened.
+Invariant: while a session runs, the fork is created and its id is shown, but it is not opened.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ from tui_agent.tui.panes.note import Level
 
 Say: TypeAlias = Callable[[str, Level], None]
 StartFork: TypeAlias = Callable[[ForkPoint, Say], None]
-"""Makes a fork of an event and opens it; `Say` gets the notices."""
+"""A function that creates a fork at an event and opens it; notices are passed to `Say`."""
 
 
 async def fork_point_here(context: AppContext, seq: int) -> ForkPoint | None:
-    """Return the fork point of an event of the open session; None if the session is not stored yet."""
+    """Return the fork point at an event of the open session; None if the session is not stored yet."""
     if not await asyncio.to_thread(is_session_stored, context.folder):
         return None
     branch = stretches(context.views.branches.view().moves, context.views.seq)
@@ -40,12 +40,12 @@ async def fork_point_here(context: AppContext, seq: int) -> ForkPoint | None:
 
 
 def fork(context: AppContext, point: ForkPoint, say: Say) -> None:
-    """Ask for the place of a fork, make it, and open it."""
+    """Ask for the workplace of a fork, create the fork, and open it."""
     context.worker(_fork(context, point, say, is_what_if=False), "fork")
 
 
 def what_if(context: AppContext, point: ForkPoint, say: Say) -> None:
-    """Ask for a change and the place of a fork, make it, open it, and let it continue."""
+    """Ask for the change and the workplace of a fork, create it, open it, and let it continue."""
     context.worker(_fork(context, point, say, is_what_if=True), "what if")
 
 

@@ -1,6 +1,6 @@
-"""The rows of the tree: read from `sessions tree --json`, drawn in columns, and the details of one of them.
+"""The rows of the tree, parsed from `sessions tree --json` and drawn in columns, and the details of one row.
 
-Invariant: drawing and reading are pure; a branch that does not have the expected form is left out.
+Invariant: drawing and parsing are pure; a branch that does not have the expected form is left out.
 """
 
 import time
@@ -23,7 +23,7 @@ from tui_agent.units import format_age, format_cost, format_duration
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A state, and the same in words."""
+    """A state, and its description in words."""
 
     state: str = ""
     label: str = ""
@@ -31,7 +31,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a message, or of all messages of a branch. `time` is when it began, in seconds since the epoch."""
+    """The result of a message, or of all messages of a branch. `time` is its start, in seconds since the epoch."""
 
     seq: int = 0
     last_seq: int = 0
@@ -50,9 +50,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch as the command line prints it. `at_seq` is the event after which it leaves its parent branch.
+    """A branch as printed by `sessions tree`. `at_seq` is the event after which it leaves its parent branch.
 
-    `current`: it is the current branch of the open session.
+    `current` is True for the current branch of the open session.
     """
 
     session: str
@@ -74,34 +74,37 @@ class Branch:
 
     @property
     def name(self) -> str:
-        """`main`, `branch at 50`, `fork at 88`."""
+        """The branch's name: `main`, `branch at 50`, `fork at 88`."""
         return self.kind if self.at_seq is None else f"{self.kind} at {self.at_seq}"
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One row: a branch, or (`is_message`) a message on it. `result.last_seq` is the event to go to."""
+    """A row: a branch, or (`is_message`) a message on it.
+
+    `result.last_seq` is the event that opening the row goes to.
+    """
 
     branch: Branch
     result: Result
     is_message: bool = False
     repeated: str = ""
-    """For a message without a text: the earlier one that it answers again."""
+    """For a message without text: the earlier message that is answered again."""
 
     @property
     def key(self) -> tuple[str, int, bool]:
-        """The value that identifies the row when the tree is read again."""
+        """A value that identifies the row after the tree is loaded again."""
         return self.branch.session, self.result.seq, self.is_message
 
     @property
     def title(self) -> str:
-        """The message in one line, or words for one without a text."""
+        """The message as one line, or a description of a message without text."""
         text = clean_line(" ".join((self.result.text or self.repeated).split()))
         return f"again: {text}" if text and not self.result.text else text or CONTINUED
 
 
 def read_tree(output: str) -> list[Node]:
-    """Return the rows of a tree in drawing order."""
+    """Parse a tree into rows in drawing order."""
     nodes: list[Node] = []
     for branch in read_rows(Branch, output):
         texts = {node.result.seq: node.result.text for node in nodes if node.is_message}
@@ -112,7 +115,7 @@ def read_tree(output: str) -> list[Node]:
 
 
 def _sum_results(branch: Branch) -> Result:
-    """Return the sum of a branch's results; the answer and the tests are those of the newest that has any."""
+    """Return the sum of a branch's results. The answer and the tests are those of the newest message that has any."""
     prompts = branch.prompts
     files: dict[str, FileCounts] = {}
     for file in (file for prompt in prompts for file in prompt.files):
@@ -140,12 +143,12 @@ def _sum_results(branch: Branch) -> Result:
 
 MAX_ANSWER_ROWS, MAX_TEXT_ROWS = 8, 6
 COST_FROM, TURNS_FROM = 44, 66
-"""Cells of the list from which on it has these columns."""
+"""Width of the list in cells from which each of these columns is shown."""
 CONTINUED = "went on without a new message"
 
 
 def _right_columns(width: int, turns: str, cost: str, age: str) -> str:
-    """Return the columns at the right, as many as a list of this width has."""
+    """Return the right-hand columns, as many as fit in a list of this width."""
     shown = turns.rjust(6) if width >= TURNS_FROM else ""
     shown += cost.rjust(9) if width >= COST_FROM else ""
     return shown + age.rjust(8)
@@ -179,7 +182,7 @@ def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) 
 
 
 def _branch_parts(branch: Branch, room: int, line: Pen, symbols: Symbols) -> list[Part]:
-    """Return name and mark of a branch, and as much of its changes and outcome as fits."""
+    """Return the branch's name and mark, and as much of its changes and outcome as fits."""
     parts: list[Part] = [(branch.name, line.style(bold=True))]
     if branch.current:
         parts.append(("  here", line.style("accent", bold=True)))
@@ -233,7 +236,7 @@ def _draw_branch(facts: Facts, branch: Branch, parent: Node | None) -> None:
 
 
 def _describe_tests(result: Result) -> str:
-    """Return `32 passed, 2 failed`."""
+    """Return the test counts as `32 passed, 2 failed`."""
     if result.tests_passed is None and result.tests_failed is None:
         return ""
     failed = f", {result.tests_failed} failed" if result.tests_failed else ""
@@ -241,12 +244,12 @@ def _describe_tests(result: Result) -> str:
 
 
 def _describe_tools(calls: Mapping[str, int]) -> str:
-    """Return `read_file 3, edit_file 2`, the most used first."""
+    """Return the calls by tool as `read_file 3, edit_file 2`, the most used first."""
     return ", ".join(f"{name} {count}" for name, count in Counter(calls).most_common())
 
 
 def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """Return the message of this row, or the newest one of its branch; None if it has no text."""
+    """Return the message of this row, or the newest message of its branch; None if that has no text."""
     if node.is_message:
         return node if node.result.text else None
     own = [other for other in nodes if other.is_message and other.branch is node.branch]

@@ -1,6 +1,6 @@
-"""The tree of a session: its branches and related sessions, their messages, and the ways to them.
+"""The tree of a session: its branches and related sessions, their messages, and actions that open them.
 
-Invariant: looking changes nothing; going back asks first, as `/revert` does.
+Invariant: moving through the tree changes nothing; a revert asks first, as `/revert` does.
 """
 
 from dataclasses import replace
@@ -34,7 +34,7 @@ EMPTY = "Nothing was said yet. Your first message begins the first branch."
 
 
 class TreeScreen(Page[Node]):
-    """The tree; its keys are in the registry, scope `tree`."""
+    """The tree screen; its scope in the registry is `tree`."""
 
     scope: ClassVar[Scope] = "tree"
     use_action = "tree_go"
@@ -60,7 +60,7 @@ class TreeScreen(Page[Node]):
         self.set_interval(FOLLOW_S, self.follow)
 
     def follow(self) -> None:
-        """Read the tree again after a message, an undo or the end of a turn."""
+        """Load the tree again after a message, an undo or the end of a turn."""
         branches = self.context.views.branches.view()
         if self.is_changed(self.context.app.session_id, branches, self.context.running):
             self.start_worker(self._read(), "tree")
@@ -126,7 +126,7 @@ class TreeScreen(Page[Node]):
             self.context.act("compare", f"{node.branch.session}@{node.result.last_seq}")
 
     def _fork_point(self, node: Node) -> ForkPoint:
-        """Return the last event of this row, to go on from."""
+        """Return the fork point at the last event of this row."""
         settings = self.context.state.settings
         message = last_message(self.listing.items, node)
         point = ForkPoint(
@@ -149,7 +149,7 @@ class TreeScreen(Page[Node]):
         return point
 
     def _what_if(self, node: Node) -> None:
-        """Answer the newest message of this row again."""
+        """Answer the newest message of this row again, with one thing changed."""
         message = last_message(self.listing.items, node)
         key = self.key_map.key_of("tree_what_if")
         if message is None:
