@@ -71,9 +71,7 @@ def save_readable_files(path: Path, files: Sequence[str]) -> None:
         tree = tomllib.loads(before)
         table = tree.setdefault("sandbox", {})
         table["readable"] = list(dict.fromkeys((*table.get("readable", ()), *map(escape, files))))
-        after = _set_table_line(
-            before, "sandbox", "readable", f"readable = {json.dumps(table['readable'])}\n"
-        )
+        after = _set_readable(before, f"readable = {json.dumps(table['readable'])}\n")
         if tomllib.loads(after) != tree:
             raise fault
     except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
@@ -81,17 +79,17 @@ def save_readable_files(path: Path, files: Sequence[str]) -> None:
     _replace(target, after)
 
 
-def _set_table_line(text: str, table: str, key: str, line: str) -> str:
-    """Return the text with this line for a key of a table, which is added if missing."""
+def _set_readable(text: str, line: str) -> str:
+    """Return the text with this line for `[sandbox] readable`; the table is added if missing."""
     lines = text.splitlines(keepends=True)
-    header = re.compile(rf"\s*\[\s*{table}\s*\]\s*(?:#.*)?$")
+    header = re.compile(r"\s*\[\s*sandbox\s*\]\s*(?:#.*)?$")
     start = next((index for index, current in enumerate(lines) if header.match(current)), -1)
     if start < 0:
         gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        return f"{text}{gap}[{table}]\n{line}"
+        return f"{text}{gap}[sandbox]\n{line}"
     end = next((index for index in range(start + 1, len(lines)) if _TABLE.match(lines[index])), len(lines))
     existing = next(
-        (index for index in range(start + 1, end) if re.match(rf"\s*{key}\s*=", lines[index])), -1
+        (index for index in range(start + 1, end) if re.match(r"\s*readable\s*=", lines[index])), -1
     )
     if existing >= 0:
         lines[existing] = line

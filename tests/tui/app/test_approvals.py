@@ -422,7 +422,12 @@ async def test_own_words_answer_a_question() -> None:
 
 
 async def test_a_plan_is_approved_or_refused_with_a_reason() -> None:
-    plan = QuestionAsked(question_id=RequestId("q_1"), text="1. Read\n2. Fix", form="plan")
+    plan = QuestionAsked(
+        question_id=RequestId("q_1"),
+        text="1. Read\n2. Fix",
+        form="plan",
+        options=("Approve", "Keep planning"),
+    )
     async with open_app(golden("night_shift")) as driven:
         await ask_question(driven, plan)
         assert "Go on with this plan?" in driven.text() and "2. Fix" in driven.text()

@@ -3,17 +3,15 @@
 Invariant: protocols only; a part imports this module and parts below it, never the controller.
 """
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from tui_agent.folds.views import ViewName, Views
-from tui_agent.protocol.envelope import Record
-from tui_agent.tui.context import AppContext, ChatPort, SessionsPort, StartPort
+from tui_agent.tui.context import AppContext, SessionsPort, StartPort
+from tui_agent.tui.controller.chat import Chat
 from tui_agent.tui.controller.drafts import DraftKeeper
 from tui_agent.tui.controller.faults import FaultReporter
 from tui_agent.tui.controller.pump import Pump
 from tui_agent.tui.controller.session_reader import SessionReader
-from tui_agent.tui.panes.start import Start
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.type_ahead import TypedAhead
@@ -54,25 +52,6 @@ class StartPagePort(StartPort, Protocol):
     def show_fault(self, fault: str) -> bool: ...
 
 
-class HostChat(ChatPort, Protocol):
-    """The chat area, with what only the controller's parts use."""
-
-    start: Start
-
-    @property
-    def new_rows_text(self) -> str: ...
-    @property
-    def in_sight(self) -> bool: ...
-
-    def show(self) -> None: ...
-    def choose_page(self) -> None: ...
-    def end_glimpse(self) -> None: ...
-    def looks_changed(self) -> None: ...
-    def show_whole(self) -> None: ...
-    async def begin(self) -> None: ...
-    async def glimpse(self, records: Sequence[Record]) -> None: ...
-
-
 class HostSessions(SessionsPort, Protocol):
     """The sessions, with what only the controller's parts use."""
 
@@ -91,7 +70,7 @@ class SessionHost(AppContext, Protocol):
     @property
     def reader(self) -> SessionReader: ...
     @property
-    def chat(self) -> HostChat: ...
+    def chat(self) -> Chat: ...
     @property
     def sessions(self) -> HostSessions: ...
     @property

@@ -27,7 +27,6 @@ TITLES: Final = {
     "plan": "Go on with this plan?",
     "stuck": "The agent repeats itself",
 }
-PLAN_OPTIONS: Final = ("Approve, and begin", "Refuse, and say why")
 
 
 class Question(ChoiceSheet[AnswerQuestion | None]):
@@ -60,7 +59,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         """The plan as edited by the user."""
         self._text = ""
         self._read = read
-        self.options = tuple(question.options or (PLAN_OPTIONS if question.form == "plan" else ()))
+        self.options = question.options
 
     @property
     def request_id(self) -> RequestId:
