@@ -207,11 +207,6 @@ def update_from_result(
     return changes.update()
 
 
-def failing_tests(memory: JsonMap) -> tuple[str, ...]:
-    """Return the tests known to fail."""
-    return tuple(block_items(memory, "failing_tests"))
-
-
 def render_memory(memory: JsonMap) -> str:
     """Format the memory for the model; empty if it is empty."""
     blocks = [

@@ -94,11 +94,6 @@ _HINTS: Mapping[FaultKind, str] = {
 }
 
 
-def is_transient(kind: FaultKind) -> bool:
-    """Return True if the same request may succeed when it is sent again."""
-    return kind in TRANSIENT
-
-
 def fault(
     kind: FaultKind, message: str, *, original: str = "", retry_after: float | None = None
 ) -> ModelFault:

@@ -52,7 +52,8 @@ def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> Opened
     require_known_version(folder, scanned.version)
     try:
         torn = _read_from(path, scanned.good_end)
-        earlier = _torn_files(folder)
+        # Also those of an opening that failed before recording them.
+        earlier = sorted(folder.glob(f"{_TORN}-*"))
         has_damage = bool(scanned.bad_lines or earlier)
         known_lines, known_files = _read_reported(path) if has_damage else (set[int](), set[str]())
         side_files = [side_file for side_file in earlier if side_file.name not in known_files]
@@ -193,13 +194,6 @@ def _read_reported(path: Path) -> tuple[set[int], set[str]]:
                 bad_lines.update(repaired.bad_lines)
                 side_files.update(repaired.side_file.split(", "))
     return bad_lines, side_files
-
-
-def _torn_files(folder: Path) -> list[Path]:
-    """Return the side files with cut-off ends, including those of an opening that failed before recording
-    them.
-    """
-    return sorted(folder.glob(f"{_TORN}-*"))
 
 
 def _is_still_in_log(side_file: Path, torn: bytes) -> bool:

@@ -110,7 +110,6 @@ def test_a_wait_that_is_too_long_is_said() -> None:
 
 def test_transient_faults_are_the_six() -> None:
     assert {"rate_limit", "overloaded", "transport", "timeout", "cut", "empty"} == faults.TRANSIENT
-    assert not faults.is_transient("overflow")
 
 
 def test_waits_double_within_a_quarter_and_respect_the_provider() -> None:

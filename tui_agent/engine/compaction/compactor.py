@@ -16,7 +16,6 @@ from tui_agent.context.assembly import PackedRequest
 from tui_agent.context.budgets import Room
 from tui_agent.context.compaction_limits import chars_of, summary_cut
 from tui_agent.context.instruction_limits import RULES_LABEL
-from tui_agent.context.memory import failing_tests
 from tui_agent.context.summary import (
     CutText,
     Summary,
@@ -45,6 +44,7 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.tools.hooks import Hooks
 from tui_agent.engine.tools.large_results import cut_record
 from tui_agent.errors import AgentLoopDetected, ConfigError, ContextOverflow, ModelError
+from tui_agent.folds.context.memory import block_items
 from tui_agent.folds.context.meter import COMPACT_FRACTION, compaction_threshold
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
 from tui_agent.folds.session.view import COMPACTING_REASON
@@ -383,7 +383,7 @@ class Compactor:
             todo=state.todo if self._agent == MAIN_AGENT else (),
             artifacts=tuple(state.artifacts.values()),
             through=through,
-            failing=failing_tests(state.memory) if self._agent == MAIN_AGENT else (),
+            failing=block_items(state.memory, "failing_tests") if self._agent == MAIN_AGENT else (),
             changed=state.written_paths if self._agent == MAIN_AGENT else (),
         )
 

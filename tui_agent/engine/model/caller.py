@@ -24,7 +24,7 @@ from tui_agent.folds.context.meter import MeterLevel
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.models.assembler import Assembler
-from tui_agent.models.faults import is_transient, next_wait
+from tui_agent.models.faults import TRANSIENT, next_wait
 from tui_agent.models.pricing import cost
 from tui_agent.ports.agent import ModelQuery
 from tui_agent.ports.middleware import Fragment, Middleware
@@ -300,7 +300,7 @@ class ModelCaller:
     def _retry_wait(self, fault: ModelFault, attempt: int) -> float | None:
         """Return the seconds until the next attempt, or None if the request must not be retried."""
         allowed = 1 if fault.kind == "empty" else self._parts.max_retries
-        if not is_transient(fault.kind) or attempt > allowed:
+        if fault.kind not in TRANSIENT or attempt > allowed:
             return None
         return next_wait(attempt, fault.retry_after, self._parts.jitter())
 
