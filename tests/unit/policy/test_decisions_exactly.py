@@ -398,8 +398,8 @@ def test_ruin_is_refused_in_the_words_of_what_would_happen(effect: Effect, reaso
 @rows(
     "unscanned, reason",
     [
-        (("",), "nobody looked for secrets below this folder"),
-        (("vendor",), "nobody looked for secrets below vendor"),
+        (("",), "this folder was not searched for secrets"),
+        (("vendor",), "vendor was not searched for secrets"),
     ],
 )
 def test_a_folder_that_nobody_looked_into_is_named(unscanned: tuple[str, ...], reason: str) -> None:

@@ -73,7 +73,7 @@ def test_ids_are_unique_and_sorted_and_every_file_is_loaded() -> None:
 def test_every_fragment_is_used_and_an_unknown_one_is_refused() -> None:
     used = "".join([*(rule.pattern for rule in RULES), *FRAGMENTS.values()])
     assert [name for name in FRAGMENTS if f"{{{{{name}}}}}" not in used] == []
-    with pytest.raises(ValueError, match="unknown piece"):
+    with pytest.raises(ValueError, match="unknown fragment"):
         expand("{{edges}}")
 
 
@@ -176,7 +176,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
         {**ACME, "pattern": "acme_(?P<key>[0-9]+)"},
         "a group cannot be called 'key'",
     ),
-    "unknown fragment": ({**ACME, "pattern": "{{egde}}x"}, "unknown piece"),
+    "unknown fragment": ({**ACME, "pattern": "{{egde}}x"}, "unknown fragment"),
     "lookaround": ({**ACME, "pattern": "(?=a)acme_[a-z0-9]{20}"}, "has no lookaround"),
     "backreference": ({**ACME, "pattern": r"(acme)\1"}, "(acme-key): 'pattern'"),
     "too many repeats": ({**ACME, "pattern": "(?:a{1000}){1000}"}, "(acme-key): 'pattern'"),

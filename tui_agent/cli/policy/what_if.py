@@ -36,16 +36,16 @@ from tui_agent.wiring.startup_context import StartupContext
 
 Change: TypeAlias = Literal["saved", "passes", "opened", "stopped", "asked", "same"]
 CHANGES: tuple[Change, ...] = get_args(Change)
-"""How a decision would change.
+"""How the decision about a call would change.
 
-`saved`: it was asked and allowed, or nobody could be asked, and it would now run without a question. `passes`: the user
-denied it, and it would run. `opened`: a rule or the profile denied it, and it would run or be asked about. `stopped`:
-it ran, and would be denied. `asked`: it ran without a question, and would be asked about. `same`: no difference.
+`saved`: a question would no longer be asked; the user allowed the call, or nobody could answer. `passes`: the user denied
+the call, and it would run. `opened`: a rule or the profile denied it, and it would run or be asked about. `stopped`: it
+ran, and would be denied. `asked`: it ran unasked, and would be asked about. `same`: no change.
 """
 
 
 HOOK: Final = "hook"
-"""The rule id recorded for decisions of hooks."""
+"""The rule id recorded for a hook's decision."""
 SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
 """The rule ids recorded for leaving the sandbox and for opening secret files to it."""
 
@@ -177,15 +177,15 @@ examples:
 OPTION_GROUPS = ("place", "extensions", "project")
 MAX_EXAMPLES = 5
 HEADINGS: dict[Change, str] = {
-    "saved": "questions saved",
-    "passes": "would run, though you said no",
-    "opened": "would run or be asked about, but were refused",
-    "stopped": "would be stopped, but ran",
-    "asked": "would be asked about, but ran without a question",
+    "saved": "would no longer be asked",
+    "passes": "would run; you denied it",
+    "opened": "would run or be asked about; was denied",
+    "stopped": "would be denied; ran",
+    "asked": "would be asked about; ran unasked",
     "same": "unchanged",
 }
-UNANSWERED_HEADING = "would run, though nobody was there to say yes"
-"""The heading for saved questions that nobody ever answered."""
+UNANSWERED_HEADING = "would run; nobody could answer"
+"""The heading for saved questions that nobody answered."""
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -216,7 +216,9 @@ def try_rules(arguments: argparse.Namespace) -> int:
     """Judge recorded decisions by other rules and print the differences."""
     base = load_context(arguments)
     if not arguments.file.is_file():
-        raise UsageError(f"File not found: {arguments.file}.", hint="It has the form of policy.toml.")
+        raise UsageError(
+            f"File not found: {arguments.file}.", hint="FILE must have the format of policy.toml."
+        )
     new = load_rules(arguments.file)
     present = () if arguments.instead else judging.load_rules(base)
     catalog, refused = judging.load_catalog(base, load_external_plugins(base).policy_tables)
@@ -288,8 +290,8 @@ def _print_tally(tally: Tally, new_rules: int, *, instead: bool) -> None:
     )
     say(f"{decisions} of {sessions}, judged by {judged_by}\n")
     for change in CHANGES:
-        total = f" of {format_count(tally.questions, 'question')}" if change == "saved" else ""
-        say(f"{tally.changes[change]:>7}  {HEADINGS[change]}{total}")
+        total = f" of {format_count(tally.questions, 'question')}" if change == "saved" else " "
+        say(f"{tally.changes[change]:>7}{total} {HEADINGS[change]}")
     if tally.by_rule:
         say("\n  saved  would run  stopped  asked  by")
         for rule, counts in _sort_rules(tally):

@@ -10,10 +10,10 @@ from tui_agent.protocol.unicode_text import describe_invisible
 
 MAX_CHARS: Final = 10_000
 MAX_TABS: Final = 12
-"""Tabs in a row; more may push what follows out of sight."""
+"""Limit for tabs in a row; more could push the rest of the line out of sight."""
 
 DELIMITER: Final = r"(?=[ \t\n;&|<>()]|\Z)"
-"""Behind a word."""
+"""The end of a word."""
 _DELIMITER = re.compile(DELIMITER)
 _BLANKS_AND_COMMENT = re.compile(r"[ \t]*(#[^\n]*)?")
 _FOREIGN_BLANK = re.compile(r"[^\S\x00-\x7f]")
@@ -23,7 +23,7 @@ _UNREAD: Final = (
     (re.compile(r"[<>]\("), "it uses `<(…)` or `>(…)`"),
     (re.compile(r"\n|\Z"), "something is missing at the end of a line"),
 )
-"""Text that bash reads and the subset does not hold, with what a person calls it."""
+"""Bash syntax outside the subset, with a description."""
 
 
 class RefusedError(Exception):
@@ -74,15 +74,15 @@ class Cursor:
     def unexpected(self) -> RefusedError:
         """Return an error about text that is not allowed at the position."""
         reasons = (reason for pattern, reason in _UNREAD if self.match(pattern) is not None)
-        return self.refusal(next(reasons, f"`{self.character}` stands in an odd place"))
+        return self.refusal(next(reasons, f"unexpected `{self.character}`"))
 
     def skip_blanks(self) -> None:
         """Skip blanks, and a comment up to the end of its line."""
         skipped = _BLANKS_AND_COMMENT.match(self.text, self.position)
         assert skipped is not None
-        # Older releases of bash look for quotes and `)` in a comment that stands in a substitution.
+        # In a substitution, older versions of bash interpret quotes and `)` even in a comment.
         if skipped[1] and self.substitutions:
-            raise self.refusal("a comment stands in a command substitution", skipped.start(1))
+            raise self.refusal("a command substitution has a comment", skipped.start(1))
         if skipped[0].endswith("\\"):
             raise self.refusal("a comment ends with a backslash", skipped.end() - 1)
         self.position = skipped.end()
@@ -101,7 +101,7 @@ class Cursor:
     def check_body(self) -> None:
         """Refuse if a quoted text or a word has passed the line break after which a here-document body starts."""
         if self.awaits_body and self.position > self._body_line:
-            raise self.refusal("quotes go on beyond the line in which a here-document begins")
+            raise self.refusal("quoted text continues past the line in which a here-document begins")
 
     @property
     def awaits_body(self) -> bool:
@@ -121,7 +121,7 @@ def check_characters(text: str) -> None:
     if hidden:
         raise RefusedError(f"it holds {hidden}", 0)
     if "\t" * MAX_TABS in text:
-        raise RefusedError("it holds a long row of tabs", text.index("\t" * MAX_TABS))
+        raise RefusedError("it contains a long run of tabs", text.index("\t" * MAX_TABS))
     blank = _FOREIGN_BLANK.search(text)
     if blank is not None:
-        raise RefusedError("it holds a blank that bash takes for a letter", blank.start())
+        raise RefusedError("it contains a blank that bash treats as a letter", blank.start())

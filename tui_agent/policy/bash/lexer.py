@@ -14,24 +14,25 @@ from tui_agent.policy.bash import syntax
 from tui_agent.policy.bash.cursor import DELIMITER, Cursor
 
 MAX_BRACE_WORDS: Final = 500
-"""Words that all braces of a script make."""
+"""Limit for the words that brace expansion makes in a script."""
 
 _PLAIN = re.compile(rf"[A-Za-z0-9_./:%@^+=~#\],-]+|(?<![^ \t\n;&|<>(])(?:!=?|\[){DELIMITER}")
-"""Characters that stand for themselves; `!`, `!=` and `[` do as whole words."""
+"""Literal characters. `!`, `!=` and `[` are literal only as whole words."""
 _ESCAPED: Final = frozenset(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _ESCAPED_IN_QUOTES = re.compile(r'\\([$"\\`])')
 _QUOTED_RUN = re.compile(r'(?:[^"$`\\]|\\[^"$`\\\n])+')
-"""In double quotes a backslash is taken away only in front of four characters."""
+"""Literal text in double quotes, where a backslash quotes only four characters."""
 _NAME: Final = r"(?!_\b)[A-Za-z_][A-Za-z0-9_]*+"
 _OPERATION: Final = r"(:-)([A-Za-z0-9_./,:@+-]*)|(##?|%%?)([A-Za-z0-9_./,:@+*?-]+)"
 _VARIABLE = re.compile(
     rf"\$(?:\{{({_NAME})(?:{_OPERATION})?\}}|({_NAME}|[0-9](?![0-9])|[?#$!@*])(?![^\x00-\x7f]))"
 )
-"""Where a digit or a foreign letter follows, it is not certain where the name ends. `$_` changes with every command."""
+"""A variable. A digit or non-ASCII letter must not follow, because the end of the name would not be certain. `$_` is
+excluded, because it changes with every command."""
 _EXPANSIONS: Final = {
     "(": "it uses arithmetic",
     "[": "it uses arithmetic",
-    "{": "it changes a variable where it is used",
+    "{": "it uses an unsupported variable expansion",
 }
 _EXPANDED_IN_BODY = re.compile(r"\$(?:[A-Za-z_(]|\{[A-Za-z_])")
 _LITERAL_DOLLAR_IN_QUOTES: Final = frozenset('" |)/.,:;%=\\')
@@ -41,11 +42,11 @@ _LITERAL_BRACES = re.compile(r"\{(?![^}]*\.\.)[A-Za-z0-9_./:^-]*\}")
 _ALTERNATIVES = re.compile(r"\{([A-Za-z0-9_./:%@^+=~#*?-]*(?:,[A-Za-z0-9_./:%@^+=~#*?-]*)+)\}")
 _ANY_TEXT = re.compile(r"([*?]+)")
 _NUMBERS = re.compile(r"\{(0|-?[1-9][0-9]{0,5})\.\.(?!\1\})(0|-?[1-9][0-9]{0,5})\}")
-"""A span of one number alone is no list for bash: it reads `$x{1..1}` otherwise than `$x{1..2}`."""
+"""A range of numbers. Bash treats a range of one number differently: compare `$x{1..1}` with `$x{1..2}`."""
 _ODD_TILDE = re.compile(r"[:=]~|\A~(?!/|\Z)")
 _SIGN_IN_COMMAND = re.compile(r"[\\*?%!]|(?!\A\[\Z)\[|(?<!\$)\{")
 _BYTES_OF_BLANKS: Final = frozenset(b"\x85\xa0")
-"""Some systems take these bytes of a letter for blanks."""
+"""Bytes that some systems consider blanks, even inside an encoded letter."""
 
 
 class Role(Enum):
@@ -53,8 +54,8 @@ class Role(Enum):
 
     COMMAND = auto()
     ARGUMENT = auto()
-    VALUE = auto()  # behind `name=`: no patterns, no braces
-    TARGET = auto()  # behind a redirection
+    VALUE = auto()  # after `name=`: no patterns, no braces
+    TARGET = auto()  # after a redirection operator
     TEST = auto()  # inside `[[ … ]]`: no braces
 
 
@@ -74,9 +75,9 @@ class WordReader:
         if not source and role is not Role.VALUE:
             raise cursor.unexpected()
         if role is Role.COMMAND and (sign := _SIGN_IN_COMMAND.search(source)):
-            raise cursor.refusal(f"`{sign[0]}` stands in a command's name", start)
+            raise cursor.refusal(f"`{sign[0]}` is not allowed in a command's name", start)
         if cursor.character in ("<", ">") and (source[-1:] == "}" or source.isdigit()):
-            raise cursor.refusal("a redirection follows on a word that could belong to it")
+            raise cursor.refusal("a redirection follows a word that may be a part of it")
         kept = variants if len(variants) == 1 else filter(None, variants)
         return tuple(syntax.Word(source, start, self._check_tildes(pieces, start)) for pieces in kept)
 
@@ -89,11 +90,11 @@ class WordReader:
         """Read a process substitution `<(…)`, which must be a whole word."""
         cursor, start = self._cursor, self._cursor.position
         if cursor.has("<(("):
-            raise cursor.refusal("`((` stands in `<(…)`")
+            raise cursor.refusal("`((` is not supported in `<(…)`")
         cursor.position += 2
         script = self._read_substitution()
         if not cursor.at_word_end() or cursor.character in ("<", ">", "("):
-            raise cursor.refusal("text is glued to `<(…)`", start)
+            raise cursor.refusal("text is attached to `<(…)`", start)
         return syntax.Word(cursor.text[start : cursor.position], start, (syntax.ProcessOutput(script),))
 
     def read_body(self, start: int, end: int) -> syntax.Word:
@@ -110,11 +111,11 @@ class WordReader:
                 pieces.append(syntax.Text(text, quoted=True))
                 cursor.position += len(text)
             elif cursor.match(_EXPANDED_IN_BODY) is None:
-                raise cursor.refusal("a `$` in a here-document is not read")
+                raise cursor.refusal("a `$` in a here-document is not supported")
             else:
                 pieces.append(self._read_dollar(quoted=True))
         if cursor.position != end:
-            raise cursor.refusal("a substitution goes on beyond the end of its here-document", start)
+            raise cursor.refusal("a substitution in a here-document has no end", start)
         cursor.position = behind
         return syntax.Word(cursor.text[start:end], start, tuple(pieces))
 
@@ -122,9 +123,7 @@ class WordReader:
         """Return the pieces unchanged. Refuse an unquoted `~` that may be expanded, except in `~` and at the beginning of `~/…`."""
         unquoted = (isinstance(piece, syntax.Text) and not piece.quoted and piece.text for piece in pieces)
         if _ODD_TILDE.search("".join(text or "\0" for text in unquoted)):
-            raise self._cursor.refusal(
-                "`~` stands behind `:` or `=`, or in front of something else than `/`", start
-            )
+            raise self._cursor.refusal("`~` follows `:` or `=`, or is not followed by `/`", start)
         return tuple(pieces)
 
     def _read_parts(self, role: Role) -> list[list[syntax.Piece]]:
@@ -135,11 +134,11 @@ class WordReader:
             choices = self._read_braces(role) if self._cursor.has("{") else [self._read_part(role)]
             self._brace_words += len(variants) * (len(choices) - 1)
             if self._brace_words > MAX_BRACE_WORDS:
-                raise self._cursor.refusal("its braces make too many words")
+                raise self._cursor.refusal("brace expansion makes too many words")
             variants = [[*pieces, *choice] for pieces in variants for choice in choices]
         if len(variants) > 1 and not all(map(_stands_with_braces, variants[0])):
             raise self._cursor.refusal(
-                "an expansion or a second pair of braces stands in a word with braces", start
+                "a word with braces has an expansion or a second pair of braces", start
             )
         return variants
 
@@ -162,15 +161,15 @@ class WordReader:
             case "`":
                 raise cursor.refusal("it uses backquotes")
             case "}":
-                raise cursor.refusal("a `}` stands in a word without its `{`")
+                raise cursor.refusal("a word has a `}` without `{`")
             case "!":
-                raise cursor.refusal("`!` stands in a word outside of quotes")
+                raise cursor.refusal("a word has an unquoted `!`")
             case character:
                 return [self._read_foreign(character)]
 
     def _read_foreign(self, character: str) -> syntax.Text:
         if not character.isalnum() or not _BYTES_OF_BLANKS.isdisjoint(character.encode()):
-            raise self._cursor.refusal(f"`{character}` stands outside of quotes")
+            raise self._cursor.refusal(f"`{character}` is not quoted")
         self._cursor.position += 1
         return syntax.Text(character)
 
@@ -201,7 +200,7 @@ class WordReader:
                     pieces.append(syntax.Text(escaped[1], quoted=True))
                     cursor.position = escaped.end()
                 case "\\":
-                    raise cursor.refusal("a backslash stands at the end of a line")
+                    raise cursor.refusal("there is a backslash at the end of a line")
                 case "`":
                     raise cursor.refusal("it uses backquotes")
                 case _:
@@ -212,7 +211,7 @@ class WordReader:
         following = cursor.text[cursor.position + 1 : cursor.position + 2]
         if following not in _ESCAPED:
             place = "at the end of a line" if following in ("", "\n") else f"in front of `{following}`"
-            raise cursor.refusal(f"a backslash stands {place}")
+            raise cursor.refusal(f"there is a backslash {place}")
         cursor.position += 2
         return syntax.Text(following, quoted=True)
 
@@ -220,9 +219,9 @@ class WordReader:
         cursor = self._cursor
         wildcard = cursor.match(_WILDCARD)
         if role is Role.TARGET:
-            raise cursor.refusal("a pattern stands for the file of a redirection")
+            raise cursor.refusal("a redirection's file is a pattern")
         if wildcard is None:
-            raise cursor.refusal("`[` begins no simple set of characters")
+            raise cursor.refusal("`[` does not begin a simple character class")
         cursor.position = wildcard.end()
         return syntax.Text(wildcard[0]) if role is Role.VALUE else syntax.Pattern(wildcard[0])
 
@@ -239,7 +238,9 @@ class WordReader:
             return syntax.Substitution(self._read_substitution(), quoted)
         if following in (_LITERAL_DOLLAR_IN_QUOTES if quoted else _LITERAL_DOLLAR):
             return syntax.Text("$", quoted=quoted)
-        raise cursor.refusal(_EXPANSIONS.get(following, f"`${following}` is not read"), cursor.position - 1)
+        raise cursor.refusal(
+            _EXPANSIONS.get(following, f"`${following}` is not supported"), cursor.position - 1
+        )
 
     def _read_braces(self, role: Role) -> list[list[syntax.Piece]]:
         """Read one pair of braces: a list of plain texts and patterns, or a range. Return the pieces of each alternative."""
@@ -249,10 +250,10 @@ class WordReader:
             cursor.position = literal.end()
             return [[syntax.Text(literal[0])]]
         if role is not Role.ARGUMENT:
-            raise cursor.refusal("braces stand in a place where they are not expanded")
+            raise cursor.refusal("braces are used where they are not expanded")
         found = cursor.match(_ALTERNATIVES) or cursor.match(_NUMBERS)
         if found is None:
-            raise cursor.refusal("braces hold something else than plain texts and patterns")
+            raise cursor.refusal("braces contain more than plain texts and patterns")
         cursor.position = found.end()
         texts = found[1].split(",") if found.re is _ALTERNATIVES else _expand_span(*map(int, found.groups()))
         parts = ([part for part in _ANY_TEXT.split(text) if part] for text in texts)

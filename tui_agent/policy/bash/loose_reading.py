@@ -20,7 +20,7 @@ MAX_PIPES: Final = 400
 MAX_OPEN: Final = 200
 MAX_DEPTH: Final = 50
 MAX_WORDS: Final = 5_000
-"""Words of all commands together."""
+"""Limit for the words of all commands together."""
 
 Words: TypeAlias = tuple[str | None, ...]
 
@@ -28,7 +28,7 @@ _PREFIX = re.compile(
     r"if|then|elif|else|while|until|do|time|-p|coproc|!|\{|for|select|in|function|esac|[A-Za-z_][A-Za-z0-9_]*(\[[^\]]*\])?\+?=.*",
     re.DOTALL,
 )
-"""Words that a command's name may follow on."""
+"""Words that may precede a command's name."""
 _JOINED_LINES = re.compile(r"\\\r?\n")
 _ANSI_C = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _ANSI_C_ESCAPE = re.compile(

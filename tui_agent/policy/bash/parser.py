@@ -71,15 +71,15 @@ class _ScriptReader:
     def _read_substitution(self) -> syntax.Script:
         cursor, start = self._cursor, self._cursor.position
         if cursor.awaits_body:
-            raise cursor.refusal("a substitution stands behind the begin of a here-document")
+            raise cursor.refusal("a substitution follows the beginning of a here-document")
         cursor.substitutions += 1
         script = self._read_list(")")
         if cursor.awaits_body:
-            raise cursor.refusal("a here-document begins in a substitution and ends behind it")
-        # bash 5.2 joins the commands behind a here-document where it writes a substitution anew.
+            raise cursor.refusal("a here-document begins in a substitution and ends after it")
+        # bash 5.2 joins the commands after a here-document when it rewrites the text of a substitution.
         holds_body = _HERE_DOCUMENT.search(cursor.text, start, cursor.position) is not None
         if holds_body and list(simple_commands(script)) != [script.items[0].pipeline.commands[0]]:
-            raise cursor.refusal("a here-document stands in a substitution of several commands", start)
+            raise cursor.refusal("a substitution of several commands has a here-document", start)
         cursor.substitutions -= 1
         cursor.position += 1
         return script
@@ -136,7 +136,7 @@ class _ScriptReader:
             cursor.position += 2 if cursor.has("|&") else 1
             cursor.skip_lines()
             if cursor.match(_TIME) is not None:
-                raise cursor.refusal("`time` stands behind `|`")
+                raise cursor.refusal("`time` follows `|`")
             commands.append(self._read_command())
             cursor.skip_blanks()
         return syntax.Pipeline(tuple(commands), negated)
@@ -185,7 +185,7 @@ class _ScriptReader:
         cursor = self._cursor
         variable = cursor.match(_LOOP)
         if variable is None:
-            raise cursor.refusal("a loop has not the form `for NAME in WORDS`")
+            raise cursor.refusal("a loop must have the form `for NAME in WORDS`")
         cursor.position = variable.end()
         items: list[syntax.Word] = []
         cursor.skip_blanks()
@@ -193,7 +193,7 @@ class _ScriptReader:
             items += self._words.read(Role.ARGUMENT)
             cursor.skip_blanks()
         if not items or self._read_connector() != ";":
-            raise cursor.refusal("the words of a loop do not end with `;` or a line end")
+            raise cursor.refusal("the words of a loop are not followed by `;` or a newline")
         body = self._read_block("do", "done")
         self._expect("done")
         return syntax.ForLoop(variable[1], tuple(items), body, self._redirects.read_all())
@@ -275,9 +275,9 @@ class _ScriptReader:
         if cursor.match(_OTHER_ASSIGNMENT) is not None:
             raise cursor.refusal("it uses an array or `+=`")
         if self._reserved:
-            raise cursor.refusal(f"`{self._reserved}` stands in an odd place")
+            raise cursor.refusal(f"unexpected `{self._reserved}`")
         if cursor.match(_TIME) is not None and cursor.match(_TIMED) is None:
-            raise cursor.refusal("`time` stands in an odd place, or has no plain command behind it")
+            raise cursor.refusal("unexpected `time`, or no plain command follows it")
         name = cursor.match(_ASSIGNMENT)
         if name is None:
             words += self._words.read(Role.COMMAND)

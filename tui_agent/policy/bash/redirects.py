@@ -18,7 +18,7 @@ _HERE_DELIMITER = re.compile(
 )
 _ESCAPING = frozenset("`\\")
 _MISREAD_IN_SUBSTITUTION = frozenset("()'\"`\\")
-"""Older releases of bash look for the end of a substitution in here-documents, too."""
+"""Characters that make older versions of bash misjudge where a substitution with a here-document ends."""
 
 
 class RedirectReader:
@@ -46,7 +46,7 @@ class RedirectReader:
         cursor, start = self._cursor, self._cursor.position
         found = cursor.match(_OPERATOR)
         if found is None:
-            raise cursor.refusal("a redirection is not read: `<>`, `<<-`, or of a descriptor above 9")
+            raise cursor.refusal("a redirection is not supported: `<>`, `<<-`, or a descriptor above 9")
         descriptor = int(found[1]) if found[1] else None
         operator = cast(RedirectOperator, found[2])
         cursor.position = found.end()
@@ -57,7 +57,7 @@ class RedirectReader:
             body = self._read_here_document()
         else:
             if operator in ("<&", ">&") and cursor.match(_DESCRIPTOR) is None:
-                raise cursor.refusal(f"no descriptor follows on `{operator}`")
+                raise cursor.refusal(f"no descriptor follows `{operator}`")
             (target,) = self._words.read(Role.TARGET)
         return Redirect(cursor.text[start : cursor.position], operator, descriptor, target, body)
 
@@ -75,9 +75,9 @@ class RedirectReader:
             raise cursor.refusal("a here-document has no end, or a line in it begins like its end")
         body, (start, end) = found[1], found.span(1)
         if delimiter[3] is not None and not _ESCAPING.isdisjoint(body):
-            raise cursor.refusal("a here-document holds a backslash or a backquote that bash expands", start)
+            raise cursor.refusal("an unquoted here-document has a backslash or a backquote", start)
         if cursor.substitutions and not _MISREAD_IN_SUBSTITUTION.isdisjoint(body):
-            raise cursor.refusal("a here-document in a substitution holds quotes or brackets", start)
+            raise cursor.refusal("a here-document in a substitution has quotes or brackets", start)
         word = Word(body, start, (Text(body, quoted=True),))
         if delimiter[3] is not None and "$" in body:
             word = self._words.read_body(start, end)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
 Span: TypeAlias = tuple[int, int]
-"""Offsets in characters of a word's first character and behind its last one."""
+"""The start and end offsets of a word, in characters."""
 _SeenWord: TypeAlias = tuple[Span, bool]
-"""A word that is seen, and if it is the first of its command."""
+"""The span of a word, and True if it is the first of its command."""
 
 _QUERY = """
 [(command) (declaration_command) (unset_command) (test_command)] @command
@@ -25,8 +25,8 @@ _QUERY = """
 """
 _CHUNK_BYTES: Final = 256
 _MAX_CHUNKS: Final = 20_000
-"""Parts of a text that tree-sitter may read. It reads each part once or twice, but after errors the rest of the text again and
-again: 20,000 parts take it some tenths of a second."""
+"""Limit for the chunks that tree-sitter may read. It reads each once or twice, but after an error it reads the rest of the
+text again and again. 20,000 chunks take some tenths of a second."""
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _DASH_BEFORE_BODY = re.compile(r"-[ \t]+<<")
 _NO_WORDS = frozenset(("variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect"))
@@ -36,7 +36,7 @@ def disagreement(text: str, script: Script) -> Refusal | None:
     """Compare `script`, our parse of `text`, with tree-sitter's. Return None if both see the same commands."""
     root = parse_tree(text)
     if root is None or root.has_error:
-        return Refusal("a second reader does not understand it", 0)
+        return Refusal("a second parser does not accept it", 0)
     ours: set[_SeenWord] = set()
     for command in simple_commands(script):
         spans = [(word.start, word.start + len(word.source)) for word in command.words]
@@ -46,7 +46,7 @@ def disagreement(text: str, script: Script) -> Refusal | None:
     unseen = {word for word in ours - theirs if word[1] or not _is_overlooked(text, word[0])}
     differing = unseen | (theirs - ours)
     if differing:
-        return Refusal("a second reader sees other commands, or other words in one", min(differing)[0][0])
+        return Refusal("a second parser sees other commands or words", min(differing)[0][0])
     return None
 
 
@@ -93,7 +93,7 @@ def _tree_words(root: "Node") -> "set[_SeenWord]":
     for node in found.get("command", ()):
         words |= _seen_words(_word_spans(node), is_test=node.type == "test_command")
     for node in found.get("redirect", ()):
-        # The grammar counts the words behind a redirection's file to the redirection.
+        # The grammar treats words after a redirection's file as a part of the redirection.
         words |= {(span, False) for span in _joined(node.children_by_field_name("destination"))[1:]}
     return words
 

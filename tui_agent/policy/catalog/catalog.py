@@ -21,9 +21,9 @@ from tui_agent.policy.toml_text import parse_toml
 
 PROGRAMS = Path(__file__).parent / "programs"
 _FILE_NAMES = {".": "source", "[": "test", ":": "true"}
-"""Programs whose names are no good names of files."""
+"""Programs whose names cannot be file names."""
 _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
-"""What a project's or a plugin's table may say of a known program."""
+"""The keys that a project's or plugin's table may have for a known program."""
 _MAX_LIKES = 8
 _READING = frozenset({"read", "list"})
 _READS_BELOW_MISSING = (
@@ -31,7 +31,7 @@ _READS_BELOW_MISSING = (
 )
 
 Origin: TypeAlias = Literal["plugin", "user", "project"]
-"""In the order in which they are added."""
+"""The origins of tables, in the order in which they are added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Layer:
 
 
 Shelf: TypeAlias = Callable[[str], tuple[Table, str] | None]
-"""Returns the table of an entry by its whole name ("git log"), and its place."""
+"""Returns the table of an entry by its full name ("git log"), and its place."""
 
 
 class Catalog:
@@ -108,7 +108,7 @@ class Catalog:
                     raise TableFault((name, "like"), "it refers to itself")
                 program, blank, _ = name.partition(" ")
                 candidates = [f"{program} {like}", like] if blank else [like]
-                # An entry like itself means the one that it stands in place of.
+                # An entry that is `like` its own name extends the entry that it replaces.
                 behind = shelves[place:] if like == name else self._shelves
                 base = self._resolve(candidates, behind, likes - 1)
                 if base is None:

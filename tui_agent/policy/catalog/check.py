@@ -16,11 +16,11 @@ from tui_agent.policy.catalog.model import Decision, Example
 
 MAX_EXAMPLES: Final = 300
 MAX_FAULTS: Final = 50
-"""Further faults are not told."""
+"""Further faults are not reported."""
 _PROJECT_FOLDER: Final = ".tui_agent"
 
 Judge: TypeAlias = Callable[[str, Catalog], tuple[Decision, str]]
-"""Decides about a command line by a catalog, under the profile `ask` in an empty workspace: the decision and its reason."""
+"""Judges a command line by a catalog, with the profile `ask` in an empty workspace; returns the verdict and its reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge
         try:
             reason = describe_difference(example, *judge(example.line, catalog))
         except TableFault:
-            continue  # Of a faulty entry it is already told what is wrong.
+            continue  # The fault of the entry is already reported.
         if reason:
             yield TableFault(keys, reason)
     if len(examples) > MAX_EXAMPLES:

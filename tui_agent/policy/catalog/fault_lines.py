@@ -25,7 +25,7 @@ def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
     """
     found = 0
     for place, key in enumerate(keys):
-        # The index of a table in an array: the header in front of it is found so many times more.
+        # An index into an array of tables: skip that many further headers of the same name.
         count, name, further = (int(key), keys[place - 1], 1) if key.isdigit() else (1, key, 0)
         for _ in range(count):
             start = max(found - 1 + further, 0)

@@ -26,7 +26,7 @@ class Effect(StrEnum):
 
 
 Language: TypeAlias = Literal["awk", "jq", "printf", "sed", "find", "fd", "xargs", "test"]
-"""Languages that are read: interpreter/languages."""
+"""Languages with a reader in `interpreter/languages`."""
 
 Meaning: TypeAlias = Literal[
     "text",  # any text; names no file and changes nothing: a search pattern, a format
@@ -34,29 +34,29 @@ Meaning: TypeAlias = Literal[
     "count",  # a number up to 10,000 without a unit
     "seconds",  # a number up to 99 without a unit
     "read",  # a file whose content is read
-    "list",  # a file or folder of which only names, sizes or dates are shown
-    "write",  # a file that is made or changed
+    "list",  # a file or folder whose name, size or dates are shown, but not its content
+    "write",  # a file that is created or changed
     "edit",  # a file that is read and changed
-    "move",  # a file or folder that is moved away with everything below it
-    "delete",  # a file or folder that is taken away
+    "move",  # a file or folder that is moved, with everything below it
+    "delete",  # a file or folder that is deleted
     "enter",  # the folder to work in
     "revision",  # a commit, branch, tag or range of a repository
-    "revision or path",  # either; behind `--` only a path. One that begins with a dash is never certain: see git blame
-    "path filter",  # a pattern or path that chooses among tracked files (git pathspec)
-    "include",  # a name pattern: only files that fit are read
-    "exclude",  # a name pattern: files and folders that fit are left out
-    "exclude folder",  # a name pattern: folders that fit are left out with all below them, but no file is
-    "file list",  # a file that names further files, which are read
-    "host",  # a host or an address to talk to
-    "program",  # the name of a program, which is looked up and not run
+    "revision or path",  # either; after `--` only a path. A leading dash is never certain: see git blame
+    "path filter",  # a pattern or path that selects tracked files (a git pathspec)
+    "include",  # a name pattern: only matching files are read
+    "exclude",  # a name pattern: matching files and folders are skipped
+    "exclude folder",  # a name pattern: matching folders are skipped with everything below them, but no files
+    "file list",  # a file with the names of further files to read
+    "host",  # a host or an address to connect to
+    "program",  # the name of a program that is looked up, not run
     "variable",  # the name of a variable, which is shown
-    "shell variable",  # the name of a variable of the shell, which is set or forgotten
-    "assignment",  # NAME=value, put into the environment of the command behind it
+    "shell variable",  # the name of a shell variable that is set or unset
+    "assignment",  # NAME=value, for the environment of the command that follows
     "setting",  # NAME=value that configures the program itself
-    "command",  # this word and all behind it are a command that is run
-    "shell script",  # bash text that is run
-    "code",  # text in another language that is run
-    "script file",  # a file with code that is run; where an operand that is missing would be one, it reads its input
+    "command",  # this word and all after it are a command to run
+    "shell script",  # a bash script to run
+    "code",  # a script in another language to run
+    "script file",  # a file with code to run; if this operand is missing, the code comes from standard input
     Language,
 ]
 
@@ -76,13 +76,15 @@ def _check_operand(operand: str) -> str:
 
 
 OperandMeaning: TypeAlias = Annotated[str, AfterValidator(_check_operand)]
-"""A `Meaning`, alone for exactly one operand, with `?` for none or one, with `...` for any number. `command`, `find`,
-`fd`, `xargs` and `test` take all words from there on."""
+"""A `Meaning`: alone it stands for one operand, with `?` for an optional one, with `...` for any number.
+
+`command`, `find`, `fd`, `xargs` and `test` take all remaining words.
+"""
 
 Output: TypeAlias = Literal["text", "paths", "names", "numbers", "hashes", "revisions", "lines", "nothing"]
-"""What bounds an output: `paths` that exist below its operands, `numbers`, `hashes`, `revisions` (names of commits and
-branches, which hold no blank and no colon, but may begin with a dash), `names` (without `/`, may begin with
-a dash), `lines` of its standard input as they are, `nothing` at all, or any `text`."""
+"""The bound on an output: `paths` that exist below the operands, `numbers`, `hashes`, `revisions` (names of commits and
+branches: no blank, no colon, perhaps a leading dash), `names` (no `/`, perhaps a leading dash), unchanged `lines` of
+standard input, `nothing`, or any `text`."""
 
 
 class Model(BaseModel):
@@ -136,7 +138,7 @@ def _from_meaning(value: object) -> object:
 
 
 OptionEntry: TypeAlias = Annotated[Option, BeforeValidator(_from_meaning)]
-"""In TOML either a table, or a meaning alone: an option with a required word of that meaning."""
+"""In TOML a table, or just a meaning: an option with a required value of that meaning."""
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 

@@ -20,7 +20,7 @@ from tui_agent.protocol.effects import RunEffect
 
 _OPTION_STARTS: Final = frozenset("-+@|=")
 _OTHER_MEANINGS: Final = frozenset(":*?[")
-"""Signs by which a program takes a name for something else: `HEAD:.env` is a file of a commit, `a*` a pattern."""
+"""Characters that may give a name another meaning: `HEAD:.env` is a file in a commit, `a*` a pattern."""
 
 
 def settle_doubts(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:

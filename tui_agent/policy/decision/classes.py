@@ -20,7 +20,7 @@ ARBITRARY = "arbitrary"
 DESTRUCTIVE = "destructive"
 PRIVILEGE = "privilege"
 CLASSES = (READ_ONLY, WORKSPACE, NETWORK, ARBITRARY, DESTRUCTIVE, PRIVILEGE)
-"""The most harmless first."""
+"""All classes, the least serious first."""
 
 _OF_KIND = {"writes": WORKSPACE, "connects": NETWORK}
 _OF_EFFECT = {

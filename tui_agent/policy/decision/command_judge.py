@@ -33,11 +33,11 @@ DOWNLOADS = "It downloads a package and runs it. Packages can run any code while
 UNPROVEN = "It cannot be read with certainty."
 FETCHES_CODE = "It uses the network and runs what it is given: that may be code from outside."
 
-_ODD_WORD = re.compile(r"`(\w+|\})` stands in an odd place")
-"""In the reason why a line is outside the subset: a word of the shell's grammar is where bash takes none."""
+_ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
+"""In a refusal by our parser: a reserved word of the shell where bash accepts none."""
 
 SHADOWED = "guard.workspace-program"
-"""The escalation of a program that the workspace may have made; a sandbox bounds it as any other."""
+"""The escalation of a program from the workspace; a sandbox confines it like any other program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +225,9 @@ class CommandJudge:
 
 
 _UNCERTAIN = frozenset({"value", "option-like", "folder", "limit"})
-"""Doubts about the words themselves: a sandbox runs nothing unasked of which the words are not certain."""
+"""Kinds of doubts about a command's words. With one of them, a command is asked about even in a sandbox."""
 _NOT_BY_RULE = frozenset({"value", "option-like", "variable", "folder", "limit"})
-"""Doubts that no rule about a command's words can settle."""
+"""Kinds of doubts that no allow rule for commands can settle."""
 
 
 def _risk_of(line: LineReport) -> str:
@@ -290,7 +290,7 @@ def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
 
 def _is_broken(line: LineReport) -> bool:
     """Return True if a line outside the subset is also a syntax error in bash."""
-    if line.refusal.startswith("a second reader"):  # the first one has understood it
+    if line.refusal.startswith("a second parser"):  # our own parser understood the line
         return False
     root = parse_tree(line.line)
     return bool(_ODD_WORD.search(line.refusal)) or root is None or root.has_error

@@ -65,7 +65,7 @@ def words_of(command: CommandReport) -> Words:
 def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool) -> Iterator[Finding]:
     words = words_of(command)
     spellings = list(_spellings(words, command.name))
-    if refused or not command.only_reads:  # what it does is not proven: words behind it may be a command
+    if refused or not command.only_reads:  # not proven, so its later words may be a command
         starts = range(1, min(len(words), _MOST_SUFFIXES))
         spellings += [words[start:] for start in starts if words[start] is not None]
     yield from _rules_against(rules, spellings)
@@ -90,7 +90,7 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
     if len(parts) > 1 and fold_case(parts[0]) == fold_case(bare) and parts[-1] in words:
         yield (*parts, *words[words.index(parts[-1]) + 1 :])
     elif rest and (rest[0] or "-").startswith("-"):
-        # Which word behind the options is the subcommand is not known.
+        # It is not known which word after the options is the subcommand.
         for start in range(1, min(len(rest), _MOST_SUFFIXES)):
             yield (bare, *rest[start:])
     for names, meant in _same_commands().get(bare, ()):
@@ -120,7 +120,7 @@ def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
     pattern = _names_pattern(rules.program_names)
     named = pattern is not None and any(pattern.search(text) for text in texts)
     uncertain = any(doubt.hides_command for doubt in command.doubts)
-    # A name that git does not have may be an alias.
+    # An unknown subcommand of git may be an alias.
     alias = _GIT in rules.program_names and command.name == _GIT
     apart = not command.entry and any(_has_in_order(rule.rest, command) for rule in rules.against_commands)
     if uncertain or named or alias or apart:
@@ -139,7 +139,7 @@ def _command_texts(command: CommandReport) -> Iterator[str]:
         if _BLANK.search(text):
             yield text
             if text.startswith("-"):
-                yield text[2:]  # behind an option of one letter
+                yield text[2:]  # the value of a single-letter option
 
 
 def is_told_texts(command: CommandReport) -> bool:

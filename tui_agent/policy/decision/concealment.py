@@ -10,7 +10,7 @@ from tui_agent.protocol.effects import Effect, NetworkEffect, RunEffect, WriteEf
 from tui_agent.protocol.unicode_text import describe_invisible, describe_lookalike
 
 MAX_CHARACTERS = 100_000
-"""Characters of a text that are looked at; a longer command line is asked about for its length."""
+"""Only this many characters of a text are checked; a longer command line is asked about anyway."""
 
 
 def find_concealed(effects: Sequence[Effect]) -> list[Finding]:

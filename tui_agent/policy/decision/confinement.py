@@ -19,15 +19,15 @@ from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.protocol.effects import RunEffect
 
 InnerCommand: TypeAlias = tuple[CommandReport, bool]
-"""A command that another may run, and True if it comes of a text that may be prose."""
+"""A command that another may run, and True if it comes from a text that may be prose."""
 MAX_READINGS: Final = 40
-"""Words of one command that are read as the name of a program."""
+"""Limit for the words of a command that are tried as a program's name."""
 MAX_WRITTEN: Final = 200
-"""Commands that are read of scripts which a line may write."""
+"""Limit for the commands taken from scripts that a line may write."""
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
-"""Doubts behind which the words of a command may mean anything."""
+"""Kinds of doubts with which the words of a command may mean anything."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
-"""Effects that count where a text may only be prose."""
+"""Effects that count even if the text may be prose."""
 _CUTS = re.compile(r"[=:]+")
 _BLANK = re.compile(r"\s")
 _CODE_SIGN = re.compile(r"[\s(]")
@@ -134,7 +134,7 @@ def _deleting_word(command: CommandReport, words: Sequence[str], line: LineRepor
     found = next((match[0] for text in texts if (match := word_search("code").search(text))), "")
     if found:
         return found
-    if of_git:  # words behind it are names and messages, but for that of a subcommand
+    if of_git:  # its other words are names and messages, except a subcommand's own subcommand
         words = [*command.name.split()[2:], *words[2:3]]
     elif not unknown:
         words = words[1:]

@@ -18,7 +18,7 @@ from tui_agent.ports.policy import PolicyFacts
 
 GIT = "git"
 _INSTALLED = frozenset({"node_modules", "site-packages"})
-"""Folders of what a package manager installed: the scan passes them over."""
+"""Folders of installed packages, which the workspace scan skips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts
     )
     if unseen is None or not command.program.steered_by:
         return ""
-    return f"nobody looked in {unseen or 'this folder'} for files that decide what {command.name} runs"
+    return f"{unseen or 'this folder'} was not searched for files that decide what {command.name} runs"
 
 
 def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
@@ -100,7 +100,7 @@ def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) 
     names = secrets_read(uses, [secret for secret in facts.secrets if not secret.in_git], facts)
     if not names:
         folder = next((folder for folder in facts.unscanned if _reads_below(folder, uses, facts)), None)
-        return "" if folder is None else f"nobody looked for secrets below {folder or 'this folder'}"
+        return "" if folder is None else f"{folder or 'this folder'} was not searched for secrets"
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"it would also read {names[0]}{more}, which may hold secrets"
 
@@ -148,7 +148,7 @@ def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
     if not names:
         return False
     hidden = "hidden" in use.skips and any(name.startswith(".") for name in names)
-    # Which folder an ignore file means is not known here: perhaps the one that the program is told to read.
+    # The ignore file may be about the folder that the program is told to read, so `start` must be the workspace.
     ignored = "ignored" in use.skips and secret.ignored and not start
     if (hidden or ignored) and not secret.maybe_reincluded:
         return True
@@ -173,4 +173,4 @@ ESCALATIONS: tuple[Escalation, ...] = (
     Escalation("link", follows_link, "It may read files that it does not name.", True),
     Escalation("below", reads_secrets_below, SECRETS_RISK, True),
 )
-"""In the order in which they are tried and shown."""
+"""All escalations, in the order in which they are checked and shown."""

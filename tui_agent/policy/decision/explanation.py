@@ -26,10 +26,10 @@ _MOST_PATHS = 4
 _COMMAND_WIDTH = 24
 _NO_HOST = "host not known"
 _BLANKS = re.compile(r"[ \t\n]++")
-"""What a shell takes for blanks; any other is a part of a word, and has to be seen."""
+"""Blanks in a shell. Other space characters are part of a word and must stay visible."""
 _SERIOUS = frozenset({classes.DESTRUCTIVE, classes.PRIVILEGE})
 _MOST_TEXT = 12_000
-"""Characters of all rows: the event that carries them is one line of the log."""
+"""Limit for the characters of all rows, which are part of one event in the log."""
 _VERBS: dict[FileAction, str] = {
     "read": "reads",
     "list": "lists",
@@ -146,7 +146,7 @@ def _command_row(
         *_other_effects(command),
     )
     if not shown and command.runs_next:
-        shown = (CommandEffect(verb="starts", target="what stands below"),)
+        shown = (CommandEffect(verb="starts", target="the command below"),)
     return CommandEffects(
         command=_shorten(title),
         classes=classes.ranked(classes.command_classes(command, facts)),

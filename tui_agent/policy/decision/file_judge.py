@@ -37,7 +37,7 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
     "move": _CHANGES,
     "delete": _CHANGES,
 }
-"""The kinds of rules that are about an action."""
+"""The kinds of rules that apply to an action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class FileJudge:
         if at.absolute in _NO_FILES or use.action == "mention":
             return None
         finding = self.judge_place(use, at)
-        # What only this session's sandbox holds is judged by rules and guards alone.
+        # For a file that exists only in this session's sandbox, only rules and guards count.
         return finding if finding.is_rule or finding.is_guard else self._own(use, at) or finding
 
     def judge_place(self, use: FileUse, at: Place) -> Finding:
@@ -71,7 +71,7 @@ class FileJudge:
             return ruin
         if use.action in ("read", "list"):
             return self._read(use, at)
-        if use.action == "move":  # it can be read and changed at its new place, and is gone from the old one
+        if use.action == "move":  # it is deleted at the old place, and can be read at the new one
             use = replace(use, below=True)
             read = self._read(replace(use, action="read"), at)
             if read.verdict != "allow" and (read.is_rule or read.verdict == "deny"):

@@ -17,9 +17,9 @@ from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 
 Lines: TypeAlias = Mapping[RunEffect, LineReport]
-"""The reports on the effects of a call that run commands."""
+"""The command effects of a call, each with its report."""
 Uses: TypeAlias = Sequence[tuple[FileUse, str]]
-"""Files with their paths as seen from the workspace."""
+"""File uses, each with its path relative to the workspace."""
 
 
 @dataclass(frozen=True, slots=True)

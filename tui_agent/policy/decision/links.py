@@ -20,14 +20,14 @@ def follows_link(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
         if use.action == "mention" or not (follows or use.certainty is Certainty.BOUNDED):
             continue
         if relative is None:
-            return f"nobody looked for links at {path}"
+            return f"{path} was not searched for links"
         for link in facts.links:
             reason = _link_reason(link, relative, use, follows, facts)
             if reason:
                 return reason
         for folder in facts.unscanned:
             if goes_below(relative, folder, use):
-                return f"nobody looked for links below {folder or 'this folder'}"
+                return f"{folder or 'this folder'} was not searched for links"
     return ""
 
 
@@ -40,7 +40,7 @@ def _link_reason(link: WorkspaceLink, relative: str, use: FileUse, follows: bool
         return f"{link.name} is a link to {link.target}, outside this workspace"
     if link.secret:
         return f"{link.name} is a link to {inside}, which may hold secrets"
-    # Behind a link to another folder of the workspace may lie further links.
+    # There may be further links in a folder that a link leads to.
     pattern = use.certainty is Certainty.BOUNDED
     base = "" if pattern else relative
     elsewhere = follows and bool(base) and not f"{inside}/".startswith(f"{base}/")

@@ -37,7 +37,7 @@ _OUTPUT_OPTION: Final = re.compile(
     r"-[odtPCBwDO]|of|[\w-]*(?:out|dir|dest|target|prefix|report|xml|save|cache|path|root|log|dump)[\w-]*",
     re.IGNORECASE,
 )
-"""Options whose word is likely to be written."""
+"""Options whose value is probably a file to write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class MentionedFileJudge:
 
         `uses` are its files relative to the workspace; `cwd` is the working folder of the call.
         """
-        starts = command.runs_next and not command.doubts  # what it starts is judged by itself
+        starts = command.runs_next and not command.doubts  # the started command is judged separately
         if not starts:
             yield from self._judge_unnamed(command)
         if command.only_reads:
@@ -149,7 +149,7 @@ class MentionedFileJudge:
         """Judge the files that a command creates in a folder under their own names (`cp .bashrc ~`)."""
         if command.name not in word_list("copying"):
             return
-        # With an option that is not known (`-t`) the first may be the target as well.
+        # With an unknown option (`-t`), the first operand may be the target too.
         sources = [(use, path) for use, path in uses if use.action != "write" or command.doubts]
         targets = [path for use, path in uses if use.action in ("write", "mention") or command.doubts]
         for target in (place(path, self.facts) for path in targets):

@@ -17,7 +17,7 @@ _MAX_PATH: Final = 300
 _CUTS: Final = re.compile(r"[\s'\"`=:,@<>;()|\[\]{}$&]+")
 _IN_CODE: Final = re.compile(r"(?:^|(?<=[\s'\"`=@:<>(]))[^\s'\"`()<>;,|\[\]{}$]+")
 _ATTACHED: Final = re.compile(r"(-\w)([^=\w-].*|\w[^=]*)|([\w.-]+)=(.*)", re.DOTALL)
-"""An option of one letter, or a name, with its word attached."""
+"""A single-letter option, or a name and `=`, with an attached value."""
 _CODE_SIGN: Final = re.compile(r"[\s(]")
 _LETTERS: Final = re.compile(r"-\w+?(?=[./~])")
 _EXCLUDING: Final = re.compile(r"--(?:exclude|ignore)(?:-dir)?")

@@ -44,7 +44,7 @@ def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
     `use` reads below `start`: its options may exclude the rule's path, or include only other names.
     """
     parts = [name for name in rule.rest.split("/") if name not in ("", ".")]
-    # Only the last name lies below the start for certain.
+    # Only the last name certainly lies below `start`.
     names = [name for name in (parts[-1:] if start else parts) if name != "**"]
     if "hidden" in use.skips and any(name.startswith(".") for name in names):
         return True

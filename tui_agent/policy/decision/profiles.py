@@ -41,4 +41,4 @@ PROFILES: dict[PolicyName, Profile] = {
 }
 
 BEYOND_SANDBOX = frozenset(Effect) - {Effect.READS, Effect.WRITES, Effect.RUNS}
-"""Effects that a sandbox does not bound, or that a person wants to know of: `confined_commands` does not cover them."""
+"""Effects that `confined_commands` does not cover: a sandbox does not confine them, or the user must know about them."""

@@ -18,14 +18,14 @@ _FUNCTION: Final = re.compile(
     r"(?:function\s{1,20}([^\s(){};&|<>]{1,80})\s{0,20}(?:\(\s{0,20}\))?|([^\s(){};&|<>]{1,80})\s{0,20}\(\s{0,20}\))\s{0,20}[{(]"
 )
 _PIPED_COMMAND: Final = re.compile(r"(?<![^;|&\n])[^;|&\n]*+(?:\|(?!\|)|&(?!&))")
-"""A command with a pipe or `&` behind it."""
+"""A command followed by a pipe or `&`."""
 _NAME: Final = re.compile(r"[^\s;&|(){}]+")
 _ENDLESS_LOOP: Final = re.compile(
     r"(?s)(?:while\s+(?:true|:)|until\s+false|for\s*\(\(\s*;\s*;\s*\)\))\s*+;?\s*+do\b(.*?)(\bdone\b|\Z)"
 )
 _IN_BACKGROUND: Final = re.compile(r"(?<![^;&|\n(){}])[^;&|\n(){}]*+&(?![&>])")
 _EVERY_NAME: Final = re.compile(r"\^?(\.[*+]?|\[a-z\][*+]?|)\$?")
-"""Patterns that fit every name of a process."""
+"""Patterns that match every process name."""
 _EVERY_PROCESS: Final = re.compile(
     r"(?:(?:-s|-n|--signal) \S+ |-[^-\s]\S* )?+(?:.* )?-0*1(?: .*)?", re.DOTALL
 )

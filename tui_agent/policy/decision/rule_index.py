@@ -21,7 +21,7 @@ from tui_agent.ports.policy import PolicyFacts
 _SOURCE_FILE: Final = re.compile(
     r"[^/]\.(?:py|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|java|rb|md|txt|toml|json|ya?ml|sh|html|css)$"
 )
-"""Names that hardly any folder has: no rule about files anywhere means something below one."""
+"""Names of source files. A rule without a fixed place is not applied below them, because they are hardly ever folders."""
 
 
 class RuleIndex:
@@ -36,11 +36,11 @@ class RuleIndex:
         """Rules that ask or deny about commands."""
         fixed = (grammar.fixed_part(rule.rest) for rule in self.against("read", "edit", "remove"))
         self.fixed_paths = tuple(dict.fromkeys(filter(None, fixed)))
-        """Beginnings of paths in rules that ask or deny about files: keys for `PolicyFacts.resolved`."""
+        """The fixed beginnings of paths in rules that ask or deny about files; keys for `PolicyFacts.resolved`."""
         self.program_names = tuple(
             dict.fromkeys(grammar.first_word(rule.rest) for rule in self.against_commands)
         )
-        """The first words of rules against commands; "" for one that begins with a pattern."""
+        """The program names in rules against commands; "" for a rule that begins with a pattern."""
 
     def about(self, what: What) -> Sequence[Rule]:
         """Return the rules of one kind."""

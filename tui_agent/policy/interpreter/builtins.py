@@ -13,7 +13,7 @@ from tui_agent.policy.interpreter.state import UNREACHED, UNSET, State, enter_fo
 def apply_builtin(call: ParsedCall, state: State, stdin: Value) -> tuple[State, State]:
     """Return the states after the call succeeded and after it failed."""
     match call.entry.name:
-        case "exit":  # outside of loops, and in some shells of their own, `break` and `continue` do nothing
+        case "exit":  # not `break` and `continue`: outside loops, and in some subshells, they do nothing
             return UNREACHED, UNREACHED
         case "cd" | "pushd" | "popd":
             return _change_folder(call, state), state
@@ -30,7 +30,7 @@ def _change_folder(call: ParsedCall, state: State) -> State:
     path = call.operands[0].known if call.operands else "~"
     if path is None or path[:1] in ("-", "+") or name == "popd" or (name == "pushd" and not call.operands):
         return state.in_folders([None])
-    # `cd` takes `name/..` for nothing; where no folder is there, it follows the links of `name` after all.
+    # `cd` drops `name/..`; if the result does not exist, it follows the link `name` after all.
     return state.in_folders(
         enter_folder(folder, path, by_shell=shell) for folder in state.folders for shell in (True, False)
     )
@@ -40,7 +40,7 @@ def _read_variables(call: ParsedCall, state: State, stdin: Value) -> State:
     """Set the variables of `read -r name` to a line of the input. With several names, nothing is known about their values."""
     options = {option.spelling: option.word for option in call.options}
     end = options.pop("-d", None)
-    # Without -r the command itself is doubted.
+    # Without -r the command itself has a doubt.
     plain = set(options) <= {"-r", "-s"} and (end is None or end.known == "")
     whole = plain and len(call.operands) == 1 and stdin.certainty is Certainty.BOUNDED
     line = cut_at_newlines(stdin) if whole else UNSET

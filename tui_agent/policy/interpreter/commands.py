@@ -25,7 +25,7 @@ from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt,
 from tui_agent.policy.interpreter.state import State
 
 MAX_DEPTH: Final = 5
-"""Commands and texts of bash that run one another."""
+"""Limit for the nesting of commands and scripts that run one another."""
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
 UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
@@ -34,7 +34,7 @@ _PLAIN: Final = re.compile(r"[^- ][^ ]*", re.DOTALL)
 
 _ITS_INPUT: Final = "its input"
 _READ_NO_INPUT: Final = frozenset(("cd", "date", "du", "echo", "git", "ls", "pwd", "stat", "true"))
-"""Programs that never read a part of their standard input."""
+"""Programs that never consume standard input."""
 _INPUT: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _ARGUMENT_READERS: Final[Mapping[str, ArgumentReader]] = {
     "fd": fd.read_arguments,
@@ -60,8 +60,10 @@ class CommandResult:
 
 
 RunText = Callable[[str, State, Value], tuple[tuple[CommandReport, ...], Value, Doubt | None]]
-"""Reads a text of bash that a command runs, by its state and standard input: its reports, its output, and a doubt where it
-cannot be read."""
+"""Interprets a bash script that a command runs, from its state and standard input.
+
+Returns its reports, its output, and a doubt if it is outside the subset.
+"""
 
 
 @dataclass
@@ -169,7 +171,11 @@ class CommandReader:
         if text.source == _ITS_INPUT and "\n" in text.known.strip("\n"):
             names = {report.name.partition(" ")[0] for report in reports}
             if names - _READ_NO_INPUT:
-                doubt = Doubt("value", "one of its commands may read the lines behind it", hides_command=True)
+                doubt = Doubt(
+                    "value",
+                    "one of its commands may read the following lines as its input",
+                    hides_command=True,
+                )
         if doubt is not None:
             draft.effects.add(Effect.RUNS)
             draft.doubts.append(doubt)
@@ -179,7 +185,7 @@ class CommandReader:
 def _look_up(draft: Draft, program: str) -> Entry | None:
     draft.name = program
     if " " in program:
-        return None  # the catalog names subcommands so
+        return None  # a name with a blank is a subcommand in the catalog
     folder, slash, name = program.rpartition("/")
     if not slash:
         return draft.catalog.entry(program)
@@ -191,7 +197,7 @@ def _look_up(draft: Draft, program: str) -> Entry | None:
     if program.startswith("."):
         draft.effects.add(Effect.RUNS)
     entry = draft.catalog.entry(name)
-    # Nobody but the system writes these folders; a builtin differs from the file of its name.
+    # Only the system writes /bin and /usr/bin; a builtin may differ from the file of the same name.
     if entry is None or entry.program.builtin or program not in (f"/bin/{name}", f"/usr/bin/{name}"):
         draft.doubt("program", f"{program} is a file, which need not be the usual {name}")
     return entry
@@ -266,7 +272,7 @@ def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Valu
     if has_script:
         draft.effects.discard(Effect.RUNS)
     if Effect.RUNS in draft.effects:
-        # What the code does with its words is not known: they may name files.
+        # The code may use its arguments as file names.
         for meaning, value in operands.used:
             if meaning == "text":
                 draft.mention(value)
@@ -276,7 +282,7 @@ def _note_shown(draft: Draft, call: ParsedCall) -> None:
     """Note environment variables that the command shows."""
     if draft.name in _SHOW_ALL and not call.words:
         draft.show_secret("all variables")
-    # A test prints none of its words, but in the error about one that is not a number.
+    # A test prints its words only in an error about one that is not a number.
     if draft.name not in _TESTS or any(value.known in _NUMERIC_TESTS for value in call.words):
         for value in call.words:
             draft.note_shown(value)

@@ -26,7 +26,7 @@ _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "count": (re.compile(r"[+-]?(\d{1,4}|10000)(\.\d+)?"), "may be too large to end soon"),
     "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "may be too large to end soon"),
 }
-"""What numbers of each meaning look like, and the reason of the doubt about any other word."""
+"""The form of numbers with each meaning, and the reason of the doubt about any other word."""
 _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
     "awk": awk.find_doubt,
     "jq": jq.find_doubt,
@@ -36,10 +36,10 @@ _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
 _ACTION_EFFECTS: Final = {"write": Effect.WRITES, "move": Effect.WRITES, "delete": Effect.DELETES}
 _OPTION_WITH_PATH: Final = re.compile(r"-\w([^=].*)|[\w-]+=(.+)")
 _ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]*:")
-"""A scheme, or another machine: what some programs take for more than a name (`xmllint file:///x`, `tar tf host:x`)."""
+"""A scheme or a host before a path, which some programs accept (`xmllint file:///x`, `tar tf host:x`)."""
 MAX_PATH: Final = 4096
 DEVICES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", STREAM})
-"""Files that hold nothing of their own."""
+"""Device files without content of their own."""
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 UNKNOWN_ENTRY: Final = Entry("", "", Program(about=""))
 _ONLY_ITSELF: Final = FileUse("", "read")
@@ -76,7 +76,7 @@ class Draft:
         if None in self.folders:
             self.doubt("folder", "it is not certain in which folder it runs")
         if Effect.RUNS in self.effects:
-            # Code may use all of the folder that it runs in.
+            # Code may use everything in the folder where it runs.
             self.files += [FileUse(folder, "list") for folder in self.folders if folder]
         return CommandReport(
             self.source,
@@ -172,7 +172,7 @@ class Draft:
                 continue
             path = join_path(escape(folder or "") if is_pattern else folder or "", use.path)
             if is_pattern and goes_back(path):
-                # It counts as it reads as well: for guards, and for rules that deny.
+                # The path also counts as written, for guards and for rules that deny.
                 self._add_unknown(use, f"it is not certain where {use.path} leads")
             self.files.append(replace(use, path=path))
 
@@ -186,7 +186,7 @@ class Draft:
             self.doubt("value", f"{value.source} becomes other words where a name has a blank", value=value)
         self.add_use(use)
         if value.names_files and "[" in value.text:
-            # Where no file fits `[a]b` the word stays as it is, and a file may have that very name.
+            # If no file matches `[a]b`, the word stays unchanged, and a file may have that very name.
             self.add_use(replace(use, path=unescape(value.text), certainty=Certainty.KNOWN))
 
     def mention(self, value: Value) -> None:
@@ -259,7 +259,7 @@ class Draft:
         if action == "read" and self.entry.program.added_suffixes:
             if value.known is not None and set(value.known) & set("*?["):
                 self.doubt("value", f"{value.source} may mean other files to {self.name}")
-            # Where the file is missing, the program may read one with such a suffix.
+            # If the file is missing, the program may read one with such a suffix.
             for suffix in (
                 self.entry.program.added_suffixes if value.certainty is not Certainty.UNKNOWN else ()
             ):
@@ -278,7 +278,7 @@ class Draft:
         for file in word.files:
             self.add_use(replace(reach, path=file.path, certainty=file.certainty, from_top=file.from_top))
         if is_filter and word.files:
-            # The last bounds all that the word means.
+            # The last file covers everything that the word means.
             last = word.files[-1]
             is_pattern = last.certainty is Certainty.BOUNDED
             self.printed.append("" if last.from_top else last.path if is_pattern else f"{escape(last.path)}/")

@@ -22,12 +22,12 @@ _NUMBER_NAMES = frozenset(
     {"?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID"}
 )
 STREAM = "/dev/fd/63"
-"""The name of a stream that `<(…)` stands for; which number it has does not matter."""
+"""The file name that `<(…)` expands to; its number does not matter."""
 _USUAL_FOLDERS = {"XDG_CONFIG_HOME": "~/.config", "XDG_DATA_HOME": "~/.local/share"}
-"""The folders that variables usually name: guards are heard for them."""
+"""The usual values of variables, so that guards apply to paths that begin with them."""
 _PATTERN_SIGNS = frozenset("*?[")
 _MAX_TEXT = 10_000
-"""Characters of a value that is known."""
+"""Limit for the characters of a known value."""
 
 RunScript = Callable[[syntax.Script, State], Value]
 """Interprets the script of a substitution and returns its output."""
@@ -92,7 +92,7 @@ class Expander:
     def _split_off(self, text: str, source: str) -> Value:
         """Return the value of a word that splitting produced; globbing applies to it."""
         if "\\" in text:
-            # Which backslashes quote a sign, perhaps one behind the variable, depends on bash's version.
+            # It depends on bash's version which backslashes quote a character, perhaps even one after the variable.
             return unknown_value(source)
         return known_value(text) if _PATTERN_SIGNS.isdisjoint(text) else self._file_pattern(text)
 
@@ -144,8 +144,8 @@ def _operate(value: Value, piece: syntax.Variable) -> Value:
         return value
     if (
         text is None or "~" in text or not text.isascii()
-    ):  # as is the sign for a folder of which the name is not known
-        # What stands for a missing value is heard by guards.
+    ):  # the mark of the start folder (`START`) is not ASCII
+        # Guards must apply to the default of `${name:-default}`.
         suffix = f"./{operand}" if piece.operator == ":-" else ""
         return replace(unknown_value(value.source), shows=value.shows, suffix=suffix)
     if piece.operator == ":-":
@@ -185,13 +185,13 @@ def _join(parts: Sequence[Value], source: str) -> Value:
     prefix = parts[0].known or ""
     if len(parts) == 1 or not uncertain[0].may_be_empty:
         prefix += prefix_of(uncertain[0])
-    # A word begins with the first part that is no empty text.
+    # A word begins with the first part that is not empty.
     empty = list(takewhile(lambda part: part.may_be_empty or part.known == "", parts))
     first = parts[: len(empty) + 1]
     splits = any(part.splits for part in parts)
     found_in = {part.found_in for part in uncertain}
     names_files = pattern is not None and len(found_in) == 1 and all(part.names_files for part in uncertain)
-    # Numbers and names of revisions with text around them may be other revisions.
+    # A number or revision with text around it may be another revision.
     contents = {part.content for part in uncertain}
     return Value(
         source,
@@ -201,7 +201,7 @@ def _join(parts: Sequence[Value], source: str) -> Value:
         may_be_option=splits
         or any(part.may_be_option or prefix_of(part).startswith(OPTION_SIGNS) for part in first),
         names_files=names_files,
-        # Where bash splits it, no text is no word.
+        # With word splitting, an empty text is no word at all.
         may_be_empty=len(empty) == len(parts) and not (many and len(parts) == 1),
         found_in=found_in.pop() if names_files else None,
         splits=splits,
@@ -217,7 +217,7 @@ def _join_patterns(parts: Sequence[Value]) -> str | None:
     joined = ""
     behind_nothing = False
     for part in parts:
-        # Only `*` and `**` fit no text, too.
+        # Only `*` and `**` also match the empty text.
         missing = part.may_be_empty and len(parts) > 1 and part.text.strip("*")
         if part.certainty is Certainty.UNKNOWN or missing:
             return None

@@ -43,7 +43,7 @@ def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
     held = text[stage.end() :] if stage else path
     if not colon or held.startswith(("/", "(")):
         return chosen
-    # `-L :name:path` of git log has its path last.
+    # In `git log -L :name:path` the path comes last.
     paths = dict.fromkeys((held, text.rpartition(":")[2]))
     files = (_file(path, Certainty.KNOWN, from_top=True) for path in paths)
     return GitWord((*chosen.files, *files), chosen.doubt)
@@ -73,7 +73,7 @@ def read_path_filter(value: Value) -> GitWord:
     from_top = "top" in signs
     if not _SIGN.search(path) or "literal" in signs:
         return GitWord((_file(path, Certainty.KNOWN, from_top=from_top),), unknown)
-    # A rule or guard is about the names that somebody wrote, as well.
+    # Rules and guards apply to the names as written, too.
     written = _file(path.removesuffix("/**"), from_top=from_top)
     bound = _file(_as_shell_pattern(path), from_top=from_top)
     return GitWord((written, bound), unknown)

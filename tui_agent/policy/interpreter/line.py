@@ -31,12 +31,12 @@ _LOOSE_WORD: Final = re.compile(r"(>[>|&]?[ \t]*+)?+([^\s;&|()<>'\"`$\\]++)")
 _PATTERN_SIGNS: Final = frozenset("*?[")
 _MOVING: Final = frozenset({"cd", "pushd", "popd"})
 _MAX_NESTED: Final = 3
-"""Quoted texts of a refused text inside each other."""
+"""Limit for the nesting of quoted texts in a refused text."""
 _MAX_LOOSE: Final = 1000
-"""Possible commands of a refused text that are read."""
+"""Limit for the possible commands of a refused text."""
 _MAX_TEXTS: Final = 50
 _MAX_CACHED: Final = 2000
-"""Characters of a line that is kept in the cache."""
+"""Limit for the characters of a line whose report is cached."""
 
 
 def read_line(effect: RunEffect, catalog: Catalog) -> LineReport:
@@ -108,7 +108,7 @@ class _LineReader:
                 reports[replace(report, doubts=(doubt, *report.doubts))] = None
         patterns = [found for found in _LOOSE_WORD.findall(text) if not _PATTERN_SIGNS.isdisjoint(found[1])]
         if patterns:
-            # They show no shell patterns: any command of the text may use these.
+            # Loose readings have no shell patterns, so any command of the text may use these.
             values = [Value(word, Certainty.BOUNDED, word, many=True) for _, word in patterns[:_MAX_TEXTS]]
             draft = Draft(self._catalog, text, [unknown_value(text), *values], folders, name="a command")
             written = [FileUse(word, "write", Certainty.BOUNDED) for redirect, word in patterns if redirect]

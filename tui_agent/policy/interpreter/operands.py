@@ -55,7 +55,7 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
         missing = missing or (meaning if not taken and meaning != "assignment" else None)
         used += [(meaning, value) for value in taken]
         if suffix != "..." and (len(operands) > 1 or place + 1 < len(plan)):
-            reason = f"may become several words of {name}, or none"
+            reason = f"may expand to several arguments of {name}, or to none"
             hides = runs_command(expected)
             doubts += [Doubt("value", f"{value.source} {reason}", hides) for value in taken if value.many]
     doubts += [

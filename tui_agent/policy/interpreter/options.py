@@ -16,7 +16,7 @@ from tui_agent.policy.interpreter.patterns import prefix_of, without_prefix
 from tui_agent.policy.interpreter.report import Doubt, Value
 
 UNLISTED = Option(word="attached")
-"""Stands for each option that the entry does not list: it is doubted, and does nothing that is known."""
+"""The option used for every unlisted one: it raises a doubt and has no known effect."""
 _NUMERIC = re.compile(r"-\d+")
 
 
@@ -72,7 +72,7 @@ class _Parser:
             if style == "tar" and not place and prefix_of(value)[:1] != "-":
                 self._parse_bundle(value)
             elif only_operands or not self._is_option(value):
-                # A program of style `single` may obey an option behind `--` (git blame -- a --output=b).
+                # A program of style `single` may accept an option after `--` (git blame -- a --output=b).
                 is_guarded = only_operands and (style != "single" or self.stops)
                 if not is_guarded and _may_be_option(value):
                     self._doubt_option_like(value, by_name=True)
@@ -164,7 +164,7 @@ class _Parser:
         if value is None:
             self._doubt(f"{spelling} of {self.entry.name} lacks its word")
         elif value.many:
-            reason = f"{value.source} may become several words of {self.entry.name}, or none"
+            reason = f"{value.source} may expand to several arguments of {self.entry.name}, or to none"
             self.doubts.append(Doubt("option", reason, runs_command(self.entry.program.operands)))
         return value
 
@@ -194,6 +194,6 @@ def _is_allowed(option: Option, word: Value) -> bool:
         return False
     if not option.values:
         return option.means != "setting"
-    # Only `*` is a sign in them.
+    # `*` is the only wildcard in them.
     patterns = [allowed.replace("[", "[[]").replace("?", "[?]") for allowed in option.values]
     return known is not None and any(fnmatchcase(known, pattern) for pattern in patterns)

@@ -27,7 +27,7 @@ _BOUNDS: Final[Mapping[str, Value]] = {
     "revisions": Value("", Certainty.BOUNDED, ANY_PATH, may_be_option=True, content="revision"),
     "names": Value("", Certainty.BOUNDED, "*", may_be_option=True),
 }
-"""Outputs that are bounded whatever the call is."""
+"""Bounds that do not depend on the call."""
 
 
 def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
@@ -92,7 +92,7 @@ def _known_text(draft: Draft) -> Value | None:
     certain = all(value.known is not None for value in draft.words) and not "".join(texts[:1]).startswith("-")
     match draft.name, texts:
         case "git rev-parse", [*_, "--show-toplevel"]:
-            return replace(unknown_value(""), suffix=".")  # usually this folder: guards are heard for it
+            return replace(unknown_value(""), suffix=".")  # usually this folder, so guards apply to it
         case "pwd", _:
             folder = folder_text(draft.folders)
             return None if folder is None else known_value(folder)

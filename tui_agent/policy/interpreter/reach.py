@@ -49,8 +49,8 @@ def _choose_names(options: Sequence[ParsedOption]) -> tuple[list[str], list[str]
             continue
         others.append(option)
         if option.means == "include":
-            # Whatever words a pattern becomes, each of them lets no more through than the pattern itself. The last that
-            # fits a name decides, so that nothing is certainly left out by one in front.
+            # If the shell expands the pattern, each resulting word selects no more than the pattern itself. The last
+            # matching pattern decides, so earlier exclusions are no longer certain.
             includes.append(text)
             excludes.clear()
     return includes, excludes, others

@@ -56,7 +56,7 @@ def read_redirects(
             case _:
                 _use(draft, redirect, expander.expand(word), "write")
                 if redirect.descriptor in (None, 1):
-                    # Errors that went to the output before still do.
+                    # Errors that an earlier `2>&1` sent to the output still go there.
                     output = output or known_value("")
     return stdin, output
 

@@ -56,8 +56,8 @@ class Value:
 
 
 FileAction: TypeAlias = Literal["read", "list", "write", "move", "delete", "mention"]
-"""`list` shows only names, sizes and dates. `mention`: a program that may do anything is given a word that may be a
-path."""
+"""How a command uses a file. `list` shows only names, sizes and dates. `mention`: a program that may do anything is given a
+word that may be a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +97,15 @@ class Doubt:
 
     name: Literal[
         "program",  # nothing is known of the program
-        "option",  # an option is not listed, abbreviated, or stands twice
-        "operand",  # a word where none is expected, or too many
-        "value",  # a word of which the text is not certain stands where it matters
-        "option-like",  # a word that may begin with - @ | + could be taken for an option
-        "language",  # a script of sed, awk, … outside the subset that is read
-        "variable",  # a variable is set that may change what runs
-        "syntax",  # the text is outside the subset of bash that is read
+        "option",  # an option is not listed, abbreviated, or given twice
+        "operand",  # an unexpected or surplus operand
+        "value",  # the text of a word is not certain, and it matters
+        "option-like",  # a word may look like an option, because it may begin with - @ | +
+        "language",  # a script of sed, awk, … is outside the accepted subset
+        "variable",  # a variable that may change what runs is set
+        "syntax",  # the text is outside the subset of bash
         "folder",  # it is not certain in which folder it runs
-        "limit",  # there is too much of it to be judged
+        "limit",  # it has too many commands to check
     ]
     reason: str
     hides_command: bool = False

@@ -22,15 +22,15 @@ from tui_agent.policy.interpreter.report import CommandReport, Doubt, Value
 from tui_agent.policy.interpreter.state import UNSET, Outcome, State, forget, merge_states
 
 MAX_WALKED: Final = 2000
-"""Commands that are walked, those of loops once for each word and pass."""
+"""Limit for the commands walked; those in loops count once per word and pass."""
 MAX_WORDS: Final = 32
-"""Words of a loop that are told apart."""
+"""Limit for the words of a loop that are interpreted one by one."""
 _WAIT: Final = re.compile(r'wait( "?\$.*)?', re.DOTALL)
 _READ: Final = re.compile(r"(IFS=\S* )?read( -[rs]+| -[rs]*d \S+| \w+)*")
 _CHANGES_SHELL: Final = re.compile(
     r"\.|declare|eval|getopts|let|local|mapfile|readarray|readonly|shift|source|typeset"
 )
-"""Builtins that may set any variable, or change the folder."""
+"""Builtins that may set any variable or change the folder."""
 _MAX_PASSES: Final = 4
 _NOTHING: Final = known_value("")
 
@@ -44,7 +44,7 @@ class ScriptWalker:
     reports: list[CommandReport] = field(default_factory=list)
     walked: int = 0
     _left: list[State] = field(default_factory=list)
-    """The states in which loops were left or went on early."""
+    """The states at each `break` and `continue`."""
 
     def walk(self, script: syntax.Script, state: State, stdin: Value) -> Outcome:
         """Walk a list of pipelines."""
@@ -55,15 +55,15 @@ class ScriptWalker:
             if connector not in ("&&", "||"):
                 first, before = len(self.reports), outcome.any
             outcome = self._walk_next(outcome, connector, item.pipeline, stdin)
-            stdin = UNKNOWN_INPUT  # the first may have read some of it
+            stdin = UNKNOWN_INPUT  # the first pipeline may have consumed some of it
             if item.connector == "&":
-                # All that `&&` and `||` join runs in a shell of its own.
+                # Everything joined by `&&` and `||` runs in a subshell.
                 outcome = replace(outcome, success=before, failure=before)
                 left = set() if _waits(script.items[place:]) else {Effect.LEAVES_PROCESS}
                 started = self.reports[first:]
                 self.reports[first:] = [replace(report, effects=report.effects | left) for report in started]
             connector = item.connector
-        # Behind `&&` and `||`, and where the shell may stop, it is not certain which of several outputs there are.
+        # After `&&` and `||`, or if the shell may stop, it is not certain which of several outputs are printed.
         return outcome if len(script.items) == 1 else replace(outcome, output=UNKNOWN_INPUT)
 
     def _walk_next(
@@ -96,7 +96,7 @@ class ScriptWalker:
             self.reports.append(CommandReport("", (), doubts=(doubt,)))
             return Outcome(state, state, UNKNOWN_INPUT)
         if not state.folders:
-            # It is read all the same, for rules that deny.
+            # It is interpreted anyway, for rules that deny.
             state = State(folders=(None,))
         outcome = self._walk_certain(command, state, stdin)
         if not may_fail(command.redirects):
@@ -147,7 +147,7 @@ class ScriptWalker:
         draft = Draft(self.catalog, f"for {command.variable}", (), state.folders)
         draft.set_variable(command.variable, UNSET, exported=False)
         self.reports += [draft.report()] if draft.doubts else []
-        # Each turn has one of the words: one that may become several is one of those.
+        # Each pass has one word, even if the value may become several words.
         words = [replace(value, source=f"${command.variable}", many=False) for value in values]
 
         def turn(start: State) -> State:
@@ -164,7 +164,7 @@ class ScriptWalker:
             return tested.merge(self.walk(command.body, tested, UNKNOWN_INPUT).any)
 
         state = self._repeat(turn, state)
-        # Nothing in the subset counts: only a line that `read` takes brings a loop to its end for certain.
+        # The subset has no arithmetic, so only a `read` at the end of its input certainly ends a loop.
         if command.until or not _takes_line(command.condition):
             endless = frozenset({Effect.NEVER_ENDS})
             self.reports.append(CommandReport("while", (), name="a loop", effects=endless))
@@ -200,13 +200,13 @@ class ScriptWalker:
                 draft.set_variable(name, value, exported=bool(words))
         if not words:
             self.reports.append(draft.report())
-            # `$(<file)` is the text of the file.
+            # `$(<file)` is the content of the file.
             return Outcome(after, after, UNKNOWN_INPUT if command.redirects else _NOTHING)
         reading = self.reader.read(draft, stdin)
         self.reports += reading.reports
         output = hidden or reading.output
         names = {report.name for report in reading.reports}
-        # Behind `export` bash does not split an assignment, unless something stands in front of it.
+        # Bash does not split an assignment after `export`, unless another word precedes `export`.
         split = len(words) != len(command.words) or any(word.many for word in words)
         if any(map(_CHANGES_SHELL.fullmatch, names)) or (split and "export" in names):
             return Outcome(state.forget(), state.forget(), output)

@@ -14,7 +14,7 @@ from tui_agent.policy.interpreter.report import Certainty, Value
 
 MAX_FOLDERS: Final = 32
 START: Final = "\ufdd0"
-"""Stands in texts for the absolute path of the folder that the line starts in. No line can hold it: it is no character."""
+"""A mark in texts for the absolute path of the line's start folder. It is a noncharacter, so no line can contain it."""
 UNSET: Final = Value("", Certainty.UNKNOWN, may_be_option=True)
 
 
@@ -63,7 +63,7 @@ class State:
 
 
 UNREACHED: Final = State({}, ())
-"""The state behind `exit`."""
+"""The state after `exit`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def join_path(folder: str, path: str) -> str:
     if path.startswith("~"):
         return path if ".." in path.split("/") else path.rstrip("/") or path
     if path.startswith(START):
-        # Text glued to the folder's own path names a neighbour of it, of which only the kind is known: it lies outside.
+        # Text attached to the start folder's path (`$PWD-old`) names a sibling of it, which lies outside.
         return tidy_path(f".{path[1:]}") if path[1:2] in ("", "/") else f"/{path[1:]}"
     if folder.startswith("~") and not path.startswith("/"):
         below = tidy_path(path)

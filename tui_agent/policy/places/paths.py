@@ -20,7 +20,7 @@ from tui_agent.policy.places.secret_patterns import SecretPatterns
 from tui_agent.ports.policy import PolicyFacts
 
 OWN_WORKSPACE = "workspace"
-"""The folder below a session's own folder in which a fork works where no other was named."""
+"""The name of a fork's default workspace, a folder inside its session folder."""
 Guard: TypeAlias = Literal["", "secret", "protected", "system", "ruin"]
 
 
@@ -222,7 +222,7 @@ def _forgiving_spelling(name: str) -> str:
 
 _FORGIVEN = re.compile(r"[. ](/|$)|:")
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]")
-"""Invisible letters outside category Cf (format)."""
+"""Invisible characters outside category Cf (format)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ from functools import lru_cache, partial
 from typing import Final, TypeAlias, TypeVar
 
 _Chars: TypeAlias = tuple[tuple[int, int], ...]
-"""Letters, as ranges of code points."""
+"""A set of letters, as ranges of code points."""
 _ANY: _Chars = ((0, 0x10FFFF),)
 _Token: TypeAlias = _Chars | None
-"""One of these letters; None: any number of any letters."""
+"""One letter of a set, or (None) any text."""
 _SIGNS = frozenset("*?[")
 _SIGN = re.compile(r"[*?\[]")
 _MAX_PAIRS = 20_000
-"""Limit of the pairs of places at which two names are compared."""
+"""Limit for the product of two names' token counts, above which they are not compared."""
 _ANY_DEPTH = "**"
 _DOT: Final = ord(".")
 _Left = TypeVar("_Left")
@@ -52,7 +52,7 @@ def sequences_overlap(
                 break
             if not fits(element, other):
                 return False
-    if None in left and None in right:  # the middle of each fits into a None of the other
+    if None in left and None in right:  # the middle of each matches a None of the other
         return True
     after = [{len(right)}]
     for place in reversed(range(len(right))):

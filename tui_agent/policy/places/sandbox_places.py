@@ -11,7 +11,7 @@ from tui_agent.policy.places.paths import Guards, Place, places_table
 from tui_agent.ports.policy import PolicyFacts
 
 _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
-"""Commits write there; the sandbox itself knows which of their files must stay."""
+"""Repository folders, which commits write to; the sandbox decides itself which of their files are protected."""
 
 
 @dataclass(frozen=True, slots=True)

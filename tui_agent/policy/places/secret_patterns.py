@@ -13,10 +13,10 @@ from tui_agent.policy.places.pattern_overlap import names_overlap
 _IN_FRONT = re.compile(r"\A[^*?\[]*")
 _CLASS = re.compile(r"\[[!^]?\]?[^\]]*\]")
 _ANY = "\0"
-"""A letter that only a wildcard matches."""
+"""A character that only a wildcard matches."""
 _SHARED_ENDING = re.compile(r".(\.json|\.toml|\.ya?ml)\Z")
 _MANY_LETTERS = 4
-"""Letters of a long name that are enough if they are a third of it; else a half is needed."""
+"""This many letters are enough if they are a third of the name; otherwise half of the name is needed."""
 
 
 class SecretPatterns:
@@ -46,7 +46,7 @@ def _can_match(parts: Sequence[str], path: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_made_for_one(pattern: str, names: Sequence[str]) -> bool:
-    # A name that begins with `*` may begin with the letters in front of the pattern's first sign.
+    # The `*` of a secret name such as `*.pem` may match the letters before the pattern's first wildcard.
     behind = _IN_FRONT.sub("", pattern)
     whole, loose = (pattern, _plain_letters(pattern)), (behind, _plain_letters(behind))
     return any(

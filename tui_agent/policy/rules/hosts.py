@@ -20,15 +20,15 @@ _WITH_PORT = re.compile(r"(?:\[([^]]*:[^]]*)]|([^\[:]+))(?::([0-9]{1,5}))?|([^\[
 """`[::1]:80`, `name:80`, either without a port, or `::1`."""
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\Z")
 _IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
-"""An option that takes an address, and the scheme of one."""
+"""An option before an address, and the scheme of the address."""
 _ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]*:[/\\]{2}[^\s'"`<>()]+""")
 """An address within a text."""
 _NAME = re.compile(r"(?<![\w.-])(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3})(?![\w-])")
 _MAX_FOUND = 50
 DEVICES = ("/dev/tcp/", "/dev/udp/")
-"""Paths by which the shell opens a connection; the host is the next name."""
+"""Paths with which bash opens a connection; the next name is the host."""
 _UNSPECIFIED = frozenset({"0.0.0.0", "::"})
-"""Programs that connect to these reach this machine."""
+"""Addresses that lead to this machine when a program connects to them."""
 _THIS_MACHINE = frozenset({"127.0.0.1", "::1"})
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 
@@ -111,7 +111,7 @@ def possible_hosts(word: str) -> Iterator[Host]:
         word = word.split("/")[3]
     for whole in dict.fromkeys(
         (word, re.sub(r"[\t\r\n]", "", word), *_ADDRESS.findall(word)[:_MAX_FOUND])
-    ):  # some programs drop these
+    ):  # some programs ignore tabs and newlines in an address
         authority = _IN_FRONT.sub("", whole).lstrip("/\\").split("/", 1)[0]
         for piece in re.split(r"[\\?#@\s]", authority):
             for text in (piece, *piece.split(":")):
@@ -136,7 +136,7 @@ def _readings(name: str) -> Iterator[str]:
         plain = plain.removesuffix(".")
         labels = plain.split(".")
         if _NUMBER.match(labels[-1]):
-            # A hexadecimal number without digits is zero in addresses of the web.
+            # In URLs, a hexadecimal number without digits is zero.
             numbers = ["0" if label == "0x" else label for label in labels]
             yield from _read_ipv4(".".join(numbers)) if all(map(_NUMBER.match, numbers)) else ()
         elif len(plain) <= 253 and all(_LABEL.match(label) for label in labels):
@@ -156,7 +156,7 @@ def _plain_names(name: str) -> tuple[str, ...]:
         labels = idna.uts46_remap(name, std3_rules=False).split(".")
     except UnicodeError:
         return ()
-    # Not `idna.encode`, which refuses labels that programs look up all the same, as those with emoji.
+    # `idna.encode` would refuse labels that programs do look up, such as those with emoji.
     encoded = (label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in labels)
     return (old, ".".join(encoded))
 

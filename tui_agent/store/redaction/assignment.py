@@ -46,7 +46,7 @@ def _sign(candidate: Candidate) -> str:
 
 def _is_other_name(candidate: Candidate, before: str, name: str) -> bool:
     if before.endswith(":") and _sign(candidate) == ":":
-        return True  # a piece of a name such as `arn:…:secret:db`
+        return True  # a part of a name such as `arn:…:secret:db`
     return has_shape(before, "other-name") or (
         candidate.value.isidentifier() and name.lower() in candidate.value.lower()
     )
@@ -60,7 +60,7 @@ def _is_number_or_sealed(candidate: Candidate, name: str) -> bool:
         or ("==" in sign and (len(value) < 8 or not is_secret_text(value)))
         or (
             not quote and "\n" in sign and value.endswith(":")
-        )  # the first name of a section, as `tokens:` is one
+        )  # the first key of a section such as `tokens:`
         or (value.isdigit() and (len(value) > 12 or not people or name in ("pass", "pw")))
         or (not people and has_shape(value, "version"))
         or (quote == "`" and bool(set(value) & set("=* ")))
@@ -151,7 +151,7 @@ def _is_configured(candidate: Candidate) -> bool:
 def _is_among_settings(candidate: Candidate, name: str, sign: str, lead: str) -> bool:
     if re.sub(r"^[+-]?\s*(?:-\s|export\s|set\s)?\s*", "", lead):
         return False
-    if sign == "=" and "." not in name:  # code has blanks here, and a comma or a semicolon behind it
+    if sign == "=" and "." not in name:  # code would have blanks around it, and a comma or semicolon after it
         return True
     if sign == "=" and not lead and name.count(".") >= 2 and name.islower():
         return not name.startswith(("self.", "this."))

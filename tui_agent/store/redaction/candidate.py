@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import re2
 
 BEFORE, AFTER = 3_000, 700
-"""Bytes before and behind a match that a check may look at."""
+"""Maximum bytes before and after a match that a check may examine."""
 
 
 class Candidate:

@@ -31,7 +31,7 @@ def expand(pattern: str) -> str:
 
     def fill(match: re.Match[str]) -> str:
         if match[1] not in pieces:
-            raise ValueError(f"unknown piece {match[0]}; the known ones are {', '.join(sorted(pieces))}")
+            raise ValueError(f"unknown fragment {match[0]}; the known ones are {', '.join(sorted(pieces))}")
         return expand(pieces[match[1]])
 
     return _NAMED.sub(fill, pattern)

@@ -15,9 +15,9 @@ from tui_agent.store.redaction.rule import OPTIONS, Rule
 
 _EXAMPLES = re.compile(r"(?m)^(?:not_)?examples = \[\n(?: .*\n)*\]\n")
 _COUNTED, _COUNTS = b"token", b'tokens":'
-"""A keyword, and where it does not count: in every event that reports a model's use."""
+"""A keyword, and a text in which it does not count, because every event about a model's usage has it."""
 _MAX_HITS = 100
-"""Places that are looked at before the words that were found are taken out of the search."""
+"""Number of hits after which the words already found are removed from the search."""
 
 
 @cache
@@ -75,7 +75,7 @@ class _WordSearch:
             at, hits = start + 1, hits + 1
             if low[start:end] not in found:
                 found.update(low[start:stop] for stop in range(start + 1, end + 1))
-            if hits % _MAX_HITS == 0:  # so that a frequent word does not stop the search at each place
+            if hits % _MAX_HITS == 0:  # so that a frequent word does not slow down the search
                 pattern = _words_pattern(self._edge, self._all - found)
         return {number for word in self._all & found for number in self._rules[word]}
 

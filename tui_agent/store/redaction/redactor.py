@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 MIN_TEXT = 8
-"""Characters of the shortest text in which a secret is looked for by its form."""
+"""Minimum characters of a text that is searched by rules."""
 MAX_REMEMBERED_LENGTH = 200
-"""Characters of a text up to which it is remembered that it holds no secret."""
+"""Maximum characters of a text that is cached as free of secrets."""
 MAX_REMEMBERED = 4_096
-"""Texts that are remembered."""
+"""Maximum number of cached texts."""
 MIN_SECRET = 8
-"""Characters of the shortest value of a variable that is looked for: shorter ones are words."""
+"""Minimum characters of a variable's value that is searched for; shorter values are ordinary words."""
 _BINARY_HEAD = 8_192
-"""Bytes in which a NUL says that a content is not text."""
+"""Content with a NUL in this many first bytes is binary."""
 _LINE_END = r"(?:[ \t]*\\\r?\n|[ \t]+\\{3}(?:r\\)?n)"
-"""A backslash and the end of a line, as they are or as JSON writes them."""
+"""A backslash and a newline, as such or escaped in JSON."""
 _CONTINUATION = rf"{_LINE_END}+[ \t]*"
 _CONTINUED_LINE = rf"(?:[^\n]*{_LINE_END})+[^\n]*"
 _BLANK_OR_QUOTE = re.compile(rb"[\s\"'`]")
-"""Stands for no end of a word that is given apart from others."""
+"""Characters that do not end a word when words are given separately."""
 _SCRIPT_OPTION = re.compile(rb"-\w*c")
-"""The option of a shell before a script, which is several words."""
+"""A shell's option before a script; the script contains several words."""
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
@@ -78,7 +78,7 @@ class Redactor:
         in_order = sorted(spelled.items(), key=lambda secret: (-len(secret[0]), secret[0]))
         self._secrets = [(value.encode("utf-8", "surrogateescape"), name) for value, name in in_order]
         self._clean: set[str] = set()
-        """Short texts without a secret, as the names of tools, models and files, which stand in every event."""
+        """Cache of short texts without secrets, such as the names of tools, models and files, which recur in every event."""
 
     def suspects(self, raw: bytes) -> bool:
         """Return False only if JSON or other UTF-8 text has no secret. True means that it must be examined."""

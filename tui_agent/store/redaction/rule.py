@@ -18,9 +18,9 @@ from tui_agent.store.redaction.fragments import expand, rules_table
 from tui_agent.store.redaction.shapes import has_shape
 
 MAX_PATTERN = 4_000
-"""Characters of a pattern before its fragments are filled in."""
+"""Limit for the characters of a pattern, before fragments are expanded."""
 MAX_SKIPPED = 200
-"""Characters of a refused value in which the name of another secret may stand."""
+"""Limit for the characters of a rejected value that is searched again, because it may contain another secret."""
 Keyword = Annotated[str, StringConstraints(pattern=r"^\^?[^A-Z^]{1,40}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
 _Part = Literal["value", "name", "lead", "before", "behind"]
@@ -57,9 +57,9 @@ class Rule(BaseModel):
     keywords: Annotated[tuple[Keyword, ...], Field(min_length=1, max_length=60)]
     checks: tuple[Annotated[str, AfterValidator(_known_check)], ...] = ()
     unless: tuple[tuple[_Part, Annotated[str, AfterValidator(_known_shape)]], ...] = ()
-    """Parts of a candidate's text, and the shapes of them by which it is no secret."""
+    """Parts of a candidate, each with a shape. A candidate is rejected if the part has that shape."""
     entropy: Annotated[float, Field(ge=0, le=8)] | None = None
-    """Bits per character that the secret must have at least."""
+    """The minimum entropy of the secret, in bits per character."""
     examples: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
     not_examples: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
 

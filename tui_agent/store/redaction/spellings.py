@@ -24,6 +24,6 @@ def spellings(value: str) -> Iterator[str]:
     )
     for offset in range(3):
         coded = base64.b64encode(b"\0" * offset + raw).decode()
-        begin = (0, 2, 3)[offset]  # the characters before it also depend on other bytes
+        begin = (0, 2, 3)[offset]  # earlier characters also encode the padding
         end = len(coded.rstrip("=")) - (1 if (offset + len(raw)) % 3 else 0)
         yield from (coded[begin:end], coded[begin:end].translate(_URL_SAFE))

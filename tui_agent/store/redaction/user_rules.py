@@ -29,7 +29,7 @@ _REASONS = {
     ("extra_forbidden",): "a rule has no such key",
     ("tuple_type",): "write a list of texts, between [ and ]",
 }
-"""Plain words for faults that pydantic finds, by the kind of fault and the field, or by the kind alone."""
+"""Readable messages for pydantic's errors, by the type of error and the field, or by the type only."""
 
 
 class UserRule(Rule):
@@ -41,7 +41,9 @@ class UserRule(Rule):
     @classmethod
     def _check_pattern(cls, pattern: str) -> str:
         for name in map(bytes.decode, compile_pattern(expand(pattern)).groupindex):
-            if not re.fullmatch("secret.*|name|rest|user", name):  # pieces hold `rest`; a check reads `user`
+            if not re.fullmatch(
+                "secret.*|name|rest|user", name
+            ):  # fragments contain `rest`; a check uses `user`
                 raise ValueError(f"a group cannot be called {name!r}; call what is to be covered 'secret'")
         return pattern
 
@@ -63,7 +65,7 @@ def configured_redactor(options: RedactionOptions) -> Redactor:
 
 def _checked_rules(tables: Sequence[Mapping[str, object]]) -> list[UserRule]:
     if len(tables) > MAX_RULES:
-        raise ValueError(f"[redaction] has {len(tables)} rules; {MAX_RULES} are possible")
+        raise ValueError(f"[redaction] has {len(tables)} rules; at most {MAX_RULES} are allowed")
     taken = {rule.id for rule in bundled_rules()}
     rules: list[UserRule] = []
     for number, table in enumerate(tables, 1):

@@ -7,7 +7,7 @@ from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import Refusal, Script, SimpleCommand
 from tui_agent.policy.bash.tree_check import command_spans, disagreement, simple_commands
 
-REASON = "a second reader sees other commands, or other words in one"
+REASON = "a second parser sees other commands or words"
 
 
 def parse(text: str) -> Script:
@@ -33,7 +33,7 @@ def changed(script: Script, command: SimpleCommand) -> Script:
 def test_lines_that_the_grammar_joins_are_refused(text: str) -> None:
     refusal = parse_script(text)
     assert isinstance(refusal, Refusal)
-    assert refusal.reason.startswith("a second reader")
+    assert refusal.reason.startswith("a second parser")
 
 
 @rows(
@@ -79,7 +79,7 @@ def test_a_script_without_one_of_the_commands_is_refused() -> None:
 
 
 def test_a_text_that_the_grammar_cannot_parse_is_refused() -> None:
-    assert disagreement("ls (", parse("ls")) == Refusal("a second reader does not understand it", 0)
+    assert disagreement("ls (", parse("ls")) == Refusal("a second parser does not accept it", 0)
 
 
 def test_commands_come_in_the_order_of_the_text() -> None:

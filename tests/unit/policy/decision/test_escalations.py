@@ -211,7 +211,7 @@ def test_a_program_that_files_of_the_project_steer_is_asked_about_where_nobody_l
     cargo = command("cargo", steered_by=("rust-toolchain.toml",))
     below = replace(cargo, folders=("node_modules/p",))
     assert is_steered_by_project(below, (), facts()) == (
-        "nobody looked in node_modules/p for files that decide what cargo runs"
+        "node_modules/p was not searched for files that decide what cargo runs"
     )
     assert is_steered_by_project(replace(cargo, folders=("deep/er",)), (), facts(unscanned=("deep",)))
     assert is_steered_by_project(cargo, (), facts(unscanned=("",)))

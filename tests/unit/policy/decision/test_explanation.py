@@ -40,7 +40,7 @@ def lines(script: str) -> list[tuple[str, list[str]]]:
     return table(deeds(RunEffect(script=script)))
 
 
-STARTS = ["starts what stands below"]
+STARTS = ["starts the command below"]
 
 
 @rows(
@@ -66,7 +66,7 @@ STARTS = ["starts what stands below"]
         (
             "ls; \\rm -rf src",
             [
-                ("ls; \\rm -rf src", ["may do anything: a backslash stands in front of `r`"]),
+                ("ls; \\rm -rf src", ["may do anything: there is a backslash in front of `r`"]),
                 ("ls", ["lists ."]),
                 ("rm -rf src", ["deletes src"]),
             ],
@@ -291,7 +291,7 @@ def test_an_approval_promises_no_more_than_is_known(
         (
             "ls \\\n src",
             (),
-            ["outside the subset of bash that is proven: a backslash stands at the end of a line"],
+            ["outside the subset of bash that is proven: there is a backslash at the end of a line"],
         ),
     ],
 )

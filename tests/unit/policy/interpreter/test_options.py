@@ -207,7 +207,7 @@ def test_a_word_that_an_option_refuses_raises_a_doubt() -> None:
         ([unknown("./")], []),
         ([word("--"), unknown()], []),
         ([word("-e"), unknown()], []),
-        ([word("-e"), unknown(many=True)], ["$x may become several words of prog, or none"]),
+        ([word("-e"), unknown(many=True)], ["$x may expand to several arguments of prog, or to none"]),
         ([unknown("-")], ["-$x may become an option of prog"]),
         ([unknown("-e")], ["-e$x of prog may be empty: then the next word belongs to it"]),
         ([unknown("-ea")], []),

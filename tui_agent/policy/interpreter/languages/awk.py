@@ -21,16 +21,16 @@ _TOKEN = re.compile(
 _REGEX = re.compile(
     r"/(?!=)(?:\\[^\n]|[^\[\\/\n]|\[\^?+(?!\])(?:\[:[a-z]++:\]|[^\]\\\[/\n]|\\[^\]\[\n])*+\])*+/"
 )
-"""A pattern whose end is the same for awk programs that see brackets in it and for those that do not."""
+"""A regex that ends at the same place in every awk, whether or not it treats brackets specially."""
 _BRACKET = re.compile(r"[ \t]*+\(")
 _OVER_ELEMENTS = re.compile(r"[ \t]*+\([ \t]*+[a-z]\w*+[ \t]++in[ \t]++[a-z]\w*+[ \t]*+\)", re.ASCII)
 _OPERAND: Final = "an operand"
 _BEFORE_PATTERN = frozenset(
     {"", ";", "{", "}", "(", ",", "!", "&&", "||", "~", "!~", "=", "?", ":", "print", "printf"}
 )
-"""Tokens behind which a slash begins a pattern, in every awk."""
+"""Tokens after which a slash begins a regex in every awk."""
 _COMPLETE = frozenset({"", ";", "{", "}", _OPERAND, ") of if", "++", "--", "length"})
-"""Tokens other than keywords behind which the end of a line ends a statement, in every awk."""
+"""Tokens, other than keywords, after which a newline ends the statement in every awk."""
 _OPENING = {"]": ("[",), ")": ("(", "if"), "}": ("{",)}
 
 

@@ -22,7 +22,7 @@ from tui_agent.policy.interpreter.reach import measure_reach
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 _COMMAND: Final = re.compile(r"(?:-([A-Za-z0-9]*?)([xX])|--exec(-batch)?(?==|$))(.*)", re.DOTALL)
-"""An option that runs a command: letters in front of it, its own letter or end, and what is attached to it."""
+"""An option that runs a command: letters clustered before it, its own letter or suffix, and an attached value."""
 _PLACEHOLDER: Final = re.compile(r"\{(?:/|//|\.|/\.)\}|\{\{")
 
 

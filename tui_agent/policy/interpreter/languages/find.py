@@ -20,7 +20,7 @@ from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
 
 _MAX_COMMANDS: Final = 24
 _MAX_DEPTH: Final = 20
-"""Brackets inside each other."""
+"""Limit for the nesting of brackets."""
 
 
 def read_arguments(call: Call) -> ArgumentReading:
@@ -177,7 +177,7 @@ class _Expression:
     def _filled_commands(self) -> Iterator[tuple[Value, ...]]:
         runs = [action for action in self._actions if action.command]
         if len(self._starts) * len(runs) > _MAX_COMMANDS:
-            self._doubt("find runs too much to be judged")
+            self._doubt("find runs too many commands to check them all")
         for run in runs[:_MAX_COMMANDS]:
             for start in self._starts[:_MAX_COMMANDS]:
                 for name in self._findable(start, run.names):

@@ -14,7 +14,7 @@ from tui_agent.policy.interpreter.patterns import OPTION_SIGNS, escape, prefix_o
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 Names: TypeAlias = tuple[str, ...] | None
-"""Patterns of which every name that is found fits one, None where it may be any name."""
+"""Patterns that cover every name found, or None if any name is possible."""
 
 HERE = Value(".", Certainty.KNOWN, ".")
 

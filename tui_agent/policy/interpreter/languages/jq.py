@@ -24,7 +24,7 @@ _STRING = re.compile(r'(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+("|\\\()')
 _KEY = re.compile(r"[ \t\n]*+(?::(?!:)|[,}])")
 _ARGUMENTS = re.compile(r"[ \t\n]*+\(")
 _LITERAL = re.compile(r'[ \t\n]*+\([ \t\n]*+"((?:[^"\\(]|\\[^(])*+)"')
-"""The first argument of a function, where it is a text."""
+"""The first argument of a function, if it is a string."""
 _CONSUMES = re.compile(
     r"\^?(?:[\w ,:;/@=#'<>&%!~\-]|\\\\[sSdDwW.+*?|()\[\]{}^$/-]|\\[nrt]|\[\^?[\w \-.]+\])[^|*?({]*", re.ASCII
 )

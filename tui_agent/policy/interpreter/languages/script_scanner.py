@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 MAX_CHARACTERS: Final = 100_000
-"""Longer scripts are not read."""
+"""Limit for the characters of a script."""
 
 
 class UnreadError(Exception):

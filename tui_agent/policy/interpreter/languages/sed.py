@@ -10,7 +10,7 @@ from functools import lru_cache
 from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner
 
 _BETWEEN = re.compile(r"(?:[ \t;\n}]|#[^\n\\]*+(?=\n|\Z))*+")
-"""Also comments without a backslash, which some sed programs read on behind the line."""
+"""Separators and comments. A backslash is not accepted, because in some versions of sed it continues the comment."""
 _END = re.compile(r"[ \t]*+(?=[;\n}#]|\Z)")
 _MARK = re.compile(r"[/|,#:@!%_~+=;&<>'\"]")
 _FLAGS = re.compile(r"[gpiI0-9]*+")
@@ -20,11 +20,11 @@ _COMMAND = re.compile(
     |[aic][ \t]*+(?:\\?+[ \t]*+[^\s\\][^\\\n]*+|\\\n(?:[^\\\n]++\\\n)*+[^\\\n]++)(?=\n|\Z)""",
     re.VERBOSE,
 )
-"""A command with its number or text; of those that take a pattern only the letter."""
+"""A command with its number or text; for `s` and `y` only the letter."""
 _ALL_LINES = re.compile(
     r":(\w) *+; *+(?:N *+; *+\$!b\1|\$! *+\{ *+N *+; *+b\1 *+;?+ *+\})(?=;[^\n]*\Z|\Z)", re.ASCII
 )
-"""Takes all lines together: the only loop that is read. BSD sed takes the rest of its line as the label."""
+"""The idiom that joins all lines, the only loop accepted. BSD sed treats the rest of the line as the label."""
 
 
 @lru_cache(maxsize=64)

@@ -14,10 +14,10 @@ _FILE_TESTS: Final = frozenset(f"-{letter}" for letter in "efdsrwxLhbcpSgukOGN")
 _TEXT_TESTS: Final = frozenset({"-n", "-z", "-t"})
 _FILE_COMPARISONS: Final = frozenset({"-nt", "-ot", "-ef"})
 _EQUALITIES: Final = frozenset({"=", "==", "!="})
-"""`[[` evaluates the words around all other operators."""
+"""Operators on texts. With other operators, `[[` evaluates its operands as arithmetic."""
 _COMPARISONS: Final = _EQUALITIES | {"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "<", ">"}
 _JOINERS: Final = _FILE_COMPARISONS | _COMPARISONS | {"-a", "-o"}
-"""Words that stand between two others."""
+"""Operators between two operands."""
 
 
 def read_arguments(call: Call) -> ArgumentReading:
@@ -28,7 +28,7 @@ def read_arguments(call: Call) -> ArgumentReading:
         words.pop()
     if any(word.many for word in words):
         return ArgumentReading(doubt="it is not certain how many words are tested")
-    # Only conditions of `[[` can be joined so.
+    # Only `[[` has `&&` and `||`.
     parts = groupby(words, lambda word: word.known in ("&&", "||"))
     terms = [_read_term(list(part), double=double) for joins, part in parts if not joins]
     doubt = next((term.doubt for term in terms if term.doubt), "")

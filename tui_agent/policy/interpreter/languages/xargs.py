@@ -20,7 +20,7 @@ def read_arguments(call: Call) -> ArgumentReading:
     names = _fed_names(call, given)
     command = tuple(call.operands) or (Value("echo", Certainty.KNOWN, "echo"),)
     replacing = [(spelling, word) for spelling, word in call.options if spelling in _REPLACING]
-    # Without -r GNU xargs also runs the command once where it is fed nothing. Of xargs that runs xargs, that is not read.
+    # Without -r, GNU xargs runs the command once even for empty input. This is left out for xargs that runs xargs.
     nested = command[0].known == "xargs"
     waits = effects_of_repeating([command])
     once = nested or given & {"-r", "--no-run-if-empty"}
@@ -31,7 +31,7 @@ def read_arguments(call: Call) -> ArgumentReading:
     name = replace(names, many=False)
     filled = tuple(fill_word(word, mark or "{}", name) for word in command)
     doubt = "" if mark and len(replacing) == 1 else "it is not certain which word xargs replaces"
-    # GNU xargs takes the last of options that exclude each other, or appends all the same.
+    # Of options that exclude each other, GNU xargs uses the last, or appends the names as well.
     commands = (filled, *appended) if given & _COUNTING else (filled,)
     return ArgumentReading(effects=waits, commands=commands, doubt=doubt)
 
