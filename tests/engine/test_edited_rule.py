@@ -40,7 +40,7 @@ def judge(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
     ("rule", "said"),
     [
         ("allow edit new.pyl demo", "does not fit what is asked here"),
-        ("make it so", "is no rule"),
+        ("make it so", "is not a rule"),
         ("allow edit", "does not say what it is about"),
         ("deny edit src/**", "Only a rule with allow can be kept here"),
         ("allow tool other", "does not fit what is asked here"),

@@ -258,7 +258,7 @@ def test_nothing_that_another_program_deletes_goes_unasked(script: str) -> None:
         ("foo sudo ls", "it may run sudo, which acts as another user"),
         ("foo curl example.org", "it may run curl, which uses the network"),
         ("foo tail -f log", "it may run tail, which does not end by itself"),
-        ("foo docker exec x sh", "docker may have something done outside of the sandbox"),
+        ("foo docker exec x sh", "docker may start work outside the sandbox"),
         ("LD_PRELOAD=./x.so make", "LD_PRELOAD is set, which may change what runs"),
         (
             "python -c \"import shutil; shutil.rmtree('src')\"",

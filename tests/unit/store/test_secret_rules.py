@@ -158,7 +158,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "keyword in capitals": ({**ACME, "keywords": ["ACME_"]}, "'keywords.0': write it in small letters"),
     "a keyword that is not in the example": (
         {**ACME, "keywords": ["amce_"]},
-        "examples 1: none of the keywords",
+        "examples 1: it has none of the keywords",
     ),
     "a pattern that matches nothing at all": (
         {**ACME, "pattern": "a*", "keywords": ["a"]},
@@ -185,13 +185,13 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "an example that is no list": ({**ACME, "examples": "[[acme_]]"}, "'examples': write a list of texts"),
     "an example without a mark": (
         {**ACME, "examples": ["acme_{{a-z0-9 20}}"]},
-        "not what stands between [[ and ]]",
+        "not the text between [[ and ]]",
     ),
     "an example without a secret": (
         {**ACME, "examples": ["acme_development"]},
         "examples 1: the pattern does not match",
     ),
-    "too little entropy": ({**ACME, "entropy": 7}, "examples 1: the entropy is 4.1, and 7 is asked for"),
+    "too little entropy": ({**ACME, "entropy": 7}, "examples 1: the entropy is 4.1; at least 7 is required"),
     "a check that refuses": (
         {**ACME, "checks": ["issued"], "examples": ["[[acme_xxxxxxxxxxxxxxxxxxxx]]"]},
         "examples 1: the check 'issued' refuses 'acme_xxxx",
@@ -206,11 +206,11 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     ),
     "an example with too much covered": (
         {**ACME, "examples": ["acme_[[aaaaabbbbb0000011111]]"]},
-        "examples 1: covered is 'acme_aaaaabbbbb0000011111', not what stands between [[ and ]]",
+        "examples 1: it covers 'acme_aaaaabbbbb0000011111', not the text between [[ and ]]",
     ),
     "a look-alike that matches": (
         {**ACME, "not_examples": ["acme_x", "acme_aaaaabbbbb0000011111"]},
-        "not_examples 2: 'acme_aaaaabbbbb0000011111' is covered and must stay",
+        "not_examples 2: 'acme_aaaaabbbbb0000011111' is covered but must not be",
     ),
     "id of a bundled rule": ({**ACME, "id": "github-token"}, "the id 'github-token'"),
 }

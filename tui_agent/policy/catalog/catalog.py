@@ -174,7 +174,7 @@ def read_tables(text: str) -> tuple[dict[str, Table], tuple[str, ...]]:
     except ValueError as error:
         raise TableFault((), str(error)) from error
     for key in sorted(set(data) - {"programs", "environment"}):
-        raise TableFault((key,), "this key is not known; programs stand in [programs.NAME]")
+        raise TableFault((key,), "this key is not known; write programs as [programs.NAME]")
     environment = _as_table(("environment",), data.get("environment", {}))
     harmless = environment.get("harmless", [])
     if set(environment) - {"harmless"} or not isinstance(harmless, list):
@@ -206,7 +206,7 @@ def _locate(name: str, faults: Iterable[TableFault]) -> Iterator[TableFault]:
 
 def _read_caution(name: str, table: Table) -> tuple[frozenset[Effect], list[TableFault]]:
     """Return the effects that a project's or plugin's table adds to a known program, and the table's faults."""
-    reason = "it could allow more; of a known program only effects can be added"
+    reason = "it could allow more; for a known program only effects can be added"
     more = [TableFault((key,), reason) for key in sorted(set(table) - _CAUTIOUS_KEYS)]
     program, faults = validate({"about": name, "effects": table.get("effects", [])})
     return frozenset() if program is None else program.effects, [*more, *faults]

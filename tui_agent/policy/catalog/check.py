@@ -38,7 +38,7 @@ def check_table(text: str, source: str, judge: Judge) -> list[Problem]:
     except TableFault as fault:
         return [Problem(place_of(fault, text, source), str(fault))]
     if not tables and not harmless:
-        return [Problem(source, "nothing is in it")]
+        return [Problem(source, "the table is empty")]
     projects = PurePath(source).parent.name == _PROJECT_FOLDER or any(
         "why" in table for table in tables.values()
     )
@@ -49,7 +49,7 @@ def check_table(text: str, source: str, judge: Judge) -> list[Problem]:
         for fault in islice(chain(faults, failed), MAX_FAULTS)
     ]
     shown = projects or not tables or any("examples" in table for table in tables.values())
-    return problems if problems or shown else [Problem(source, "no example is in it")]
+    return problems if problems or shown else [Problem(source, "the table has no examples")]
 
 
 def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge) -> Iterator[TableFault]:

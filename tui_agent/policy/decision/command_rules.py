@@ -35,7 +35,7 @@ def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
         for command in line.commands:
             yield from _against_hosts(rules, command)
     if line.unreadable:
-        why = "the line cannot be read whole, and rules are against commands"
+        why = "the line cannot be read completely, and there are rules against commands"
         verdicts = {rule.verdict for rule in rules.rules if rule.what != "tool"} - {"allow"}
         yield from (Finding(verdict, "rules.unread", why) for verdict in verdicts)
 

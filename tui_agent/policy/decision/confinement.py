@@ -81,10 +81,10 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
     if line.refusal and _LOOP.search(line.line):
         return "it is not certain that its loop ends"
     if words and words[0].startswith(("-", "+")):
-        return f"{words[0]} is an option, and what stands behind it may run"
+        return f"{words[0]} is an option, and the words after it may be run as a command"
     for inside in (command, *(inside for inside, prose in inner if not prose)):
         if _program(inside) in word_list("outside") and not inside.only_reads:
-            return f"{_program(inside)} may have something done outside of the sandbox"
+            return f"{_program(inside)} may start work outside the sandbox"
         if _program(inside) in word_list("waiting"):
             return f"{_program(inside)} waits for a terminal, or does not end by itself"
     pattern = name_patterns("variables")

@@ -71,7 +71,7 @@ def bound_rule(rule: Rule) -> Rule:
     if rule.what == "run" or (inside and rule.what in ("read", "edit")):
         return replace(rule, bounded=True)
     raise ConfigError(
-        f"The rule {rule.text!r} of {rule.source} is not for a project to make: it may allow edits in its folder and "
+        f"The rule {rule.text!r} of {rule.source} is not allowed in a project: a project may only allow edits in its folder and "
         "commands that work on it.",
         hint="Write it into your own policy.toml.",
     )

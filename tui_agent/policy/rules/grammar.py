@@ -63,7 +63,7 @@ def parse_rule(text: str, source: str = "") -> Rule:
     where = f" in {source}" if source else ""
     if verdict not in VERDICTS or what not in WHATS:
         raise ConfigError(
-            f"{text!r}{where} is no rule.",
+            f"{text!r}{where} is not a rule.",
             hint=f"Write {'|'.join(VERDICTS)}, then {'|'.join(WHATS)}, then what it is about: allow edit src/**",
         )
     fault, hint = _find_fault(verdict, what, rest)
@@ -88,7 +88,7 @@ def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
         thing = "host" if what == "connect" else "tool"
         return f"would allow any {thing}", f"Name the {thing}."
     if what in ("read", "edit", "remove") and posixpath.normpath(rest).startswith(("~", "../")):
-        return "leads out of the workspace by ~ or ..", "Write the whole path, from / on."
+        return "leaves the workspace with ~ or ..", "Write an absolute path, beginning with /."
     return "", ""
 
 

@@ -20,24 +20,24 @@ def failed_example(rule: Rule) -> str:
             return f"examples {number}: {reason}"
     for number, example in enumerate(rule.not_examples, 1):
         if covered := _covered(rule, example_text(example, rule.id).encode()):
-            return f"not_examples {number}: {covered} is covered and must stay"
+            return f"not_examples {number}: {covered} is covered but must not be"
     return ""
 
 
 def _example_fault(rule: Rule, text: str) -> str:
     raw = _MARKED.sub(r"\1", text).encode()
     if not KeywordIndex([rule]).candidates(raw):
-        return "none of the keywords is in it"
+        return "it has none of the keywords"
     without_secret = _MARKED.sub("", text).encode()
     if any(not candidate.value for candidate, _ in rule.judge_matches(without_secret)):
-        return "the secret can be empty, for the pattern also matches where it is left out"
+        return "the secret can be empty, because the pattern also matches without it"
     covered = _covered(rule, raw)
     if not covered:
         return next((refusal for _, refusal in rule.judge_matches(raw)), "the pattern does not match")
     marked = raw
     for start, end in reversed(list(rule.spans(raw))):
         marked = b"%b[[%b]]%b" % (marked[:start], marked[start:end], marked[end:])
-    return "" if marked == text.encode() else f"covered is {covered}, not what stands between [[ and ]]"
+    return "" if marked == text.encode() else f"it covers {covered}, not the text between [[ and ]]"
 
 
 def _covered(rule: Rule, raw: bytes) -> str:

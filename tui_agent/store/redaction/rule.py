@@ -91,7 +91,7 @@ class Rule(BaseModel):
         if not _is_secret_name(candidate):
             return f"{candidate.group('name')!r} is not the name of a secret"
         if self.entropy is not None and (bits := entropy(candidate.value)) < self.entropy:
-            return f"the entropy is {bits:.1f}, and {self.entropy:g} is asked for"
+            return f"the entropy is {bits:.1f}; at least {self.entropy:g} is required"
         for part, shape in self.unless:
             if has_shape(text := getattr(candidate, part), shape):
                 return f"{part} {text[:60]!r} has the shape '{shape}'"

@@ -106,8 +106,8 @@ OUTSIDE = [
     ("x=$((1+2))", "it uses arithmetic", 2),
     ("a[0]=b", "it uses an array or `+=`", 0),
     ("a+=b", "it uses an array or `+=`", 0),
-    ("ls $'a'", "`$'` is not read", 3),
-    ('ls $"a"', '`$"` is not read', 3),
+    ("ls $'a'", "`$'` is not supported", 3),
+    ('ls $"a"', '`$"` is not supported', 3),
     *(
         (f"ls ${{x{change}}}", "it uses an unsupported variable expansion", 3)
         for change in (
@@ -128,12 +128,12 @@ OUTSIDE = [
     ),
     ("ls ${#x}", "it uses an unsupported variable expansion", 3),
     ("ls ${10}", "it uses an unsupported variable expansion", 3),
-    ("ls $_x $_", "`$_` is not read", 7),
+    ("ls $_x $_", "`$_` is not supported", 7),
     ("ls ${_}", "it uses an unsupported variable expansion", 3),
-    ("ls $10", "`$1` is not read", 3),
-    ("ls $x1\xe9", "`$x` is not read", 3),
-    ("ls $?\xe9", "`$?` is not read", 3),
-    ("ls $-", "`$-` is not read", 3),
+    ("ls $10", "`$1` is not supported", 3),
+    ("ls $x1\xe9", "`$x` is not supported", 3),
+    ("ls $?\xe9", "`$?` is not supported", 3),
+    ("ls $-", "`$-` is not supported", 3),
     ("ls `rm x`", "it uses backquotes", 3),
     ('ls "`rm x`"', "it uses backquotes", 4),
     ("f() { ls; }", "it defines a function", 1),

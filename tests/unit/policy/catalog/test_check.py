@@ -133,7 +133,7 @@ PROJECT = "[programs.make]\neffects = ['connects']\nwhy = 'it deploys'\n[program
             "my.toml",
             f"{PROJECT}flags = []\nprints = 'x'",
             [
-                ":6 programs.git.subcommands.log.flags: it could allow more; of a known program only effects",
+                ":6 programs.git.subcommands.log.flags: it could allow more; for a known program only effects",
                 ":7 programs.git.subcommands.log.prints: it could allow more",
             ],
         ),
@@ -156,10 +156,10 @@ def test_a_projects_table_is_known_by_its_keys_or_its_folder(
 @rows(
     "text, reason",
     [
-        ("", "nothing is in it"),
-        ("# x", "nothing is in it"),
-        ("[programs]", "nothing is in it"),
-        ("[programs.a]\nabout = 'a'", "no example is in it"),
+        ("", "the table is empty"),
+        ("# x", "the table is empty"),
+        ("[programs]", "the table is empty"),
+        ("[programs.a]\nabout = 'a'", "the table has no examples"),
     ],
 )
 def test_a_table_without_programs_or_examples_says_so(text: str, reason: str) -> None:

@@ -56,7 +56,7 @@ def test_a_project_allows_edits_of_its_own_files() -> None:
     ],
 )
 def test_a_projects_rule_that_reaches_further_is_refused_with_its_place(rule: str) -> None:
-    with pytest.raises(ConfigError, match=r"policy\.toml, rule 1 is not for a project to make"):
+    with pytest.raises(ConfigError, match=r"policy\.toml, rule 1 is not allowed in a project"):
         judged(WriteEffect(path="a"), f"[[rule]]\nallow = '{rule}'")
     assert judged(WriteEffect(path="a"), f"[[rule]]\ndeny = '{rule}'") in ("ask", "deny")
 

@@ -59,7 +59,7 @@ def test_no_file_means_no_rules(tmp_path: Path) -> None:
         ("x = 1", "unknown keys: x"),
         ("rule = 3", r"\[\[rule\]\]"),
         ("[[rule]]\nallow = 'run *'", "any program"),
-        ("[[rule]]\nallow = 'fly x'", "is no rule"),
+        ("[[rule]]\nallow = 'fly x'", "is not a rule"),
         ("[[rule]]\nwhy = 'x'", "exactly one of"),
         ("[[rule]]\nallow = 'edit a'\ndeny = 'edit b'", "exactly one of"),
         ("[[rule]]\nallow = 'edit a'\nmatch = []", "unknown keys: match"),
