@@ -187,5 +187,5 @@ async def test_cut_at_any_event_of_a_turn_with_hooks_the_history_stays_legal(tmp
         messages = ModelMessages()
         for event in bench.events[: cut + 1]:
             messages.apply(event)
-        if not messages._open:
+        if not messages.history.open_calls:
             assert faults_in(messages.view()) == [], cut
