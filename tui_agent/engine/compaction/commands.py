@@ -44,7 +44,7 @@ async def restore_messages(parts: EngineParts, command: RestoreContext, measure:
     """Put messages back into the context, and record the contents of the next request."""
     recorder, fold = parts.recorder, parts.recorder.model_messages()
     present = fold.view()
-    restored = copy_state(fold)
+    restored = ModelMessages(fold.agent, copy_state(fold.history))  # without the view that `fold` has cached
     restored.history.restore(frozenset(command.seqs), command.compaction, -1)
     manifest = (await measure(restored.view())).manifest
     recorder.append(
