@@ -24,7 +24,7 @@ class ReadArtifactArgs(api.FrozenModel):
 
 
 class ReadArtifact(api.SessionTool):
-    """Reads recorded outputs only. Secrets are redacted in them as they are in the log."""
+    """Reads recorded outputs only. Secrets in them are redacted, as in the log."""
 
     subject = "artifacts"
 
@@ -108,7 +108,7 @@ def _empty_result(
 
 
 def _number_rows(rows: list[str], numbers: list[int]) -> tuple[list[str], int]:
-    """Return as many numbered rows as fit (at least one), and the number of the last."""
+    """Return as many numbered rows as fit (at least one), and the number of the last one."""
     width, room, numbered, last = len(str(numbers[-1])), MAX_CHARS, list[str](), numbers[0]
     for number in numbers:
         line = f"{number:>{width}}\t{rows[number - 1]}"

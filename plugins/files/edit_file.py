@@ -1,7 +1,7 @@
 """edit_file: replace an exact piece of a file.
 
-Invariant: only line endings may differ from the given text, all other characters must be equal; new lines take the
-file's line ending.
+Invariant: the given text may differ from the file only in line endings; all other characters must be equal. New lines
+get the file's line ending.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class EditFileArgs(api.FrozenModel):
 
 
 class EditFile(api.BaseTool):
-    """Replaces text that occurs exactly once in a file that was read and has not changed since."""
+    """Replaces text that occurs exactly once. The file must have been read and unchanged since."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("edit_file", __file__, EditFileArgs, verb="edit")
@@ -97,7 +97,7 @@ async def _compute_edit(args: EditFileArgs, content: api.FileContent) -> tuple[F
 
 
 def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, list[int]]:
-    """Return the new bytes and the line numbers of the changed places."""
+    """Return the new bytes and the line numbers of the changes."""
     decoded = decode(content.data)
     if decoded is None:
         raise _binary_error(content)

@@ -1,4 +1,4 @@
-"""Steps shared by write_file and edit_file: read the base, compute the change, show it, write it."""
+"""Steps shared by write_file and edit_file: read the original, compute the change, show it, write it."""
 
 import asyncio
 import hashlib
@@ -28,7 +28,7 @@ class FileChange:
 
 def require_current_read(content: api.FileContent, state: api.SessionStateView) -> None:
     """Raise a `ToolError` unless the session has read exactly this content of the file."""
-    # The log replaces bytes of a name that are not UTF-8, so look the name up in that form.
+    # In the log, bytes of a name that are not UTF-8 are replaced, so look the name up in that form.
     logged_path = content.path.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     last_read = state.read_files.get(logged_path)
     if last_read is None:
@@ -57,7 +57,7 @@ def preview_change(change: FileChange) -> api.Preview:
 
 
 async def write_change(change: FileChange, message: str, ctx: api.ToolContext) -> api.ToolResult:
-    """Write the change if the file is still what it was computed from; return the result for model and user."""
+    """Write the change if the file still has the content it was computed from. Return the result for model and user."""
     expect = None if change.before is None else change.before.digest
     try:
         await ctx.env.write(change.path, change.data, expect)

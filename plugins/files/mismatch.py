@@ -1,6 +1,6 @@
-"""Explanation for text that was not found: the most similar place and how it differs.
+"""Explanation if the text to replace was not found: the most similar text in the file and how it differs.
 
-Invariant: the work is bounded: at most `MAX_LINES` lines are compared, each cut at `MAX_WIDTH` characters.
+Invariant: the work is limited: at most `MAX_LINES` lines are compared, each cut at `MAX_WIDTH` characters.
 """
 
 import re
@@ -25,7 +25,9 @@ _LIKENESSES: tuple[tuple[Callable[[str], str], str], ...] = (
     (lambda line: line.translate(_LOOKALIKES).strip(), "they differ in quotes, dashes or special spaces."),
     (lambda line: line.strip().casefold(), "they differ in letter case."),
 )
-"""Line normalisations with the difference each ignores (empty: `_describe_indentation` finds it)."""
+"""Functions that normalise a line, each with the difference that it ignores (if empty, `_describe_indentation`
+determines it).
+"""
 
 
 def explain_mismatch(text: str, wanted: str) -> str:
@@ -53,7 +55,7 @@ def _find_nearest(lines: list[str], old: list[str]) -> tuple[int | None, str]:
 
 
 def _find_block(lines: list[str], old: list[str]) -> int | None:
-    """Return the index where `old` begins in `lines`; None if it does not occur or is all blank."""
+    """Return the index at which `old` starts in `lines`, or None if it does not occur or is all blank."""
     key = max(range(len(old)), key=lambda row: len(old[row]))
     if not old[key]:
         return None

@@ -18,7 +18,7 @@ _BOMS = (
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """Decoded text with its codec, the handling of undecodable bytes, and the byte order mark."""
+    """Decoded text with its codec, the treatment of undecodable bytes, and the byte order mark."""
 
     text: str
     codec: str = "utf-8"

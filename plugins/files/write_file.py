@@ -25,7 +25,7 @@ class WriteFileArgs(api.FrozenModel):
 
 
 class ResolvedWrite(WriteFileArgs):
-    """The arguments, and whether the file exists (looked up before the call is judged)."""
+    """The arguments, and True if the file exists (looked up before the call is judged)."""
 
     exists: bool
 
@@ -41,7 +41,7 @@ class WriteFile(api.BaseTool):
         return args.path
 
     async def settle_arguments(self, args: WriteFileArgs, env: api.Environment) -> ResolvedWrite:
-        """Look up whether the file exists; a path that cannot be checked counts as missing."""
+        """Look up if the file exists. A path that cannot be checked counts as missing."""
         try:
             exists = await env.stat(args.path) is not None
         except api.EnvironmentFault:

@@ -13,13 +13,13 @@ import tui_agent.plugin_api as api
 
 MAX_NOTES = 10_000
 MAX_BYTES = 16_000_000
-"""Limits for one search: number of notes and their total bytes; the newest notes come first."""
+"""Limits of one search: number of notes and their total bytes. The newest notes are searched first."""
 SNIPPET_LINES = 8
 SNIPPET_CHARS = 600
 MIN_PREFIX_CHARS = 4
-"""Minimum letters for one word to match as the beginning of another: config, configuration."""
+"""Minimum letters for a word to match a longer one by its start: config, configuration."""
 PREFIX_WEIGHT = 0.4
-"""Weight of such a prefix match; a full match counts 1."""
+"""Weight of such a prefix match; an exact match has weight 1."""
 _K1, _B = 1.2, 0.75
 
 
@@ -36,7 +36,7 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Snippets, best first, with counts of what was and was not searched."""
+    """Snippets, best first, with the numbers of notes that were and were not searched."""
 
     snippets: tuple[Snippet, ...]
     words: tuple[str, ...]
@@ -44,7 +44,7 @@ class SearchResult:
     notes: int
     skipped: int = 0
     truncated: tuple[str, ...] = ()
-    """Notes that are too long; only their beginning was searched."""
+    """Notes that are too long, so that only their start was searched."""
     unreadable: tuple[str, ...] = ()
 
 
@@ -71,7 +71,7 @@ class _Scan:
 
 
 class _QueryWords:
-    """The query's words, and the weights with which words of a note match them."""
+    """The query's words, and the weights with which words in a note match them."""
 
     def __init__(self, query: str) -> None:
         self.words = tuple(dict.fromkeys(api.word_forms(api.strip_accents(query))))
@@ -117,7 +117,9 @@ class _QueryWords:
 
 
 def search(folder: Path, query: str, max_results: int, *, max_notes: int = MAX_NOTES) -> SearchResult:
-    """Return the best paragraphs for the query's words (BM25; title and file name count with each paragraph)."""
+    """Return the paragraphs that best match the query's words (BM25; title and file name count as part of each
+    paragraph).
+    """
     places, query_words, scan = api.list_note_locations(folder), _QueryWords(query), _Scan()
     searched = 0
     for place in places[:max_notes] if query_words.words else ():
@@ -216,5 +218,5 @@ def _shares_prefix(word: str, term: str) -> bool:
 
 
 def _without_e(word: str) -> str:
-    """Return the word with ae, oe, ue reduced to a, o, u, as `strip_accents` does with ä, ö, ü: groesse, Größe."""
+    """Return the word with ae, oe, ue reduced to a, o, u, so that `groesse` matches `Größe` after `strip_accents`."""
     return word.replace("ae", "a").replace("oe", "o").replace("ue", "u")

@@ -1,4 +1,4 @@
-"""search_notes: find notes that earlier sessions on this project left."""
+"""search_notes: find notes that earlier sessions wrote about this project."""
 
 import asyncio
 from collections.abc import Sequence

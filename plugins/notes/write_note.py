@@ -19,7 +19,7 @@ class WriteNoteArgs(api.FrozenModel):
 
 
 class WriteNote(api.BaseTool):
-    """Writes one note: a file outside the workspace, and judged as such."""
+    """Writes one note. The file is outside the workspace, and the policy judges it as such."""
 
     def __init__(self, folder: Path) -> None:
         self.spec = api.load_spec("write_note", __file__, WriteNoteArgs, verb="note")

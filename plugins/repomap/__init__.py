@@ -1,4 +1,4 @@
-"""Plugin: the repository map: files ranked for a question, with the symbols that matter."""
+"""Plugin: the repository map, which ranks files for a question and shows their relevant symbols."""
 
 from tui_agent.plugin_api import PluginApi
 

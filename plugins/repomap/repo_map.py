@@ -1,4 +1,4 @@
-"""repo_map: the files of the repository that matter for a question."""
+"""repo_map: the files of the repository that are relevant to a question."""
 
 from pydantic import Field
 

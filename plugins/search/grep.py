@@ -1,7 +1,7 @@
 """grep: the lines of files that match a regular expression.
 
-Invariant: whichever search finds the places (ripgrep or the Python search), every shown line is read through the
-environment, so only files of the workspace, or files allowed for this call, can be shown.
+Invariant: whether ripgrep or the Python search finds the lines, every shown line is read through the environment. So
+only files of the workspace, or files allowed for this call, can be shown.
 """
 
 import re
@@ -20,7 +20,7 @@ MAX_LINE = 300
 MAX_CHARS = 40_000
 MAX_PATTERN = 1000
 MAX_SINGLE_FILE_BYTES = 20_000_000
-"""Maximum size in bytes of a file searched by its name; files found in a folder have the smaller limit of `query`."""
+"""Maximum bytes of a file that the call names; files found in a folder have the smaller limit of `query`."""
 
 
 class GrepArgs(api.FrozenModel):
@@ -125,19 +125,19 @@ async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) ->
 
 
 async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) -> tuple[list[int], list[str]]:
-    """Read the file through the environment; return the hits that exist in it, and its lines."""
+    """Read the file through the environment. Return the matching lines that exist in it, and all its lines."""
     try:
         content = await env.read(path)
     except api.EnvironmentFault:
         return [], []
-    if content.path != path:  # replaced by a link after the search
+    if content.path != path:  # the file was replaced by a link after the search
         return [], []
     lines = split_lines(content.data) or []
     return [number for number in sorted(numbers) if number <= len(lines)], lines
 
 
 def _format_rows(lines: list[str], numbers: list[int], context: int) -> list[str]:
-    """Return the rows of one file: `12:hit`, `13-context`, `--` between blocks that do not touch."""
+    """Return the rows of one file: `12:hit`, `13-context`, `--` between blocks that are not adjacent."""
     rows: list[str] = []
     hits = set(numbers)
     last = 0

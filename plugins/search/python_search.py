@@ -1,6 +1,6 @@
 """Search without ripgrep: files are read through the environment and matched in a separate process.
 
-Invariant: an expression never runs in this process, because one with endless backtracking could not be stopped here.
+Invariant: an expression never runs in this process, because endless backtracking could not be stopped here.
 """
 
 import asyncio
@@ -25,11 +25,13 @@ LENGTH = struct.Struct(">I")
 
 
 class WorkerEnded(Exception):
-    """Raised when the process was closed or failed."""
+    """Raised if the process was closed or failed."""
 
 
 class Worker:
-    """Starts the process at the first `scan`. `close` ends it at once; a running `scan` then raises."""
+    """Process that matches texts. The first `scan` starts it; `close` ends it at once, and a running `scan` then
+    raises.
+    """
 
     def __init__(self, pattern: str, ignore_case: bool, limit: int) -> None:
         self._query = json.dumps({"pattern": pattern, "ignore_case": ignore_case, "limit": limit})
@@ -84,7 +86,7 @@ class Worker:
 async def search(
     query: Query, env: Environment, may_read: Callable[[str], bool], seconds: float = MAX_SEARCH_S
 ) -> SearchResult:
-    """Return the matching places in readable files, within the limits of size, number and time."""
+    """Return the matching lines of readable files, within the limits of size, number and time."""
     result = SearchResult("own")
     deadline = time.monotonic() + seconds
     worker = Worker(query.pattern, query.ignore_case, query.max_results + 1)
@@ -147,7 +149,7 @@ async def _read_text(item: FileInfo, env: Environment) -> str | None:
         content = await env.read(item.path, MAX_FILE_BYTES)
     except EnvironmentFault:
         return None
-    # A link created since the folder was listed may lead to another file that was never approved.
+    # A link created since the folder was listed may lead to another file, which was never approved.
     return decode_text(content.data) if content.path == item.path else None
 
 

@@ -11,7 +11,9 @@ _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One search. `path`: relative to the workspace, or absolute outside it, empty for all; `single`: it is a file."""
+    """One search. `path` is relative to the workspace, absolute if outside, or empty for all. `single`: the path is a
+    file.
+    """
 
     pattern: str
     path: str
@@ -23,7 +25,7 @@ class Query:
 
 @dataclass
 class SearchResult:
-    """Line numbers by path; `incomplete` if the search stopped early, with the reason in `notes`."""
+    """Line numbers by path. `incomplete`: the search stopped early; `notes` give the reason."""
 
     engine: str
     lines: dict[str, list[int]] = field(default_factory=dict)

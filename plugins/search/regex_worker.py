@@ -1,6 +1,6 @@
 """Program that matches an expression against texts from standard input and prints the line numbers.
 
-Invariant: it uses only its two pipes, and its processor time is limited even if nobody stops it.
+Invariant: it uses only its two pipes, and its CPU time is limited even if nobody stops it.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Search with ripgrep, if the environment has it. It returns places only; `grep` reads the lines itself."""
+"""Search with ripgrep, if the environment has it. It returns only line numbers; `grep` reads the lines itself."""
 
 import re
 from collections.abc import Callable

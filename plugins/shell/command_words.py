@@ -1,6 +1,6 @@
-"""Splitting of command lines into words, and the decision if a command needs a shell.
+"""Splitting of command lines into words, and detection of commands that need a shell.
 
-Invariant: `plain_words` returns words only if bash would run exactly the same words; doubtful commands are left to
+Invariant: `plain_words` returns words only if bash would run exactly the same words; all other commands are left to
 bash.
 """
 
@@ -31,7 +31,7 @@ def plain_words(command: str) -> tuple[str, ...] | None:
         return None
     name, equals, _ = words[0].partition("=")
     if equals and name.removesuffix("+").replace("_", "a").isalnum():
-        return None  # an assignment in front of the command
+        return None  # an assignment precedes the command
     return words
 
 

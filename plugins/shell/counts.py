@@ -13,7 +13,7 @@ MAX_FAILURES = 50
 
 @dataclass(frozen=True, slots=True)
 class TestCounts:
-    """Numbers of a test run; errors count as failures. -1: not in the output."""
+    """Counts of a test run; errors count as failures. -1: not in the output."""
 
     passed: int = -1
     failed: int = -1
@@ -35,7 +35,7 @@ class TestCounts:
 
 
 def read_counts(framework: str, output: str) -> TestCounts:
-    """Read the counts from a framework's output; `framework` as returned by `frameworks.framework_of`."""
+    """Read the counts from a framework's output. `framework` is a name returned by `frameworks.detect_framework`."""
     return _READERS[framework](output)
 
 
@@ -92,7 +92,7 @@ def _go(output: str) -> TestCounts:
     if not rows:
         return TestCounts()
     count = {word: sum(row[0] == word for row in rows) for word in ("PASS", "FAIL", "SKIP")}
-    # Without -v go names only failed tests, so the number of passed tests is unknown.
+    # Without -v, go names only failed tests, so the number of passed tests is unknown.
     passed = count["PASS"] if count["PASS"] or "=== RUN" in output else -1
     return TestCounts(
         passed, count["FAIL"], count["SKIP"], _first([name for word, name in rows if word == "FAIL"])

@@ -13,7 +13,7 @@ from .output import DecodedOutput, LiveOutput, decode_output
 
 THREAD_DECODE_BYTES = 200_000
 MAX_KEPT_BYTES, KEPT_TAIL_BYTES = 50_000_000, 10_000_000
-"""Bytes of a command's output that are kept in total, and how many of them from its end."""
+"""Bytes of a command's output that are kept in total, and the number of them that come from its end."""
 MIN_TIMEOUT_S = 1.0
 
 
@@ -51,7 +51,7 @@ def _limit_time(spec: ExecSpec, ctx: ToolContext) -> ExecSpec:
 
 
 def sandbox_note(result: ExecResult) -> str:
-    """Return a note for the model if the sandbox stopped the command or hid files from it; else empty."""
+    """Return a note for the model if the sandbox stopped the command or hid files from it, else an empty string."""
     stopped = f"\n[the sandbox: {result.blocked} Do not try to get around it.]" if result.blocked else ""
     return stopped + "".join(f"\n[the sandbox: {remark}]" for remark in result.remarks)
 

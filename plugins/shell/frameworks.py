@@ -24,9 +24,9 @@ _PYTEST_SIGNS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TestCommand:
-    """A test command, its folder, and the framework whose output it prints."""
+    """A test command, its folder, and the framework that writes its output."""
 
-    __test__ = False  # not a test class, whatever a collector thinks of the name
+    __test__ = False  # not a test class, although its name looks like one to test collectors
 
     argv: tuple[str, ...]
     framework: str
@@ -71,9 +71,10 @@ def _is_test_script(words: tuple[str, ...]) -> bool:
 
 
 async def find_test_command(env: Environment, path: str) -> TestCommand:
-    """Find the project's test command, narrowed to `path` if given; it runs in the project's folder.
+    """Find the project's test command, limited to `path` if given. The command runs in the project's folder.
 
-    The project is the nearest folder at or above `path` that has tests; a folder of tests alone does not count.
+    The project is the nearest folder at or above `path` that has tests; a folder that contains only tests does not
+    count.
     """
     info = await env.stat(path) if path else None
     if path and info is None:
@@ -161,7 +162,7 @@ async def _python_command(
 
 
 def _start_folder(folder: str, tests: list[str]) -> str:
-    """Return the folder where discovery must start: the only folder with tests, else the project's top."""
+    """Return the folder in which discovery must start: the only folder with tests, else the project's top folder."""
     prefix = f"{folder}/" if folder not in ("", ".") else ""
     tops = {
         path.removeprefix(prefix).partition("/")[0] if "/" in path.removeprefix(prefix) else ""

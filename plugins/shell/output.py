@@ -18,7 +18,7 @@ MAX_SHOWN_LINES = 400
 LIVE_CHARS = 64_000
 LIVE_SAMPLE_CHARS = 2_000
 LIVE_LINE_CHARS = 200
-"""Characters shown from the end of a single endless line, so that the note before it stays visible."""
+"""Characters shown from the end of a single very long line, so that the note before it stays visible."""
 LIVE_PAUSE_S = 0.5
 _SPACE = re.compile(r"\s")
 _CONTROL = re.compile(
@@ -27,9 +27,10 @@ _CONTROL = re.compile(
 
 
 class LiveOutput:
-    """Decodes output as it arrives and passes it on: the first `LIVE_CHARS` in full, then samples of the newest.
+    """Decodes output as it arrives and passes it on: the first `LIVE_CHARS` characters completely, then samples of the
+    newest.
 
-    Each sample ends with text after its note; the last output is shown within `LIVE_PAUSE_S`.
+    Each sample ends with output, after its note; the last output is shown within `LIVE_PAUSE_S`.
     """
 
     def __init__(self, progress: Callable[[str], None]) -> None:
@@ -75,10 +76,11 @@ class LiveOutput:
 
 
 def _sample(newest: str, waiting: int, joint: str) -> str:
-    """Return the end of `waiting` characters, in whole lines if possible, after a note of how much is not shown.
+    """Return the end of `newest`, in whole lines if possible, after a note about the amount that is not shown.
 
-    The note starts with `joint` (a line feed unless the last line ended). A sample of only part of one long word
-    ends with a line feed, because the screen holds back an unfinished word.
+    `waiting` is the number of characters that wait to be shown. The note starts with `joint` (a line feed unless the
+    last line ended). A sample of only part of one long word ends with a line feed, because the screen holds back an
+    unfinished word.
     """
     skipped = waiting - len(newest)
     if not skipped:
@@ -111,7 +113,7 @@ def decode_output(
 
 
 def strip_control_sequences(text: str) -> str:
-    """Remove control sequences; keep only the last state of a line that was overwritten."""
+    """Remove control sequences. Of a line that was overwritten, keep only the last state."""
     plain = _CONTROL.sub("", text).replace("\r\n", "\n")
     if "\r" not in plain:
         return plain
@@ -123,7 +125,7 @@ def _last_state(line: str) -> str:
 
 
 def shorten_for_model(output: DecodedOutput) -> str:
-    """Return the text for the model: all of it if short, else head and tail around a note."""
+    """Return the text for the model: the whole output if it is short, else head and tail around a note."""
     text = output.clean.rstrip("\n")
     lines = text.count("\n") + 1
     if len(text) <= HEAD_CHARS + TAIL_CHARS and lines <= MAX_SHOWN_LINES:

@@ -96,7 +96,7 @@ def _test_events(
 
 
 def _parse_command(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
-    """Return (argument vector, script). Only one of them is set; neither for an empty command."""
+    """Return (argument vector, script), of which only one is set; neither is for an empty command."""
     command = args.command.strip()
     if not command:
         return (), ""

@@ -25,7 +25,7 @@ class RunTestsArgs(api.FrozenModel):
 
 
 class ResolvedTests(RunTestsArgs):
-    """The arguments with the command they mean; exactly this command is judged, shown and run."""
+    """The arguments with the resolved command; exactly this command is judged, shown and run."""
 
     argv: tuple[str, ...]
     framework: str
@@ -73,7 +73,7 @@ class RunTests(api.BaseTool):
         tests = _build_result(command, result, output, read_counts(command.framework, output.clean), ctx)
         if args.command.strip():
             return tests
-        # The call's row names only what is tested, so show a detected command above the output.
+        # The call's row names only the tested path, so show a detected command above the output.
         return replace(tests, display=(api.TextBlock(text=f"$ {_with_folder(command)}"), *tests.display))
 
 

@@ -1,4 +1,4 @@
-"""Plugin: reading skills, the instructions of user and project for kinds of tasks."""
+"""Plugin: reading skills, which are instructions of the user or project for kinds of tasks."""
 
 from tui_agent.plugin_api import PluginApi
 

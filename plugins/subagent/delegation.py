@@ -17,7 +17,7 @@ _ENDS = {"completed": "done", "failed": "failed", "interrupted": "stopped", "bud
 
 
 class DelegationTool(api.SessionTool):
-    """A tool that hands a task to another agent. The policy judges each call of that agent by itself."""
+    """A tool that gives a task to another agent. The policy judges each call of that agent separately."""
 
     subject = "subtask"
 
@@ -66,7 +66,7 @@ class SpawnSubtask(DelegationTool):
         return f"{args.agent}: {task}" if args.agent else task
 
     async def preview(self, args: SpawnSubtaskArgs, env: api.Environment) -> api.Preview:
-        """Return an empty preview: the task says enough."""
+        """Return an empty preview, because the task is shown already."""
         return api.Preview((), content=args.prompt)
 
     async def run(self, args: SpawnSubtaskArgs, ctx: api.ToolContext) -> api.ToolResult:
@@ -100,7 +100,7 @@ class DelegateReadonly(DelegationTool):
         return f"{INVESTIGATOR}: {' '.join(args.task.split())}"
 
     async def preview(self, args: DelegateReadonlyArgs, env: api.Environment) -> api.Preview:
-        """Return an empty preview: the question says enough."""
+        """Return an empty preview, because the question is shown already."""
         return api.Preview((), content=args.task)
 
     async def run(self, args: DelegateReadonlyArgs, ctx: api.ToolContext) -> api.ToolResult:
@@ -160,7 +160,7 @@ def _build_result(
 ) -> api.ToolResult:
     """Return the result of a delegation: its `findings`, success and, on failure, the reason.
 
-    The figures are left out of the model's text.
+    The model's text omits tokens, cost and calls.
     """
     answer: api.JsonMap = {**findings, "success": report.success}
     if not report.success:

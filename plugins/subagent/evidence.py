@@ -1,6 +1,6 @@
-"""Findings of an investigator, parsed from its last answer in whatever form it was written.
+"""Findings of an investigator, parsed from its last answer whatever its form.
 
-Invariant: no answer is lost: if it cannot be parsed, it becomes the summary, with low confidence.
+Invariant: no answer is lost: one that cannot be parsed becomes the summary, with low confidence.
 """
 
 import json
@@ -16,7 +16,7 @@ Confidence: TypeAlias = Literal["high", "medium", "low"]
 MAX_ENTRIES = 40
 MAX_TEXT_CHARS = 400
 TRAILING_LINES = 1
-"""Lines an editor counts after the last line feed."""
+"""Number of lines that an editor counts after the last line feed."""
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
 _PLACE = re.compile(
     r"(?<![\w/.:-])((?:[\w.@+-]+/)*[\w.@+-]*\.?[\w+-]+\.[A-Za-z]\w{0,7}):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?"
@@ -29,7 +29,7 @@ _FENCED = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A place in a file. `lines` is `10` or `10-24`, empty for the whole file."""
+    """A location in a file. `lines` is `10` or `10-24`, or empty for the whole file."""
 
     path: str
     lines: str = ""
@@ -43,7 +43,7 @@ class Evidence:
         return int(self.lines.rpartition("-")[2] or 0)
 
     def as_json(self) -> JsonMap:
-        """Return the place as JSON data."""
+        """Return the location as JSON data."""
         missing: JsonMap = {"not_found": self.not_found} if self.not_found else {}
         return {"path": self.path, "lines": self.lines, "what": self.what, **missing}
 
@@ -61,7 +61,7 @@ class Findings:
     def without_missing_files(self, gone: Collection[str]) -> "Findings":
         """Return a copy without evidence in missing files, which are listed in `not_there`.
 
-        Without any other evidence, confidence is low.
+        If no other evidence remains, confidence is low.
         """
         present = tuple(place for place in self.evidence if place.path not in gone)
         missing = tuple(dict.fromkeys(place.path for place in self.evidence if place.path in gone))
@@ -69,9 +69,9 @@ class Findings:
         return replace(self, evidence=present, confidence=confidence, not_there=missing)
 
     def mark_past_end(self, lines: Mapping[str, int]) -> "Findings":
-        """Return a copy with evidence past the end of its file marked; `lines` gives the files' line counts.
+        """Return a copy in which evidence past the end of its file is marked. `lines` has the files' line counts.
 
-        Without any other evidence, confidence is low.
+        If no other evidence remains, confidence is low.
         """
         marked = tuple(
             replace(place, not_found=f"not found: the file has {format_count(lines[place.path], 'line')}")
@@ -97,7 +97,7 @@ class Findings:
 
 
 def read_findings(text: str, *, trusted: bool = True) -> Findings:
-    """Parse an answer: a JSON object in it, else the places in its text. If not `trusted`, confidence is low."""
+    """Parse an answer: a JSON object in it, else the locations in its text. If not `trusted`, confidence is low."""
     candidates = (_parse_object(raw) for raw in _find_objects(text))
     findings = next((parsed for parsed in candidates if parsed is not None), None) or _parse_text(text)
     return findings if trusted else replace(findings, confidence="low")

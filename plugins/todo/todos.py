@@ -26,7 +26,7 @@ class WriteTodosArgs(api.FrozenModel):
 
 
 class WriteTodos(api.SessionTool):
-    """Replaces the list. If several items are in progress, only the first stays so, and the model is told."""
+    """Replaces the list. If several items are in progress, only the first one stays so, and the model is told."""
 
     subject = "todos"
 
@@ -53,7 +53,7 @@ class WriteTodos(api.SessionTool):
 
 
 def _assign_ids(todos: Sequence[Todo], known: Sequence[api.TodoItem]) -> tuple[api.TodoItem, ...]:
-    """Return the items; one without an id gets that of the known item with the same text, else the next free number."""
+    """Return the items. One without an id gets that of the known item with the same text, else the next free number."""
     if len(todos) > MAX_ITEMS:
         raise api.ToolError(f"{len(todos)} items are too many; the limit is {MAX_ITEMS}.")
     taken = {todo.id for todo in todos if todo.id}

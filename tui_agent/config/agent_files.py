@@ -30,7 +30,7 @@ _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 @dataclass(frozen=True, slots=True)
 class AgentFault:
-    """A file and its fault (it defines no agent) or a remark about it."""
+    """A file with a fault (it defines no agent), or with a remark."""
 
     source: str
     message: str
@@ -38,9 +38,9 @@ class AgentFault:
 
 @dataclass(frozen=True, slots=True)
 class NamedAgents:
-    """The agents available for delegation, sorted by name, and the files that define none.
+    """The agents available for delegation, sorted by name, and the faults of files that define none.
 
-    `hidden` are user files whose agent name is also defined by a nearer file.
+    `hidden` are user files whose agent name a nearer file also defines.
     """
 
     roles: tuple[Role, ...] = ()
@@ -154,7 +154,7 @@ def _read_project(project: ProjectFiles | None, faults: list[AgentFault]) -> Ite
 
 
 def _strip_name(name: str, error: ConfigError) -> str:
-    """Remove the file's name from an error's message: it is shown beside the name already."""
+    """Remove the file's name from an error message that is shown beside the name."""
     head, separator, rest = error.message.partition(f"{name} ")
     return f"it {rest}".rstrip(".") if separator and (not head or head.endswith("/")) else error.message
 

@@ -1,6 +1,6 @@
 """API keys from the environment, a trusted `.env`, the system's key ring, or a private file (mode 0600).
 
-Invariant: a key is never in configuration, a log or an error text; nothing is stored unless the user asked.
+Invariant: a key is never in the configuration, a log or an error text. A key is stored only if the user asked for that.
 """
 
 import importlib.util
@@ -16,7 +16,7 @@ from tui_agent.protocol.secret_names import is_secret_variable
 SERVICE = "tui-agent"
 
 MIN_SECRET_CHARS = 8
-"""Minimum characters of a secret: a value such as `KEY=1` is not one."""
+"""Minimum characters of a secret; a shorter value, as in `KEY=1`, is not one."""
 
 
 class SystemKeyring:
@@ -48,8 +48,8 @@ class SystemKeyring:
 class Keys(Mapping[str, str]):
     """The variables as the program sees them: the environment (with `.env`) first, then saved keys.
 
-    The file `stored` holds keys, or an empty text for each key that is in the key ring. So the ring, which
-    may ask the user for a password, is used only for keys known to be in it.
+    The file `stored` holds keys, and an empty text for each key that is in the key ring. The ring may ask the user for
+    a password, so it is used only for keys known to be in it.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class Keys(Mapping[str, str]):
         return frozenset(load_keys(self._stored)) | {name for name, value in self._environ.items() if value}
 
     def collect_secrets(self, more: Iterable[str] = ()) -> dict[str, str]:
-        """Return all values that must never be written anywhere, by name, for redaction.
+        """Return all values that must never be written anywhere, by name, as input for redaction.
 
-        `more` are variables that hold a key although their names do not say so (a profile's `api_key_env`).
+        `more` are variables that hold a key although their names do not suggest it (a profile's `api_key_env`).
         """
         names = set(more) | load_keys(self._stored).keys()
         names |= {name for name, value in self._environ.items() if is_secret_variable(name, value)}
@@ -90,8 +90,7 @@ class Keys(Mapping[str, str]):
         return {name: value for name, value in values.items() if len(value) >= MIN_SECRET_CHARS}
 
     def save_key(self, provider: str, value: str) -> str:
-        """Save a provider's key (`anthropic`, or a variable's name) on the user's request; return where it is
-        now.
+        """Save a provider's key (`anthropic`, or a variable's name) at the user's request, and return its location.
 
         Raises `ConfigError`.
         """

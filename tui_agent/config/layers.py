@@ -52,15 +52,15 @@ VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "TUI_AGENT_TIMEOUT_SECONDS": ("budgets", "timeout_seconds"),
     }
 )
-"""The key that each variable sets. If two set the same key, the later one wins."""
+"""The configuration key that each variable sets. If two variables set the same key, the later one wins."""
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = MappingProxyType({"OPENAI_MODEL": ("model",)})
-"""Variables of other programs; they count only if no layer sets the key."""
+"""Variables of other programs. They are used only if no layer sets the key."""
 
 
 @dataclass
 class _Layers:
-    """The merged tree, the origin of each leaf and the order of the layers."""
+    """The merged settings, the origin of each value and the order of the layers."""
 
     tree: Tree = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
@@ -91,7 +91,7 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
     variable_origins = {
         name: f"{file} ({name})" for file, values in files.items() for name in values if name not in environ
     }
-    # A project's file must not move the user's configuration, and with it the trust list.
+    # A project's file must not redirect the user's configuration, and with it the list of trusted folders.
     relocated = find_paths(options.cwd, variables, options.data_dir)
     paths = Paths(default.config_dir, relocated.data_dir, relocated.cache_dir, default.project)
     layers = _Layers()
@@ -113,7 +113,9 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
 
 
 def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:
-    """Use the hooks of both files, the user's first: a nearer layer adds to the others instead of replacing them."""
+    """Use the hooks of both files, the user's first. Unlike other settings, a nearer layer adds hooks and replaces
+    none.
+    """
     joined = [*_hook_tables(user_tree), *_hook_tables(project_tree)]
     if not joined:
         return
@@ -203,7 +205,7 @@ def _parse_toml(text: str, path: Path) -> Tree:
 
 
 def _fill_model_names(tree: Tree) -> Tree:
-    """Add a model name to profiles that only override another layer's profile, so that they validate."""
+    """Add a model name to profiles that only override another layer's profile, so that they pass validation."""
     models = tree.get("models")
     if not isinstance(models, dict):
         return tree
@@ -215,7 +217,7 @@ def _fill_model_names(tree: Tree) -> Tree:
 
 
 def _explain(error: ValidationError, tree: Tree) -> tuple[list[str], str]:
-    """Return the key that the first error is about, and what is wrong with it."""
+    """Return the key to which the first error applies, and a description of the error."""
     first = error.errors()[0]
     # A missing key is not in the file, so its path is used as given.
     parts = list(map(str, first["loc"])) if first["type"] == "missing" else _as_written(first["loc"], tree)
@@ -237,7 +239,7 @@ def _known_keys(key: str) -> list[str]:
     parent = key.split(".")[:-1]
     if not parent:
         return sorted(Config.model_fields)
-    # The name of a model or the number of a hook stands between the table and the key.
+    # The name of a model or the number of a hook comes between the table and the key.
     table: object = (
         {"models": ModelProfile, "hook": HookSettings}.get(parent[0]) if len(parent) == 2 else None
     )

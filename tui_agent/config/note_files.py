@@ -1,7 +1,7 @@
 """Location and listing of a project's notes.
 
-Invariant: looking creates nothing. A project is identified by its real path, so a copy has its own notes.
-Only plain files directly in the folder or one level below count; links are not followed.
+Invariant: listing creates nothing. A project is identified by its real path, so a copy of it has its own notes. Only
+regular files directly in the folder or one level below count; links are not followed.
 """
 
 import hashlib
@@ -17,9 +17,9 @@ from tui_agent.config.settings import Config
 from tui_agent.config.small_files import read_regular
 
 MAX_LISTED: Final = 500
-"""Most notes that are listed with their titles."""
+"""Maximum number of notes that are listed with their titles."""
 MAX_BYTES: Final = 200_000
-"""Bytes read of one note."""
+"""Maximum bytes read of one note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _scan_folder(folder: Path, places: list[NoteLocation]) -> list[Path]:
             if entry.is_dir(follow_symlinks=False):
                 subfolders.append(path)
             elif entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
-                with suppress(OSError):  # deleted since the scan
+                with suppress(OSError):  # the note was deleted since the scan
                     info = entry.stat(follow_symlinks=False)
                     places.append(NoteLocation(path, info.st_mtime, info.st_size))
     return subfolders

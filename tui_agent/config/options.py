@@ -1,6 +1,6 @@
 """Options of one start, from the command line, a test or the app.
 
-Invariant: plain data of the standard library; None means "not given", so configuration decides.
+Invariant: plain data of standard types; None means "not given", so the configuration decides.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -26,7 +26,7 @@ class SessionOptions:
     continue_latest: bool = False
     """Open the newest session of this workspace, or a new one if there is none."""
     carry_from: str | None = None
-    """Start with a short summary of another session's turns (an id, its beginning, or `latest`)."""
+    """Start with a short summary of another session's turns (its id, the start of its id, or `latest`)."""
     context_mode: str | None = None
     repo_map: str | None = None
     max_parts: int | None = None
@@ -46,17 +46,17 @@ class SessionOptions:
     typed_keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Variables and keys typed for this run only; kept in memory and used before all others."""
     interactive: bool = True
-    """Someone can answer questions. If False, calls that need approval are denied."""
+    """True if someone can answer questions. If False, calls that need approval are denied."""
     trusted_once: tuple[str, ...] = ()
     """Content keys of project files that are trusted for this run only."""
     ignore_project: bool = False
     """Run without undecided project files instead of asking about them."""
     cwd_given: bool = False
-    """`cwd` was given explicitly: a session whose own workspace is gone continues there."""
+    """True if `cwd` was given explicitly. A session whose own workspace no longer exists then continues there."""
 
     @property
     def is_attended(self) -> bool:
-        """True if someone can answer questions. Never for headless runs and evals, which would wait forever."""
+        """True if someone can answer questions. False for headless runs and evals, which would wait forever."""
         return self.interactive and self.client not in ("headless", "eval")
 
     def to_json(self) -> dict[str, object]:

@@ -24,8 +24,8 @@ class Paths:
     data_dir: Path
     cache_dir: Path
     project: Path
-    """The folder whose `.tui_agent/` counts: the nearest at or above the working folder that has one or is a
-    repository, else the working folder itself.
+    """The folder whose `.tui_agent/` is used: the nearest folder, from the working folder upwards, that contains one or
+    is a repository. If there is none, the working folder itself.
     """
 
     @property
@@ -48,12 +48,12 @@ class Paths:
 
     @property
     def repo_maps(self) -> Path:
-        """Cached repository maps, one file each; can be deleted at any time."""
+        """Cached repository maps, one file each. They can be deleted at any time."""
         return self.cache_dir / "repomap"
 
     @property
     def trusted_copies(self) -> Path:
-        """Copies of what is loaded from trusted projects, as it was when trust was given."""
+        """Copies of files loaded from trusted projects, as they were when trusted."""
         return self.config_dir / "trusted"
 
 
@@ -63,14 +63,14 @@ def local_repo_maps(data_dir: Path) -> Path:
 
 
 def screen_error_log(data_dir: Path) -> Path:
-    """Return the log of errors on the app's screen: newest last, each after a line with time and session."""
+    """Return the log of errors on the app's screen. Entries start with a line with time and session; the newest is
+    last.
+    """
     return data_dir / "reports" / "screen.log"
 
 
 def private_folders(data_dir: Path) -> tuple[Path, ...]:
-    """Return the parts of the data folder with copies of the user's files and prompts, which commands never
-    need.
-    """
+    """Return the parts of the data folder with copies of the user's files and prompts, which no command needs."""
     return tuple(data_dir / name for name in ("sessions", "sandbox", "drafts", "reports", "prompts.jsonl"))
 
 
@@ -138,5 +138,5 @@ def _expand_home(text: str, home: Path) -> Path:
 
 
 def is_session_stored(folder: Path | None) -> bool:
-    """Return True if a session has a log on the disk, which it gets with its first message."""
+    """Return True if a session has a log on disk. It gets one with its first message."""
     return folder is not None and (folder / "events.jsonl").is_file()

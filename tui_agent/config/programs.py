@@ -1,7 +1,7 @@
 """Lookup of system programs that the app starts itself, and the environment of git.
 
-Invariant: never a program inside the workspace or found through a relative entry of `PATH`, so a repository
-cannot make the app start its own programs by name.
+Invariant: a program inside the workspace, or found through a relative entry of `PATH`, is never used, so a repository
+cannot make the app start the repository's programs by name.
 """
 
 import os
@@ -23,7 +23,9 @@ def safe_path(workspace: Path, environ: Mapping[str, str]) -> str:
 
 
 def git_environment(workspace: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return variables for a git that only reads the user's repository: it fetches nothing and asks nothing."""
+    """Return environment variables for git commands that only read the user's repository, without fetching or
+    prompting.
+    """
     inherited = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     return {
         **inherited,

@@ -1,4 +1,4 @@
-"""Plain-English summary of what a project's file could do once trusted.
+"""Plain-English summary of what a project's file could do once it is trusted.
 
 Invariant: only the given bytes are read; a file that cannot be parsed is described by its location.
 """
@@ -13,9 +13,9 @@ from tui_agent.config.project_files import ProjectFile, ProjectFiles
 from tui_agent.errors import ConfigError
 
 MAX_LISTED = 3
-"""Most names listed before "and N more"."""
+"""Maximum number of names listed before "and N more"."""
 MAX_VALUE_CHARS = 80
-"""Most characters shown of a value."""
+"""Maximum number of characters shown of a value."""
 _BY_FOLDER: Mapping[str, str] = {
     "commands": "a slash command: its text is sent to the model",
     "skills": "instructions for the model, or a program they use",
@@ -49,7 +49,7 @@ _REFUSED: Mapping[str, str] = {
 
 
 def describe_effect(file: ProjectFile) -> str:
-    """Describe what a trusted file could do, or its fault."""
+    """Describe what a file could do once trusted, or its fault."""
     if file.fault:
         return file.fault
     folder, _, name = file.name.rpartition("/")
@@ -71,12 +71,14 @@ def describe_effect(file: ProjectFile) -> str:
 
 
 def refusal_of_settings(settings: Mapping[str, object]) -> str:
-    """Return why a project may not have these settings; empty if it may."""
+    """Return the reason why a project may not have these settings, or an empty string if it may."""
     return next((reason for key, reason in _REFUSED.items() if key in settings), "")
 
 
 def refusal_of_files(files: ProjectFiles) -> str:
-    """Return why a project may not have its configuration file; empty if allowed, missing or unreadable."""
+    """Return the reason why a project may not have its configuration file. Empty if it may, or if the file cannot be
+    read.
+    """
     texts = (file.content for file in files.files if file.name == f"{PROJECT_FOLDER}/config.toml")
     return refusal_of_settings(_parse_toml(next(texts, b"")) or {})
 

@@ -1,7 +1,7 @@
-"""The project files that can configure the program, read once: the hashed content is the content used.
+"""The project files that can configure the program. They are read once: the hashed content is the content that is used.
 
-Invariant: reading never writes, follows no link below the folder, opens only regular files and always ends:
-the number of files, bytes and depth are limited.
+Invariant: reading never writes, follows no link below the folder, opens only regular files, and always ends, because
+the numbers of files, bytes and levels are limited.
 """
 
 import hashlib
@@ -27,14 +27,12 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """One file as it was read. `name` is relative to the folder, with `/`; a file with a `fault` has no
-    content.
-    """
+    """One file as it was read. `name` is relative to the folder, with `/`. A file with a `fault` has no content."""
 
     name: str
     content: bytes = field(default=b"", repr=False)
     fault: str = ""
-    """Why its content cannot be trusted: a link, a device, too large."""
+    """The reason why the content cannot be trusted: a link, a device, or too large. Empty if it can."""
 
     @cached_property
     def digest(self) -> str:
@@ -51,7 +49,7 @@ class ProjectFiles:
 
     @property
     def fault(self) -> str:
-        """Why these files cannot be trusted (the first obstacle); empty if they can."""
+        """The first reason why these files cannot be trusted; empty if they can."""
         return next((f"{file.name} {file.fault}" for file in self.files if file.fault), "")
 
     @cached_property
@@ -61,7 +59,7 @@ class ProjectFiles:
 
     @cached_property
     def key(self) -> str:
-        """One digest of the folder's path and content."""
+        """A digest of the folder's path and the content of all files."""
         return content_key(self.folder, self.digests)
 
     def read_text(self, name: str) -> str | None:
@@ -95,7 +93,7 @@ def read_project_files(folder: Path) -> ProjectFiles:
 
 
 class _ProjectReader:
-    """One reading, with the rest of its limits."""
+    """A single reading of a folder, with the remaining limits."""
 
     def __init__(self) -> None:
         self._files, self._bytes = MAX_FILES, MAX_BYTES
@@ -148,7 +146,7 @@ class _ProjectReader:
 
 
 def _is_bytecode(name: str) -> bool:
-    """Return True for Python's caches. They are never loaded: only the hashed source is."""
+    """Return True for Python's caches. They are never loaded, because only the source is hashed."""
     return name == "__pycache__" or name.endswith((".pyc", ".pyo"))
 
 

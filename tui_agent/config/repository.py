@@ -1,6 +1,6 @@
 """Detection of the git repository that contains a folder, by reading a few small files.
 
-Invariant: runs nothing and reads no configuration of the repository.
+Invariant: runs no program and does not read the repository's configuration.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _BRANCH = "refs/heads/"
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A user's repository: top folder, git folder, and the git folder its worktrees share."""
+    """A user's repository: its top folder, its git folder, and the git folder that its worktrees share."""
 
     top: Path
     git_folder: Path

@@ -301,7 +301,7 @@ class Config(Table):
 
     @property
     def paths(self) -> Paths:
-        """The folders of this start. Raises `RuntimeError` on a configuration that `layers` did not load."""
+        """The folders of this start. Raises `RuntimeError` if the configuration was not created by `layers`."""
         if self._paths is None:
             raise RuntimeError("This configuration was built by hand and has no paths.")
         return self._paths
@@ -313,15 +313,15 @@ class Config(Table):
 
     @property
     def project(self) -> ProjectFiles | None:
-        """The project's files as they were when trust was checked; None if untrusted or if there are none.
+        """The project's files as they were when trust was checked; None if there are none or they are not trusted.
 
-        Always use these, never the files on disk, which may have changed since.
+        Always use these and never the files on disk, which may have changed since.
         """
         return self._project.files if self._project is not None and self._project.is_trusted else None
 
     @property
     def undecided_projects(self) -> tuple[ProjectFiles, ...]:
-        """Files of the project, working and starting folders for which the user has not decided about trust."""
+        """Files of the project, working and starting folders about whose trust the user has not decided."""
         return tuple(project.files for project in self._projects if project.trust_state == "open")
 
     @property
@@ -352,7 +352,7 @@ class Config(Table):
     def with_origins(
         self, origins: dict[str, str], paths: Paths, projects: Sequence[Project], project: Project
     ) -> "Config":
-        """Return a copy that also knows where its values came from (for `layers`)."""
+        """Return a copy that also records the origins of its values (used by `layers`)."""
         copy = self.model_copy()
         copy._origins, copy._paths = dict(origins), paths
         copy._projects, copy._project = tuple(projects), project

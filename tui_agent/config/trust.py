@@ -1,8 +1,8 @@
 """Trust in a project's own files: the user's decision about one folder with exactly one content.
 
-Invariant: asking writes nothing; a damaged or missing list trusts nothing; trust covers the content that was
-shown, never later changes. It belongs to the folder's real path: not to a parent, child, sibling or copy.
-Only the real environment decides which trust list is used, never a project's file.
+Invariant: reading decisions writes nothing. A damaged or missing list trusts nothing. Trust covers the content that was
+shown, never later changes, and applies to the folder's real path, not to a parent, child, sibling or copy. Only the
+real environment decides which list is used, never a project's file.
 """
 
 import json
@@ -22,7 +22,9 @@ from tui_agent.errors import ConfigError, UsageError
 
 Decision: TypeAlias = Literal["trusted", "without"]
 TrustState: TypeAlias = Literal["nothing", "trusted", "without", "open"]
-"""Trust state of a folder: it has no such files; they are used; the user left them out; undecided."""
+"""Trust state of a folder: `nothing` (it has no such files), `trusted`, `without` (the user chose to ignore them),
+`open` (undecided).
+"""
 FileChange: TypeAlias = Literal["", "new", "changed", "gone"]
 
 
@@ -144,15 +146,13 @@ class Project:
 def load_projects(
     options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
 ) -> tuple[Project, ...]:
-    """Return the starting folder (`here`), the project and the working folder, nearest last; each is read
-    once.
-    """
+    """Return the starting folder (`here`), the project and the working folder, the nearest last. Each is read once."""
     paths = find_paths(options.cwd, environ)
     loaded: list[Project] = []
     for folder in dict.fromkeys((here or options.cwd, paths.project, options.cwd)):
         files = read_project_files(folder)
         if folder != paths.project and not any(file.name == ".env" for file in files.files):
-            continue  # outside the project only `.env` counts
+            continue  # outside the project only `.env` is used
         state = trust_state(files, paths, options.trusted_once)
         if state == "open" and options.ignore_project:
             state = "without"
@@ -161,9 +161,9 @@ def load_projects(
 
 
 def current_trust_keys(cwd: Path) -> tuple[str, ...]:
-    """Return keys that trust the current contents of files that could steer a start in `cwd`.
+    """Return keys that trust the current contents of files that could affect a start in `cwd`.
 
-    Raises `UsageError` if a file cannot be bound to its content.
+    Raises `UsageError` if a file's content cannot be hashed.
     """
     found = load_projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
     for project in found:

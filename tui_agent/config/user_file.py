@@ -1,7 +1,7 @@
 """Edits of the user's configuration file: the start model, disabled plugins and readable secret files.
 
-Invariant: only the lines of those keys change; comments, order and everything else stay. If that is not
-possible, the file is left unchanged and the error says what to write by hand.
+Invariant: only the lines of those keys change; comments and order stay. If that is not possible, the file is left
+unchanged, and the error says what to write by hand.
 """
 
 import json
@@ -24,12 +24,12 @@ def format_model_lines(model: str, base_url: str) -> list[str]:
 
 
 def save_model(path: Path, model: str, base_url: str) -> None:
-    """Make this the start model. Raises `ConfigError` and leaves the file unchanged."""
+    """Make this the start model. On failure raises `ConfigError` and leaves the file unchanged."""
     _save_top_values(path, {"model": model, "base_url": base_url})
 
 
 def save_disabled_plugins(path: Path, names: tuple[str, ...]) -> None:
-    """Set the plugins that are not loaded. Raises `ConfigError` and leaves the file unchanged."""
+    """Set the plugins that are not loaded. On failure raises `ConfigError` and leaves the file unchanged."""
     _save_top_values(path, {"plugins_disabled": list(names)})
 
 
@@ -60,7 +60,7 @@ def _toml_line(key: str, value: str | list[str]) -> str:
 
 
 def save_readable_files(path: Path, files: Sequence[str]) -> None:
-    """Let commands read these workspace files too. Raises `ConfigError` and leaves the file unchanged."""
+    """Let commands read these workspace files too. On failure raises `ConfigError` and leaves the file unchanged."""
     target = path.resolve()
     before = read_small(target) or ""
     fault = ConfigError(
@@ -80,7 +80,7 @@ def save_readable_files(path: Path, files: Sequence[str]) -> None:
 
 
 def _set_readable(text: str, line: str) -> str:
-    """Return the text with this line for `[sandbox] readable`; the table is added if missing."""
+    """Return the text with `line` as the line of `[sandbox] readable`. Adds the table if it is missing."""
     lines = text.splitlines(keepends=True)
     header = re.compile(r"\s*\[\s*sandbox\s*\]\s*(?:#.*)?$")
     start = next((index for index, current in enumerate(lines) if header.match(current)), -1)

@@ -40,16 +40,16 @@ from tui_agent.protocol.settings import ContextMode, ModelInfo
 
 SEPARATOR = "\n\n---\n\n"
 TRAILING_SECTION: Final[SectionName] = "working_memory"
-"""Fragments of this section change within a turn, so they come after the history and what precedes them stays cached.
-They are the first to be dropped if space is short.
+"""Fragments of this section change within a turn. They are placed after the history, so that everything before them
+stays cached, and are the first to be dropped if space is short.
 """
 SHORTEN_FRACTION = 0.25
 """Fraction of the room by which a history that is too long is shortened at once.
 
-With smaller fractions nearly every request would begin differently, and nothing could be cached.
+With a smaller fraction nearly every request would start differently, and the provider could cache nothing.
 """
 CUT_FRACTION = 0.10
-"""The same for the user's words, which are cut only a little more than necessary."""
+"""The same for the user's words, of which little more than necessary is cut."""
 PINNED: Final = "a pinned message"
 PINNED_SHORT: Final = "a pinned message is shortened: no room"
 NO_ROOM: Final = "longer than the window: beginning and end are sent, the full text is an artifact"
@@ -94,9 +94,9 @@ class RequestInput:
 class PackedRequest:
     """A system prompt, the messages after it, and the manifest of the whole request.
 
-    `needed` and `chars`: tokens and characters of the request before it was shortened, except for `cuts`, which are user
-    messages and summaries that the window cannot hold. `short`: sections that were shortened. `max_tokens`: maximum tokens if the
-    user's words need them; None if unknown.
+    `needed` and `chars` are the tokens and characters of the request before it was shortened; only `cuts` (user
+    messages and summaries that the window cannot hold) count as they are sent. `short` are the shortened sections.
+    `max_tokens` is the maximum of tokens if the user's words need them, or None if unknown.
     """
 
     system: str
@@ -130,7 +130,7 @@ class _Draft:
 
     @property
     def required(self) -> int:
-        """The tokens of what is never shortened."""
+        """The tokens of the sections that are never shortened."""
         return sum(self.shares[name].tokens for name in ALWAYS_SENT) + sum(map(required_tokens, self.counted))
 
 
@@ -151,9 +151,9 @@ class Assembly:
         self._fitting = HistoryFitter(self._history.count_message)
 
     def prepare(self, request: RequestInput) -> None:
-        """Count a request's content in advance, so that `pack` counts only what is new.
+        """Count a request's content in advance, so that `pack` counts only new content.
 
-        It may be called in a thread while nothing is being packed.
+        May be called in a thread while nothing is being packed.
         """
         if not self.tokens.ready:
             self.begin_counting()
@@ -207,7 +207,7 @@ class Assembly:
         )
 
     def _cut_rules(self, draft: _Draft) -> list[CutText]:
-        """Cut the instructions to their share if the content that must be kept does not fit the window."""
+        """Cut the instructions to their share if all required content together does not fit the window."""
         request, room, texts = draft.request, draft.room, draft.texts
         share, budget = draft.shares["instructions"], room.budget("instructions")
         if budget is None or room.max_tokens is None:
@@ -280,7 +280,7 @@ class Assembly:
 
     @staticmethod
     def _record_changes(fitted: FittedHistory, draft: _Draft) -> None:
-        """Record in the sections what was shortened, cut and dropped."""
+        """Record in the sections which content was shortened, cut or dropped."""
         counted, sections, shares = draft.counted, draft.sections, draft.shares
         for section, positions in fitted.short.items():
             for index in positions:
@@ -343,7 +343,7 @@ class Assembly:
         )
 
     def _raw(self, tokens: int, request: RequestInput) -> int:
-        """Convert corrected tokens to uncorrected ones; the constant covers the rounding of each section."""
+        """Convert corrected tokens to uncorrected ones. The constant compensates for the rounding of each section."""
         return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(request.model.model)))
 
     def _clip(self, fragment: Fragment, share: SectionShare) -> str:
@@ -401,7 +401,7 @@ def _selected_messages(request: RequestInput) -> Sequence[Message]:
 def _subtract_cut(
     shares: dict[SectionName, SectionShare], section: SectionName, before: MessageCount, after: MessageCount
 ) -> None:
-    """Subtract a cut of a user message or summary from its sections, in proportion to their parts of it."""
+    """Subtract a cut of a user message or summary from its sections, in proportion to each section's part."""
     parts = split_shares(before, section)
     tokens, chars = before.tokens - after.tokens, before.chars - after.chars
     for name, part in parts:
@@ -435,7 +435,7 @@ def _message_cuts(fitted: FittedHistory) -> tuple[CutText, ...]:
 
 
 def _message_label(message: Message) -> str:
-    """Return what the user calls a message of this kind."""
+    """Return the user's term for a message of this kind."""
     if isinstance(message, SummaryMessage):
         return "a summary"
     joined = isinstance(message, UserMessage) and message.origin == "instructions"
@@ -450,7 +450,7 @@ def _transient_messages(texts: Sequence[str]) -> list[Message]:
 
 
 def _rule(name: SectionName, share: SectionShare) -> str:
-    """Explain the state of a section; empty if it is complete and may be shortened."""
+    """Explain why a section was shortened or may not be; empty if it is complete and may be shortened."""
     if name in ALWAYS_SENT and not share.rules:
         return "never shortened"
     notes = list(share.rules)

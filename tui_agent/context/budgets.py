@@ -26,7 +26,9 @@ SHARES: Final[Mapping[SectionName, float]] = {
     "tool_results": 0.40,
     "recent_observations": 0.40,
 }
-"""Shares of the room. They apply only if the whole does not fit, so that earlier requests stay cacheable."""
+"""Each section's share of the room. The shares apply only if the whole request does not fit, so that unshortened
+requests stay cacheable.
+"""
 
 SHORTENING_ORDER: Final[tuple[SectionName, ...]] = (
     "repo_map",
@@ -50,18 +52,20 @@ EXCLUDED_MESSAGES: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "pack": frozenset(),
     "memory": frozenset(),
 }
-"""Sections whose messages a context mode leaves out. Summaries stay in every mode: their content exists nowhere else."""
+"""Sections whose messages a context mode leaves out. Every mode keeps summaries, because their content exists nowhere
+else.
+"""
 
 MIN_ANSWER_TOKENS: Final = 256
-"""Tokens reserved for an answer however long the user's words are."""
+"""Minimum tokens reserved for an answer, however long the user's words are."""
 _MARGIN = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Tokens that a request may take: the window minus answer and margin; None if unknown.
+    """The tokens that a request may take: the window minus answer and margin; None if unknown.
 
-    `max_tokens`: the limit if the user's words need it; then the answer has only its minimum.
+    `max_tokens` is the limit if the user's words need it; only the minimum then remains for the answer.
     """
 
     tokens: int | None
@@ -69,9 +73,10 @@ class Room:
 
     @classmethod
     def for_window(cls, window: int, answer: int, learnt: InferredWindow = UNKNOWN_WINDOW) -> "Room":
-        """Compute the room in a window (0: unknown); the answer takes at most half of it.
+        """Compute the room in a window of `window` tokens (0: unknown). The answer takes at most half of it.
 
-        The room never exceeds what a provider's refusal taught; the user's words may take as many tokens as were once accepted.
+        The room never exceeds the size learnt from a provider's refusal. The user's words may take as many tokens as
+        the provider once accepted.
         """
         size = learnt.stated_window(window)
         if size <= 0:
@@ -84,6 +89,6 @@ class Room:
         return cls(limit, last if window == size else max(last, min(learnt.accepted, usable)))
 
     def budget(self, section: SectionName) -> int | None:
-        """Tokens of a section; None where it has no bound of its own."""
+        """Return the maximum tokens of a section, or None if it has no limit of its own."""
         share = SHARES.get(section)
         return None if share is None or self.tokens is None else round(self.tokens * share)

@@ -1,7 +1,7 @@
-"""Selection of history to shorten: where a summary may end, and which outputs may be put away first.
+"""Selection of history to shorten: where a summary may end, and which outputs may be offloaded first.
 
-Invariant: pure; the same history gives the same choice. User messages and the newest messages are never chosen, and
-the messages after a cut form a valid history.
+Invariant: pure; the same history gives the same selection. User messages and the newest messages are never selected,
+and the messages after a summary form a valid history.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,22 +16,22 @@ from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCal
 
 IMAGE_CHARS: Final = 4_800
 PROTECTED_TOOLS: Final[frozenset[str]] = frozenset(("write_todos", "read_todos", "present_plan", "ask_user"))
-"""Tools whose results are never put away: todo lists, plans and answers of the user."""
+"""Tools whose results are never offloaded: todo lists, plans and answers of the user."""
 TESTS: Final = "run_tests"
 READS: Final = "read_file"
 NEWEST_ANSWERS: Final = 2
 MAX_OPEN_FILES: Final = 5
-"""Number of files whose newest content is never put away."""
+"""Number of files whose newest content is never offloaded."""
 MIN_OUTPUT_CHARS: Final = 1_200
-"""Minimum characters of an output to be put away."""
+"""Minimum characters of an output to be offloaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionSettings:
     """Thresholds as fractions of the window.
 
-    `reduce_at`: put old outputs away; `compact_at`: summarise old turns (0: never automatically); `keep`: newest messages
-    that stay unchanged.
+    `reduce_at`: offload old outputs; `compact_at`: summarise old turns (0: never automatically); `keep`: size of the
+    newest messages that stay unchanged.
     """
 
     reduce_at: float = 0.70
@@ -39,7 +39,7 @@ class CompactionSettings:
     compact_at: float = 0.85
     keep: float = 0.20
     prompt: str = ""
-    """The instructions for the model that writes a summary."""
+    """The prompt for the model that writes a summary."""
 
 
 def chars_of(message: Message) -> int:
@@ -63,10 +63,11 @@ def _content_chars(piece: Content) -> int:
 
 
 def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> int:
-    """Return how many of the first messages a summary can replace so that about `keep_chars` stay; 0: none.
+    """Return how many of the first messages a summary can replace so that about `keep_chars` characters stay; 0 if
+    none.
 
-    `first` of them, an older summary, are always replaced. A cut is never before a tool result, and all messages after it
-    must be newer than those before it, because the log distinguishes both sides by event number.
+    The first `first` messages, an older summary, are always replaced. A cut is never directly before a tool result. All
+    messages after it must be newer than those before it, because the log tells the two sides apart by seq.
     """
     starts = [
         index for index in range(first + 1, len(history)) if not isinstance(history[index], ToolMessage)
@@ -100,7 +101,9 @@ def _is_separable(history: Sequence[Message], first: int, start: int) -> bool:
 def reducible(
     history: Sequence[Message], keep_chars: int, spared: Collection[CallId] = ()
 ) -> list[ToolMessage]:
-    """Return outputs that may be put away, oldest first; none of the newest `keep_chars`, none of `spared`."""
+    """Return outputs that may be offloaded, oldest first, without the newest `keep_chars` characters and without
+    `spared`.
+    """
     end, remaining, answers = len(history), keep_chars, 0
     while end > 0 and (remaining > 0 or answers < NEWEST_ANSWERS):
         end -= 1
@@ -127,7 +130,7 @@ def _is_put_away(message: ToolMessage) -> bool:
 
 
 def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> set[CallId]:
-    """Return calls whose results must stay: pinned ones, and the newest test run if it failed."""
+    """Return calls whose results must stay: pinned calls, and the newest test run if it failed."""
     calls = calls_by_id(history)
     results = {message.call_id: message for message in history if isinstance(message, ToolMessage)}
     needed = {call for call, message in results.items() if message.seq in pinned}
@@ -150,7 +153,7 @@ def newest_readings(history: Sequence[Message]) -> set[CallId]:
 
 
 def path_of(call: ToolCallPart | None) -> str:
-    """Return the file that a call names; empty if it names none."""
+    """Return the path of the file that a call names, or an empty string."""
     arguments: Mapping[str, object] = call.arguments if call is not None else {}
     path = arguments.get("path")
     return path if isinstance(path, str) else ""

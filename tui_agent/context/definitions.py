@@ -1,6 +1,6 @@
 """Search for definitions by regular expression, used if there is no index of the code.
 
-Invariant: it ends after `SEARCH_S` seconds with the results so far, and reports if it searched everything.
+Invariant: after `SEARCH_S` seconds the search returns the results so far, and says that it is incomplete.
 """
 
 import re
@@ -30,7 +30,7 @@ _DEFINES = (
 
 
 async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLocation], bool]:
-    """Return the places where a name is defined, tests last, and True if all sources were searched."""
+    """Return the definitions of a name, tests last, and True if all sources were searched."""
     pattern = re.compile(_DEFINES.replace("{name}", re.escape(name)), re.MULTILINE)
     places: list[SymbolLocation] = []
     with anyio.move_on_after(SEARCH_S) as timer:
@@ -52,17 +52,17 @@ async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLo
                 if sum(not is_test(place.path) for place in places) >= MAX_PLACES:
                     break
         except EnvironmentFault:
-            pass  # a file went away under the search: what was found counts
+            pass  # a file was deleted during the search; keep the results so far
     return sorted(places, key=lambda place: is_test(place.path)), not timer.cancelled_caught
 
 
 def _definition_start(match: re.Match[str]) -> int:
-    """Return the index of the definition itself: the pattern's white space also matches empty lines before it."""
+    """Return the start of the definition itself, because the pattern's white space also matches empty lines before it."""
     return match.start() + len(match[0]) - len(match[0].lstrip())
 
 
 def end_of(lines: Sequence[str], first: int) -> int:
-    """Return the last line of a definition, found by indentation."""
+    """Return the number of the last line of a definition, determined by indentation."""
     if not 0 < first <= len(lines):
         return first
     indent = _indent(lines[first - 1])

@@ -1,7 +1,7 @@
 """Draft of a first AGENTS.md from a repository's languages, commands, layout and checks.
 
-Invariant: only files of the workspace are read, through the environment, and nothing is run; everything written is
-found in a file of the repository, nothing is guessed.
+Invariant: only files of the workspace are read, through the environment, and nothing is run. Every statement is taken
+from a file of the repository; nothing is guessed.
 """
 
 import re
@@ -116,7 +116,7 @@ def render_guide(facts: Survey) -> str:
 
 
 def _commands_end(lines: list[str]) -> int:
-    """Return the index after the last command of a list written here earlier; 0 if there is none."""
+    """Return the index after the last command in a list that this module wrote earlier, or 0 if there is none."""
     titles = (
         index for index, line in enumerate(lines) if line in (TITLE, f"{TITLE} found in the repository")
     )
@@ -128,7 +128,7 @@ def _commands_end(lines: list[str]) -> int:
 
 
 def _is_mentioned(command: str, text: str) -> bool:
-    """Return True if the text contains the command, with any arguments or runner."""
+    """Return True if the text contains the command, with any arguments and any runner such as `uv run`."""
     core = _STARTED.sub("", command)
     core = re.sub(r"( \.(/\.\.\.)?)+$", "", core)
     return re.search(rf"(?<![\w-]){re.escape(core)}(?![\w-])", text) is not None

@@ -1,6 +1,6 @@
 """Division of the window among instructions that do not fit.
 
-Invariant: pure. The nearest and the user's own instructions are cut last, the farthest first.
+Invariant: pure. The farthest instructions are cut first, the nearest and the user's own last.
 """
 
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ from tui_agent.context.summary import CutText
 from tui_agent.context.truncation import head_and_tail
 
 RULES_LABEL: Final = "the instructions of "
-"""Beginning of the label of cut instructions, for the user."""
+"""Start of the label that describes cut instructions to the user."""
 MIN_CUT_CHARS: Final = 400
-"""Characters up to which a text is never cut, such as the heading or a file of a few lines."""
+"""Number of characters up to which a text is never cut, such as a heading or a file of a few lines."""
 _LEAST: Final = 60
 
 
 def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple[str, CutText | None]]:
-    """Return each text cut to a share of `room` characters, with the cut; the texts are ordered farthest first.
+    """Return each text, cut to its share of `room` characters, with a record of the cut. The farthest text comes first.
 
-    An absolute path as id marks the user's own file.
+    An id that is an absolute path denotes the user's own file.
     """
     sizes = [len(text) for text in texts]
     results = list[tuple[str, CutText | None]]()

@@ -1,7 +1,7 @@
-"""Search and reading of instruction files for a workspace: the user's, the repository's, and nested ones.
+"""Finding and reading the instruction files of a workspace: the user's, the repository's, and those of subfolders.
 
-Invariant: no link out of the workspace is followed (above it none at all), only regular files of limited size are
-opened, and references inside texts are not followed; everything left out is reported in a note.
+Invariant: no link that leads out of the workspace is followed (and above the workspace no link at all), only regular
+files of limited size are opened, and references inside texts are not followed. A note reports everything left out.
 """
 
 import hashlib
@@ -19,18 +19,18 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionScope
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
-"""The first of these names that exists is used in each folder."""
+"""Names of instruction files; in each folder the first one that exists is used."""
 MAX_FILE_CHARS = 32_000
 MAX_ALL_CHARS = 96_000
-"""Limit for all files together; farther files are cut first, the user's own last."""
+"""Maximum characters of all files together; the farthest files are cut first, the user's own last."""
 MIN_CHARS = 2_000
-"""Minimum room: a file with less is left out. A file that joins later always has this much."""
+"""Minimum characters for a file to be included at all. A file that joins later always gets this much."""
 JOINING_FRACTION = 0.10
-"""Fraction of the window for one file that joins later."""
+"""Maximum fraction of the window for one file that joins later."""
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
 MAX_PLACES = 50
-"""Maximum files and folders used of those named by one call's commands."""
+"""Maximum number of paths considered among those that one call's commands name."""
 _PATTERN = frozenset("*?[")
 
 
@@ -48,7 +48,7 @@ class _Collected:
     notes: list[str] = field(default_factory=list)
 
     def take(self, path: str, scope: InstructionScope, data: bytes) -> None:
-        """Add a file from its bytes, or a note with the reason if it cannot be used."""
+        """Add a file's text, or a note with the reason why it cannot be used."""
         try:
             text = data.decode("utf-8-sig").strip()
         except UnicodeDecodeError as error:
@@ -78,8 +78,8 @@ class _Collected:
 class InstructionFiles:
     """Reader of instruction files.
 
-    `user`: the folder of the user's own file; without `project` the repository's files are ignored, with a note.
-    `may_read`: returns the reason why a path (and its target) must not be read, or an empty string.
+    `user` is the folder of the user's own file. If `project` is False, the repository's files are ignored, with a note.
+    `may_read` returns the reason why a path (and its target) must not be read, or an empty string.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class InstructionFiles:
         self._project = project
 
     async def load(self, known: Sequence[InstructionFile] = ()) -> LoadedInstructions:
-        """Return the files that apply from the start, and nested ones that are already `known`; unchanged files are reused."""
+        """Return the files that apply from the start, and `known` files of subfolders. Unchanged files are reused."""
         reading = _Collected()
         await to_thread.run_sync(self._read_user, reading)
         if self._project:
@@ -115,9 +115,9 @@ class InstructionFiles:
         return _limit_total(files, reading.notes, previous)
 
     async def workspace_paths(self, paths: Sequence[str]) -> list[str]:
-        """Return the paths that lie in the workspace, relative to it; folders end with `/`.
+        """Return the paths that are in the workspace, relative to it. Folders end with `/`.
 
-        Patterns count only if the folder they start in is certain.
+        A pattern counts only if the folder in which it starts is certain.
         """
         places, root = list[str](), self._env.root.rstrip("/") + "/"
         for path in paths[:MAX_PLACES]:
@@ -136,7 +136,7 @@ class InstructionFiles:
     async def load_nested(
         self, folders: Sequence[str], known: Sequence[InstructionFile], room: int
     ) -> LoadedInstructions:
-        """Return files of nested folders that have not joined yet, the farthest first, each cut to `room` characters."""
+        """Return the files of subfolders that have not joined yet, the farthest first, each cut to `room` characters."""
         reading = _Collected()
         if not self._project:
             return LoadedInstructions()
@@ -157,7 +157,7 @@ class InstructionFiles:
                 return
 
     def _read_parents(self, reading: _Collected, root: Path) -> None:
-        """Read the folders between the top of the repository and the workspace."""
+        """Read the files of the folders between the repository's top and the workspace."""
         home = Path(os.path.expanduser("~"))  # noqa: PTH111 - does not raise if there is no home
         parents: list[Path] = []
         for folder in (root, *root.parents):
@@ -215,7 +215,7 @@ def room_of(window: int) -> int:
 
 
 def insert_files(known: Sequence[InstructionFile], fresh: Sequence[InstructionFile]) -> list[InstructionFile]:
-    """Return all files in order after the fresh ones join: each after those of its parent folders."""
+    """Return all files in order, with the `fresh` ones inserted after the files of their parent folders."""
     order = list(known)
     for file in fresh:
         folder = PurePosixPath(file.path).parent
@@ -229,7 +229,7 @@ def _lies_below(file: InstructionFile, folder: PurePosixPath) -> bool:
 
 
 def folders_of(paths: Sequence[str]) -> list[str]:
-    """Return the folders of these paths below the workspace, parents first; a path ending in `/` is itself a folder."""
+    """Return the folders of these paths below the workspace, parents first. A path that ends in `/` is itself a folder."""
     folders: dict[str, None] = {}
     for path in paths:
         parts = PurePosixPath(path).parts[: None if path.endswith("/") else -1]
@@ -261,7 +261,7 @@ def _read_plain(
 def _limit_total(
     files: Sequence[InstructionFile], notes: list[str], known: Collection[tuple[str, str]]
 ) -> LoadedInstructions:
-    """Return as many files as fit: first known ones, then the user's own, then the nearest."""
+    """Return as many files as fit: first known files, then the user's own, then the nearest."""
     ranks = [
         ((file.path, file.sha256) not in known, file.scope != "user", -index)
         for index, file in enumerate(files)

@@ -1,7 +1,7 @@
 """Working memory of a task: facts from calls' results, in named blocks of limited size.
 
 Invariant: pure and deterministic: the same memory, call and result give the same blocks. Results of parallel calls only
-add to or remove from lists, so that none is lost.
+add items to lists or remove them, so that no result overwrites another.
 """
 
 import re
@@ -27,11 +27,11 @@ from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 MAX_SHOWN = 30
-"""Maximum lines of a block that the model is shown."""
+"""Maximum number of lines of a block that are sent to the model."""
 MAX_FAILING = 200
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
-"""Minimum number of words for a question to be searched inside another one."""
+"""Minimum number of words of a question for it to be recognised inside another one."""
 _LINE = 200
 _QUESTION = 120
 _DEFINES = re.compile(
@@ -40,31 +40,33 @@ _DEFINES = re.compile(
     re.MULTILINE,
 )
 _WORDS = re.compile(r"[^\W_]+")
-_FROM_A_FILE = 6
-"""Maximum symbols kept per file."""
+_MAX_FILE_SYMBOLS = 6
+"""Maximum number of symbols kept per file."""
 _EVERYTHING: Final = frozenset({".", "./", "./..."})
 _RUNNERS: Final = frozenset(
     """python python3 pytest py.test unittest discover uv poetry pipenv hatch npm pnpm yarn bun npx node jest
     vitest mocha ava tap cargo nextest go run test exec""".split()  # noqa: SIM905 - read as prose
 )
-_TAKES_A_WORD: Final = frozenset(
+_OPTIONS_WITH_VALUE: Final = frozenset(
     {"-n", "-p", "-c", "-o", "-W", "-j", "--rootdir", "--maxfail", "--tb", "--color"}
 )
-"""Options whose next word is not the name of a test."""
+"""Options whose following word is not the name of a test."""
 _CHECKERS: Final = frozenset(
     """make cmake ninja bazel gradle gradlew mvn mvnw meson tox nox pre-commit ruff mypy pyright flake8 pylint
     black isort bandit shellcheck hadolint tsc eslint prettier biome stylelint golangci-lint staticcheck
     rubocop phpstan""".split()  # noqa: SIM905 - read as prose
 )
-_WITH_VERB: Final = frozenset(("cargo", "go", "npm", "pnpm", "yarn", "bun", "dotnet", "swift", "zig"))
-"""Programs that check something if given one of these verbs."""
+_PROGRAMS_WITH_VERB: Final = frozenset(
+    ("cargo", "go", "npm", "pnpm", "yarn", "bun", "dotnet", "swift", "zig")
+)
+"""Programs that check something if one of these verbs follows."""
 _VERBS: Final = frozenset(
     ("build", "check", "clippy", "vet", "lint", "typecheck", "compile", "verify", "fmt")
 )
-_ASKS: Final = frozenset(
+_QUERY_PROGRAMS: Final = frozenset(
     ("grep", "egrep", "rg", "ag", "diff", "cmp", "test", "[", "[[", "which", "command", "pgrep")
 )
-"""Programs that use status 1 to answer no."""
+"""Programs that exit with status 1 to answer "no"."""
 _STARTERS: Final = frozenset(
     ("uv", "run", "poetry", "pipenv", "hatch", "npx", "python", "python3", "-m", "time", "env")
 )
@@ -73,25 +75,27 @@ _SETS = re.compile(r"\w+=")
 
 
 def is_check(command: str) -> bool:
-    """Return True if a command with status 0 proves something: it builds, or checks the code."""
+    """Return True if success of the command proves something, because it builds or checks the code."""
     words = _last_command_words(command)
     if not words or "|" in command:
         return False
     name = words[0].rpartition("/")[2]
-    return name in _CHECKERS or (name in _WITH_VERB and not _VERBS.isdisjoint(words[1:]))
+    return name in _CHECKERS or (name in _PROGRAMS_WITH_VERB and not _VERBS.isdisjoint(words[1:]))
 
 
 def is_fault(command: str, status: int, output: str) -> bool:
-    """Return True if a command with a nonzero status failed; a search without matches did not."""
+    """Return True if a nonzero exit status means failure; for a search without matches it does not."""
     if status != 1:
         return True
     words = _last_command_words(command.rpartition("|")[2])
-    is_query = bool(words) and (words[0].rpartition("/")[2] in _ASKS or words[:2] == ["git", "diff"])
+    is_query = bool(words) and (
+        words[0].rpartition("/")[2] in _QUERY_PROGRAMS or words[:2] == ["git", "diff"]
+    )
     return not is_query and bool(output.strip())
 
 
 def _last_command_words(command: str) -> list[str]:
-    """Return the words of a line's last command, without runners and variables before it."""
+    """Return the words of the line's last command, without runners and variables in front."""
     words = _ENDS.split(command.strip())[-1].split()
     while words and (words[0] in _STARTERS or _SETS.match(words[0])):
         words = words[1:]
@@ -99,7 +103,7 @@ def _last_command_words(command: str) -> list[str]:
 
 
 def still_failing(failing_before: Sequence[str], run: TestFinished, most: int) -> list[str]:
-    """Return the failing tests after `run`, at most `most`; `failing_before` failed before it. Those of this run come first."""
+    """Return up to `most` tests that fail after `run`, those of this run first. `failing_before` failed before the run."""
     passes = run.exit_code == 0
     new_failures = [] if passes else list(run.failures) or [_run_failure(run.command)]
     names_tests = passes or bool(run.failures)
@@ -112,7 +116,7 @@ def still_failing(failing_before: Sequence[str], run: TestFinished, most: int) -
 
 
 def runs_all(command: str) -> bool:
-    """Return True if a test command does not select tests."""
+    """Return True if the test command runs all tests, without selecting any."""
     return not _selected_tests(command)
 
 
@@ -125,16 +129,16 @@ def _is_covered(name: str, command: str) -> bool:
     selected = _selected_tests(command)
     if not selected or name == _run_failure(command):
         return True
-    if name.startswith("`"):  # a run without test names: a smaller run proves nothing about it
+    if name.startswith("`"):  # a run without test names; a smaller run proves nothing about it
         return False
     return any(word in name or name in word for word in selected)
 
 
 def _selected_tests(command: str) -> list[str]:
-    """Return the words of a test command that select tests; empty if it runs all."""
+    """Return the words of a test command that select tests, or nothing if it runs all."""
     selected, words = list[str](), iter(command.split())
     for word in words:
-        if word in _TAKES_A_WORD:
+        if word in _OPTIONS_WITH_VALUE:
             next(words, "")
         elif word.startswith("-") or word in _EVERYTHING:
             continue
@@ -153,7 +157,7 @@ def start_turn(memory: JsonMap, asked: str) -> JsonMap:
 
 @dataclass(slots=True)
 class _Changes:
-    """Changes of the memory by one call, while they are collected."""
+    """Collects the changes that one call makes to the memory."""
 
     memory: JsonMap
     redact: Callable[[str], str]
@@ -170,7 +174,7 @@ class _Changes:
         self.newest.setdefault(block, []).extend(items)
 
     def drop(self, block: str, begins: str) -> None:
-        """Remove items with this beginning from a list."""
+        """Remove list items that start with `begins`."""
         removed = [text for text in block_items(self.memory, block) if text.startswith(begins)]
         self.gone.setdefault(block, []).extend(removed)
 
@@ -208,7 +212,7 @@ def update_from_result(
 
 
 def render_memory(memory: JsonMap) -> str:
-    """Format the memory for the model; empty if it is empty."""
+    """Format the memory for the model; return an empty string if it has no content."""
     blocks = [
         f"{title}:\n" + "\n".join(f"- {line}" for line in _limit_lines(lines))
         for title, lines in list_blocks(memory)
@@ -217,12 +221,12 @@ def render_memory(memory: JsonMap) -> str:
 
 
 def _add_explored(changes: _Changes, result: ToolResult) -> None:
-    """Add the file that was read, and its definitions."""
+    """Add the file that the call read, and the definitions in it."""
     path = result.data.get("path")
     read = any(isinstance(event, FileRead) for event in result.events)
     if not isinstance(path, str) or not result.ok or not read:
         return
-    symbols = dict.fromkeys(_DEFINES.findall(_result_text(result))[:_FROM_A_FILE])
+    symbols = dict.fromkeys(_DEFINES.findall(_result_text(result))[:_MAX_FILE_SYMBOLS])
     changes.add("explored_files", path)
     changes.add("relevant_symbols", *(f"{name} ({path})" for name in symbols))
 
@@ -237,7 +241,7 @@ def _add_tests(changes: _Changes, run: TestFinished) -> None:
     changes.blocks["failing_tests"] = [*still_failing(failing_before, redacted_run, MAX_FAILING)]
     changes.drop("verified_facts", command_fact(command, "passed"))
     if run.exit_code == 0:
-        if runs_all(command):  # it also replaces passes of partial runs, which are older
+        if runs_all(command):  # the full run also replaces older passes of partial runs
             facts = block_items(changes.memory, "verified_facts")
             changes.gone["verified_facts"] += [
                 fact for fact in facts if strip_change_note(fact) != fact and "` passed" in fact
@@ -263,7 +267,7 @@ def _add_command(changes: _Changes, call: ToolCallPart, result: ToolResult) -> N
 
 
 def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Keep the user's answer as a fact; without an answer the question stays open."""
+    """Keep the user's answer as a fact. Without an answer, keep the question open."""
     question_text, answer = call.arguments.get("question"), result.data.get("answer")
     if not isinstance(question_text, str) or not isinstance(answer, str):
         return
@@ -281,7 +285,7 @@ def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) 
 
 
 def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Add an investigator's confident findings with their places, and its open questions."""
+    """Add an investigator's confident findings with their locations, and its open questions."""
     data, task = result.data, call.arguments.get("task")
     questions, summary, evidence = data.get("open_questions"), data.get("summary"), data.get("evidence")
     if not isinstance(task, str) or not isinstance(summary, str):
@@ -318,7 +322,7 @@ def _add_subtask(changes: _Changes, call: ToolCallPart, result: ToolResult) -> N
 
 
 def _format_places(evidence: Sequence[JsonValue]) -> Iterator[str]:
-    """Yield the existing places, as `src/app.py:10-24`."""
+    """Yield the locations that exist, as `src/app.py:10-24`."""
     for entry in evidence:
         path = entry.get("path") if isinstance(entry, dict) else None
         if isinstance(entry, dict) and isinstance(path, str) and not entry.get("not_found"):
@@ -351,7 +355,7 @@ def _line(text: str, max_chars: int = _LINE) -> str:
 
 
 def _limit_lines(lines: list[str]) -> list[str]:
-    """Return the first and last of many lines."""
+    """Return the first and the last of many lines, leaving out those in the middle."""
     if len(lines) <= MAX_SHOWN:
         return lines
     half = MAX_SHOWN // 2

@@ -1,6 +1,6 @@
 """Recognition of possible mentions in a message: `@path`, `@dir/`, `@"a path"`, `@symbol`, pasted workspace paths.
 
-Invariant: pure. A lookup decides if a place is a mention; if nothing is found, it stays plain text.
+Invariant: pure. A later lookup decides if a candidate is a mention; if it finds nothing, the text stays plain.
 """
 
 import re
@@ -29,19 +29,19 @@ _COMMON = frozenset(
     scss sh sql svg swift toml ts tsx txt vue xml yaml yml""".split()  # noqa: SIM905 - read as prose
 )
 
-_ELSEWHERE: Final = tuple(
+_ABSOLUTE_STARTS: Final = tuple(
     f"/{name}/"
     for name in (
         *("Applications", "Library", "Users", "Volumes", "dev", "etc", "home", "media", "mnt", "opt"),
         *("private", "proc", "root", "run", "srv", "sys", "tmp", "usr", "var"),
     )
 )
-"""Beginnings of absolute paths on this computer; `@/components/x` is an import in some languages."""
+"""Starts of absolute paths on this computer. Needed because `@/components/x` is an import in some languages."""
 
 
 @dataclass(frozen=True, slots=True)
 class MentionedPath:
-    """One way to read a mention: a path, with lines if given. `given`: its text in the message."""
+    """A path that a mention may mean, with a line range if given. `given` is its text in the message."""
 
     given: str
     path: str
@@ -51,17 +51,17 @@ class MentionedPath:
 
 @dataclass(frozen=True, slots=True)
 class MentionCandidate:
-    """A place of the message that may be a mention: its readings in order of preference, and a symbol it may name."""
+    """Text in the message that may be a mention: the paths it may mean, likeliest first, and a symbol that it may name."""
 
     given: str
     readings: tuple[MentionedPath, ...]
     symbol: str = ""
     is_certain: bool = False
-    """It can only be a path: if there is no such file, the user is told."""
+    """True if the text can only be a path; the user is told if there is no such file."""
 
 
 def find_candidates(text: str, root: str) -> list[MentionCandidate]:
-    """Return every place of the message that may be a mention, each text once, in order."""
+    """Return all candidates in the message in order, each text once."""
     fences = [match.span() for match in _FENCE.finditer(text)]
     given_texts: set[str] = set()
     mentions: list[MentionCandidate] = []
@@ -101,7 +101,7 @@ def _at_mentions(text: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int
 
 
 def _strip_punctuation(plain: str) -> str:
-    """Remove the sentence's punctuation at the end; brackets of a call stay."""
+    """Remove the sentence's punctuation at the end, but keep brackets of a call."""
     bare = plain.rstrip(_TRAILING)
     return f"{bare})" if bare.endswith("(") and plain.startswith(f"{bare})") else bare
 
@@ -109,7 +109,7 @@ def _strip_punctuation(plain: str) -> str:
 def _pasted_paths(
     text: str, root: str, fences: list[tuple[int, int]]
 ) -> Iterator[tuple[int, MentionCandidate]]:
-    """Yield workspace paths that were dropped or pasted, without those in error reports and traces."""
+    """Yield workspace paths that were dropped or pasted, except those in error reports and traces."""
     count = 0
     for match in _PASTED.finditer(text):
         path = match["double"] or match["single"] or match["plain"].replace("\\ ", " ").rstrip(_TRAILING)
@@ -128,7 +128,7 @@ def _pasted_paths(
 
 
 def _with_lines(given: str) -> list[MentionedPath]:
-    """Return the reading with a line range after the path, if there is one."""
+    """Return the path with the line range after it, if there is one."""
     match = _LINES.fullmatch(given)
     if match is None:
         return []
@@ -138,8 +138,8 @@ def _with_lines(given: str) -> list[MentionedPath]:
 
 
 def _is_path(bare: str) -> bool:
-    """Return True if it can only be a path, not a handle, decorator or package name."""
-    if bare.startswith(("./", "../", "~/", *_ELSEWHERE)) or bare.endswith("/"):
+    """Return True if the text can only be a path, not a handle, decorator or package name."""
+    if bare.startswith(("./", "../", "~/", *_ABSOLUTE_STARTS)) or bare.endswith("/"):
         return True
     name = bare.rpartition("/")[2]
     with_range = _with_lines(name)

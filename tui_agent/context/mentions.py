@@ -1,7 +1,7 @@
 """Lookup of mentions in a message, and their text for the model.
 
-Invariant: nothing is read that `may_read` refuses. The text of each mention and of all together is limited; if space is
-short, short ones are sent in full and long ones share the rest. A fault of one mention becomes its note.
+Invariant: nothing is read that `may_read` refuses. The text of each mention and of all together is limited: if space is
+short, short texts are sent in full and long ones share the rest. An error with one mention becomes its note.
 """
 
 import re
@@ -27,14 +27,14 @@ from tui_agent.protocol.unicode_text import escape_unprintable, format_count
 MAX_CHARS: Final = 50_000
 MAX_LINES: Final = 2_000
 MIN_FILE_CHARS: Final = 400
-"""Minimum room for a file: a smaller piece would be mistaken for the whole."""
+"""Minimum characters for a file; a smaller piece would be mistaken for the whole file."""
 MAX_ALL_CHARS: Final = 160_000
 MAX_ENTRIES: Final = 200
 MAX_IMAGE_BYTES: Final = 5_000_000
 MAX_SYMBOL_NAMES: Final = 5
-"""Maximum number of names looked up as symbols per message, because each may take a moment."""
+"""Maximum number of names per message to look up as symbols, because each may take a moment."""
 SYMBOL_SEARCH_S: Final = 4.0
-"""Time limit in seconds for all of them, if there is no index yet."""
+"""Time limit in seconds for all symbol lookups if there is no index yet."""
 NOT_INDEXED_NOTE: Final = (
     "not found yet, because the repository is still being indexed; mention it again later, or name its file"
 )
@@ -44,14 +44,14 @@ SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
 MayRead = Callable[[str, str], str]
-"""(path as given, its target) -> the reason why it must not be read; empty if it may be."""
+"""Maps (path as given, its target) to the reason why it must not be read; empty if it may be."""
 KeepImage = Callable[[bytes], str]
 """Stores an image and returns its digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The means for looking up mentions.
+    """The services and limits for looking up mentions.
 
     `images`: the model accepts images; `room`: characters for all mentions; `names_s`: seconds for all symbol names.
     """
@@ -67,7 +67,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """A mention with its full text, and a function that returns it with limited text (None: it cannot be shortened)."""
+    """A mention in full. `within(limit)` returns it shortened; it is None if the mention cannot be shortened."""
 
     mention: Mention
     within: Callable[[int], Mention] | None = None
@@ -80,7 +80,7 @@ class _Lookup:
 
 @dataclass(slots=True)
 class _NameBudget:
-    """The remaining number and time of symbol lookups for a message."""
+    """The number and time of symbol lookups that remain for a message."""
 
     until: float
     left: int = MAX_SYMBOL_NAMES
@@ -92,7 +92,9 @@ def may_mention(text: str, root: str) -> bool:
 
 
 async def resolve_mentions(text: str, sources: Sources) -> tuple[Mention, ...]:
-    """Return the message's mentions in order, without places that are neither found, refused nor clearly meant."""
+    """Return the message's mentions in order. A candidate that was not found is left out unless it is certainly meant
+    as one.
+    """
     places = await to_thread.run_sync(find_candidates, text, sources.env.root)
     lookups: list[_Lookup] = []
     names = _NameBudget(anyio.current_time() + sources.names_s)
@@ -135,7 +137,7 @@ async def _look_up(place: MentionCandidate, sources: Sources, names: _NameBudget
 
 
 async def _find_path(path: str, sources: Sources) -> FileInfo | None:
-    """Return what is at the path, following links; None if nothing is."""
+    """Return the file or folder at the path, following links, or None."""
     info = await sources.env.stat(path)
     if info is None and _UNTYPED in path:
         info = await _find_by_shown_name(path, sources.env)
@@ -145,7 +147,7 @@ async def _find_path(path: str, sources: Sources) -> FileInfo | None:
 
 
 async def _find_by_shown_name(path: str, env: Environment) -> FileInfo | None:
-    """Find a file whose name is not UTF-8 by the form in which it is displayed, the only one that can be typed."""
+    """Find a file whose name is not UTF-8 by its displayed form, the only form that can be typed."""
     for info in await env.listdir(path.rpartition("/")[0]):
         if info.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") == path:
             return info
@@ -234,7 +236,9 @@ def _file_lookup(reading: MentionedPath, content: FileContent) -> _Lookup:
 
 @dataclass(frozen=True, slots=True)
 class _LineRange:
-    """The lines `first` to `last` of a file with `count` lines; `held` are those that may be sent; `note`: its encoding."""
+    """The lines `first` to `last` of a file with `count` lines. `held` are the lines that may be sent; `note` states
+    the encoding.
+    """
 
     reading: MentionedPath
     mention: Mention
@@ -269,7 +273,7 @@ class _LineRange:
 
 
 def _limit_lines(lines: Sequence[str], first: int, last: int, room: int) -> tuple[list[str], int]:
-    """Return the lines that fit, at least the beginning of one, and the number of the last."""
+    """Return the lines that fit (at least the start of one) and the number of the last."""
     shown: list[str] = []
     for line in lines[first - 1 : last]:
         if len(shown) == MAX_LINES or (len(line) + 1 > room and shown):
@@ -283,7 +287,7 @@ def _limit_lines(lines: Sequence[str], first: int, last: int, room: int) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A definition of a symbol, with as many of its lines as may be sent."""
+    """A definition of a symbol, with those of its lines that may be sent."""
 
     path: str
     first: int
@@ -293,7 +297,9 @@ class _Definition:
 async def _find_symbol(
     place: MentionCandidate, sources: Sources, names: _NameBudget
 ) -> tuple[_Lookup | None, str]:
-    """Return the symbol; if it was not found, a note for the user (empty if it certainly does not exist)."""
+    """Return the symbol. If it was not found, return a note for the user, which is empty if the symbol certainly does
+    not exist.
+    """
     names.left -= 1
     if names.left < 0:
         return None, TOO_MANY_NAMES_NOTE if names.left == -1 else ""
@@ -306,7 +312,7 @@ async def _find_symbol(
 
 
 async def _find_definitions(symbol: str, sources: Sources) -> tuple[Sequence[SymbolLocation], bool]:
-    """Return the places where a symbol is defined, and True if the list is certainly complete."""
+    """Return the definitions of a symbol, and True if the list is certainly complete."""
     known = await sources.symbols(symbol) if sources.symbols is not None else None
     if known:
         return known, True
@@ -324,7 +330,7 @@ async def _read_definitions(
         try:
             content = await sources.env.read(definition_place.path)
         except EnvironmentFault:
-            continue  # it has just been removed; another place may still exist
+            continue  # the file has just been deleted; another definition may still exist
         lines = _split_lines((_decode(content.data) or ("", ""))[0])
         last = min(
             definition_place.last_line or end_of(lines, definition_place.line),

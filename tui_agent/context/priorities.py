@@ -1,7 +1,7 @@
 """Division of a summary's room among its blocks, by rank.
 
-Invariant: pure. Content that must not be lost is cut only if the required blocks do not fit, and room that a block does
-not use goes to the next one.
+Invariant: pure. Required content is cut only if the required blocks alone do not fit. Room that a block does not use
+goes to the next one.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,10 +23,10 @@ class FittedText:
 
 @dataclass(frozen=True, slots=True)
 class SummaryBlock:
-    """A block of a summary, in characters.
+    """A block of a summary. Sizes are in characters.
 
-    `needs`: size of its shortest complete form; `share`: guaranteed fraction of the room; `what`: its name for the user if
-    it must not be lost; `own`: it contains the user's words.
+    `needs` is the size of its shortest complete form; `share` the guaranteed fraction of the room; `what` its name for
+    the user if it is required; `own`: it contains the user's words.
     """
 
     title: str
@@ -39,14 +39,14 @@ class SummaryBlock:
 
     @property
     def is_required(self) -> bool:
-        """True if its full text is stored when it is cut."""
+        """True if the full text must be stored when the block is cut."""
         return bool(self.what)
 
 
 def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> list[FittedText]:
-    """Return the text of each block; the first is the last to be cut.
+    """Return the text of each block. Blocks are in order of rank: the first is the last to be cut.
 
-    Together they take `preferred` characters, more if they need more, but never more than `room`.
+    Together the texts take `preferred` characters, or more if they need it, but never more than `room`.
     """
     minimums = _guaranteed_sizes(blocks, room)
     least_after = _sums_after(minimums)
@@ -63,7 +63,7 @@ def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> lis
 
 
 def _guaranteed_sizes(blocks: Sequence[SummaryBlock], room: int) -> list[int]:
-    """Return each block's guaranteed size; other blocks get less if the user's own words need the room."""
+    """Return each block's guaranteed size. Blocks without the user's own words get less if those need the room."""
     minimums = [min(block.needs, int(block.share * room)) for block in blocks]
     own = sum(block.needs for block in blocks if block.own)
     others = sum(size for size, block in zip(minimums, blocks, strict=True) if not block.own)
@@ -80,7 +80,7 @@ def _sums_after(sizes: Sequence[int]) -> list[int]:
 
 
 def divide_evenly(needs: Sequence[int], room: int) -> list[int]:
-    """Return the share of each need: the need itself if it is at most an even share, else an even part of the rest."""
+    """Divide `room` among the needs: a need up to an even share is met, and the others share the rest evenly."""
     rooms, room = [0] * len(needs), max(0, room)
     by_need = sorted(range(len(needs)), key=needs.__getitem__)
     for done, index in enumerate(by_need):

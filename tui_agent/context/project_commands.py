@@ -49,17 +49,19 @@ _PLAIN: Final[Mapping[str, tuple[tuple[Kind, str], ...]]] = {
 }
 
 
-_NAMED: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]], ...]] = (
+_COMMANDS_WITH_EVIDENCE: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]], ...]] = (
     ("Cargo.toml", "lint", "cargo clippy", "clippy", ("clippy.toml", ".clippy.toml")),
     ("Cargo.toml", "format", "cargo fmt", "cargo fmt", ("rustfmt.toml", ".rustfmt.toml")),
     ("go.mod", "lint", "go vet ./...", "go vet", ()),
 )
-"""Commands used only if the repository shows their use: language file, kind, command, words in a CI file, or files."""
+"""Commands that need evidence in the repository: (language file, kind, command, words in a CI file, files)."""
 _SCRIPT: Final = re.compile(r"(?:scripts?|dev)/([a-z-]+)(\.sh)?")
-_WITH_PACKAGES: Final = frozenset(
+_PACKAGE_FILES: Final = frozenset(
     ("pyproject.toml", "setup.py", "requirements.txt", "package.json", "Gemfile", "composer.json", "mix.exs")
 )
-"""With one of these files `make install` installs dependencies; otherwise it installs the program into the system."""
+"""Files whose presence means that `make install` installs dependencies; otherwise it installs the program into the
+system.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def _targets(
     names = pattern.findall(texts.get(file, ""))
     for name in names:
         kind = _WORDS.get(name.lower())
-        if kind is None or kind in kinds or (kind == "install" and not _WITH_PACKAGES & texts.keys()):
+        if kind is None or kind in kinds or (kind == "install" and not _PACKAGE_FILES & texts.keys()):
             continue
         kinds.add(kind)
         yield ProjectCommand(kind, f"{program} {name}", file)
@@ -195,7 +197,7 @@ def _other_commands(texts: Mapping[str, str], paths: Collection[str]) -> Iterato
         yield ProjectCommand("install", "composer install", "composer.json")
         yield from _composer(texts["composer.json"])
     checks = "\n".join(text for path, text in texts.items() if path not in FILES)
-    for file, kind, command, words, config_files in _NAMED:
+    for file, kind, command, words, config_files in _COMMANDS_WITH_EVIDENCE:
         if file in texts and (words in checks or any(path in paths for path in config_files)):
             yield ProjectCommand(kind, command, file)
 

@@ -1,6 +1,6 @@
 """Skills: folders with a SKILL.md, from the user and from a trusted project.
 
-Invariant: a project's skills are used exactly as they were when trusted; of the user's, only files inside the skill's
+Invariant: a project's skills are used exactly as they were when trusted. Of a user's skill, only files inside its
 folder are read. A broken skill is listed with its fault and does not affect others.
 """
 
@@ -46,7 +46,7 @@ class SkillStore:
         self._project = project
         self._skills: dict[str, _Skill] = {}
         self.records: tuple[SkillRecord, ...] = ()
-        """All skills found, by name; of two with the same name the project's is used."""
+        """All skills by name. If two have the same name, the project's is used."""
         self.refresh()
 
     def refresh(self) -> tuple[SkillRecord, ...]:
@@ -115,7 +115,7 @@ class SkillStore:
         return content
 
     def _files(self, skill: _Skill) -> Iterator[str]:
-        """Yield its files except SKILL.md, sorted."""
+        """Yield the names of the skill's files except SKILL.md, sorted."""
         if skill.folder is None:
             yield from sorted(name for name in skill.held if name != GUIDE)
             return
@@ -172,7 +172,7 @@ def _parse_skill(
     folder: Path | None = None,
     held: Mapping[str, bytes] | None = None,
 ) -> _Skill:
-    """Build the skill described by a SKILL.md."""
+    """Parse a SKILL.md and return the skill."""
     if fault:
         return _broken(folder_name, origin, path, fault)
     if len(content) > MAX_BYTES:
@@ -226,7 +226,7 @@ def _broken(name: str, origin: str, path: str, fault: str) -> _Skill:
 
 
 def split_front_matter(text: str) -> tuple[dict[str, str], str]:
-    """Split into front matter and body: `key: value` lines, whose values may continue in indented lines."""
+    """Split a text into front matter and body. Front matter has `key: value` lines, continued by indented lines."""
     lines = text.splitlines()
     if not lines or lines[0].strip() != "---":
         return {}, text

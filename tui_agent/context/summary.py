@@ -1,6 +1,6 @@
-"""The text of a summary: recorded facts in sections, followed by the story of what was done.
+"""The text of a summary: recorded facts in sections, followed by the story of the work so far.
 
-Invariant: the task, the user's words, pins, plan, todo items, files and failing tests come from the record, not from a
+Invariant: the task, the user's words, pins, plan, todo items, files and failing tests come from the log, not from a
 model. Of an older summary only its story is used, so that summaries do not grow from one to the next.
 """
 
@@ -55,7 +55,9 @@ _TRIES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class CutText:
-    """A text that was cut for lack of room: its name for the user, the full text, and the characters that remain."""
+    """A text that was cut for lack of room: its description for the user, the full text, and the number of characters
+    that remain.
+    """
 
     what: str
     whole: str
@@ -64,7 +66,7 @@ class CutText:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary, its shares of the user's words and the rest, and the texts that were cut."""
+    """A summary, the sizes of the user's words and of the rest in it, and the texts that were cut."""
 
     text: str
     shares: tuple[SummaryShare, ...]
@@ -97,13 +99,13 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
 
 
 def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
-    """Return the characters of required content in its shortest complete form, and of the user's words in it."""
+    """Return (characters of required content in its shortest complete form, characters of the user's words in it)."""
     blocks = required_blocks(facts, text)
     return sum(block.needs for block in blocks), sum(block.needs for block in blocks if block.own)
 
 
 def _shares(pairs: Sequence[tuple[SummaryBlock, FittedText]], size: int) -> tuple[SummaryShare, ...]:
-    """Return the sizes of the user's words, if there are any, and of the rest."""
+    """Return the sizes of the user's words (if any) and of the rest."""
     chars, lost_chars, dropped = [0, 0], [0, 0], [0, 0]
     for block, short in pairs:
         lost = max(0, len(block.whole) - len(short.text)) if block.is_required and short.cut else 0
@@ -139,9 +141,10 @@ def story_of(summary: str) -> str:
 
 
 def story_from_record(messages: Sequence[Message], room: int, text: Text) -> str:
-    """Return the story from the record alone: older summaries' stories in up to half of the room, then a line for each message or call.
+    """Return the story built from the log alone: the stories of older summaries in up to half of the room, then one
+    line for each message or call.
 
-    If not all lines fit, the first and the newest are kept.
+    If not all lines fit, the first and the newest ones are kept.
     """
     stories = [
         story_of(text(message.text)).strip() for message in messages if isinstance(message, SummaryMessage)
@@ -152,7 +155,7 @@ def story_from_record(messages: Sequence[Message], room: int, text: Text) -> str
 
 
 def _shorten_chapters(story: str, room: int) -> str:
-    """Shorten a story of several summaries to equal shares; in a long story, the chapters in the middle are merged."""
+    """Shorten a story of several summaries to equal shares. In a long story, merge the chapters in the middle."""
     chapters = story.split(CHAPTER)
     max_chapters = max(3, room // _LEAST)
     if len(chapters) > max_chapters:
@@ -194,7 +197,9 @@ def _turn_lines(messages: Sequence[Message], text: Text) -> Iterator[str]:
 
 
 def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
-    """Return the messages as text to be summarised: an older summary, then the newest messages that fit into `room`."""
+    """Return the messages as text to be summarised: an older summary, then the newest messages that fit into `room`
+    characters.
+    """
     first = [
         _shorten(_format_message(message, text), room // 4)
         for message in messages[:1]
@@ -215,9 +220,9 @@ def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
 def transcript_within(
     messages: Sequence[Message], room: int, text: Text, count: Callable[[str], int], most: int
 ) -> str:
-    """Return the transcript, shortened until it has at most `most` tokens by `count`.
+    """Return the transcript, shortened until it has at most `most` tokens according to `count`.
 
-    New text can have more tokens per character than the average.
+    A character count is not enough, because new text can have more tokens per character than the average.
     """
     transcript_text = transcript(messages, room, text)
     for _ in range(_TRIES):
@@ -256,7 +261,7 @@ def _shorten(words: str, room: int) -> str:
 
 
 def _lower_headings(story: str) -> str:
-    """Lower the story's headings, so that they differ from the summary's."""
+    """Lower the level of the story's headings, so that they differ from the summary's own."""
     return "\n".join(f"#{line}" if line.startswith(("# ", "## ")) else line for line in story.split("\n"))
 
 

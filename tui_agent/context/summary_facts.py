@@ -1,7 +1,7 @@
-"""Facts that a summary must keep, from the record: task, user messages, pins, plan, todo items, tests and files.
+"""Facts that a summary must keep: task, user messages, pins, plan, todo items, tests and files, as recorded in the log.
 
-Invariant: none of them is a model's text except the approved plan. A shortened form says so, and names the artifact with
-the full text. Each fact is a block with shorter forms.
+Invariant: a model wrote none of them except the approved plan. A shortened form says that it is shortened, and names
+the artifact with the full text. Each fact is a block with shorter forms.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -29,19 +29,19 @@ _MARKS: Final = {"completed": "x", "in_progress": ">", "pending": " "}
 _ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
 _LEAST: Final = 400
 MAX_NAMED_CHARS: Final = 64_000
-"""Maximum bytes of paths of changed files that are listed; older ones are only counted."""
+"""Maximum bytes of the listed paths of changed files; older files are only counted."""
 _NOTE: Final = 160
-"""Characters reserved for the note on what is left out."""
+"""Characters reserved for the note about left-out content."""
 _LINES: Final = (300, 120, 48)
 """Characters kept of the first and last line of a message that does not fit; tried in this order."""
 
 Text = Callable[[LongText], str]
-"""Loads the full text, wherever it is stored."""
+"""Returns the full text, reading its blob if necessary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The input for a summary. `originals`: the whole history, including what was put away."""
+    """The input for a summary. `originals` is the whole history, including offloaded content."""
 
     originals: Sequence[Message]
     spoken: Collection[int]
@@ -53,11 +53,11 @@ class Facts:
     failing: Sequence[str] = ()
     """The tests known to fail."""
     changed: Sequence[str] = ()
-    """Files changed in the whole session, the newest last; the history no longer has every call."""
+    """Files changed in the whole session, the newest last. Needed because the history no longer has every call."""
 
 
 def required_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
-    """Return the blocks by rank; the first is the last to be cut."""
+    """Return the blocks in order of rank; the first is the last to be cut."""
     calls = calls_by_id(facts.originals)
     changed, read = _files(facts, calls)
     artifacts = "\n".join(map(_artifact, facts.artifacts[-MAX_ARTIFACTS:]))
@@ -102,13 +102,13 @@ def count_fitting(lines: Sequence[str], room: int) -> int:
 
 
 def _whole_block(title: str, words: str, share: float, what: str, *, own: bool = False) -> SummaryBlock:
-    """Return a block that is shown in full, or as its beginning and end."""
+    """Return a block that is shown in full, or else as its start and end."""
     words = words.strip()
     return SummaryBlock(title, words, partial(_head_and_tail, words, kept=True), len(words), share, what, own)
 
 
 def _optional_block(title: str, words: str, share: float) -> SummaryBlock:
-    """Return a block that is shortened before any required one."""
+    """Return a block that is shortened before any required block."""
     words = words.strip()
     return SummaryBlock(
         title, words, partial(_head_and_tail, words, kept=False), min(len(words), _LEAST), share
@@ -119,7 +119,7 @@ def _head_and_tail(words: str, room: int, *, kept: bool) -> FittedText:
     dense = len(words.encode("utf-8", "replace")) / len(words)
     size = max(room - _NOTE, _LEAST)
     grain = 1 << max(0, size.bit_length() - 4)
-    size -= size % grain  # rounding keeps the cut at the same place when the room changes a little
+    size -= size % grain  # rounding keeps the cut at the same position when the room changes slightly
     shown = head_and_tail(words, max_bytes=round(size * dense), max_lines=2_000_000, artifact=kept)
     return FittedText(shown.text, cut=shown.is_cut)
 
@@ -151,7 +151,7 @@ def _task(facts: Facts, text: Text) -> str:
 
 
 def _user_messages(facts: Facts, text: Text) -> SummaryBlock:
-    """Return the user's later messages, except those that stay in the history."""
+    """Return the block with the user's later messages, except those that stay in the history."""
     own = [message for message in list(user_messages(facts))[1:] if message.seq <= facts.through]
     texts = [text_of_content(message.content, text).strip() for message in own]
     pinned = [message.seq in facts.pinned for message in own]
@@ -165,7 +165,7 @@ def _user_messages(facts: Facts, text: Text) -> SummaryBlock:
 def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], whole: str, room: int) -> FittedText:
     """Shorten messages to their first and last line, where rules usually are: oldest first, pinned ones last.
 
-    If even that does not fit, messages in the middle are left out.
+    If even that does not fit, leave out messages in the middle.
     """
     pieces = list(map(_quote, messages))
     excess = sum(map(len, pieces)) + 2 * len(pieces) - (room - _NOTE)
@@ -208,7 +208,7 @@ def _ends(words: str, max_chars: int) -> str:
 
 
 def _pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
-    """Return pinned content other than the user's messages, which have their own block."""
+    """Return pinned content except the user's messages, which have their own block."""
     own = {id(message) for message in user_messages(facts)}
     pinned = [
         message
@@ -242,7 +242,7 @@ def _todo_block(items: Sequence[TodoItem]) -> SummaryBlock:
 
 
 def _fit_todo(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> FittedText:
-    """Leave out completed items, the oldest first; open ones only if they alone do not fit."""
+    """Leave out completed items, oldest first. Open items are left out only if they alone do not fit."""
     open_lines = [line for done, line in lines if not done]
     remaining = room - _NOTE - sum(len(line) + 1 for line in open_lines)
     if remaining < 0:
@@ -291,7 +291,10 @@ class _File:
 
 
 def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
-    """Return the changed files and those only read, each with its calls and the agent's reason, the newest last."""
+    """Return the block of changed files and the block of files that were only read, newest last.
+
+    Each file has its calls and the agent's reason.
+    """
     ok = {message.call_id for message in facts.originals if isinstance(message, ToolMessage) and message.ok}
     texts_by_call = _texts_before_calls(facts.originals)
     sizes = accumulate(len(path.encode("utf-8", "replace")) + 1 for path in reversed(facts.changed))
@@ -336,7 +339,7 @@ def _file_block(
 
 
 def _fit_files(files: Sequence[_File], whole: str, first: str, lasts: bool, room: int) -> FittedText:
-    """Return the files without reasons, else grouped by folder, else only the newest that fit."""
+    """Return the files without reasons, or else grouped by folder, or else only the newest that fit."""
     with_counts = "\n".join(
         f"- {file.path}: {file.counts}" if file.counts else f"- {file.path}" for file in files
     )

@@ -1,7 +1,7 @@
-"""Room for a summary in the window, and a description of what fills a window.
+"""Room for a summary in the window, and a description of the largest parts of a window.
 
-Invariant: pure. Required content is kept in full whenever the window can hold it beside the fixed parts and a few of the
-newest messages; only then room for work is considered.
+Invariant: pure. Required content is kept in full whenever the window can hold it together with the fixed parts and a
+few of the newest messages. Only after that, room for work is considered.
 """
 
 from collections.abc import Sequence
@@ -11,28 +11,28 @@ from typing import Final
 from tui_agent.protocol.events.context import Section, SectionName
 
 FULL: Final = 0.80
-"""Fraction of the window that a summary and everything beside it may fill."""
+"""Fraction of the window that a summary and all other content may fill."""
 FULL_WHEN_CUT: Final = 0.60
 """The same if required content has to be cut anyway."""
 MIN_KEPT: Final = 0.05
 """Minimum fraction of the window left for the newest messages."""
 MIN_TIGHT: Final = 0.02
-"""The same if that keeps required content in full; results then have only a few lines."""
+"""The same if the smaller fraction lets required content stay in full; results then have only a few lines."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
 """Fraction of the window for the story of a summary: normal and minimum."""
 MIN_CHARS: Final = 2_000
 """Minimum characters of a summary."""
 WORK: Final = 0.25
 """Fraction of the window that should be free for work between two summaries."""
-_BESIDE: Final = 1.15
-"""Factor for the user's words together with the summary's other necessary parts."""
+_OVERHEAD_FACTOR: Final = 1.15
+"""Factor applied to the user's words to include the summary's other necessary parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedContent:
     """Content that shares the window with a summary, in characters and tokens.
 
-    `fixed`: everything that is not a message; `base`: that and the messages that stay.
+    `fixed` is everything except messages; `base` is `fixed` plus the messages that stay.
     """
 
     fixed_chars: int
@@ -58,10 +58,10 @@ class SummaryRoom:
     def compute(
         cls, beside: FixedContent, window: int, last: int, per_char: float, needs: int, own: int, share: float
     ) -> "SummaryRoom":
-        """Compute the room in a `window` of which the user's words may take `last` tokens.
+        """Compute the room in a `window` of tokens, of which the user's words may take `last`.
 
-        `needs`: characters of required content; `own`: of the user's words in it; `share`: preferred fraction of the window
-        for the request.
+        `needs` are the characters of required content, `own` those of the user's words in it; `share` is the preferred
+        fraction of the window for the request; `per_char` are tokens per character.
         """
         window_chars = window / per_char
         preferred = round(share * window_chars) - beside.base_chars
@@ -80,7 +80,7 @@ class SummaryRoom:
                 return cls(max_chars, max(preferred, story), story, tokens)
         max_chars, tokens = beside_work(round(MIN_KEPT * window))
         preferred_chars = round(FULL_WHEN_CUT * window_chars) - beside.base_chars
-        max_chars = max(MIN_CHARS, preferred_chars, min(max_chars, round(own * _BESIDE) + MIN_CHARS))
+        max_chars = max(MIN_CHARS, preferred_chars, min(max_chars, round(own * _OVERHEAD_FACTOR) + MIN_CHARS))
         return cls(max_chars, max(preferred, story), story, tokens, cut=True)
 
 

@@ -1,6 +1,6 @@
-"""Token counts of a history's messages, and their sections of the context.
+"""Token counts of a history's messages, and the sections of the context to which they belong.
 
-Invariant: counting is incremental: a counted message is not counted again while its position is the same.
+Invariant: counting is incremental: a message is not counted again while its position is the same.
 """
 
 import json
@@ -23,7 +23,7 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextPart, ToolCallPart
 
 _PER_MESSAGE = 4
-"""Tokens of a message besides its text: its role and delimiters."""
+"""Tokens of a message in addition to its text: its role and delimiters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class TokenCounts:
         self._prepared: dict[int, MessageCount] = {}
 
     def count(self, messages: Sequence[Message]) -> tuple[Sequence[MessageCount], int]:
-        """Return the count of every message, and how many of the first were already known."""
+        """Return the count of every message, and how many of the first messages were already counted."""
         counted = self._counted
         known = min(len(counted), len(messages))
         if not all(map(is_, (count.message for count in counted[:known]), messages)):
@@ -95,9 +95,9 @@ def _part_texts(part: ModelPart) -> list[str]:
 
 
 def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
-    """Return the section of each message; results after the user's newest message are recent.
+    """Return the section of each message. Results after the user's newest message count as recent.
 
-    `carried`: text taken over from an earlier session, if the history begins with it.
+    `carried` is text taken over from an earlier session, if the history starts with it.
     """
     newest = max((index for index, message in enumerate(messages) if _starts_turn(message)), default=-1)
     return [
@@ -106,7 +106,7 @@ def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
 
 
 def _starts_turn(message: Message) -> bool:
-    """Return True if the message comes with the user's words, unlike instructions that join after a call."""
+    """Return True if the message accompanies the user's words, unlike instructions that join after a call."""
     return isinstance(message, UserMessage) and message.origin != "instructions"
 
 
@@ -138,19 +138,19 @@ def _section(index: int, message: Message, carried: str, *, recent: bool) -> Sec
 
 @dataclass(slots=True)
 class SectionShare:
-    """Size of a section: characters and uncorrected tokens before and after shortening."""
+    """The size of a section: characters and uncorrected tokens, before and after shortening."""
 
     raw_chars: int = 0
     chars: int = 0
     tokens: int = 0
     short: int = 0
     lost: int = 0
-    """Characters that a summary has no room for."""
+    """Characters for which a summary has no room."""
     dropped: int = 0
     rules: list[str] = field(default_factory=list)
 
     def add(self, chars: int, tokens: int) -> None:
-        """Count a piece that is sent whole."""
+        """Count a piece that is sent unshortened."""
         self.raw_chars += chars
         self.chars += chars
         self.tokens += tokens
@@ -185,5 +185,5 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
 
 
 def required_tokens(count: MessageCount) -> int:
-    """Return the tokens of content that a summary must keep besides the user's words."""
+    """Return the tokens of content that a summary must keep in addition to the user's words."""
     return sum(share.tokens for name, share in split_shares(count, "messages") if name == "packed_context")

@@ -1,6 +1,6 @@
-"""Token counting by a tokenizer if one is installed, corrected by the provider's own counts.
+"""Token counting with a tokenizer if one is installed, corrected by the provider's own counts.
 
-Invariant: nothing is downloaded: without a tokenizer file on this machine characters are counted, and the name says so.
+Invariant: nothing is downloaded. Without a tokenizer file on this machine, characters are counted, and `name` says so.
 """
 
 import binascii
@@ -21,9 +21,9 @@ IMAGE_TOKENS = 1200
 """Tokens counted for an image."""
 VOCABULARY = "cl100k_base"
 _FILE = "litellm_core_utils/tokenizers/9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
-"""Path of OpenAI's vocabulary (MIT) in litellm's package (MIT): per line a token in base64 and its rank."""
+"""Path of OpenAI's vocabulary (MIT) in litellm's package (MIT): each line has a token in base64 and its rank."""
 _SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
-"""The hash published with tiktoken; a file with another one is not used."""
+"""The hash published with tiktoken; a file with another hash is not used."""
 _PATTERN = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
     r"|\s+(?!\S)|\s"
@@ -44,12 +44,12 @@ class Vocabulary(Protocol):
 
 
 class BytePairs:
-    """OpenAI's cl100k: close enough to other vocabularies for window shares, with a third of o200k's memory."""
+    """OpenAI's cl100k: close enough to other vocabularies to compute shares of a window, in a third of o200k's memory."""
 
     name = VOCABULARY
 
     def __init__(self, path: Path) -> None:
-        # For 100,000 entries a loop would take twice as long as these maps.
+        # For 100,000 entries, a loop would take twice as long as these maps.
         words = path.read_bytes().split()
         ranks = dict(zip(map(binascii.a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
         tiktoken = import_module("tiktoken")
@@ -99,7 +99,7 @@ class Tokens:
 
     @property
     def ready(self) -> bool:
-        """True once the vocabulary was searched for."""
+        """True once the search for the vocabulary has finished."""
         return self._find is None
 
     def load(self) -> None:

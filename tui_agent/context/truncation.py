@@ -1,6 +1,6 @@
-"""Truncation of long texts to head and tail with an exact note of what was left out.
+"""Truncation of long texts to head and tail, with an exact note of the omitted part.
 
-Invariant: whole lines are kept if lines are short, and always whole characters; the counts add up.
+Invariant: cuts fall between lines if lines are short, and always between characters; the counts in the note add up.
 """
 
 import hashlib
@@ -16,7 +16,9 @@ MAX_LINES = 400
 
 @dataclass(frozen=True, slots=True)
 class TruncatedText:
-    """A text after truncation, note included; `size` (bytes of UTF-8), `lines` and `sha256` are those of the full text."""
+    """A text after truncation, including the note. `size` (bytes of UTF-8), `lines` and `sha256` are those of the full
+    text.
+    """
 
     text: str
     size: int
@@ -42,7 +44,7 @@ def head_and_tail(
 ) -> TruncatedText:
     """Return the text, or its head and tail with at most `max_bytes` bytes and `max_lines` lines.
 
-    `artifact`: the full text is stored as one, and the note says so.
+    `artifact`: the full text is stored as an artifact, and the note says so.
     """
     raw = text.encode("utf-8", "replace")
     pieces = _split_lines(raw)

@@ -1,8 +1,8 @@
 """Fitting a request into the window, section by section.
 
-Invariant: calls keep their results and messages their order. Texts are shortened, and each says what is left out; only if
-that is not enough, the oldest answers are dropped with their results. The user's words and a summary's required
-content are cut last, and the artifact with the full text is named.
+Invariant: calls keep their results and messages their order. A shortened text says what is left out. Only if shortening
+is not enough, the oldest answers are dropped with their results. The user's words and a summary's required content are
+cut last, and the artifact with the full text is named.
 """
 
 import json
@@ -29,12 +29,12 @@ from tui_agent.protocol.parts import (
 )
 
 SHORT_BYTES, SHORT_LINES = 1_200, 24
-"""Size to which a block is shortened: about 300 tokens."""
-_LEAST = 400
-"""Minimum tokens of a block to be shortened."""
-_TINY_BYTES, _TINY_LINES, _TINY_LEAST = 240, 6, 90
+"""Bytes and lines to which a block is shortened: about 300 tokens."""
+_MIN_BLOCK_TOKENS = 400
+"""Minimum tokens of a block for it to be shortened."""
+_TINY_BYTES, _TINY_LINES, _TINY_MIN_TOKENS = 240, 6, 90
 """The same for a second pass, which also shortens answers and the arguments of calls."""
-_LEAST_WORDS = 200
+_MIN_WORD_TOKENS = 200
 """Minimum tokens kept of the user's words."""
 _TRIES = 4
 _IMAGE = TextContent(text="[image left out: no room]")
@@ -42,9 +42,9 @@ _IMAGE = TextContent(text="[image left out: no room]")
 
 @dataclass(slots=True)
 class FittedHistory:
-    """A history while it is fitted: `short` has the positions of shortened messages by section.
+    """A history while it is being fitted. `short` has the positions of shortened messages by section.
 
-    `words`: positions of user messages and summaries that the window cannot hold, with the text that was cut.
+    `words` has the positions of user messages and summaries that the window cannot hold, with the text that was cut.
     """
 
     counted: list[MessageCount]
@@ -56,7 +56,7 @@ class FittedHistory:
     pinned: frozenset[int] = frozenset()
     """Positions of pinned messages, which are shortened last."""
     lost: dict[int, str] = field(default_factory=dict)
-    """Pinned messages that were shortened all the same, with their full text."""
+    """Pinned messages that had to be shortened, by position, with their full text."""
 
     def replace_cut(self, index: int, whole: MessageCount, after: MessageCount) -> None:
         """Replace a message whose words the window cannot hold."""
@@ -68,7 +68,7 @@ class FittedHistory:
 
 
 class HistoryFitter:
-    """Shortens messages and caches the results, so that the next request has the same short texts."""
+    """Shortens messages and caches the results, so that the next request contains the same short texts."""
 
     def __init__(self, recount: Callable[[Message], MessageCount]) -> None:
         self._recount = recount
@@ -84,11 +84,11 @@ class HistoryFitter:
         needed: int,
         preferred: int,
     ) -> None:
-        """Shorten the history by `needed` tokens, and by `preferred` as far as old blocks suffice."""
+        """Shorten the history by `needed` tokens, and by up to `preferred` tokens if old blocks suffice for that."""
         remaining = needed - preferred + self._shorten_sections(fitted, sections, room, preferred)
         everything = range(len(fitted.counted))
         free = [position for position in everything if position not in fitted.pinned]
-        # The newest results are not shortened for the sake of a later request.
+        # Do not shorten the newest results to make room for a later request.
         for position in free[bisect_left(free, _newest(fitted)) :]:
             remaining = self._shorten(fitted, sections[position], (position,), remaining, remaining)
         for tiny, positions in ((True, free), (False, sorted(fitted.pinned)), (True, sorted(fitted.pinned))):
@@ -100,7 +100,7 @@ class HistoryFitter:
             _drop_oldest(fitted, remaining)
 
     def cut_as_before(self, fitted: FittedHistory, limit: object) -> None:
-        """Repeat the cuts made under this limit, so that the request begins like the last one."""
+        """Repeat the cuts made under this `limit`, so that the request starts like the last one."""
         if limit != self._limit:
             self._limit = limit
             self._cut.clear()
@@ -110,7 +110,7 @@ class HistoryFitter:
                 fitted.replace_cut(index, count, known[1])
 
     def cut_words(self, fitted: FittedHistory, needed: int, preferred: int) -> None:
-        """Cut the longest user messages and summaries until `preferred` tokens are saved, if `needed` is positive."""
+        """If `needed` is positive, cut the longest user messages and summaries until `preferred` tokens are saved."""
         longest = sorted(
             (index for index, count in enumerate(fitted.counted) if _words(count.message)),
             key=lambda index: -fitted.counted[index].tokens,
@@ -121,7 +121,7 @@ class HistoryFitter:
                 break
             before = fitted.counted[index]
             whole = fitted.whole.get(index, before)
-            after = self._cut_to(whole, max(_LEAST_WORDS, before.tokens - remaining))
+            after = self._cut_to(whole, max(_MIN_WORD_TOKENS, before.tokens - remaining))
             if after.tokens < before.tokens:
                 self._cut[id(whole.message)] = whole.message, after
                 fitted.replace_cut(index, whole, after)
@@ -145,7 +145,7 @@ class HistoryFitter:
     def _shorten_sections(
         self, fitted: FittedHistory, sections: Sequence[SectionName], room: Room, excess: int
     ) -> int:
-        """Shorten the oldest blocks of each section in turn to its share; return the remaining excess."""
+        """Shorten the oldest blocks of each section in turn down to its share. Return the remaining excess in tokens."""
         counted = list(fitted.counted)
         free = [position for position in range(_newest(fitted)) if position not in fitted.pinned]
         for section in SHORTENING_ORDER:
@@ -186,7 +186,7 @@ class HistoryFitter:
 
     def _shorter(self, before: MessageCount, *, tiny: bool) -> MessageCount | None:
         """Return the shortened message; None if that saves nothing."""
-        if before.tokens < (_TINY_LEAST if tiny else _LEAST):
+        if before.tokens < (_TINY_MIN_TOKENS if tiny else _MIN_BLOCK_TOKENS):
             return None
         known = self._short.get((id(before.message), tiny))
         if known is not None and known[0] is before.message:
@@ -202,7 +202,7 @@ class HistoryFitter:
 
 
 def _newest(fitted: FittedHistory) -> int:
-    """Return the position where the newest answer with its results begins; the end if there is none."""
+    """Return the position of the newest answer, or the end of the history if there is none."""
     newest = len(fitted.counted)
     while newest > 0 and isinstance(fitted.counted[newest - 1].message, ToolMessage):
         newest -= 1
@@ -247,7 +247,7 @@ def _text(message: Message) -> str:
 
 
 def _drop_oldest(fitted: FittedHistory, needed: int) -> None:
-    """Drop the oldest answers with their results until there is room; the newest stays."""
+    """Drop the oldest answers with their results until there is room; the newest answer stays."""
     answers = [
         index for index, count in enumerate(fitted.counted) if isinstance(count.message, AssistantMessage)
     ]
@@ -262,7 +262,9 @@ def _drop_oldest(fitted: FittedHistory, needed: int) -> None:
 
 
 def _shorten_message(message: Message, *, tiny: bool) -> Message:
-    """Return the message with short texts; with `tiny`, also answers, calls and images in their shortest form."""
+    """Return the message with short texts. With `tiny`, answers, calls and images are reduced to their shortest form
+    too.
+    """
     shorten = _tiny_text if tiny else _short_text
     match message:
         case AssistantMessage(parts=parts) if tiny:
@@ -316,6 +318,6 @@ def _short_text(text: str) -> str:
 
 
 def _shorten_story(text: str, shorten: Callable[[str], str]) -> str:
-    """Return a summary with a shorter story; the rest of it is required content."""
+    """Return a summary with a shorter story; everything else in it is required."""
     required, heading, story = text.rpartition(f"\n## {STORY}\n")
     return f"{required}{heading}{shorten(story)}" if heading else shorten(text)

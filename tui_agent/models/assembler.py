@@ -1,6 +1,6 @@
 """Assembly of streamed chunks into parts. Written here because common libraries lose or merge tool calls.
 
-Invariant: every streamed call comes out exactly once, in order, with an id that is unique in the session. Arguments
+Invariant: every streamed call is returned exactly once, in order, with an id that is unique in the session. Arguments
 that are not a complete JSON object, and those of a call cut off by the length limit, are returned as `malformed` and
 never completed.
 """
@@ -67,7 +67,9 @@ class _Call:
 
 
 class Assembler:
-    """Assembles the chunks of one answer. `offered`: the tools' names, to resolve aliases and calls written as text."""
+    """Assembles the chunks of one answer. `offered` are the tools' names, needed for aliases and for calls written as
+    text.
+    """
 
     def __init__(self, offered: Collection[str] = ()) -> None:
         self._offered = frozenset(offered)
@@ -80,7 +82,7 @@ class Assembler:
         self.fault: ModelFault | None = None
 
     def feed(self, chunk: ModelChunk) -> Delta | None:
-        """Add one chunk; return what it adds to the display, if anything."""
+        """Add one chunk. Return the content that it adds to the display, or None."""
         match chunk:
             case TextChunk(text):
                 return self._add_text("text", text)
@@ -114,7 +116,7 @@ class Assembler:
         return self.finished.reason if self.finished is not None else "stop"
 
     def final_fault(self) -> ModelFault | None:
-        """Return the fault of an ended stream: the provider's, a cut, or an empty answer; None if it is complete."""
+        """Return the fault of an ended stream (the provider's, a cut, or an empty answer), or None if it is complete."""
         lost_afterwards = (
             self.finished is not None and self.fault is not None and self.fault.kind in IGNORED_AFTER_FINISH
         )
@@ -134,7 +136,7 @@ class Assembler:
         return None
 
     def parts(self, ids: Ids, used: Collection[str] = ()) -> tuple[ModelPart, ...]:
-        """Return the answer's parts in order. `used`: call ids of the session; a repeated id is replaced."""
+        """Return the answer's parts in order. A call id that is already in `used` (the session's ids) is replaced."""
         taken = set(used)
         out: list[ModelPart] = []
         for block in self._blocks:
@@ -204,7 +206,9 @@ class Assembler:
                 yield self._call_delta(block, block.raw)
 
     def _find_or_add_call(self, chunk: ToolCallChunk) -> _Call:
-        """Return the chunk's call: by id, else by index, else the last call; add one if there is none."""
+        """Return the call that the chunk belongs to: by id, else by index, else the last one. Add a call if there is
+        none.
+        """
         known = self._by_id.get(chunk.call_id) if chunk.call_id else None
         if known is not None and not self._reuses_id(known, chunk):
             return known
@@ -225,14 +229,16 @@ class Assembler:
         return elsewhere and bool(chunk.name) and not self._is_summary(call, chunk)
 
     def _last_open_call(self, chunk: ToolCallChunk) -> _Call | None:
-        """Return the last call for a piece without an index; None if it names a tool and so starts a call."""
+        """Return the last call for a piece without an index, or None if the piece names a tool and so starts a new
+        call.
+        """
         calls = (block for block in reversed(self._blocks) if isinstance(block, _Call))
         return None if chunk.name else next(calls, None)
 
     def _starts_new_call(self, call: _Call, chunk: ToolCallChunk) -> bool:
-        """Return True for a new id on a used index, or a name after complete arguments.
+        """Return True for a new id on a used index, or for a name after complete arguments.
 
-        Some servers send a fresh id with every piece: such pieces continue a call that is not complete yet.
+        Some servers send a fresh id with every piece; such a piece continues a call that is not complete yet.
         """
         if self._is_summary(call, chunk):
             return False
@@ -263,7 +269,7 @@ class Assembler:
         raw = call.raw
         parsed = normalise.arguments(raw) if call.name else None
         if self.finish == "length" and call is self._blocks[-1]:
-            parsed = None  # the cut may by chance have left complete JSON
+            parsed = None  # the text may have been cut where it happens to be complete JSON
         return ToolCallPart(
             call_id=CallId(call_id),
             name=normalise.tool_name(call.name, self._offered) or UNNAMED_TOOL,

@@ -34,7 +34,7 @@ _IMMEDIATE_FAULTS: dict[ChaosFault, tuple[FaultKind, str]] = {
     "overloaded": ("overloaded", "The provider is overloaded (chaos)."),
     "refused": ("transport", "The connection was refused (chaos)."),
 }
-"""Faults that take the place of the whole answer."""
+"""Faults that replace the whole answer."""
 IN_A_ROW = 2
 SHARE = 0.4
 """Fraction of requests that are disturbed."""

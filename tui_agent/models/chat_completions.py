@@ -44,7 +44,9 @@ FINISH_REASONS: dict[str, FinishReason] = {
 }
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Fields in which servers stream reasoning: DeepSeek, Qwen, vLLM, SGLang; OpenRouter, Groq, Ollama."""
+"""Fields in which servers stream reasoning: the first one by DeepSeek, Qwen, vLLM, SGLang; the second by OpenRouter,
+Groq, Ollama.
+"""
 
 
 class ChatCompletionsClient(HttpClient):
@@ -63,7 +65,7 @@ class ChatCompletionsClient(HttpClient):
 def build_body(
     request: ModelRequest, endpoint: Endpoint, memo: chat_messages.MessageCache | None = None
 ) -> JsonMap:
-    """Return the JSON body of one request. This API is never sent a reasoning effort."""
+    """Return the JSON body of one request. A reasoning effort is never sent to this API."""
     messages = chat_messages.merge_user_turns(chat_messages.messages(request, memo))
     limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"
     out: JsonMap = {

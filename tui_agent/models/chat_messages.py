@@ -1,7 +1,7 @@
 """Conversion of the history to Chat Completions messages, also used for litellm.
 
-Invariant: every call is followed by its result; reasoning is returned only to the profile that gave it; images of tool
-results follow in a user message, because tool messages can contain only text.
+Invariant: every call is followed by its result. Reasoning is sent back only to the model profile that produced it.
+Images of tool results follow in a user message, because tool messages can contain only text.
 """
 
 import base64
@@ -20,17 +20,17 @@ from tui_agent.protocol.parts import Content, ImageContent, ReasoningPart, TextC
 
 CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
-"""An answer, the model profile it was sent to, and its converted form."""
+"""An answer, the model profile that it was sent to, and its converted form."""
 SEPARATOR: Final = "\n\n---\n\n"
 """Separator between messages merged into one: the user's words, a file, a map."""
 IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
 
 
 class MessageCache:
-    """Cache of converted answers with calls or reasoning, which are slow to convert.
+    """Cache of converted answers that contain calls or reasoning, which are slow to convert.
 
-    An answer that no recent request contained, for example one that was compacted, is dropped after `CACHE_AGE` to twice `CACHE_AGE`
-    requests.
+    An answer that no recent request contained, for example because it was compacted, is dropped after `CACHE_AGE` to 2
+    × `CACHE_AGE` requests.
     """
 
     def __init__(self) -> None:
@@ -86,9 +86,9 @@ def messages(request: ModelRequest, memo: MessageCache | None = None) -> list[Js
 
 
 def merge_user_turns(messages: Sequence[JsonMap]) -> list[JsonMap]:
-    """Merge consecutive user messages into new ones; the given messages are not changed.
+    """Return the messages with consecutive user messages merged. The given messages are not changed.
 
-    The templates of some models, Mistral's among them, reject two user messages in a row.
+    The templates of some models, such as Mistral's, reject two user messages in a row.
     """
     out: list[JsonMap] = []
     for message in messages:
@@ -133,7 +133,7 @@ def data_url(image: ImageContent, images: Mapping[str, bytes]) -> str | None:
 
 
 def plain_text(content: Sequence[Content], *, mark_images: bool) -> str:
-    """Return the text of the content; with `mark_images` each image is replaced by a note."""
+    """Return the text of the content. With `mark_images`, a note replaces each image."""
     pieces = []
     for item in content:
         if isinstance(item, TextContent):
@@ -205,7 +205,7 @@ def _convert_answer(message: AssistantMessage, profile: str) -> JsonMap:
 
 
 def _reasoning_fields(message: AssistantMessage) -> JsonMap:
-    """Return reasoning in the fields in which the server sent it; other servers ignore them."""
+    """Return reasoning in the fields in which the server sent it. Servers ignore fields that they do not know."""
     out: JsonMap = {}
     for part in message.parts:
         if not isinstance(part, ReasoningPart) or part.opaque is None:
@@ -247,9 +247,9 @@ def has_strict_template(model: str) -> bool:
 
 
 def adapt_to_strict_template(messages: Sequence[JsonMap]) -> list[JsonMap]:
-    """Return copies for strict templates, such as those of Mistral's models; the given messages are not changed.
+    """Return copies for strict templates, such as those of Mistral's models. The given messages are not changed.
 
-    An assistant message stands between a tool result and a user message, and every call id has nine letters and
+    An assistant message is inserted between a tool result and a user message, and every call id gets nine letters and
     digits.
     """
     out: list[JsonMap] = []

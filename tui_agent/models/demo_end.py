@@ -1,7 +1,7 @@
 """Endings of a built-in demo: after its last answer, after a refused call, or for an unknown task.
 
-Invariant: the ending depends on the conversation alone, and after it every answer says so. An unexpected result that
-nobody refused is a fault, because then the demo is broken.
+Invariant: the ending depends only on the conversation, and every later answer says that the demo has ended. An
+unexpected result that nobody refused is a fault, because it means that the demo is broken.
 """
 
 from tui_agent.models.script_format import ScriptedAnswer
@@ -16,24 +16,25 @@ NEXT_STEPS = (
     "- `/quit` quits; `tui-agent demo --list` lists the other demos\n"
     "- `tui-agent` in your own folder starts with a real model\n"
 )
-_REFUSED = (
+_REFUSAL_STARTS = (
     "Not allowed: ",
     "The user did not allow this call",
     "This call was stopped",
     "The user stopped",
     "Not run: ",
 )
-"""Beginnings of the results of calls that a person or a policy stopped."""
-_DELEGATES = "spawn_subtask"
+"""Starts of results of calls that a person or a policy stopped."""
+_DELEGATE_TOOL = "spawn_subtask"
 """The tool whose failed subtasks count as stopped or refused."""
 
 
 def demo_ending(
     answers: int, index: int, messages: tuple[Message, ...], *, wrong: bool
 ) -> ScriptedAnswer | None:
-    """Return the demo's ending if it has ended; None if the script continues.
+    """Return the demo's ending, or None if the script continues.
 
-    `answers`: number of scripted answers; `index`: the next one; `wrong`: the script expected another request.
+    `answers` is the number of scripted answers, `index` the number of the next one. `wrong`: the script expected
+    another request.
     """
     if _has_ended(messages):
         return _end_answer("")
@@ -61,9 +62,9 @@ def _has_ended(messages: tuple[Message, ...]) -> bool:
 
 def _was_refused(messages: tuple[Message, ...]) -> bool:
     return any(
-        message.name == _DELEGATES
+        message.name == _DELEGATE_TOOL
         or any(
-            isinstance(item, TextContent) and text_preview(item.text).startswith(_REFUSED)
+            isinstance(item, TextContent) and text_preview(item.text).startswith(_REFUSAL_STARTS)
             for item in message.content
         )
         for message in messages

@@ -21,7 +21,8 @@ _ROUTES = ("/chat/completions", "/responses", "/messages", "/models")
 class Endpoint:
     """A provider's address and options.
 
-    `timeout`: seconds without a byte after which the answer counts as stalled. `bridge`: adapt messages to a strict template.
+    `timeout` is the number of seconds without a byte after which the answer counts as stalled. `bridge`: adapt messages
+    to a strict template.
     """
 
     base_url: str
@@ -48,7 +49,7 @@ class Endpoint:
 
     @property
     def is_local(self) -> bool:
-        """True if the address is this machine, so that no proxy is used."""
+        """True if the address is on this machine, so that no proxy is used."""
         if self.host == "localhost" or self.host.endswith(".localhost"):
             return True
         try:

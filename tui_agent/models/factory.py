@@ -1,9 +1,8 @@
 """Resolution of model names and reasoning efforts, and creation of model clients.
 
-Invariant: a name that cannot work (unknown model, missing key, bad address) fails here, before any request. An effort
-that a provider does not support is rejected, never dropped silently. A client
-is made from a `ModelInfo` alone, so a resumed session uses the same model. Slow imports happen only when a client
-that needs them is created.
+Invariant: a name that cannot work (unknown model, missing key, bad address) is refused here, before any request. An
+effort that a provider does not support is rejected, never dropped silently. A client is created from a `ModelInfo`
+alone, so a resumed session uses the same model. Slow imports happen only when a client that needs them is created.
 """
 
 import importlib
@@ -30,26 +29,26 @@ if TYPE_CHECKING:
 DEFAULT_DEMO = "todo-api"
 DEFAULT_MAX_OUTPUT = 16_384
 MAX_OUTPUT_CAP = 32_768
-"""Maximum output if the profile sets none: some vendors count reserved output as used."""
+"""Maximum output in tokens if the profile sets none; some vendors count reserved output as used."""
 SHARE_OF_WINDOW = 4
-"""Such a default is at most this fraction (one quarter) of the window, to leave room for the input."""
+"""Divisor of the window: that default is at most a quarter of it, to leave room for the input."""
 REPLAY_WINDOW = 200_000
 NO_MODEL = "none"
 """Profile and provider of a session without a model; `ModelInfo.fault` has the reason."""
-_WITH_PATHS = ("scripted:", "chaos:")
+_FILE_PREFIXES = ("scripted:", "chaos:")
 """Prefixes of names that contain a file path, in which any character is allowed."""
 _MODULES = {
     "openai-chat": ("tui_agent.models.chat_completions", "ChatCompletionsClient"),
     "openai-responses": ("tui_agent.models.responses", "ResponsesClient"),
     "litellm": ("tui_agent.models.litellm_client", "LiteLLMClient"),
 }
-"""Clients that are slow to import, loaded when one is created."""
-_SCRIPTED = ("tui_agent.models.scripted", "ScriptedClient")
-"""Scripts are YAML, which only scripted models need; importing it takes 16 ms."""
+"""Clients that are slow to import, and are therefore imported when one is created."""
+_SCRIPTED_CLIENT = ("tui_agent.models.scripted", "ScriptedClient")
+"""The client for scripts. It is imported only when needed, because importing YAML takes 16 ms."""
 
 
 class ModelFactory:
-    """Resolves model names and creates clients. `environ` has the keys, `replay_source` reads recorded answers."""
+    """Resolves model names and creates clients. `environ` has the keys; `replay_source` reads recorded answers."""
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class ModelFactory:
         """
         if not name or name == NO_MODEL:
             raise ConfigError("No model is set.", hint=self._routes.hint())
-        if name not in self._profiles and not name.startswith(_WITH_PATHS):
+        if name not in self._profiles and not name.startswith(_FILE_PREFIXES):
             require_name(name)
         local = self._resolve_local(name, base_url, effort)
         if local is not None:
@@ -95,7 +94,7 @@ class ModelFactory:
         return info
 
     def client(self, info: ModelInfo) -> ModelClient:
-        """Create a client for a resolved model. Raises `ConfigError` if its key or file has gone since."""
+        """Create a client for a resolved model. Raises `ConfigError` if its key or file no longer exists."""
         name = info.profile
         if name.startswith("chaos:"):
             seed, inner = _parse_chaos(name)
@@ -107,7 +106,7 @@ class ModelFactory:
         script = self._script_path(name)
         if script is not None:
             demo = name.partition(":")[0] == "demo"
-            make_scripted: Callable[..., ModelClient] = _import_name(*_SCRIPTED)
+            make_scripted: Callable[..., ModelClient] = _import_name(*_SCRIPTED_CLIENT)
             return make_scripted(_read_script(script), script.name, self._clock, demo)
         if info.provider in self._plugins:
             return self._plugins[info.provider](info)
@@ -127,11 +126,11 @@ class ModelFactory:
         return make_client(endpoint, self._clock)
 
     def no_model(self, fault: str = "") -> ModelInfo:
-        """Return the placeholder for no model. `fault`: the reason; empty if none was requested."""
+        """Return the placeholder for no model. `fault` is the reason, or empty if no model was requested."""
         return ModelInfo(profile=NO_MODEL, provider=NO_MODEL, model="", fault=fault)
 
     def usable_models(self) -> list[ModelInfo]:
-        """Return all usable models: profiles with their keys, each vendor's suggestions with a key, the demos."""
+        """Return all usable models: profiles and suggestions of vendors whose keys are set, and the demos."""
         out: list[ModelInfo] = []
         for name in (*self._profiles, *self._suggested_names()):
             with suppress(ConfigError):
@@ -150,7 +149,9 @@ class ModelFactory:
         return out
 
     def preload(self, info: ModelInfo) -> None:
-        """Import the module of this model's client. Slow for litellm: call it in a thread after the first paint."""
+        """Import the module of this model's client. Slow for litellm, so call it in a thread after the first screen is
+        drawn.
+        """
         if info.provider in _MODULES:
             module = importlib.import_module(_MODULES[info.provider][0])
             if info.provider == "litellm":
@@ -253,7 +254,7 @@ def _read_script(script: Path) -> "Script":
 
 
 def _default_max_output(known: int, window: int) -> int:
-    """Return the output limit in tokens if the profile sets none; a `window` of 0 is unknown."""
+    """Return the output limit in tokens if the profile sets none. `window` 0 means unknown."""
     limit = min(known or DEFAULT_MAX_OUTPUT, MAX_OUTPUT_CAP)
     return min(limit, window // SHARE_OF_WINDOW) if window else limit
 

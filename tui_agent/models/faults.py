@@ -1,7 +1,7 @@
 """Conversion of a provider's errors (status, body, headers) to one typed fault, and the wait before the next request.
 
-Invariant: the provider's own words are kept unchanged in `original`; our messages never contain a key. A wait is never shorter than
-the provider asked for, never longer than `MAX_WAIT_S`; a longer one is refused.
+Invariant: `original` has the provider's own message unchanged; our messages never contain a key. A wait is never
+shorter than the provider asked for. If that is longer than `MAX_WAIT_S`, the request is not retried.
 """
 
 import json
@@ -52,7 +52,7 @@ OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 """Provider messages for a request that does not fit the context window."""
-_SAYS_WINDOW = re.compile(
+_WINDOW_MESSAGE = re.compile(
     "|".join(
         (
             r"maximum (?:context|prompt|input|sequence) length (?:is|of|:) *(\d+)",  # OpenAI, vLLM, xAI, OpenRouter
@@ -142,12 +142,12 @@ def from_error(error: object) -> ModelFault:
 
 def parse_window(kind: FaultKind, text: str) -> int:
     """Return the context window stated in an overflow error, in tokens; 0 if it states none."""
-    match = _SAYS_WINDOW.search(text[:ORIGINAL_LIMIT]) if kind == "overflow" else None
+    match = _WINDOW_MESSAGE.search(text[:ORIGINAL_LIMIT]) if kind == "overflow" else None
     return int(next(filter(None, match.groups()), 0)) if match is not None else 0
 
 
 def classify_fault(status: int, text: str) -> FaultKind:
-    """Classify a failure by its status (0: none) and its text; the text decides if a status has several meanings."""
+    """Classify a failure by its status (0: none) and its text. The text decides if a status has several meanings."""
     if OVERFLOW.search(text) and not (status == 429 and _LIMIT.search(text)):
         return "overflow"
     if status in (401, 403) or (status in (0, 400) and _AUTH.search(text)):
@@ -222,14 +222,14 @@ BASE_WAIT_S = 1.0
 MAX_WAIT_S = 60.0
 SPREAD = 0.25
 ATTEMPTS = 6
-"""Number of requests after which a transient fault is final."""
+"""Maximum number of requests; after that a transient fault is final."""
 
 
 def next_wait(attempt: int, retry_after: float | None, jitter: float) -> float | None:
     """Return the seconds to wait before the next request, or None to give up.
 
-    `attempt` is the number of the failed request, from 1; `jitter` a random number in [0, 1). The wait doubles from one
-    second, varied by 25 %; the provider's `retry_after` is a minimum. None also if the wait would exceed 60 s.
+    `attempt` is the number of the failed request, from 1; `jitter` is a random number in [0, 1). The wait doubles from
+    one second and varies by 25 %; the provider's `retry_after` is a minimum. Also None if the wait would exceed 60 s.
     """
     if attempt >= ATTEMPTS:
         return None

@@ -1,4 +1,5 @@
-"""One HTTP exchange with a provider: send, watch for stalls, yield events; each failure is one `ModelFault`.
+"""One HTTP exchange with a provider: sends the request, watches for stalls, yields events. Each failure is one
+`ModelFault`.
 
 Invariant: leaving the stream in any way closes the connection; no httpx exception leaves this module.
 """
@@ -26,14 +27,14 @@ ERROR_BODY_LIMIT = 64 << 10
 WHOLE_BODY_LIMIT = 64 << 20
 CONNECT_SECONDS = 20.0
 JSON_BATCH, CHUNK_BYTES = 32, 256 << 10
-"""Messages encoded as JSON at once, and bytes sent at once."""
+"""Number of messages encoded as JSON at once, and bytes sent at once."""
 
-_MISSHAPEN = (ValueError, TypeError, AttributeError, KeyError, IndexError)
-"""Exceptions raised by parsing an answer whose values have unexpected types."""
+_PARSE_ERRORS = (ValueError, TypeError, AttributeError, KeyError, IndexError)
+"""Exceptions raised while parsing an answer whose values have unexpected types."""
 
 
 class Dialect(Protocol):
-    """Parser of one answer's JSON into chunks; created for each answer."""
+    """Parser of one answer's JSON into chunks; one instance per answer."""
 
     def parse_event(self, data: bytes) -> list[ModelChunk]:
         """Return the chunks of one server-sent event. Raises `ValueError` if it is not valid JSON."""
@@ -45,7 +46,9 @@ class Dialect(Protocol):
 
 
 class _EncodedRequest:
-    """A request encoded as JSON in pieces; each is freed once sent, so that a long history is not held twice."""
+    """A request encoded as JSON in pieces. Each piece is freed once it is sent, so that a long history is not in memory
+    twice.
+    """
 
     def __init__(self, route: str, body: JsonMap, dialect: Dialect) -> None:
         self.route = route
@@ -60,7 +63,8 @@ class _EncodedRequest:
 
 
 def encode_body(body: JsonMap) -> Iterator[bytes]:
-    """Encode a request's body as JSON in pieces of about `CHUNK_BYTES` bytes, so that the text never exists as a whole.
+    """Encode a request's body as JSON in pieces of about `CHUNK_BYTES` bytes, so that the whole text is never in
+    memory.
 
     Lone surrogates, which a tool's output may contain, become question marks.
     """
@@ -108,9 +112,9 @@ class HttpClient:
     async def open_stream(
         self, route: str, make_body: Callable[[], JsonMap], dialect: Dialect
     ) -> AsyncIterator[AsyncIterator[ModelChunk]]:
-        """Open the chunks of one answer; the request is sent when the first chunk is read.
+        """Open the chunks of one answer. The request is sent when the first chunk is read.
 
-        `dialect` parses the answer. The body is made here, so that nobody else holds it.
+        `dialect` parses the answer. `make_body` is called here, so that no caller keeps a reference to the body.
         """
         async with AsyncExitStack() as stack:
             outgoing = _EncodedRequest(route, make_body(), dialect)
@@ -179,8 +183,10 @@ class HttpClient:
                 for data in parser.feed(piece) if piece else parser.close():
                     for chunk in dialect.parse_event(data):
                         yield chunk
-            except (*_MISSHAPEN, RecursionError) as error:
-                if piece:  # without a piece, the body ended inside an event: that is a cut, not a fault
+            except (*_PARSE_ERRORS, RecursionError) as error:
+                if (
+                    piece
+                ):  # without a piece, the body ended inside an event: that is a cut stream, not a fault
                     yield _format_fault(data, error)
                 return
             except EventTooLong:
@@ -197,7 +203,7 @@ class HttpClient:
         try:
             for chunk in dialect.parse_body(body):
                 yield chunk
-        except (*_MISSHAPEN, RecursionError) as error:
+        except (*_PARSE_ERRORS, RecursionError) as error:
             yield _format_fault(body, error)
 
     async def _error_response(self, response: httpx.Response) -> ModelFault:
@@ -232,7 +238,7 @@ class HttpClient:
             secure = self._endpoint.base_url.startswith("https:")
             self._http = httpx.AsyncClient(
                 headers=self._endpoint.all_headers(),
-                # A TLS context without certificates is cheap to create, and http addresses do not use it.
+                # A TLS context without certificates is cheap to create, and http:// addresses do not use it.
                 verify=True if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
                 timeout=httpx.Timeout(None, connect=min(CONNECT_SECONDS, self._endpoint.timeout)),
                 trust_env=not self._endpoint.is_local,

@@ -1,7 +1,9 @@
-"""Import of httpx without its command line (click, pygments, rich) and HTTP/2.
+"""Import of httpx without its command line (click, pygments, rich) and without HTTP/2.
 
-These take two thirds of its import time, 0.08 s of every start. Invariant: httpx itself is not changed, both can still
-be imported later, and an httpx that is already imported is used as it is.
+These take two thirds of its import time, 0.08 s of every start.
+
+Invariant: httpx itself is not changed, both can still be imported later, and if httpx is already imported, it is used
+unchanged.
 """
 
 import sys

@@ -46,7 +46,7 @@ BEFORE_IMPORT = {
 CLEAN_UP_SECONDS = 2.0
 
 EXTRA_TIMEOUT_S = 10.0
-"""Seconds added to litellm's time limit, so that ours ends first and a stall can be recognised."""
+"""Seconds added to litellm's time limit, so that our own limit ends first and a stall can be recognised."""
 
 
 class LiteLLMClient:
@@ -64,7 +64,7 @@ class LiteLLMClient:
         return aclosing(self._chunks(request))
 
     async def aclose(self) -> None:
-        """Close litellm's connections, which all clients share, after the last client."""
+        """Close the connections that all litellm clients share, once the last client is closed."""
         if not self._used:
             return
         self._used = False
@@ -114,7 +114,7 @@ def load() -> Any:
         "ignore", message="Item .* on TypedDict class", category=UserWarning
     )  # its own types
     collecting = gc.isenabled()
-    gc.disable()  # collections during this import would stall the event loop for a third of a second
+    gc.disable()  # a garbage collection during this import would block the event loop for a third of a second
     try:
         litellm: Any = importlib.import_module("litellm")
     finally:
@@ -157,7 +157,7 @@ def call_arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
     if endpoint.bridge:
         messages = chat_messages.adapt_to_strict_template(chat_messages.merge_user_turns(messages))
     effort = info.effective_effort if _can_think(messages, info.model) else None
-    if effort is None:  # without thinking, Anthropic rejects a history with reasoning in it
+    if effort is None:  # without thinking, Anthropic rejects a history that contains reasoning
         for message in messages:
             message.pop("thinking_blocks", None)
     out: dict[str, Any] = {
@@ -202,7 +202,8 @@ def _convert_messages(request: ModelRequest) -> list[JsonMap]:
 def _can_think(messages: list[JsonMap], model: str) -> bool:
     """Return True if thinking can be requested.
 
-    Anthropic models with a fixed budget reject it after calls made without thinking, until the user writes again.
+    Anthropic models with a fixed thinking budget reject it after calls made without thinking, until the user's next
+    message.
     """
     if "claude" not in model.lower() or not messages or messages[-1].get("role") != "tool":
         return True
@@ -242,12 +243,14 @@ class _Reader:
             self._finish = str(getattr(choice, "finish_reason", None) or self._finish)
 
     def end(self, stream: Any) -> Iterable[ModelChunk]:
-        """Yield the last chunks. `FinishChunk` only if the provider sent a reason: litellm invents `stop` for a cut body."""
+        """Yield the last chunks. There is a `FinishChunk` only if the provider sent a reason: litellm invents `stop` if
+        a body was cut.
+        """
         if self._usage is not None:
             yield UsageChunk(self._usage, pricing.cost(self._info, self._usage))
         reason = (
             getattr(stream, "received_finish_reason", self._finish)
-            or getattr(stream, "intermittent_finish_reason", None)  # litellm keeps Gemini's reason here
+            or getattr(stream, "intermittent_finish_reason", None)  # litellm stores Gemini's reason here
         )
         if reason:
             yield FinishChunk(FINISH_REASONS.get(str(reason).lower(), "stop"), self._id)
@@ -290,11 +293,11 @@ _CUT_MESSAGES = (
     "Response payload is not completed",
     "TransferEncoding",
 )
-"""Signs of an exception that the connection broke."""
+"""Texts in an exception that mean that the connection broke."""
 
 
 def translate_error(error: BaseException, *, now: float) -> ModelFault:
-    """Convert litellm's exception to a fault, by status first, because its class names can be wrong."""
+    """Convert litellm's exception to a fault: first by status, because litellm sometimes raises the wrong class."""
     inner = getattr(error, "original_exception", None)
     if isinstance(inner, BaseException) and inner is not error:
         return translate_error(inner, now=now)
@@ -320,7 +323,7 @@ def translate_error(error: BaseException, *, now: float) -> ModelFault:
 
 
 def _status(error: BaseException) -> int:
-    """Return the status of the provider's own exception, because litellm turns 529 into 500; 0 if there is none."""
+    """Return the HTTP status of the provider's own exception, because litellm turns 529 into 500. 0 if there is none."""
     for candidate in (error.__cause__, error.__context__, error):
         status = getattr(candidate, "status_code", None)
         if isinstance(status, int) and 400 <= status < 600:
@@ -329,7 +332,7 @@ def _status(error: BaseException) -> int:
 
 
 def _known_exceptions() -> tuple[type[BaseException], ...]:
-    """Return the exceptions that litellm raises: of the OpenAI SDK, of its transports, and its own errors."""
+    """Return the exceptions that litellm raises: those of the OpenAI SDK, of its transports, and its own."""
     return (
         importlib.import_module("openai").OpenAIError,
         importlib.import_module("httpx").HTTPError,

@@ -1,4 +1,4 @@
-"""Correction of tool names and malformed tool calls where the model's intention is certain.
+"""Correction of tool names and malformed tool calls if the model's intention is certain.
 
 Invariant: nothing is invented: half a JSON object stays malformed, and a tool that was not offered is not replaced.
 """
@@ -48,7 +48,7 @@ _FENCED = re.compile(r"```(?:json|tool_call|tool_code)?\s*\n(.*?)\n?```\s*\Z", r
 
 
 def tool_name(name: str, offered: Collection[str]) -> str:
-    """Return the offered tool that the name refers to; the cleaned name if there is none."""
+    """Return the offered tool that the name refers to, or the cleaned name if there is none."""
     clean = _strip_decoration(name)
     if clean in offered:
         return clean
@@ -62,7 +62,7 @@ def tool_name(name: str, offered: Collection[str]) -> str:
 
 
 def canonical_name(name: str) -> str:
-    """Return our name for a tool as other programs call it; a name without an alias stays."""
+    """Return our name for a tool that other programs name differently. A name without an alias is returned unchanged."""
     clean = _strip_decoration(name)
     return ALIASES.get(_snake(clean), clean)
 
@@ -90,9 +90,10 @@ def legal_name(name: str) -> str:
 
 
 def arguments(raw: str) -> JsonMap | None:
-    """Parse a call's arguments: an object, one encoded as a string, one inside prose or a fence, or the first of several.
+    """Parse a call's arguments: an object, an object encoded as a string, one inside prose or a fence, or the first of
+    several.
 
-    Return None if malformed. An empty text means no arguments. Truncated JSON is never completed.
+    Return None if malformed. Empty text means no arguments. Truncated JSON is never completed.
     """
     text = raw.strip()
     if not text or text == "null":
@@ -117,10 +118,10 @@ def first_object(text: str) -> JsonMap | None:
 
 
 def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None:
-    """Parse a tool call written as text, as models without native calls do; None unless it is clearly a call.
+    """Parse a tool call written as text, as models without native calls do. Return None unless it is clearly a call.
 
     It is clear if an object has exactly the name and arguments of an offered tool, and is the whole answer, is inside a
-    `<tool_call>` tag, or is in a code fence at the end. Of several calls only the first counts.
+    `<tool_call>` tag, or is in a code fence at the end. If there are several calls, only the first counts.
     """
     tagged = _TAGGED.search(text)
     fenced = _FENCED.search(text)
@@ -170,7 +171,7 @@ def _objects(text: str) -> Iterator[tuple[JsonMap, int, int]]:
 
 
 def _closing_end(text: str, start: int) -> int:
-    """Return the index after the brace that closes the one at `start`; -1 if none does."""
+    """Return the index after the brace that closes the one at `start`, or -1 if it is not closed."""
     depth = 0
     for brace in _BRACE.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1

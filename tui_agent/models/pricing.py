@@ -1,7 +1,7 @@
 """Context windows, output limits and prices from litellm's JSON file, read without importing litellm.
 
-Invariant: the file is read at most once per process, on first need; a profile's own figures take precedence. Prices are
-in USD per million tokens.
+Invariant: the file is read at most once per process, when first needed; a profile's own values take precedence. Prices
+are in USD per million tokens.
 """
 
 import importlib.util
@@ -21,7 +21,7 @@ from tui_agent.protocol.settings import ModelInfo
 MAP_FILE = "model_prices_and_context_window_backup.json"
 MILLION = 1_000_000
 MAX_ENTRY_BYTES = 64 * 1024
-"""Maximum bytes of one model's entry; the longest real one has a twentieth of this."""
+"""Maximum bytes of one model's entry; about twenty times the longest real one."""
 
 Entry = Mapping[str, JsonValue]
 
@@ -86,10 +86,10 @@ def _read_map_file() -> bytes:
 
 @lru_cache(maxsize=64)
 def map_entry(model: str) -> Entry | None:
-    """Return the map's entry for a name; None if it has none.
+    """Return the map's entry for a name, or None.
 
-    A session needs one or two of four thousand entries, so they are cut out of the file. Parsing all of it, for lists and
-    similar names, takes 16 ms.
+    A session needs one or two of four thousand entries, so only these are cut out of the file. Parsing all of it (for
+    lists and similar names) takes 16 ms.
     """
     content, key = _read_map_file(), json.dumps(model).encode() + b": {"
     position = content.find(key)
@@ -125,7 +125,7 @@ def facts(model: str, vendor: str = "") -> Facts:
 
 
 def supports(model: str, vendor: str, feature: str) -> bool | None:
-    """Return a `supports_…` flag of the map; None if it is missing."""
+    """Return the value of a `supports_…` flag in the map, or None if it is missing."""
     entry = _entry(model, vendor)
     flag = None if entry is None else entry.get(f"supports_{feature}")
     return flag if isinstance(flag, bool) else None

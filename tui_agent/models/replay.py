@@ -1,7 +1,7 @@
 """Model client that repeats a session's recorded answers in order.
 
-Invariant: the answer depends on the conversation alone: delegates are recognised by their task, and the number of
-answers so far gives the next one. No provider is called.
+Invariant: the answer depends only on the conversation: a delegate's conversation is recognised by its task, and the
+number of answers so far selects the next one. No provider is called.
 """
 
 import json
@@ -34,14 +34,14 @@ from tui_agent.protocol.parts import ModelPart, PatchPart, ReasoningPart, TextCo
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswers:
-    """Recorded answers of a session: the main agent's, and each delegate's by its task."""
+    """Recorded answers of a session: those of the main agent, and those of each delegate by its task."""
 
     answers: Sequence[ModelResponded] = ()
     delegates: Mapping[str, Sequence[ModelResponded]] = field(default_factory=dict)
 
 
 class ReplayClient:
-    """Streams recorded answers. `name` is used in messages."""
+    """Streams recorded answers. `name` identifies the recording in messages."""
 
     def __init__(self, recording: RecordedAnswers, name: str) -> None:
         self._recording = recording

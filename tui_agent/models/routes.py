@@ -1,8 +1,8 @@
 """Selection of client, base URL and key for a model's name, and validation of the name.
 
-Invariant: a name, URL or key that cannot work raises a `ConfigError` with a hint; a key is sent only to its own vendor,
-or to a URL that the user configured. The error for a rejected name never contains it: it may be a key, and errors are
-logged.
+Invariant: a name, URL or key that cannot work raises a `ConfigError` with a hint. A key is sent only to its own vendor,
+or to a URL that the user configured. The error for a rejected name never contains the name: it may be a key, and errors
+are logged.
 """
 
 import re
@@ -33,7 +33,7 @@ class Route:
 
 
 class Routes:
-    """Finds routes among profiles, vendors and plugin providers (`plugins`: a live view of their names)."""
+    """Finds routes among profiles, vendors and plugin providers. `plugins` is a live view of the providers' names."""
 
     def __init__(
         self, profiles: Mapping[str, ModelProfile], environ: Mapping[str, str], plugins: Collection[str]
@@ -130,7 +130,9 @@ class Routes:
         )
 
     def _find_key(self, names: tuple[str, ...]) -> str:
-        """Return the first of these keys that is set. Raises `ConfigError` for characters that a header cannot have."""
+        """Return the first of these keys that is set. Raises `ConfigError` if it has characters that are not allowed in
+        a header.
+        """
         for name in names:
             key = (self._environ.get(name) or "").strip()
             if key and (not key.isascii() or not key.isprintable()):
@@ -184,7 +186,7 @@ class Routes:
 
 
 def _client_route(name: str, profile: ModelProfile) -> Route:
-    """Return the route of a profile whose client is named, such as `openai-chat`."""
+    """Return the route of a profile that names its client, such as `openai-chat`."""
     vendor = PROVIDERS.get(profile.model.partition("/")[0]) if CLIENTS[name] == "litellm" else None
     return Route(CLIENTS[name], name, profile, vendor)
 
@@ -202,14 +204,14 @@ _KEY = re.compile(
     r"(?i)(?:(?:sk|pk|xai|nvapi|csk|glpat|xoxb|key)-|(?:sk|rk|gsk|fw|hf|r8|gho|ghp|github_pat)_)"
     r"(?=[a-z_+=/.-]*[0-9])[a-z0-9_+=/.-]{8,}|(?:aiza|akia|ya29\.|eyj|bearer)[a-z0-9_+=/.-]{8,}|pplx-[a-z0-9]{24,}"
 )
-"""Beginnings of vendors' keys, followed by a digit, which words do not have."""
+"""Prefixes of vendors' keys, followed by a digit, which ordinary words do not have."""
 _RANDOM = re.compile(r"(?=[^/:.\-@]*[0-9])(?=[^/:.\-@]*[A-Za-z])[A-Za-z0-9_+=]{28,}")
-"""A long run of letters and digits: names have a separator earlier."""
+"""A long run of letters and digits; names have a separator earlier."""
 _REDACTOR = Redactor()
 
 
 def require_name(name: str) -> None:
-    """Raise a `ConfigError` that does not repeat the text, if it cannot be a model name."""
+    """Raise a `ConfigError` that does not repeat the name, if it cannot be a model name."""
     if not name.isprintable() or any(char.isspace() for char in name) or len(name) > MAX_NAME_CHARS:
         raise ConfigError(
             "That is not a valid model name: it has spaces or is too long. It was not stored.",

@@ -1,6 +1,6 @@
-"""File format of scripted models: YAML, validated when it is read.
+"""File format of scripted models: YAML, validated when it is read (see docs/scripted-models.md).
 
-Invariant: an invalid script is rejected with its file and the place of the error; see docs/scripted-models.md.
+Invariant: an invalid script is rejected with its file and the position of the error.
 """
 
 from pathlib import Path
@@ -60,7 +60,7 @@ class ScriptedCall(_Entry):
 
 
 class ScriptedFault(_Entry):
-    """A failure of one attempt. `after`: number of the answer's characters sent before it."""
+    """A failure of one attempt. `after` is the number of the answer's characters that are sent before it."""
 
     kind: FaultKind
     message: str = "a scripted fault"
@@ -79,7 +79,7 @@ class ScriptedUsage(_Entry):
 
 
 class ScriptedAnswer(_Entry):
-    """One answer: reasoning, then text, then calls. `faults` come first, one per attempt."""
+    """One answer: reasoning, then text, then calls. Before it, each entry of `faults` makes one attempt fail."""
 
     expect: Expect | None = None
     reasoning: str = ""
@@ -131,7 +131,7 @@ class Script(_Entry):
 
 
 def read_script(path: Path) -> Script:
-    """Read a script file. Raises `ConfigError` with the file, the place and the problem."""
+    """Read a script file. Raises `ConfigError` with the file, the position and the problem."""
     text = read_small(path)
     if text is None:
         raise ConfigError(f"Script not found: {path}.", hint="Give the path of a scripted model's YAML file.")
@@ -156,5 +156,5 @@ def parse_script(text: str, name: str = "script") -> Script:
 
 
 def repeat_answers(answers: tuple[ScriptedAnswer, ...]) -> list[ScriptedAnswer]:
-    """Return the answers in order, repeated as often as they say."""
+    """Return the answers in order, each repeated as often as it says."""
     return [answer for answer in answers for _ in range(answer.repeat)]

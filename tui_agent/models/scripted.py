@@ -1,7 +1,7 @@
 """Model that answers from a script, for demos, tests and evaluations without account or network.
 
-Invariant: the answer depends on the conversation alone (its number of answers), so that a resumed session continues
-where it was. An unexpected request fails with the entry, what it expected, and what came.
+Invariant: the answer depends only on the conversation (its number of answers), so that a resumed session continues at
+the same entry. An unexpected request fails with the entry, the expected and the actual request.
 """
 
 import json
@@ -57,7 +57,9 @@ class _Place:
 
 @dataclass(slots=True)
 class ScriptedClient:
-    """Answers requests from a script. `name` is used in messages; a `demo` ends politely where a script would fail."""
+    """Answers requests from a script. `name` identifies it in messages. A `demo` ends politely where another script
+    would fail.
+    """
 
     script: Script
     name: str
@@ -73,7 +75,7 @@ class ScriptedClient:
         """Do nothing: no resources are open."""
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk, None]:
-        await checkpoint()  # an answer without pace must not block other tasks
+        await checkpoint()  # even without pacing, an answer must let other tasks run
         key, answers = self._conversation(request)
         place = self._find_place(key, request)
         if self.demo and not key:
@@ -139,9 +141,9 @@ class ScriptedClient:
         return "", repeat_answers(self.script.answers)
 
     def _find_place(self, key: str, request: ModelRequest) -> _Place:
-        """Return the place of a request, whose entry is the number of answers so far in its conversation."""
-        # Two delegates of the same kind are two conversations, told apart by their first words. A request without tools,
-        # such as a summary, does not advance a conversation with tools.
+        """Return the position of a request; its entry is the number of answers so far in its conversation."""
+        # Two delegates of the same kind have separate conversations, distinguished by their first words. A request
+        # without tools, such as a summary, does not advance a conversation with tools.
         words = _first_words(request)[:200] if key else ""
         place = self._places.setdefault(f"{key}|{bool(request.tools)}|{words}", _Place())
         if place.request_id == request.request_id:

@@ -13,7 +13,7 @@ class EventTooLong(Exception):
 
 
 class EventParser:
-    """Parser that is fed bytes as they arrive and returns the `data` of each complete event."""
+    """Parser that accepts bytes as they arrive and returns the `data` of each complete event."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -40,5 +40,5 @@ class EventParser:
                 data.append(line[6:] if line.startswith(b"data: ") else line[5:])
 
     def close(self) -> Iterator[bytes]:
-        """End the body; a last event without its blank line counts if its line is complete."""
+        """End the body. A last event without its blank line counts if its line is complete."""
         yield from self.feed(b"\n\n")

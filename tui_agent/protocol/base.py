@@ -22,15 +22,14 @@ _field_tables: dict[type[FrozenModel], tuple[set[str], type["_Fields"]]] = {}
 
 
 class _Fields:
-    """Holder of one model's field values. Each model class gets its own subclass, whose instances share one
-    key table."""
+    """Holder of one model's field values. Each model class gets its own subclass, whose instances share one key table."""
 
 
 def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:
     """Reduce the memory of `model` and of the models in `parts`, in place, and return `model`.
 
-    All models of a class then share one set of given fields (all of them) and one key table for their values.
-    Each of the two otherwise takes as much memory as a small model itself.
+    Afterwards all models of a class share one set of assigned field names (all of them) and one key table for their
+    values. Unshared, each of these takes as much memory as a small model itself.
     """
     models: list[FrozenModel] = [model, *parts]
     for item in models:
@@ -41,7 +40,7 @@ def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:
             tables = _field_tables[model_class] = set(model_class.model_fields), fields_class
         field_names, fields_class = tables
         fields = fields_class()
-        # Set attributes one by one: only then CPython shares the keys between the instances of a class.
+        # Set attributes one by one: only then does CPython share keys between the instances of a class.
         for name, value in item.__dict__.items():
             setattr(fields, name, value)
         _set_attribute(item, "__pydantic_fields_set__", field_names)

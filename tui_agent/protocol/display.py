@@ -1,4 +1,4 @@
-"""Display blocks: the closed set of things that a tool or plugin can show to a person.
+"""Display blocks: the fixed set of things that a tool or plugin can show to a person.
 
 Invariant: data only. A block of an unknown kind is shown as its fallback text.
 """

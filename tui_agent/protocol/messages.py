@@ -60,7 +60,7 @@ class ToolMessage(FrozenModel):
 
 
 class SummaryShare(FrozenModel):
-    """The part of a summary that counts towards one section: characters sent, and before any were cut."""
+    """The part of a summary that counts towards one section: characters as sent, and characters before cutting."""
 
     section: Literal["task_contract", "packed_context"]
     raw_chars: int

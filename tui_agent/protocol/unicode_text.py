@@ -76,11 +76,10 @@ def is_invisible(character: str) -> bool:
 
 
 def reveal_invisible(text: str, *, tabs: bool = False) -> str:
-    """Return the text with every invisible character except line feeds as its code point, `<U+202E>`; tabs as
-    `<tab>` only with `tabs`.
+    """Return the text with every invisible character except line feeds replaced by its code point, such as `<U+202E>`.
 
-    Letters that look like Latin ones are replaced too if they stand in a word with Latin ones. A `<` that
-    begins something of the same form is itself replaced, so that the result can be decoded.
+    With `tabs`, tabs become `<tab>`. Letters that look like Latin ones are replaced too if their word also has Latin
+    letters. A `<` that starts something of the same form is itself replaced, so that the result can be decoded.
     """
     patterns = _patterns()
     text = patterns.notation.sub("<U+003C>", text)
@@ -115,7 +114,7 @@ def limit_combining_marks(text: str) -> str:
 
 
 def describe_invisible(text: str) -> str:
-    """Return a description of what is invisible in a text; empty if everything is visible.
+    """Return a description of the invisible characters in a text, or an empty string if everything is visible.
 
     Joined letters, emoji and the spaces usual in a script count as visible.
     """

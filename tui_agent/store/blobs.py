@@ -1,7 +1,6 @@
 """Content-addressed blobs of a session, one file each, named by the hex SHA-256 of their bytes.
 
-Invariant: a blob is complete under its name before an event can refer to it; `sync` makes it durable before
-the log.
+Invariant: a blob is complete under its name before an event can refer to it; `sync` makes blobs durable before the log.
 """
 
 import hashlib
@@ -23,7 +22,7 @@ if TYPE_CHECKING:  # only the writer needs a redactor, and it is slow to load
     from tui_agent.store.redaction.redactor import Redactor
 
 MAX_INLINE_TEXT_BYTES = 8 * 1024
-"""Most bytes of UTF-8 that a text may have to stay inside its event."""
+"""Maximum bytes of UTF-8 of a text that is stored inside its event."""
 PREVIEW_CHARS = 1_024
 
 TEXT_MARKER = frozenset(("blob_sha256", "size", "preview"))
@@ -149,7 +148,7 @@ class BlobStore:
         return {key: self._resolve_value(item) for key, item in value.items()}
 
     def forget_known(self) -> None:
-        """Check again from now on which blobs exist, because some may have been removed."""
+        """Forget which blobs exist, because some may have been removed; each is looked up again when needed."""
         with self._guard:
             self._known.clear()
             self._unsynced = {digest for digest in self._unsynced if (self._folder / digest).exists()}
@@ -196,7 +195,7 @@ class BlobStore:
 
 def fits_bytes(text: str, limit: int) -> bool:
     """Return True if a text has at most `limit` bytes of UTF-8."""
-    # a character has at most four bytes, so most texts need not be encoded
+    # Each character has at most four bytes, so most texts need not be encoded.
     if len(text) * 4 <= limit:
         return True
     return len(text) <= limit and len(text.encode("utf-8", "surrogatepass")) <= limit

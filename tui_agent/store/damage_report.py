@@ -22,13 +22,13 @@ from tui_agent.store.log_scan import intact_seq, split_lines
 _BLOB_FIELDS = re.compile(rb'"(?:blob_sha256|blob_json|payload_blob)":"([0-9a-f]{64})"')
 
 _MAX_LISTED = 10
-"""Most line numbers named in one sentence."""
+"""Maximum number of line numbers named in one sentence."""
 Check = Callable[[Path], list[str]]
-"""Checks something else in a session's folder and returns its problems."""
+"""Checks another part of a session's folder and returns its problems."""
 
 
 def verify_session(folder: Path, *others: Check) -> list[str]:
-    """Return the problems of a session; empty if there are none. `others` check what lies beside the log."""
+    """Return the problems of a session; empty if there are none. `others` check the files beside the log."""
     try:
         fault = load_lineage(folder).fault
         problems = [] if fault is None else [fault.message]
@@ -46,7 +46,7 @@ def verify_session(folder: Path, *others: Check) -> list[str]:
 
 
 def _check_versions(folder: Path) -> Iterator[str]:
-    """Report events, the session's own or inherited, of another version."""
+    """Report events of another version, in the session's own log or inherited."""
     versions = [line_version(line) for line, _ in iterate_history(folder)]
     foreign = [version for version in versions if version != SCHEMA_VERSION]
     if foreign:
@@ -58,9 +58,9 @@ def _check_versions(folder: Path) -> Iterator[str]:
 
 
 def _check_lines(folder: Path) -> Iterator[str]:
-    """Report bytes of the session's own log that are not events; lines appended meanwhile are ignored.
+    """Report bytes of the session's own log that are not events. Lines appended during the check are ignored.
 
-    An incomplete last line is no problem if the log has grown since: it was just being written.
+    An incomplete last line is not a problem if the log has grown since, because it was just being written.
     """
     number = length = 0
     log = folder / EVENTS_FILE
@@ -78,7 +78,7 @@ def _check_lines(folder: Path) -> Iterator[str]:
 
 
 def _check_numbers(folder: Path, *, is_complete: bool) -> Iterator[str]:
-    """Report missing numbers. The part a fork inherited may have gaps where the head was moved."""
+    """Report missing seqs. The part that a fork inherited may have gaps where the head was moved."""
     known: set[int] = set()
     last, head_gaps = -1, list[str]()
     for _, record in iterate_history(folder):
@@ -149,7 +149,7 @@ def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
 
 
 def _scan_part(part: HistoryPart) -> tuple[list[int], int]:
-    """Return the damaged line numbers up to the last inherited event of a log, and its version."""
+    """Return the numbers of damaged lines up to the last inherited event of a log, and the log's version."""
     damaged: list[int] = []
     version, number = SCHEMA_VERSION, 0
     for piece in read_chunks(part.folder):

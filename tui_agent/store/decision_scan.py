@@ -1,6 +1,6 @@
-"""Search for every permission decision in a log, on its bytes, so that many sessions can be scanned at once.
+"""Search for every permission decision in a log's bytes, so that many sessions can be scanned at once.
 
-Invariant: returns only decisions of the log itself, in order; a fork's begin at the fork. Damaged lines are
+Invariant: returns only decisions in the log itself, in order; for a fork, only those after the fork. Damaged lines are
 skipped.
 """
 
@@ -25,7 +25,7 @@ _CALLED = re.compile(rb',"call_id":"([^"]{1,200})","name":"([^"]{1,200})"')
 class DecisionRecord:
     """One decision with its context. `workspace` and `tool` are empty if the log does not contain them.
 
-    `granted` are the rules the user had allowed before in this session and not revoked.
+    `granted` are the rules that the user had already allowed in this session and not revoked.
     """
 
     seq: int

@@ -15,7 +15,7 @@ FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
 class FileOps(Protocol):
-    """File operations. Each raises OSError as `os` does; `write` may be short."""
+    """File operations. Each raises `OSError` as `os` does; `write` may write only part of the data."""
 
     def open(self, path: Path, flags: int) -> int: ...
     def close(self, fd: int) -> None: ...
@@ -60,7 +60,7 @@ class SystemFiles:
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
-            return True  # unknown: go on with the open file
+            return True  # unknown; continue with the open file
 
 
 _ADVICE = {
@@ -84,7 +84,7 @@ def is_disk_fault(fault: OSError) -> bool:
 
 
 def advice_for(fault: OSError) -> str:
-    """Return advice for a failed file operation of the store: one sentence without its full stop."""
+    """Return advice for a failed file operation of the store: one sentence without its final period."""
     return _ADVICE.get(fault.errno or 0, "Check the disk")
 
 
@@ -98,7 +98,7 @@ def storage_error(fault: OSError, problem: str, extra: str = "") -> StoreError:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its parents for this user alone; an existing one is left unchanged. Raises OSError."""
+    """Create a folder and its parents for this user only. Does not change an existing folder. Raises `OSError`."""
     if not path.is_dir():
         if path.parent != path:
             make_folder(path.parent)
@@ -125,7 +125,7 @@ def sync_path(ops: FileOps, path: Path) -> None:
 
 
 def write_file(ops: FileOps, path: Path, data: bytes | Iterable[bytes], *, sync: bool) -> None:
-    """Replace `path` with `data` by a new file and a rename: readers see the old or the new content, never half."""
+    """Write `data` to a new file and rename it to `path`. Readers see the old or the new content, never a mixture."""
     draft = path.with_name(f".{path.name}.new")
     fd = ops.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:

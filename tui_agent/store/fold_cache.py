@@ -1,7 +1,8 @@
 """Cache of a fold beside its log, so that a long log need not be read from the start.
 
-Invariant: derived, and used only if it matches: it names the line it covers by offset, `seq` and checksum. If
-the log has another line there, or a byte of the file is wrong, it is ignored. Deleting it costs only time.
+Invariant: the cache is derived and used only if it matches: it identifies the line up to which it was folded by offset,
+`seq` and checksum. If the log has another line there, or a byte of the cache is wrong, the cache is ignored. Deleting
+it costs only time.
 """
 
 import zlib
@@ -31,7 +32,7 @@ from tui_agent.store.log_scan import (
 
 CACHE_FILE: Final = "fold.json"
 MIN_EVENTS: Final = 20_000
-"""Number of events from which caching a fold is worthwhile."""
+"""Minimum number of events for which caching a fold is worthwhile."""
 _HEAD_BYTES: Final = 4_096
 _MOVED: Final = b'"payload":{"kind":"session.head_moved"'
 
@@ -67,8 +68,9 @@ _HEAD_ADAPTER = TypeAdapter(_Head)
 
 
 def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: FileOps) -> None:
-    """Write a fold as of one line of the log, replacing the previous one. Raises OSError and leaves the old
-    one or none.
+    """Write a fold of the log up to one line, replacing the previous one.
+
+    Raises `OSError`; the old cache then stays, or there is none.
     """
     head = _Head(__version__, format, folder.name, place, len(data), zlib.crc32(data))
     head = replace(head, own=head.checksum())
@@ -76,7 +78,7 @@ def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: 
 
 
 def load_survey(folder: Path) -> Survey:
-    """Return the survey implied by the cached fold: the log was read and checked up to its line."""
+    """Return the survey that the cached fold implies: the log was read and checked up to its line."""
     try:
         with (folder / CACHE_FILE).open("rb") as file:
             head = _read_head(file, folder)
@@ -88,7 +90,7 @@ def load_survey(folder: Path) -> Survey:
 
 
 def load_fold(folder: Path, format: int) -> tuple[LinePosition, bytes] | None:
-    """Return the cached fold and its place in the log; None if there is no usable one."""
+    """Return the cached fold and its position in the log, or None if there is no usable one."""
     try:
         with (folder / CACHE_FILE).open("rb") as file:
             head = _read_head(file, folder)
@@ -126,8 +128,8 @@ def _matches_log(folder: Path, place: LinePosition) -> bool:
 def read_records_after(folder: Path, place: LinePosition, size: int) -> Iterator[Record] | None:
     """Return the records after a line up to byte `size`, without the deltas of finished requests.
 
-    None if the head was moved in between, because the cached fold is then not on the current branch. Raises
-    OSError.
+    Return None if the head was moved in between, because the cached fold is then not on the current branch. Raises
+    `OSError`.
     """
     ended: set[bytes] = set()
     for piece in read_chunk_range(folder, place.offset, size):

@@ -31,7 +31,7 @@ _MAX_PAYLOAD_BYTES = 63 * 1024
 
 
 def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
-    """Return the fork payload for an event of a session: it names the log that holds it. Raises `StoreError`."""
+    """Return the fork payload for an event of a session. It names the log that contains the event. Raises `StoreError`."""
     history = load_lineage(folder)
     if history.fault is not None:
         raise history.fault
@@ -115,7 +115,7 @@ def _copy_blob(digest: str, ancestors: list[Path], own: Path, ops: FileOps) -> N
 def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
     """Return the digests in a log's bytes, and in its payloads that are stored as blobs.
 
-    Anything that looks like a digest counts: keeping a blob too many is harmless.
+    Anything that looks like a digest is included, because keeping an unneeded blob is harmless.
     """
     blobs = open_blobs(folder)
     digests: set[bytes] = set()
@@ -128,16 +128,14 @@ def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """A session of a family. `origin` is where it was forked from; None if it is not a fork."""
+    """A member of a family of forks. `origin` is the event from which it was forked, or None if it is not a fork."""
 
     folder: Path
     origin: Origin | None
 
 
 def find_family(folder: Path, folders: Iterable[Path]) -> tuple[Relative, ...]:
-    """Return a session's relatives among `folders`, and itself: the oldest available first, parents before
-    forks.
-    """
+    """Return the session and its relatives among `folders`: the oldest available first, parents before forks."""
     oldest = folder
     visited = {folder.name}
     while (origin := read_origin(oldest)) is not None:

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def pause_gc() -> Iterator[None]:
-    """Disable the cyclic collector during a short, synchronous piece of work that only creates objects.
+    """Disable cyclic garbage collection during a short, synchronous piece of work that only creates objects.
 
-    Decoding 100,000 events creates no cycles, but the collector would walk all of them several times: 2.1 s
-    instead of 0.5 s (benchmarks/log_append.py). Must not be held over an `await`.
+    Decoding 100,000 events creates no cycles, but the collector would traverse all objects several times: 2.1 s instead
+    of 0.5 s (benchmarks/log_append.py). Must not be held over an `await`.
     """
     if not gc.isenabled():
         yield

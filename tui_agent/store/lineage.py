@@ -1,6 +1,6 @@
 """History of a forked session: its parents' events up to the fork, then its own.
 
-Invariant: a fork refers to its parent's log by (session, seq, checksum of that line) and copies nothing. If
+Invariant: a fork refers to an event of its parent's log by (session, seq, checksum of that line) and copies nothing. If
 the parent is missing or differs, the fork's own events are still readable, and `fault` says what is missing.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tui_agent.store.redaction.redactor import Redactor
 
 MAX_SEQ: Final = 1 << 62
-"""A number greater than that of every event."""
+"""A number greater than any event's seq."""
 _HEAD_MOVED = b'"payload":{"kind":"session.head_moved"'
 CRC_SLICE = slice(-10, -2)
 """Position of the checksum in a line without its newline."""
@@ -32,24 +32,24 @@ CRC_SLICE = slice(-10, -2)
 
 @dataclass(frozen=True, slots=True)
 class HistoryPart:
-    """One part of a history: the log in `folder`, limited to the stretches `stretches` (None: all of it)."""
+    """One part of a history: the log in `folder`, limited to `stretches` of seqs (None: all of it)."""
 
     folder: Path
     stretches: tuple[Stretch, ...] | None = None
 
     @property
     def last(self) -> int:
-        """The newest event of this part."""
+        """The seq of this part's newest event."""
         return self.stretches[-1].last if self.stretches else MAX_SEQ
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The parts of a session's history, oldest first, its own last. `fault` says why older ones are missing."""
+    """The parts of a session's history, oldest first, its own last. `fault` is the reason why older parts are missing."""
 
     parts: tuple[HistoryPart, ...]
     head_moves: tuple[HeadMove, ...] = ()
-    """Head moves in all inherited parts, as far as they belong to the history."""
+    """Moves of the head in all inherited parts that belong to the history."""
     fault: StoreError | None = None
 
     @property
@@ -63,15 +63,16 @@ class Lineage:
         return self.parts[:-1]
 
     def current_branch(self, size: int | None = None) -> tuple[Stretch, ...] | None:
-        """Return the stretches of the current branch (None: everything), for an own log of `size` bytes.
-        Raises OSError.
+        """Return the stretches of the current branch (None: everything). Only `size` bytes of the own log are read.
+
+        Raises `OSError`.
         """
         return stretches_of_branch((*self.head_moves, *find_head_moves(self.own.folder, size=size)))
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a fork: event `at_seq` of the log in `folder`. `parent` is the session's name in the log."""
+    """The origin of a fork: event `at_seq` of the log in `folder`. `parent` is the session's id in that log."""
 
     folder: Path
     parent: str
@@ -80,7 +81,7 @@ class Origin:
 
 
 def read_origin(folder: Path) -> Origin | None:
-    """Return where a session was forked from; None if it is not a fork."""
+    """Return the origin of a session, or None if it is not a fork."""
     try:
         payload = decode_payload(read_first_line(folder))
     except OSError:
@@ -93,9 +94,9 @@ def read_origin(folder: Path) -> Origin | None:
 
 
 def find_head_moves(folder: Path, *, size: int | None = None) -> list[HeadMove]:
-    """Return every move of the head in one log, up to byte `size`. Raises OSError.
+    """Return every move of the head in one log, up to byte `size`. Raises `OSError`.
 
-    Found by searching the bytes, so that a branch is read without parsing the rest of the log.
+    Moves are found by searching the bytes, so that the rest of the log need not be parsed.
     """
     head_moves: list[HeadMove] = []
     last = -1
@@ -124,7 +125,7 @@ def _readable_records(line: bytes) -> Iterator[Record]:
 
 
 def stretches_of_branch(head_moves: Sequence[HeadMove], last: int = MAX_SEQ) -> tuple[Stretch, ...] | None:
-    """Return the stretches of the branch that ends at `last`; None if everything up to there is on it."""
+    """Return the stretches of the branch that ends at `last`, or None if every event up to `last` is on it."""
     return stretches(head_moves, last) if any(move.seq <= last for move in head_moves) else None
 
 
@@ -146,7 +147,7 @@ def load_lineage(folder: Path) -> Lineage:
 
 
 def has_event(folder: Path, seq: int) -> bool:
-    """Return True if a session's history holds this event intact. Reads only the part of the log near it."""
+    """Return True if a session's history has this event undamaged. Reads only the part of the log near the event."""
     parts = (
         part
         for part in load_lineage(folder).parts
@@ -156,7 +157,7 @@ def has_event(folder: Path, seq: int) -> bool:
 
 
 def cut_stretches(stretches: Sequence[Stretch], last: int) -> tuple[Stretch, ...]:
-    """Cut stretches off at `last`: a parent may continue with numbers that its fork uses too."""
+    """Cut stretches off at `last`, because a parent may later use the same seqs as its fork."""
     return tuple(
         Stretch(stretch.first, min(stretch.last, last)) for stretch in stretches if stretch.first <= last
     )
@@ -176,9 +177,9 @@ def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
 
 
 def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> StoreError | None:
-    """Return why an origin is invalid; None if it is valid.
+    """Return the reason why an origin is invalid, or None if it is valid.
 
-    A parent was forked before its child, so no chain is endless.
+    A parent must have been forked before its child, so that no chain is endless.
     """
     parent = origin.parent
     if not is_session_id(parent) or (previous_seq is not None and origin.at_seq >= previous_seq):

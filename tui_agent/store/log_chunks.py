@@ -1,7 +1,7 @@
 """Reader of a log file in chunks of whole lines, so that no reader holds a long log in memory.
 
-Invariant: a chunk ends at the end of a line. Files are read, never mapped: a writer that truncates a torn end
-would crash a program that reads it through a map.
+Invariant: a chunk ends at the end of a line. Files are never memory-mapped: if a writer truncates a torn end, a program
+that reads it through a map crashes.
 """
 
 import os
@@ -19,9 +19,9 @@ _PROBE_BYTES = 2 * MAX_LINE_BYTES
 
 
 def read_chunks(folder: Path, *, after: int = -1, size: int | None = None) -> Iterator[bytes]:
-    """Yield the log of a folder from about the line after `after`, up to byte `size` of the file.
+    """Yield the log of a folder from a line at or before the first one after `after`, up to byte `size` of the file.
 
-    An unfinished last line is left out. Raises OSError with the first chunk.
+    An unfinished last line is left out. Raises `OSError` with the first chunk.
     """
     with (folder / EVENTS_FILE).open("rb") as log:
         end = os.fstat(log.fileno()).st_size if size is None else size
@@ -51,7 +51,7 @@ def _whole_lines(log: BinaryIO, remaining: int) -> Iterator[bytes]:
 def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
     """Return the start of a line at or before the first one with `seq` > `after`, by bisection.
 
-    No whole line with a `seq` up to `after` starts more than four maximum line lengths after it.
+    The result is at most four maximum line lengths before the end of the last whole line with `seq` <= `after`.
     """
     low, high = 0, size
     while after >= 0 and high - low > 2 * _PROBE_BYTES:

@@ -18,7 +18,7 @@ from tui_agent.protocol.ids import AgentId
 from tui_agent.store.blobs import BlobStore
 
 MAX_LINE_BYTES = 64 * 1024
-"""Most bytes of a line, including its newline."""
+"""Maximum bytes of a line, including its newline."""
 
 _CRC_LENGTH = len(b',"crc":"00000000"}')
 _LINE_START = b'{"v":'
@@ -35,7 +35,9 @@ def _adapter() -> TypeAdapter[Envelope]:
 def encode_body(
     seq: int, time: float, session: bytes, agent: bytes, parent: int | None, cause: bytes, payload: bytes
 ) -> bytes:
-    """Return an event's JSON object without its closing brace, for `seal_line`. Byte arguments are JSON already."""
+    """Return an event's JSON object without its closing brace, for `seal_line`. Arguments of type bytes are JSON
+    already.
+    """
     return b'{"v":%d,"seq":%d,"time":%b,"session":%b,"agent":%b,"parent":%b,"cause":%b,"payload":%b' % (
         SCHEMA_VERSION,
         seq,
@@ -141,9 +143,9 @@ def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
 
 
 def salvage_lines(line: bytes) -> Iterator[bytes]:
-    """Yield intact events inside a damaged line: after a run of NUL bytes, or around an overwritten newline.
+    """Yield undamaged events inside a damaged line: after a run of NUL bytes, or around an overwritten newline.
 
-    Tries a bounded number of positions, so a hostile line costs no more than a long one.
+    The number of positions that are tried is limited, so that a malicious line costs no more than a long one.
     """
     position, tries = 0, 0
     while tries < _SALVAGE_TRIES:

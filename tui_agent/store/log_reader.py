@@ -40,7 +40,7 @@ _LIFECYCLE = (
     EnvStopped,
     AgentStateChanged,
 )
-"""Events recorded by opening and closing a session, whether or not it was used in between."""
+"""Events recorded by opening and closing a session, even if it was not used in between."""
 _MARKS = (
     b'"payload":{"kind":"session.head_moved"',
     b'"payload":{"kind":"user.message"',
@@ -49,7 +49,7 @@ _MARKS = (
     b'"payload":{"kind":"checkpoint.restored"',
 )
 _LOOKAHEAD_BYTES = 512 * 1024
-"""Bytes read past an approximate end, enough to contain the last line."""
+"""Bytes read past an approximate end, so that the last line is included."""
 
 
 def read_records(
@@ -61,11 +61,11 @@ def read_records(
     current_branch_only: bool = False,
     size: int | None = None,
 ) -> list[Record]:
-    """Return the records with `seq` > `after`, at most `limit`, in order. Raises `SessionNotFound`.
+    """Return at most `limit` records with `seq` > `after`, in order. Raises `SessionNotFound`.
 
-    `skip_deltas` leaves out the deltas of finished requests; folds give the same views without them, except
-    for the `seq` and `at` at which a streamed entry began. `current_branch_only` returns only what `folds.base.branch`
-    would keep. `size` limits the bytes read of the session's own log.
+    `skip_deltas` leaves out the deltas of finished requests; without them, folds give the same views except for the
+    `seq` and `at` at which a streamed entry started. `current_branch_only` returns only the records that
+    `folds.base.branch` would keep. `size` limits the bytes read of the session's own log.
     """
     collected: list[Record] = []
     if limit is not None and limit <= 0:
@@ -89,8 +89,8 @@ def iterate_records(
 ) -> Iterator[Record]:
     """Yield the records with `seq` > `after`, without the deltas of finished requests.
 
-    `current_branch_only` yields only those on the current branch, `stretches` those on the branch with these stretches. Yields
-    the current content of the log, read while iterating. Raises `SessionNotFound`.
+    `current_branch_only` yields only records of the current branch, `stretches` only those of the given branch. Records
+    appended during the iteration may be included. Raises `SessionNotFound`.
     """
     return _iterate(
         folder, _log_size(folder), after, skip_deltas=True, branch=current_branch_only, on=stretches
@@ -98,10 +98,10 @@ def iterate_records(
 
 
 def read_marks(folder: Path) -> list[Record]:
-    """Return head moves, turn starts and checkpoints, on the branch or not, for the folds `Branches` and
+    """Return moves of the head, starts of turns and checkpoints of all branches, for the folds `Branches` and
     `Commits`.
 
-    Found by searching the bytes; nothing else is parsed. Raises `SessionNotFound`.
+    They are found by searching the bytes; nothing else is parsed. Raises `SessionNotFound`.
     """
     size, history, blobs = _log_size(folder), load_lineage(folder), open_blobs(folder)
     marks: list[Record] = []
@@ -182,7 +182,7 @@ def _iterate(
 def _intersect(
     inherited: Sequence[Stretch] | None, branch: Sequence[Stretch] | None
 ) -> tuple[Stretch, ...] | None:
-    """Return the stretches on both. The branch contains all inherited parts and continues after them."""
+    """Return the stretches that are on both. The branch contains all inherited parts and continues after them."""
     if branch is None or inherited is None:
         return tuple(branch) if branch is not None else (None if inherited is None else tuple(inherited))
     return cut_stretches(branch, inherited[-1].last)
@@ -191,7 +191,7 @@ def _intersect(
 def _ended_requests(
     history: Lineage, selected: Sequence[Sequence[Stretch] | None], size: int, after: int
 ) -> frozenset[bytes]:
-    """Return the requests that have ended in the part that is read."""
+    """Return the ids of requests that ended in the part to be read."""
     request_ids: set[bytes] = set()
     for part, stretches in zip(history.parts, selected, strict=True):
         for piece in _part_chunks(part, history, after, size):
@@ -200,7 +200,7 @@ def _ended_requests(
 
 
 def _part_chunks(part: HistoryPart, history: Lineage, after: int, size: int) -> Iterator[bytes]:
-    """Yield a part's bytes from about `after`; a parent's part ends shortly after the fork."""
+    """Yield a part's bytes from about `after`. A parent's part ends shortly after the fork."""
     if part is history.own:
         yield from read_chunks(part.folder, after=after, size=size)
     elif after < part.last:
@@ -226,9 +226,9 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
 
 
 def read_end(folder: Path, count: int) -> list[Record]:
-    """Return the last `count` records that are not lifecycle events, with everything between and after them.
+    """Return the records from the `count`-th last one that is not a lifecycle event to the end.
 
-    So the last messages are included however often the session was opened since. Reads at most the last MiB.
+    The last messages are therefore included however often the session was opened since. Reads at most the last MiB.
     """
     tail = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)
     positions = [
@@ -246,7 +246,7 @@ def _inherited_end(part: HistoryPart) -> int:
 
 
 class LogTail:
-    """Reads a log on from its last position while another process writes. `poll` reads only new bytes."""
+    """Reads a log while another process writes it. Each `poll` reads only new bytes."""
 
     def __init__(self, folder: Path, after: int = -1) -> None:
         self._folder = folder
@@ -256,7 +256,7 @@ class LogTail:
         self._file: tuple[int, int] | None = None
 
     def poll(self) -> list[Record]:
-        """Return the whole records since the last call; an unfinished line waits for the next call."""
+        """Return the complete records since the last call. An unfinished line waits for the next call."""
         inherited = self._read_parents() if self._file is None else []
         try:
             with (self._folder / EVENTS_FILE).open("rb") as log:
@@ -294,7 +294,7 @@ def read_tail_bytes(path: Path, size: int) -> bytes:
 
 
 def read_span(path: Path, start: int, end: int) -> bytes:
-    """Return the bytes of a log between two offsets, from the first line that begins there."""
+    """Return the bytes of a log between two offsets, starting with the first line that begins in that range."""
     start = max(0, start)
     with path.open("rb") as log:
         log.seek(start)

@@ -1,6 +1,6 @@
 """Opening a log under its lock, and moving it to a new file when its disk fails.
 
-Invariant: bytes that are cut off are first saved in a side file; whole lines are never moved or changed.
+Invariant: before bytes are cut off, they are saved in a side file. Whole lines are never moved or changed.
 """
 
 import os
@@ -17,7 +17,7 @@ from tui_agent.store.log_scan import EMPTY_SURVEY, Survey, survey_bytes, survey_
 
 EVENTS_FILE = "events.jsonl"
 MAX_REPORTED = 1_000
-"""Most bad lines listed in one `log.repaired`; the others are skipped too."""
+"""Maximum number of bad lines listed in one `log.repaired`; further ones are skipped too."""
 
 _APPEND = os.O_RDWR | os.O_APPEND
 _PIECE = 1 << 20
@@ -38,9 +38,9 @@ class OpenedLog:
 def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> OpenedLog:
     """Open a session's log for writing; the caller holds its lock. Raises `SessionNotFound`, `StoreError`.
 
-    A log written by another version raises `SessionVersionError` and stays unchanged. `repair` is returned by
-    every opening until a `log.repaired` with it is in the log; it names all side files. The part covered by
-    `known` is not read again; readers skip and report lines there that were damaged since.
+    A log written by another version raises `SessionVersionError` and stays unchanged. Every opening returns `repair`
+    (which names all side files) until the log has a `log.repaired` with it. The part covered by `known` is not read
+    again; if lines in it were damaged since, readers skip and report them.
     """
     path = folder / EVENTS_FILE
     try:
@@ -88,7 +88,7 @@ def session_not_found(folder: Path) -> SessionNotFound:
 
 
 def require_known_version(folder: Path, version: int) -> None:
-    """Raise `SessionVersionError` for a log with lines of a version that this release does not read."""
+    """Raise `SessionVersionError` if the log has lines of a version that this release cannot read."""
     if version != SCHEMA_VERSION:
         raise SessionVersionError(
             f"The session {folder.name} was written by another version of tui-agent "
@@ -98,7 +98,7 @@ def require_known_version(folder: Path, version: int) -> None:
 
 
 def read_log_version(folder: Path) -> int:
-    """Return a log's version: one that this release does not read, if any line has it. Raises OSError."""
+    """Return a log's version. If any line has one that this release cannot read, return that. Raises `OSError`."""
     return survey_lines(_file_lines(folder / EVENTS_FILE)).version
 
 
@@ -110,7 +110,7 @@ def create_log(folder: Path, ops: FileOps) -> OpenedLog:
         ops.sync(fd)
         for parent in (folder, folder.parent):
             sync_path(ops, parent)
-    except OSError:  # an incomplete file would block the next attempt
+    except OSError:  # an incomplete file would prevent the next attempt
         ops.close(fd)
         ops.unlink(path)
         raise
@@ -120,7 +120,7 @@ def create_log(folder: Path, ops: FileOps) -> OpenedLog:
 def copy_to_new_file(folder: Path, end: int, ops: FileOps) -> int:
     """Copy the first `end` bytes to a new file that replaces the log, and open it.
 
-    For a log whose sync failed: its pages may be lost even if the next sync reports success.
+    Needed after a failed sync: pages of the old file may be lost even if the next sync reports success.
     """
     path = folder / EVENTS_FILE
     data = path.read_bytes()[:end]
@@ -131,9 +131,10 @@ def copy_to_new_file(folder: Path, end: int, ops: FileOps) -> int:
 
 
 def rewrite_log(folder: Path, fd: int, end: int, ops: FileOps) -> tuple[int, str]:
-    """Rewrite the log under its name from the first `end` bytes of the open file, which has lost that name.
+    """Write the log again under its name, from the first `end` bytes of the open file, which no longer has that name.
 
-    A file in its place is renamed. Returns the new descriptor and that side file's name. Raises OSError.
+    If another file has the name, it is renamed to a side file. Return the new descriptor and the side file's name.
+    Raises `OSError`.
     """
     path = folder / EVENTS_FILE
     data = b"".join(os.pread(fd, min(_PIECE, end - offset), offset) for offset in range(0, end, _PIECE))
@@ -185,7 +186,7 @@ def _read_from(path: Path, end: int) -> bytes:
 
 
 def _read_reported(path: Path) -> tuple[set[int], set[str]]:
-    """Return the bad lines and the side files that the `log.repaired` events of a log list."""
+    """Return the bad lines and the side files listed in the log's `log.repaired` events."""
     bad_lines, side_files = set[int](), set[str]()
     for line in _file_lines(path):
         if b'"log.repaired"' in line:
@@ -197,8 +198,9 @@ def _read_reported(path: Path) -> tuple[set[int], set[str]]:
 
 
 def _is_still_in_log(side_file: Path, torn: bytes) -> bool:
-    """Return True if the log's end still contains the side file: that opening failed before truncating it.
+    """Return True if the log still ends with the side file's bytes, because that opening failed before it truncated the
+    log.
 
-    Its bytes are then counted with the log's end.
+    The bytes are then counted as part of the log's end.
     """
     return torn.startswith(side_file.read_bytes())

@@ -1,6 +1,6 @@
 """Splitting of a log's bytes into records, damaged lines and a torn tail.
 
-Invariant: a bad line never stops reading; the `seq` of returned records only grows.
+Invariant: a bad line never stops reading; the `seq` of the returned records strictly increases.
 """
 
 import mmap
@@ -25,10 +25,10 @@ _REQUEST_ENDS = (b'{"kind":"model.responded",', b'{"kind":"model.failed",')
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Result of checking a log's checksums: `good_end` is the end of the last whole line.
+    """Result of checking a log's checksums. `good_end` is the end of the last whole line, `lines` their number.
 
-    `lines` is the number of lines before it. `bad_lines` count from 1; bytes after `good_end` are torn and not among them.
-    `version` is one that this release does not read, if any whole line has it.
+    `bad_lines` are numbers from 1 and do not include the torn bytes after `good_end`. `version` is one that this
+    release cannot read, if any whole line has it.
     """
 
     good_end: int
@@ -57,7 +57,7 @@ def survey_bytes(data: bytes) -> Survey:
 
 
 def survey_lines(checked_lines: Iterable[bytes], known: Survey = EMPTY_SURVEY) -> Survey:
-    """Check the checksum of every line, given without newlines; `known` covers the lines before."""
+    """Check the checksum of every line (without newlines). `known` is the survey of the lines before them."""
     good_end, last_seq, good_lines = known.good_end, known.last_seq, known.lines
     bad_lines: list[int] = []
     settled, end = 0, good_end
@@ -78,7 +78,7 @@ def survey_lines(checked_lines: Iterable[bytes], known: Survey = EMPTY_SURVEY) -
 
 
 def read_seq(line: bytes) -> int | None:
-    """Return the `seq` of a line in this product's layout; None for another layout."""
+    """Return the `seq` of a line in this product's layout, or None for another layout."""
     match = _SEQ.match(line)
     return int(match.group(1)) if match else None
 
@@ -129,7 +129,7 @@ def _decoded_seq(line: bytes) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Filter of a reader: skips deltas of requests in `ended_requests`, and records outside `stretches`."""
+    """A reader's filter: skips deltas of requests in `ended_requests`, and records outside `stretches`."""
 
     ended_requests: frozenset[bytes] = frozenset()
     stretches: Sequence[Stretch] | None = None
@@ -195,7 +195,7 @@ def filter_lines(
 def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) -> frozenset[bytes]:
     """Return the ids of all requests with a readable answer or final failure.
 
-    If that line is damaged, the deltas are all that is left of the answer, so they are kept.
+    If the answer's line is damaged, the deltas are all that remains of it, so they must be kept.
     """
     request_ids = {
         request

@@ -1,7 +1,7 @@
 """Preparation of a payload for its line: redacted, without lone surrogates, with long texts as blobs.
 
-Invariant: the stored payload is the returned one; nothing that fits a line or a blob is lost, except texts
-above 8 KB in fields that cannot be a blob, which are cut with a note of their length.
+Invariant: the stored payload is the returned one. Nothing is lost, except that texts above 8 KB in fields that cannot
+be blobs are cut, with a note of their length.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ _VERBATIM = frozenset(
 )
 """Fields that are copied unchanged: identifiers and hashes."""
 _UNREDACTED = frozenset(("signature", "opaque"))
-"""Fields that a provider needs back unchanged: moved to a blob if long, never redacted."""
+"""Fields that a provider needs back unchanged: never redacted, and moved to a blob if long."""
 
 _TEXT_LIMITS = (MAX_INLINE_TEXT_BYTES, 2_048, 512, 128)
 """Byte limits for texts inside the event, tried in this order until the line is short enough."""
@@ -50,8 +50,8 @@ class Shrinker:
         self._redactor = redactor
 
     def prepare(self, payload: Payload, max_bytes: int) -> bytes:
-        """Return the payload as JSON, at most `max_bytes` bytes if its texts and JSON values can be moved to
-        blobs.
+        """Return the payload as JSON of at most `max_bytes` bytes, if moving its texts and JSON values to blobs makes
+        that possible.
         """
         raw = dump_json(payload)
         if raw is not None and len(raw) < MAX_INLINE_TEXT_BYTES and not self._needs_walk(raw):
@@ -71,7 +71,7 @@ class Shrinker:
         return self._redactor.suspects(raw) or b'"blob_sha256"' in raw or b'"blob_json"' in raw
 
     def _store_payload(self, kind: str, raw: bytes) -> bytes:
-        """Store the whole payload as a blob, for the rare one with very many small parts."""
+        """Store the whole payload as a blob; needed for the rare payload with very many small parts."""
         return to_json({"kind": kind, "payload_blob": self._blobs.put_bytes(raw), "size": len(raw)})
 
     def _shrink_model(self, model: ModelT, walk: "_Walk") -> ModelT:
@@ -95,13 +95,13 @@ class Shrinker:
         if isinstance(value, dict | list):
             return self._shrink_json(_tuples_to_lists(value), walk, top=True)
         if isinstance(model, RunEffect) and name == "argv" and walk.redact:
-            # Only the preceding words show that a word is a password.
+            # Only the words before it show that a word is a password.
             words = tuple(self._redactor.words(model.argv))
             value = value if words == model.argv else words
         return self._shrink_value(value, walk)
 
     def _redact_arguments(self, text: str) -> str:
-        """Redact a call's arguments as parsed JSON, because escapes hide line starts."""
+        """Redact a call's arguments as parsed JSON, because escapes hide the starts of lines."""
         try:
             arguments: JsonValue = from_json(text)
         except ValueError:
@@ -167,8 +167,8 @@ class Shrinker:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Limits of one pass over a payload: texts above `limit` bytes move to blobs, `containers` above 8 KB
-    too.
+    """Limits of one pass over a payload. Texts above `limit` bytes move to blobs; with `containers`, objects and lists
+    above 8 KB do too.
     """
 
     limit: int

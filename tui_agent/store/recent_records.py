@@ -1,6 +1,6 @@
 """The newest records of a log that is being written, for its followers.
 
-Invariant: the records are gapless and end with the newest one; at most twice the limit is kept.
+Invariant: the records have no gaps and end with the newest one; at most twice the limit is kept.
 """
 
 from bisect import bisect_right
@@ -11,8 +11,8 @@ from tui_agent.protocol.envelope import Record
 
 MAX_RECORDS: Final = 1_000
 MAX_BYTES: Final = 2_000_000
-"""Limits of what stays in memory, in records and bytes; up to twice as much is kept. Followers that lag
-behind read older records from the file.
+"""Limits of the records kept in memory, in records and bytes; up to twice as much is kept. Followers that lag behind
+read older records from the file.
 """
 
 

@@ -1,7 +1,7 @@
 """The index of all sessions: list rows and full-text search in one SQLite file.
 
-Invariant: derived from the logs and never required: if it is missing, damaged, locked or of another version,
-the logs are read instead. Deleting it loses nothing.
+Invariant: the index is derived from the logs and never required: if it is missing, damaged, locked or of another
+version, the logs are read instead. Deleting it loses nothing.
 """
 
 import os
@@ -30,9 +30,9 @@ INDEX_FILE = "index.sqlite"
 VERSION = 7
 BUSY_MS = 2_000
 MIN_SESSIONS = 50
-"""Number of sessions from which a list creates an index."""
+"""Minimum number of sessions for which a list creates an index."""
 _BATCH = 100
-"""Sessions that are read in one transaction."""
+"""Number of sessions that are read in one transaction."""
 
 
 def _ignore_stale() -> None:
@@ -100,7 +100,7 @@ class SessionIndex:
         ]
         if fresh:
             with suppress(sqlite3.Error, OSError), self._open(wait_ms=50) as db, _transaction(db):
-                for state, summary in fresh:  # if this fails, the next list reads the logs again
+                for state, summary in fresh:  # if saving fails, the next list reads the logs again
                     save_summary(db, state, summary)
         return [*current, *(summary for _, summary in fresh)]
 
@@ -116,14 +116,14 @@ class SessionIndex:
         return summaries[0]
 
     def _delete_if_damaged(self, fault: Exception) -> None:
-        """Delete a damaged index; one that is only locked or read-only stays."""
+        """Delete a damaged index. Keep one that is only locked or read-only."""
         if isinstance(fault, sqlite3.DatabaseError) and not isinstance(fault, sqlite3.OperationalError):
             self.delete()
 
     def refresh(
         self, states: Sequence[LogState], progress: Callable[[int], None] = lambda done: None
     ) -> None:
-        """Update the index: reads only what is new in each log. Raises `sqlite3.Error`, OSError."""
+        """Update the index, reading only new lines of each log. Raises `sqlite3.Error`, `OSError`."""
         with self._open() as db:
             known = {
                 name: (stamp, read_to)
@@ -162,11 +162,10 @@ class SessionIndex:
         *,
         on_stale: OnStale = _ignore_stale,
     ) -> list[SearchHit]:
-        """Return the events that contain all words of `text` (or words starting with them), newest session
-        first.
+        """Return the events that contain all words of `text` (or words starting with them), newest session first.
 
-        Updates the index first. Without a usable index, the logs are searched. If another process is updating
-        it, the current content is searched and `on_stale` is called: newer events are not found.
+        The index is updated first. Without a usable index, the logs are searched. If another process is updating the
+        index, its current content is searched, newer events are not found, and `on_stale` is called.
         """
         hits = self._query(
             states, lambda db: session_search.find_events(db, text, workspace, limit), on_stale
@@ -221,7 +220,7 @@ class SessionIndex:
         return True
 
     def find_forks(self, session: str) -> list[str] | None:
-        """Return the forks of a session as of the last update; None without an index."""
+        """Return the forks of a session as of the last update, or None without an index."""
         if not self.path.exists():
             return None
         try:

@@ -1,7 +1,7 @@
-"""Tables of the session index, and how a log is added to them.
+"""Tables of the session index, and the code that adds logs to them.
 
-Invariant: a row equals `summarise_session` of the log at that time; each text is added once, from where the last
-update stopped.
+Invariant: a row equals `summarise_session` of the log at that time. Each text is added once; an update starts where the
+last one stopped.
 """
 
 import os
@@ -53,7 +53,7 @@ _END_BYTES = 24
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """State of a log file: while it is equal, the log is unchanged."""
+    """The state of a log file. If two states are equal, the log is unchanged."""
 
     folder: Path
     stamp: str
@@ -95,12 +95,12 @@ def _select(db: sqlite3.Connection, name: str | None = None) -> Iterator[sqlite3
 
 
 def _known_stats(state: LogState, row: sqlite3.Row | None) -> SessionStats | None:
-    """Return the counts to continue from; None if the log must be read from its start."""
+    """Return the counts from which to continue, or None if the log must be read from its start."""
     return _stats(row) if row is not None and _is_extended(state, row) else None
 
 
 def _is_extended(state: LogState, row: sqlite3.Row) -> bool:
-    """Return True if a log only grew since its row: after a crash it may have lost its end and got another."""
+    """Return True if a log only grew since its row was saved. After a crash, the log's end may have been replaced."""
     known_to: int = row["known_to"]
     return row["file"] == state.file and known_to <= state.size and _read_end(state, known_to) == row["ends"]
 
@@ -131,7 +131,7 @@ def _summary(folder: Path, row: sqlite3.Row) -> SessionSummary:
 
 
 def save_summary(db: sqlite3.Connection, state: LogState, summary: SessionSummary) -> None:
-    """Save a session's list row. Its texts stay, unless its log is another file or was rewritten."""
+    """Save a session's list row. Keep its texts, unless its log is another file or was rewritten."""
     old = next(_select(db, summary.id), None)
     if old is not None and not _is_extended(state, old):
         delete_session(db, summary.id)
@@ -159,11 +159,11 @@ def delete_session(db: sqlite3.Connection, name: str) -> None:
 
 
 MAX_BYTES_AT_ONCE = 64 * 1024 * 1024
-"""Most bytes of a log indexed at once; an interrupted update continues from there."""
+"""Maximum bytes of a log indexed at once. An interrupted update continues there."""
 
 
 def index_log(db: sqlite3.Connection, state: LogState, max_bytes: int = MAX_BYTES_AT_ONCE) -> bool:
-    """Index what is new in a session's log; return True if some of it is left for the next call."""
+    """Index new lines of a session's log. Return True if some are left for the next call."""
     known = _known_stats(state, next(_select(db, state.folder.name), None))
     summary = summarise_session(state.folder, known)
     if summary is None:
@@ -183,7 +183,7 @@ def index_log(db: sqlite3.Connection, state: LogState, max_bytes: int = MAX_BYTE
             )
         offset += len(piece)
     is_unfinished: bool = end < state.size
-    if summary.stats is None and not is_unfinished:  # too long to count for a list
+    if summary.stats is None and not is_unfinished:  # too long to count while a list waits
         sums, blobs = known or SessionStats(), open_blobs(state.folder)
         for piece in read_chunk_range(state.folder, sums.read_to, state.size):
             sums = count_lines(piece, sums, blobs)

@@ -1,9 +1,10 @@
-"""The single writer of a session's log, and its followers: first the history, then new records, in batches.
+"""The single writer of a session's log, and its followers, which get the history first and then new records, in
+batches.
 
-Invariant: an event is one `write` of one whole line, or it is not in the log; readers see exactly the event
-that `append` returned; `seq` has gaps only where a line was damaged later and in the events a fork inherits.
-A lazy log stays in memory until something happens that is worth a session. A follower pulls, so a slow one costs the
-writer nothing; it receives every record once, in order.
+Invariant: an event is written as one whole line by one `write`, or it is not in the log. Readers see exactly the event
+that `append` returned. `seq` has gaps only where a line was damaged later, and in the events that a fork inherits. A
+lazy log stays in memory until an event occurs that is worth keeping. Followers pull records, so a slow one does not
+delay the writer; each receives every record once, in order.
 """
 
 import threading
@@ -41,11 +42,11 @@ QUIET_KINDS: Final = frozenset(
     """session.started run.started run.finished settings.changed command.rejected agent.state_changed
     plugin.loaded plugin.failed env.started env.stopped hook.ran""".split()  # noqa: SIM905 - read as prose
 )
-"""Kinds of events in a session without any message; they alone do not create a log."""
+"""Kinds of events that can occur in a session without any message. These alone do not create a log."""
 OpenLog = Callable[[], tuple[WriterLock, OpenedLog]]
 """Acquire the session's lock and open (or create) its log."""
 MAX_BATCH = 2_000
-"""Most records that one `next_batch` returns, so that a long history does not block the event loop."""
+"""Maximum number of records that one `next_batch` returns, so that a long history does not block the event loop."""
 
 
 class WallClock(Protocol):
@@ -64,7 +65,9 @@ class LogFollower:
         self._closed = False
 
     async def next_batch(self) -> Sequence[Record]:
-        """Return the records since the last call, at least one; empty once the log or the follower is closed."""
+        """Wait for the records since the last call and return at least one. Return an empty batch once the log or this
+        is closed.
+        """
         while not self._closed:
             batch = self._source.next_after(self._cursor, MAX_BATCH)
             if batch:
@@ -72,7 +75,9 @@ class LogFollower:
                 return batch
             if self._source.is_closed:
                 break
-            self._wake = anyio.Event()  # set without an await after the check above, so no record is missed
+            self._wake = (
+                anyio.Event()
+            )  # no await between the check above and this line, so no record is missed
             try:
                 await self._wake.wait()
             finally:
@@ -86,7 +91,7 @@ class LogFollower:
         self.wake()
 
     def wake(self) -> None:
-        """Wake a waiting `next_batch`: there may be new records."""
+        """Wake a waiting `next_batch`, because there may be new records."""
         if self._wake is not None:
             self._wake.set()
 
@@ -94,10 +99,9 @@ class LogFollower:
 class SessionLog:
     """One session's append-only log, held by its writer. Implements `ports.log.Log`.
 
-    `append`, `read` and followers belong to one thread; `commit` syncs in another. `repair` is the repair
-    done on opening, for the session to record. With `lazy`, `open_log` is called with the first event that is
-    not `QUIET_KINDS`, and the events before it are written then; a log without such an event leaves nothing on
-    disk.
+    `append`, `read` and followers must use one thread; `commit` syncs in another. `repair` describes the repair made on
+    opening, for the session to record. With `lazy`, the first event that is not in `QUIET_KINDS` calls `open_log` and
+    writes the events before it; a log without such an event leaves nothing on disk.
     """
 
     def __init__(
@@ -122,7 +126,7 @@ class SessionLog:
         self.repair: LogRepaired | None = None
         self._fd, self._end, self._last_seq, self._lines = -1, 0, -1, 0
         self.place: LinePosition | None = None
-        """End of the newest event in the file; None until one is written in this run."""
+        """End of the newest event in the file; None until this run has written one."""
         if not lazy:
             self._open_file()
         self.previous_last_seq = self._last_seq
@@ -164,9 +168,9 @@ class SessionLog:
     ) -> Envelope:
         """Store one event and return it exactly as readers will see it.
 
-        Raises `StoreFull` if it could not be stored. Then no part of it is in the log and nothing is written
-        later; the caller still has the payload and may append it again once there is space. Raises
-        `StoreError` for a payload that no reader would understand, or on a closed log.
+        Raises `StoreFull` if it could not be stored; the log is then unchanged, and the caller may append the payload
+        again once there is space. Raises `StoreError` for a payload that no reader would understand, or on a closed
+        log.
         """
         if self._closed:
             raise StoreError(f"The session {self.session} is closed; {payload.kind} was not recorded.")
@@ -228,10 +232,10 @@ class SessionLog:
             ) from cause
 
     def repair_file(self) -> LogRepaired | None:
-        """Rewrite the log if its file was removed or replaced; return the event to record, or None.
+        """Rewrite the log if its file was removed or replaced. Return the event to record, or None.
 
-        Normally costs two stat calls. Nothing that was appended is lost. Raises `StoreError` if it fails; the
-        next call tries again.
+        Usually costs two stat calls. Nothing that was appended is lost. Raises `StoreError` on failure; the next call
+        tries again.
         """
         if self._lock is None or self._closed or self.ops.is_current(self._fd, self.folder / EVENTS_FILE):
             return None
@@ -260,7 +264,7 @@ class SessionLog:
     async def commit(self) -> None:
         """Return once everything appended so far is on stable storage, blobs first.
 
-        Calls during another sync share the next one. Raises `StoreError`.
+        Calls made during another sync share the following one. Raises `StoreError`.
         """
         target = self._end
         while self._synced < target:
@@ -294,7 +298,7 @@ class SessionLog:
                 ) from fault
 
     def _move_to_new_file(self) -> None:
-        """Copy the log to a new file after a failed sync: the old file's pages may be lost silently."""
+        """Copy the log to a new file after a failed sync, because the old file's pages may be lost without an error."""
         with self._file_guard:
             fd = copy_to_new_file(self.folder, self._end, self.ops)
             old_fd, self._fd = self._fd, fd
@@ -309,7 +313,7 @@ class SessionLog:
         return self._recent.records_after(after)
 
     def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
-        """Return the records after `after` on the current branch, or on the branch with these stretches.
+        """Return the records after `after` on the current branch, or on the branch given by `stretches`.
 
         Reads the file and leaves out the deltas of finished requests.
         """
@@ -326,7 +330,7 @@ class SessionLog:
         return [record for record in selected if record.seq > after]
 
     def has_event(self, seq: int) -> bool:
-        """Return True if an event with this number exists, on the branch or not, without reading the history."""
+        """Return True if an event with this number exists, on any branch. Does not read the history."""
         first = self._recent.first_seq
         if first is None or seq < first:
             return self._lock is not None and has_event(self.folder, seq)
@@ -356,7 +360,7 @@ class SessionLog:
         self._followers.discard(follower)
 
     def close(self) -> None:
-        """Close the file and release the lock; followers end after the records they have not read yet."""
+        """Close the file and release the lock. Followers end after the records that they have not read yet."""
         if self._closed:
             return
         self._closed = True

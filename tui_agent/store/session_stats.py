@@ -1,7 +1,7 @@
 """Statistics of a session for lists: turns, cost, title, model and folder, and the state of its newest turn.
 
-Invariant: each byte of a log is counted once, and only lines of relevant kinds are decoded; malformed lines
-raise nothing. A fork counts only its own turns.
+Invariant: each byte of a log is counted once, and only lines of relevant kinds are decoded. Malformed lines raise
+nothing. A fork counts only its own turns.
 """
 
 import re
@@ -30,10 +30,10 @@ from tui_agent.store.log_line import decode_line, decode_payload, is_intact
 from tui_agent.store.log_scan import read_seq, split_lines
 
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]
-"""State of a session's newest turn: `open` has no end yet, `waiting` waits for the user; empty: unknown."""
+"""State of a session's newest turn. `open`: it has no end yet; `waiting`: it waits for the user; empty: unknown."""
 
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""Most bytes counted for a list, so that it does not wait for a long log; the index counts the rest later."""
+"""Maximum bytes counted while a list waits; the index counts the rest of a longer log later."""
 _PAYLOAD = b'"payload":{"kind":"'
 _COST = re.compile(rb'"cost_usd":(-?[0-9][0-9.eE+-]*)')
 _TURN, _TITLE = b'turn.started"', b'session.titled"'
@@ -60,7 +60,8 @@ _IN_TURN = (b"iteration.", b"user.message")
 class SessionStats:
     """Counts of a log's first `read_to` bytes. `cost_usd` is None if no price was known.
 
-    `workspace` is the folder that the session moved to or was forked into; empty if it works where it began.
+    `workspace` is the folder that the session moved to or was forked into. It is empty if the session is still where it
+    started.
     """
 
     turns: int = 0
@@ -108,7 +109,7 @@ def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> Sessi
 def count_log(
     folder: Path, size: int, blobs: BlobStore, known: SessionStats | None = None
 ) -> SessionStats | None:
-    """Count a log of `size` bytes, continuing from `known`; None if that is too much at once."""
+    """Count a log of `size` bytes, continuing from `known`. Return None if that is too much at once."""
     counts = known or SessionStats()
     if counts.read_to > size:
         counts = SessionStats()
@@ -135,7 +136,7 @@ def _read_workspace(line: bytes, blobs: BlobStore) -> str:
 
 
 def _read_cost(line: bytes, blobs: BlobStore) -> float | None:
-    """Return the cost of an answer. Its field is the last one of that name, after the model's text."""
+    """Return the cost of an answer. The cost is the last field of that name, after the model's text."""
     position = line.rfind(b'"cost_usd":')
     match = _COST.match(line, position) if position >= 0 else None
     if match is not None:
@@ -147,9 +148,9 @@ def _read_cost(line: bytes, blobs: BlobStore) -> float | None:
 
 
 def read_outcome(data: bytes, blobs: BlobStore, *, is_complete: bool) -> tuple[Outcome, int | None]:
-    """Return the state of a session from its last lines; `is_complete` if these are all lines. Empty if unknown.
+    """Return a session's state, computed from its last lines, or empty if unknown. `is_complete`: these are all lines.
 
-    Undone turns are ignored. Also returns the `seq` where the current branch continues after a head move.
+    Undone turns are ignored. Also return the `seq` where the current branch continues after a move of the head.
     """
     later, branch_end = _LaterLines(), None
     for _, line in reversed(list(split_lines(data))):
@@ -177,10 +178,9 @@ def _head_target(line: bytes, blobs: BlobStore, branch_end: int | None) -> int |
 
 @dataclass(slots=True)
 class _LaterLines:
-    """State collected from the lines after a line: settled requests, whether the turn has content, how it
-    ended.
+    """State collected from later lines: settled requests, whether the turn has content, and how it ended.
 
-    If its program ended the turn, requests that waited for the user are asked again.
+    If the turn ended because its program did, requests that waited for the user will be asked again.
     """
 
     settled: set[str] = field(default_factory=set)

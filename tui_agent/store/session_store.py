@@ -42,10 +42,10 @@ from tui_agent.store.session_summary import SessionSummary
 from tui_agent.store.writer_lock import WriterLock
 
 REMOVED_PREFIX = ".removed-"
-"""Name prefix of a folder that is being deleted; the rest of an interrupted deletion is pruned."""
+"""Name prefix of a folder that is being deleted. Cleanup removes what an interrupted deletion left."""
 Detach = Callable[[Path, Path], None]
-"""Copies into the fork (second folder) what it borrows, beside its log, from the session in the first. Raises
-OSError.
+"""Copies everything that a fork (in the second folder) borrows, besides its log, from the session in the first folder.
+Raises `OSError`.
 """
 _RUN_ID = re.compile(r"run_[0-9a-f]{12}")
 _MOVE_HINT = ", or move the data folder with --data-dir"
@@ -83,7 +83,7 @@ class SessionStore:
         return self._build_log(folder, partial(self._create_locked, folder), lazy=lazy)
 
     def _require_writable_root(self) -> None:
-        """Raise early, before the first message, if no session can be created."""
+        """Raise an error before the first message if no session can be created."""
         try:
             self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             if not os.access(self.root, os.W_OK | os.X_OK):
@@ -109,7 +109,7 @@ class SessionStore:
             raise _creation_error(folder, fault) from fault
 
     def open(self, session_id: str, wait_s: float = 2.0) -> SessionLog:
-        """Lock and open an existing session; waits for a process that is just releasing it.
+        """Lock and open an existing session. Waits for a process that is about to release it.
 
         Raises `SessionNotFound`, `SessionLocked`, `StoreError`. Blocks up to `wait_s` seconds.
         """
@@ -142,11 +142,11 @@ class SessionStore:
             raise
 
     def fork(self, session_id: str, at_seq: int, new_id: str, changed: ForkChange | None = None) -> SessionId:
-        """Create a session that continues from an event of another one, which may be in use; refers to its
+        """Create a session that continues from an event of another one, which may be in use. It refers to the other's
         log.
 
-        `changed` holds the fork's differences. Raises `SessionNotFound`, `StoreFull`, and `StoreError` if
-        there is no such event, another version wrote the session, or `new_id` exists.
+        `changed` holds the fork's differences. Raises `SessionNotFound`, `StoreFull`, and `StoreError` if there is no
+        such event, another version wrote the session, or `new_id` exists.
         """
         parent, folder = self.folder(session_id), self.folder(new_id)
         self._require_session(parent)
@@ -190,10 +190,10 @@ class SessionStore:
             lock.release()
 
     def remove(self, session_id: str, detach: Detach | None = None) -> None:
-        """Delete a session permanently. Its forks first get a copy of what they inherit from it.
+        """Delete a session permanently. Its forks first get a copy of everything that they inherit from it.
 
-        `detach` copies what lies beside each fork's log. Raises `SessionNotFound`, `SessionLocked` if it or a
-        fork is in use, `StoreError`; nothing is removed then.
+        `detach` copies files other than the log for each fork. Raises `SessionNotFound`, `SessionLocked` (if the
+        session or a fork is in use) or `StoreError`; nothing is removed then.
         """
         with ExitStack() as locks:
             folder = locks.enter_context(self.lock_session(session_id))
@@ -252,13 +252,13 @@ class SessionStore:
             with os.scandir(self.root) as entries:
                 states = [LogState.read(entry.path) for entry in entries if is_session_id(entry.name)]
         except FileNotFoundError:
-            return []  # nothing was recorded yet
+            return []  # nothing has been recorded yet
         except OSError as fault:
             raise storage_error(fault, f"The sessions in {self.root} cannot be read", _MOVE_HINT) from fault
         return [state for state in states if state is not None]
 
     def latest(self, workspace: str | None) -> SessionId | None:
-        """Return the last used session of a workspace; one without messages only if all are empty."""
+        """Return the last used session of a workspace. One without messages is returned only if all are empty."""
         sessions = [summary for summary in self.list(workspace) if workspace in (None, summary.workspace)]
         with_messages = [session for session in sessions if session.title]
         return next((session.id for session in with_messages or sessions), None)
@@ -314,7 +314,7 @@ class SessionStore:
                 if is_session_id(folder.name) and _is_log(folder / EVENTS_FILE)
             ]
         except FileNotFoundError:
-            return []  # nothing was recorded yet
+            return []  # nothing has been recorded yet
         except OSError as fault:
             raise storage_error(fault, f"The sessions in {self.root} cannot be read", _MOVE_HINT) from fault
 

@@ -35,13 +35,12 @@ _MOVE_MARK = b'"payload":{"kind":"session.workspace_moved"'
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session in a list. `updated` is the time of its last event (seconds since 1970), `events` their
-    number.
+    """A session in a list. `updated` is the time of its last event (seconds since 1970), `events` their number.
 
-    `stats` is None for a log too long to count for a list. `outcome` is the state of its newest turn.
-    `parent` and `forked_at` name the event it was forked from; empty if it is not a fork. `is_damaged`: its
-    beginning is unreadable and `workspace` comes from another event, empty if there is none. `is_other_version`: another
-    version of the product wrote its beginning or end; it can be listed and read, not opened.
+    `stats` is None for a log too long to count. `outcome` is the state of its newest turn. `parent` and `forked_at`
+    name the event from which it was forked, or are empty. `is_damaged`: its start is unreadable, and `workspace` comes
+    from another event (empty if there is none). `is_other_version`: another version of the product wrote its start or
+    end; it can be listed and read but not opened.
     """
 
     id: SessionId
@@ -113,7 +112,7 @@ def summarise_session(folder: Path, known: SessionStats | None = None) -> Sessio
 
 
 def _count_ends(path: Path, blobs: BlobStore, known: SessionStats | None) -> SessionStats:
-    """Return title and model of a log too long to count now: the newest at its end, else the known ones."""
+    """Return title and model of a log that is too long to count now: the newest ones at its end, else the known ones."""
     end = count_lines(read_tail_bytes(path, _LONG_TAIL_BYTES), known or SessionStats(), blobs)
     if end.title and end.model and end.workspace:
         return end
@@ -185,7 +184,7 @@ def _inherited_workspace(parents: Sequence[HistoryPart]) -> str:
 
 
 def _moved_workspace(path: Path, stretches: Sequence[Stretch] | None) -> str:
-    """Return the folder that a parent had moved to by the time of the fork; empty if it had not."""
+    """Return the folder to which a parent had moved by the time of the fork, or an empty string."""
     moves = _search_backwards(path, _MOVE_MARK, stretches)
     return next((move.workspace for move in moves if isinstance(move, WorkspaceMoved)), "")
 
@@ -200,7 +199,7 @@ def _inherited_title(parents: Sequence[HistoryPart]) -> str:
 
 
 def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, Outcome]:
-    """Return the last whole record and the session's state, reading as little of the log's end as possible."""
+    """Return the last whole record and the session's state. Reads as little of the log's end as possible."""
     last: Record | None = None
     data, moved_to = b"", None
     for max_bytes in (_TAIL_BYTES, _LONG_TAIL_BYTES):
@@ -214,7 +213,7 @@ def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, O
 
 
 def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
-    """Return the state of a session whose head was moved to before the lines read so far."""
+    """Return the state of a session whose head was moved to an event before the lines read so far."""
     state: Outcome = ""
     visited: set[int] = set()
     while moved_to is not None and moved_to not in visited and len(visited) < _MAX_HEAD_MOVES:
@@ -224,7 +223,7 @@ def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobSt
         state, moved_to = read_outcome(data, blobs, is_complete=end <= _LONG_TAIL_BYTES)
         if state:
             return state
-    return "open"  # one turn fills all of the lines read
+    return "open"  # one turn fills all lines that were read
 
 
 def _last_record(data: bytes, blobs: BlobStore) -> Record | None:

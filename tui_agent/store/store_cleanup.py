@@ -1,6 +1,6 @@
-"""Detection and removal of what the session store does not need.
+"""Detection and removal of files that the session store does not need.
 
-Invariant: `find_waste` only looks; nothing that an event of any session refers to is removed, and nothing of a
+Invariant: `find_waste` changes nothing. Nothing that an event of any session refers to is removed, and nothing of a
 session in use.
 """
 
@@ -27,8 +27,8 @@ _BLOB_NAME = re.compile(r"[0-9a-f]{64}")
 class Waste:
     """Something that can be removed. `paths` are files, or the folder of a whole session.
 
-    `kind`: a session without messages, one not used for long, texts that no event refers to, unfinished
-    files, or the rest of an interrupted removal.
+    `kind`: a session without messages, one that was not used for long, texts that no event refers to, unfinished files,
+    or the remains of an interrupted removal.
     """
 
     kind: WasteKind
@@ -38,7 +38,7 @@ class Waste:
 
 
 def find_waste(store: SessionStore, *, unused_since: float | None = None) -> Iterator[Waste]:
-    """Yield what can be removed, including whole sessions last used before `unused_since` (seconds since
+    """Yield everything that can be removed, including whole sessions last used before `unused_since` (seconds since
     1970).
     """
     folders = list(store.folders())
@@ -87,7 +87,7 @@ def _unreferenced(folder: Path, family: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def measure_path(path: Path) -> int:
-    """Return the bytes below a path; links are not followed, files deleted meanwhile count nothing."""
+    """Return the bytes below a path. Links are not followed; files deleted in the meantime count as empty."""
     try:
         if path.is_symlink() or not path.is_dir():
             return path.lstat().st_size
@@ -97,9 +97,10 @@ def measure_path(path: Path) -> int:
 
 
 def remove_waste(store: SessionStore, item: Waste, detach: Detach | None = None) -> None:
-    """Remove waste; of texts and drafts only what is still waste. `detach` as in `SessionStore.remove`.
+    """Remove waste; of texts and unfinished files, only those that are still waste. `detach` as in
+    `SessionStore.remove`.
 
-    Raises OSError, `StoreError`, and `SessionLocked` if its session is in use by now.
+    Raises `OSError`, `StoreError`, and `SessionLocked` if its session is in use by now.
     """
     if item.kind in ("empty", "old"):
         store.remove(item.session, detach)

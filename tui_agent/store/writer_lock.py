@@ -1,7 +1,6 @@
 """The lock that makes one process the only writer of a session.
 
-Invariant: the kernel holds the lock, so it ends with its process in any case; the file's content is only a
-hint.
+Invariant: the kernel holds the lock, so it ends with its process in any case; the file's content only informs users.
 """
 
 import contextlib
@@ -30,7 +29,7 @@ class WriterLock:
         except BaseException:
             self.release()
             raise
-        with contextlib.suppress(OSError):  # only a hint for users; a full disk must not lock a session
+        with contextlib.suppress(OSError):  # informs users only; a full disk must not prevent locking
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, b"%d %d\n" % (os.getpid(), time.time()), 0)
 
@@ -48,8 +47,8 @@ class WriterLock:
             pause(_PAUSE_S)
 
     def reacquire(self) -> "WriterLock":
-        """Return this lock, or a new one if its file was removed. Raises `SessionLocked` if another process
-        has that.
+        """Return this lock, or a new one if its file was removed. Raises `SessionLocked` if another process holds the
+        new one.
         """
         try:
             if self._fd is not None and os.path.samestat(os.fstat(self._fd), self._path.stat()):
@@ -80,7 +79,7 @@ def _describe_holder(content: bytes) -> str:
 
 
 def is_locked(path: Path | str) -> bool:
-    """Return True if a process holds the lock now. Does not disturb a process that is waiting for it."""
+    """Return True if a process holds the lock now. Does not disturb processes that wait for it."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

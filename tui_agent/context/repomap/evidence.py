@@ -1,6 +1,6 @@
-"""Positions of a question's words in a file: the best window of lines, lines with two of them, and their symbols.
+"""Positions of a question's words in a file: the best window of lines, lines with two of the words, and their symbols.
 
-Invariant: pure; the work is limited by `texts.MAX_HITS` positions per word.
+Invariant: pure; the work is limited to `texts.MAX_HITS` positions per word.
 """
 
 from bisect import bisect_left, bisect_right
@@ -44,7 +44,7 @@ class WordLines:
         return max(scores.values(), default=0.0)
 
     def pair_score(self, pairs: Mapping[Pair, float]) -> float:
-        """Return the BM25 score of word pairs by the lines that contain both."""
+        """Return the BM25 score of the word pairs that occur together on a line."""
         positions, line_sets = self.positions, dict[str, set[int]]()
         score = 0.0
         for (first, second), value in pairs.items():
@@ -80,7 +80,7 @@ class WordLines:
         return scores
 
     def _possible_name_matches(self, symbols: Sequence[Symbol]) -> set[int]:
-        """Return the indexes of symbols whose name may contain a question word, by a cheap test of word beginnings."""
+        """Return the indexes of symbols whose name may contain a question word, by a cheap test of the starts of words."""
         names = "\n".join([symbol.name for symbol in symbols]).lower()
         indexes: set[int] = set()
         for word in self.positions:
@@ -97,7 +97,7 @@ class WordLines:
 
 
 def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int) -> tuple[Symbol, ...]:
-    """Return the `most` best symbols in file order; worthless ones only if all are."""
+    """Return the `most` best symbols in file order. Symbols with score 0 are included only if all have it."""
     order = sorted(range(len(symbols)), key=lambda index: (-scores[index], symbols[index].line, index))
     selected: list[int] = []
     keys: set[tuple[str, str]] = set()
@@ -113,7 +113,7 @@ def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int
 
 
 def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
-    """Return the scores changed so that symbols around a line come first, the smallest of them before all."""
+    """Return scores changed so that symbols that contain `line` come first, the smallest of them before all others."""
     best = max(scores, default=0.0) + 1.0
     return [
         best + 1.0 / (symbol.end - symbol.line + 1) if symbol.line <= line <= symbol.end else value

@@ -22,9 +22,9 @@ MAX_BYTES = 1_000_000
 SUBMODULE, CLONE = "submodule", "nested clone"
 """Folders listed by git but not entered: those in `.gitmodules`, and others with their own `.git`."""
 TICK_NS = 20_000_000
-"""Time resolution in ns: within it a folder can change again without a new time."""
+"""Time resolution in ns: within this time a folder can change again without a new modification time."""
 GONE_TIME = -2
-"""Time of a folder that exists only in git: when it is created, its parent's time changes."""
+"""Time recorded for a folder that exists only in git. When it is created, its parent's time changes."""
 NEVER_LISTED = frozenset(
     {".git", ".hg", ".svn", ".jj", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 )
@@ -42,7 +42,7 @@ BINARY_SUFFIXES = frozenset(
 )
 
 TRANSLATION_SUFFIXES = frozenset({"po", "pot", "xlf", "xliff"})
-"""File types with the same texts in many languages: many words that nobody searches for."""
+"""File types that contain the same texts in many languages: many words that nobody searches for."""
 
 _OTHER_KINDS = {stat.S_IFLNK: "link", stat.S_IFDIR: SUBMODULE}
 
@@ -57,7 +57,7 @@ class Entry(NamedTuple):
 
 
 class FileList(NamedTuple):
-    """Files in path order, and counts of names left out by reason.
+    """Files in path order, and the number of names left out for each reason.
 
     `folders` (with modification times) and `index_key` let `is_current` detect added or removed names.
     """
@@ -69,14 +69,14 @@ class FileList(NamedTuple):
 
 
 def list_files(root: Path, may_show: Callable[[str], bool]) -> FileList:
-    """Return all files that can be mapped. Raises OSError if `root` cannot be read."""
+    """Return all files that a map can include. Raises `OSError` if `root` cannot be read."""
     since = time.time_ns()
     listing, names = list_once(root, may_show)
     return with_folders(root, listing, names, since)
 
 
 def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, list[str]]:
-    """Return the list without folders, which only a later check needs, and all names, for `with_folders`."""
+    """Return the list without folders, which only a later `is_current` needs, and all names, for `with_folders`."""
     os.scandir(root).close()
     repository = locate_repository(root)
     index = index_key(repository)
@@ -86,14 +86,16 @@ def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, li
 
 
 def with_folders(root: Path, listing: FileList, names: list[str], since: int) -> FileList:
-    """Add the folders of these names; `since`: when listing began. Folders that may have changed since have no time."""
+    """Add the folders of these names. `since` is the time at which listing started; folders that may have changed since
+    get no time.
+    """
     return listing._replace(folders=_folder_times(root, names, since))
 
 
 def stat_files(
     root: Path, names: list[str], may_show: Callable[[str], bool], index: tuple[int, int]
 ) -> FileList:
-    """Check each name and keep regular files of a size and kind that can be mapped."""
+    """Check each name, and keep regular files of a size and kind that a map can include."""
     entries: list[Entry] = []
     skipped: dict[str, int] = {}
     prefix = f"{root}/"
@@ -136,7 +138,7 @@ def is_current(root: Path, known: FileList) -> bool:
 
 
 def refresh_list(root: Path, known: FileList, may_show: Callable[[str], bool]) -> FileList:
-    """Return the names with current keys: `known` itself if unchanged, a new list if names may have changed."""
+    """Return the files with current keys: `known` itself if nothing changed, a new list if names may have changed."""
     if not is_current(root, known):
         return list_files(root, may_show)
     prefix, lstat = f"{root}/", os.lstat
@@ -158,7 +160,7 @@ def refresh_list(root: Path, known: FileList, may_show: Callable[[str], bool]) -
 
 
 def exclusion_reason(name: str, seen: os.stat_result) -> str:
-    """Return the reason why a file is left out by name, kind or size; empty if it is not."""
+    """Return the reason for leaving a file out by name, kind or size, or an empty string."""
     if stat.S_IFMT(seen.st_mode) != stat.S_IFREG:
         return _OTHER_KINDS.get(stat.S_IFMT(seen.st_mode), "special")
     base = name.rpartition("/")[2]
@@ -183,7 +185,7 @@ def _folder_times(root: Path, names: list[str], since: int) -> dict[str, int]:
 
 
 def _folder_time(root: Path, name: str, since: int) -> int:
-    """Return the folder's modification time; -1, which no folder has, if it may have changed after `since`."""
+    """Return the folder's modification time, or -1 (which matches no folder) if it may have changed after `since`."""
     try:
         time_ns = os.stat(f"{root}/{name}").st_mtime_ns  # noqa: PTH116 - thousands of them
     except FileNotFoundError:
@@ -194,9 +196,9 @@ def _folder_time(root: Path, name: str, since: int) -> int:
 
 
 def bare_folders(root: Path, folders: Collection[str], since: int) -> dict[str, int]:
-    """Return folders without listed files, because files may be added to them; not those that contain ignored files.
+    """Return folders that contain neither listed nor ignored files, because files may be added to them.
 
-    `since`: when the list was made, in nanoseconds.
+    `since` is the time of the listing in nanoseconds.
     """
     times: dict[str, int] = {}
     stack = [(name, True) for name in folders]
@@ -237,7 +239,9 @@ def _git_names(root: Path) -> list[str] | None:
 
 
 def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:
-    """Yield names below `root` that its `.gitignore` files do not exclude, in any order, for at most `patience_s`."""
+    """Yield names below `root` that its `.gitignore` files do not exclude, in any order, for at most `patience_s`
+    seconds.
+    """
     deadline = time.monotonic() + patience_s
     stack: list[tuple[str, IgnoreRules]] = [("", IgnoreRules())]
     while stack and time.monotonic() < deadline:

@@ -1,7 +1,7 @@
 """Up-to-date list of a repository's files with as little file access as possible.
 
-Invariant: the list is never older than the changes the watcher reports, nor, for changes it does not report, older than
-`FULL_SCAN_S`; without a watcher every file is checked each time.
+Invariant: the list includes every change that the watcher has reported; changes that it cannot report are found within
+`FULL_SCAN_S`. Without a watcher every file is checked each time.
 """
 
 import os
@@ -30,7 +30,8 @@ FULL_SCAN_S = 10.0
 class FileScanner:
     """Lists the files of one folder repeatedly.
 
-    `full_scan_s`: seconds for which the watcher is trusted; `start_watch` raises `OSError` where nothing can be watched.
+    `full_scan_s` is the number of seconds for which the watcher is trusted. `start_watch` raises `OSError` if nothing
+    can be watched.
     """
 
     def __init__(
@@ -53,9 +54,9 @@ class FileScanner:
         self._watchable = True
 
     def list_files(self, *, rescan: bool = False) -> FileList:
-        """Return the files; the same object as before if nothing changed. `rescan`: ignore what is known.
+        """Return the files, as the same object as before if nothing changed. `rescan` ignores cached knowledge.
 
-        Raises OSError if the folder cannot be read.
+        Raises `OSError` if the folder cannot be read.
         """
         if rescan:
             self._listing = None
@@ -77,7 +78,7 @@ class FileScanner:
         return (info.st_dev, info.st_ino)
 
     def _watched(self, known: FileList) -> FileList | None:
-        """Return the list updated by the watcher; None if that is not possible."""
+        """Return the list updated by the watcher's reports, or None if that is not possible."""
         if self._watch is None or time.monotonic() - self._last_full_scan > self._full_scan_s:
             return None
         try:
@@ -112,7 +113,7 @@ class FileScanner:
         return known if same else known._replace(entries=tuple(entries))
 
     def _rescan(self, known: FileList) -> FileList:
-        """Check every file; watching starts before, so that no change is missed."""
+        """Check every file. Starts watching before that, so that no change is missed."""
         if self._names is not None:
             known = with_folders(self._root, known, self._names, self._since)
             self._names = None

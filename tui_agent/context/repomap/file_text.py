@@ -1,7 +1,7 @@
 """Reading of a file's bytes if they are text written by a person.
 
 Invariant: at most `MAX_BYTES` are read, a link at the end of a path is not followed, and the result is UTF-8 (other
-encodings are converted, invalid bytes are kept and replaced when shown).
+encodings are converted; invalid bytes stay and are replaced when shown).
 """
 
 import os
@@ -23,7 +23,7 @@ _EXPORT = re.compile(
     rb"\A(?:\{\"v\":\d+,\"seq\":\d+,\"time\":[\d.e+]+,\"session\":\"ses_|# [^\n]*\n\n- session: ses\\?_"
     rb"|<!doctype html>[^\0]*?<meta name=\"generator\" content=\"tui-agent )"
 )
-"""Beginnings of our own session exports: they mention every file, but are not part of the repository."""
+"""Starts of tui-agent's own session exports, which mention every file but are not part of the repository."""
 _BOMS = (
     (b"\xff\xfe\x00\x00", "utf-32"),
     (b"\x00\x00\xfe\xff", "utf-32"),
@@ -78,13 +78,13 @@ def classify(data: bytes) -> Source:
 
 
 def _is_generated(head: bytes) -> bool:
-    """Return True for generated code. The slow pattern is used only if its words occur."""
+    """Return True for generated code. The slow pattern is tried only if its words occur."""
     lowered = head.lower()
     return any(sign in lowered for sign in _SIGNS) and _GENERATED.search(head) is not None
 
 
 def _is_binary(head: bytes) -> bool:
-    """Return True for NUL bytes or many control characters: a parser takes seconds for a large file of noise."""
+    """Return True for NUL bytes or many control characters: a parser needs seconds for a large file of noise."""
     if b"\0" in head:
         return True
     return len(head) - len(head.translate(None, _NO_TEXT)) > max(MOST_STRAY, len(head) * STRAY)

@@ -1,4 +1,4 @@
-"""Graph of files that use names defined in other files, and the rank that results from it.
+"""Graph of files that use names defined in other files, and the resulting rank.
 
 Invariant: the work is limited: a name with more than `MAX_DEFINERS` definers makes no edge, and only the strongest
 `MAX_OUT` edges of a file count. The result does not depend on the order in which files were indexed.
@@ -17,11 +17,11 @@ MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
 _PAIR = Struct("<If")
 Edges = list[dict[int, float]]
-"""For each file, by its index in path order, the files whose names it uses."""
+"""For each file (by its index in path order): the files whose names it uses, with weights."""
 
 
 def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
-    """Return the files that define each name (as hash), for names with few definers."""
+    """Return the files that define each name (by its hash), for names with few definers."""
     files_by_name: dict[int, list[int]] = {}
     for index, packed in enumerate(defs):
         for name in _hashes(packed):
@@ -30,7 +30,7 @@ def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
 
 
 def edges_of(file: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
-    """Return the files whose names a file uses, with weights, strongest first."""
+    """Return the files whose names `file` uses, with weights, strongest first."""
     weights: dict[int, float] = {}
     get = weights.get
     for others in filter(None, map(known.get, _hashes(refs))):
@@ -42,7 +42,7 @@ def edges_of(file: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> di
 
 
 def _strongest(weights: Mapping[int, float]) -> list[int]:
-    """Return the files by weight, equal ones in path order."""
+    """Return the files by weight; equal weights stay in path order."""
     return sorted(sorted(weights), key=weights.__getitem__, reverse=True)
 
 
@@ -59,7 +59,7 @@ def _hashes(packed: bytes) -> "array[int]":
 
 
 def page_rank(edges: Edges) -> list[float]:
-    """Return each file's PageRank times the number of files."""
+    """Return each file's PageRank, multiplied by the number of files."""
     outs = []
     for weights in edges:
         total = sum(weights.values())
@@ -100,5 +100,5 @@ def _pack_edges(weights: Mapping[int, float], order: Sequence[int], ids: Sequenc
 
 
 def unpack_edges(data: bytes) -> list[tuple[int, float]]:
-    """Return files with weights, strongest first."""
+    """Unpack files with weights, strongest first."""
     return list(_PAIR.iter_unpack(data))

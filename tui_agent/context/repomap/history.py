@@ -1,6 +1,6 @@
-"""Past commits: files that were changed when a message contained the same words.
+"""Past commits: files that changed when a commit message contained the question's words.
 
-Invariant: only ancestors of the current commit count; merges and commits of very many files are ignored.
+Invariant: only ancestors of the current commit count; merges and commits with very many files are ignored.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ def head(root: Path) -> str:
 
 
 def refresh(index_file: IndexFile, root: Path) -> None:
-    """Store the messages of the newest commits; keep the old ones if git fails."""
+    """Store the messages of the newest commits. If git fails, keep the old ones."""
     current = head(root)
     if not current or index_file.meta("history") == current:
         return

@@ -1,7 +1,7 @@
 """Index of a repository: one SQLite file in the user's cache folder.
 
-Invariant: it can be deleted at any time, and any damage costs only the time to rebuild it; nothing is unpickled; readers
-never wait for a writer. The same files give the same content, in whatever order they were indexed.
+Invariant: it can be deleted at any time, and damage costs only the time to rebuild it. Nothing is unpickled, and
+readers never wait for a writer. The same files give the same content, in whatever order they were indexed.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.views import Symbol
 
 VERSION = 8
-"""Version of the tables and of word splitting; another version is rebuilt."""
+"""Version of the tables and of word splitting; an index of another version is rebuilt."""
 BUSY_MS = 5_000
 _FIELDS = "id, path, size, mtime, inode, reason, language, rank"
 _SCHEMA = """
@@ -58,7 +58,7 @@ class Commits:
         self._db.executemany("DELETE FROM commits WHERE id=?", rows)
 
     def search(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
-        """Return BM25 score, words and files of commits with matching messages, best first."""
+        """Return (BM25 score, words, files) of commits with matching messages, best first."""
         rows = self._db.execute(
             "SELECT -score, text, files FROM (SELECT rowid AS at, text, bm25(messages) AS score FROM messages"
             " WHERE messages MATCH ? ORDER BY score, rowid LIMIT ?) JOIN commits ON commits.id = at",
@@ -70,7 +70,8 @@ class Commits:
 class IndexedFile(NamedTuple):
     """The indexed content of one file.
 
-    `reason`: why it has no words; `refs`: packed hashes of the names it uses; `defs`: of those it defines.
+    `reason` says why the file has no words; `refs` are the packed hashes of names that it uses, `defs` of names that it
+    defines.
     """
 
     entry: Entry
@@ -85,7 +86,7 @@ class IndexedFile(NamedTuple):
 
 
 class KnownFile(NamedTuple):
-    """A file of the index."""
+    """A file as the index knows it."""
 
     id: int
     entry: Entry
@@ -109,9 +110,9 @@ def remove(path: Path) -> None:
 
 
 class IndexFile:
-    """An open index. `key`: what it depends on besides the files; another key empties it. Not thread-safe.
+    """An open index. `key` identifies everything but the files that the index depends on; a different key empties it.
 
-    Raises `sqlite3.Error` if it cannot be used; see `open_index`.
+    Not thread-safe. Raises `sqlite3.Error` if the file cannot be used; see `open_index`.
     """
 
     def __init__(self, path: Path, key: str) -> None:
@@ -186,13 +187,13 @@ class IndexFile:
         return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def is_sound(self) -> bool:
-        """Return True if no page is damaged; takes as long as reading the file."""
+        """Return True if no page is damaged. Takes as long as reading the whole file."""
         try:
             pages = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
             for table in ("words", "messages"):
                 self._db.execute(f"INSERT INTO {table}({table}) VALUES('integrity-check')")
         except sqlite3.OperationalError:
-            return True  # locked by another process: no damage is known
+            return True  # locked by another process, so no damage is known
         except sqlite3.DatabaseError:
             return False
         return bool(pages == "ok")
@@ -202,7 +203,7 @@ class IndexFile:
         return self._parse_rows(self._db.execute(f"SELECT {_FIELDS} FROM files"))
 
     def files_at(self, paths: Iterable[str]) -> dict[str, KnownFile]:
-        """Return those of these files that the index has, by path."""
+        """Return the indexed files among these paths, by path."""
         files: dict[str, KnownFile] = {}
         for path in paths:
             name = (os.fsencode(path),)
@@ -210,7 +211,10 @@ class IndexFile:
         return files
 
     def _parse_rows(self, rows: "sqlite3.Cursor") -> dict[str, KnownFile]:
-        files, new = {}, tuple.__new__  # bypasses the constructor: thousands of rows at every start
+        files, new = (
+            {},
+            tuple.__new__,
+        )  # bypasses the constructor: this creates thousands of rows at every start
         for row_id, name, size, mtime, inode, reason, language, rank in rows:
             path = name.decode() if name.isascii() else os.fsdecode(name)
             entry = new(Entry, (path, size, mtime, inode))
@@ -266,13 +270,15 @@ class IndexFile:
         return _unpack_symbols(row[0]) if row else ()
 
     def all_names(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield every file's id, packed hashes of used names, and of defined names, in path order."""
+        """Yield each file's id with the packed hashes of names that it uses and of names that it defines, in path
+        order.
+        """
         yield from self._db.execute(
             "SELECT details.id, refs, defs FROM files JOIN details ON details.id = files.id ORDER BY path"
         )
 
     def neighbours(self, row_id: int) -> tuple[bytes, bytes]:
-        """Return the packed files that a file uses, and those that use it; empty if not computed."""
+        """Return the packed files that a file uses, and those that use it. Empty if not computed yet."""
         row = self._db.execute("SELECT outs, ins FROM edges WHERE id=?", (row_id,)).fetchone()
         return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
 
@@ -285,7 +291,7 @@ class IndexFile:
         self._db.executemany("INSERT INTO edges VALUES(?,?,?)", edges)
 
     def scores(self, term: str, weights: Sequence[float]) -> tuple["array[int]", "array[float]"]:
-        """Return the ids of files that contain a word, and its BM25 score in each."""
+        """Return the ids of files that contain a word, and the word's BM25 score in each."""
         rows = self._db.execute(
             "SELECT rowid, -bm25(words,?,?,?) FROM words WHERE words MATCH ? ORDER BY rowid",
             (*weights, f'"{term}"'),
@@ -320,7 +326,7 @@ def _unpack_symbols(data: bytes) -> tuple[Symbol, ...]:
 
 
 def open_index(path: Path, key: str) -> IndexFile:
-    """Open the index, rebuilt if it is damaged. Raises `sqlite3.Error` or OSError if that is impossible."""
+    """Open the index, and rebuild it if it is damaged. Raises `sqlite3.Error` or `OSError` if that is impossible."""
     try:
         return IndexFile(path, key)
     except sqlite3.OperationalError:

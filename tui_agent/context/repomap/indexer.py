@@ -1,7 +1,7 @@
 """Indexing of files: their symbols, and their words as the index stores them.
 
-Invariant: a file never stops the others: whatever it contains, it is indexed, if need be with a reason and no words. The
-same bytes give the same text; the cache of words is limited and only saves time.
+Invariant: one file never stops the others: whatever it contains, it is indexed, if necessary without words and with the
+reason. The same bytes give the same text. The cache of words is limited and only saves time.
 """
 
 import re
@@ -28,14 +28,15 @@ BATCH = 200
 SHORT = 3
 _NO_DEFINITION = frozenset({"key", "heading", "id", "rule", "test"})
 UNSETTLED = -1
-"""Replaces the time of a file that could be written again within the same tick of its file system."""
+"""Replaces the modification time of a file that could be written again within the same clock tick of its file system.
+"""
 _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
 MAX_TIMES = 200
-"""Maximum count of one word of a file: BM25 hardly distinguishes higher ones."""
+"""Maximum count of one word in a file; BM25 hardly distinguishes higher counts."""
 MAX_REFS = 500
-_TELLING = re.compile(r"[^\W\d_]{6}|[^\W\d]\w*?(?:_|[a-z0-9][A-Z])\w")
-"""Long words and compound words, which probably name something."""
-_BLANKED = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign in range(128)) + bytes(
+_DISTINCTIVE_WORD = re.compile(r"[^\W\d_]{6}|[^\W\d]\w*?(?:_|[a-z0-9][A-Z])\w")
+"""Matches long words and compound words, which probably name something."""
+_BLANK_TABLE = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign in range(128)) + bytes(
     range(128, 256)
 )
 """Translation table that replaces ASCII characters other than word characters and underscores by spaces."""
@@ -65,7 +66,7 @@ def index_entry(
 
 
 def definitions(symbols: Sequence[Symbol]) -> bytes:
-    """Return the names that a file defines and that can tell files apart, as sorted packed hashes."""
+    """Return the names defined in a file that can tell files apart, as sorted packed hashes."""
     names = {
         symbol.name for symbol in symbols if len(symbol.name) > SHORT and symbol.kind not in _NO_DEFINITION
     }
@@ -80,7 +81,7 @@ def update(
     known: Languages = KNOWN,
     cleaner: Cleaner = PLAIN,
 ) -> None:
-    """Update the index for these files in one transaction."""
+    """Update the index for these files in one transaction. `gone` are paths to remove."""
     items = [index_entry(root, entry, known, cleaner=cleaner) for entry in entries]
     with index_file.transaction():
         index_file.forget(gone)
@@ -89,7 +90,7 @@ def update(
 
 
 def _with_safe_key(entry: Entry) -> Entry:
-    """Return the entry with a key that never matches if the file may be written again within the same tick."""
+    """Return the entry. If the file may be written again within the same clock tick, give it a key that never matches."""
     tick = _COARSE_NS if entry.mtime_ns % 1_000_000_000 == 0 else _FINE_NS
     fresh = time.time_ns() - entry.mtime_ns < tick
     return entry._replace(mtime_ns=UNSETTLED) if fresh else entry
@@ -104,7 +105,7 @@ Known: TypeAlias = tuple[int, tuple[str, ...]]
 
 
 class WordCache(dict[str, Known]):
-    """Cache of each word's hash (0 if it probably names nothing) and parts; cleared when it holds `LIMIT` words."""
+    """Cache of each word's hash (0 if it probably names nothing) and parts. It is emptied when it holds `LIMIT` words."""
 
     LIMIT = 200_000
 
@@ -118,7 +119,7 @@ class WordCache(dict[str, Known]):
 def _is_likely_name(word: str) -> bool:
     if word.isalpha() and word.islower():
         return 6 <= len(word) <= MAX_WORD_CHARS
-    return len(word) <= MAX_WORD_CHARS and _TELLING.match(word) is not None
+    return len(word) <= MAX_WORD_CHARS and _DISTINCTIVE_WORD.match(word) is not None
 
 
 _words = WordCache()
@@ -126,8 +127,8 @@ _hash_of = itemgetter(0)
 
 
 def count_words(data: bytes) -> "Counter[str]":
-    """Count each identifier and word of a text in UTF-8 with possible invalid bytes."""
-    plain = data.translate(_BLANKED)
+    """Count each identifier and word in UTF-8 text that may contain invalid bytes."""
+    plain = data.translate(_BLANK_TABLE)
     if not data.isascii():
         return _strip_underscores(_decode_words(Counter(plain.split())))
     counts = Counter(plain.decode().split())
@@ -139,7 +140,7 @@ def count_words(data: bytes) -> "Counter[str]":
 
 
 def _decode_words(runs: Mapping[bytes, int]) -> Iterator[tuple[str, int]]:
-    """Yield the words of byte runs that contain no separator."""
+    """Yield the words in runs of bytes without separators."""
     for run, times in runs.items():
         if run.isascii():
             yield run.decode(), times
@@ -158,7 +159,9 @@ def _strip_underscores(words: Iterable[tuple[str, int]]) -> "Counter[str]":
 
 
 def hashes_and_parts(words: Mapping[str, int]) -> tuple[list[int], str]:
-    """Return the sorted hashes of the first names a file uses, and its words' parts, sorted and repeated by count."""
+    """Return the sorted hashes of the first names that a file uses, and the parts of its words, sorted and repeated by
+    count.
+    """
     known = list(map(_words.__getitem__, words))
     names = set(islice(filter(None, map(_hash_of, known)), MAX_REFS))
     return sorted(names), _repeat_parts(known, words.values())

@@ -1,12 +1,12 @@
 """Watching of folders for changes with inotify (Linux), so that files need not be checked one by one.
 
-Invariant: it may report too much, but never that nothing changed after an event was lost: a queue overflow, a moved folder
-or a reached limit ends the watch. Some changes are invisible to the kernel (writes through a memory map or another hard
-link, and on the other side of a network file system); whoever lists the files must check them from time to time.
+Invariant: the watch may report too much, but it never hides that an event was lost: a queue overflow, a moved folder or
+a reached limit ends the watch. The kernel does not see some changes (writes through a memory map or another hard link,
+and on the other side of a network file system), so the files must still be checked from time to time.
 
-`watchfiles` is not used: its calls have no way to report lost events, its set of folders cannot grow, and a thread collects
-its events, which took 3.9 ms per check instead of 0.05 ms (200 writes in 50 folders). Here the kernel's queue is read
-directly, so that a finished write is always seen by the next call.
+`watchfiles` is not used: it cannot report lost events, its set of folders cannot grow, and a thread collects its
+events, which took 3.9 ms per check instead of 0.05 ms (200 writes in 50 folders). This module reads the kernel's queue
+directly, so the next call always sees a finished write.
 """
 
 import ctypes
@@ -20,24 +20,32 @@ from struct import Struct
 
 MOST_FOLDERS = 20_000
 SHARE = 4
-"""Only one in this many of the user's watches is used, because editors need them too."""
+"""Divisor of the user's watch limit: only a quarter is used, because editors need watches too."""
 _LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 _EVENT = Struct("iIII")
 _ROOM = 65_536
 _MODIFY, _ATTRIB, _WRITTEN = 0x2, 0x4, 0x8
 _MOVED, _CREATE, _DELETE = 0x40 | 0x80, 0x100, 0x200
-_GONE = 0x400 | 0x800 | 0x2000
-"""Events for a watched folder that was deleted, moved or unmounted."""
+_WATCH_ENDED = 0x400 | 0x800 | 0x2000
+"""Event mask for a watched folder that was deleted, moved or unmounted."""
 _OVERFLOW, _IGNORED = 0x4000, 0x8000
 _ONLY_FOLDERS, _NO_UNLINKED = 0x1000000, 0x4000000
 _IS_FOLDER = 0x40000000
 _WANTED = (
-    _MODIFY | _ATTRIB | _WRITTEN | _MOVED | _CREATE | _DELETE | _GONE & 0xFFF | _ONLY_FOLDERS | _NO_UNLINKED
+    _MODIFY
+    | _ATTRIB
+    | _WRITTEN
+    | _MOVED
+    | _CREATE
+    | _DELETE
+    | _WATCH_ENDED & 0xFFF
+    | _ONLY_FOLDERS
+    | _NO_UNLINKED
 )
 
 
 class WatchLost(Exception):
-    """Raised when watching was interrupted: check all files again."""
+    """Raised when watching was interrupted; the caller must check all files again."""
 
 
 class InotifyWatch:
@@ -73,10 +81,10 @@ class InotifyWatch:
             self._watched.add(folder)
 
     def changed(self) -> set[str] | None:
-        """Return the files written since the last call; None if names were added or removed. Raises `WatchLost`."""
+        """Return the files written since the last call, or None if names were added or removed. Raises `WatchLost`."""
         files: set[str] | None = set()
         for descriptor, mask, name in self._read_events():
-            if mask & (_OVERFLOW | _GONE) or (mask & _IS_FOLDER and mask & _MOVED):
+            if mask & (_OVERFLOW | _WATCH_ENDED) or (mask & _IS_FOLDER and mask & _MOVED):
                 raise WatchLost
             if mask & _IGNORED:
                 self._watched.discard(self._folders.pop(descriptor, ""))

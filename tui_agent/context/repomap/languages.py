@@ -1,8 +1,8 @@
-"""Languages of files, and how their symbols are found; the built-in ones are in `languages.toml`.
+"""Languages of files, and how their symbols are found. The built-in ones are in `languages.toml`.
 
-Invariant: the table is read when the first file is looked at, and a grammar is loaded when the first file of its language
-is parsed; if it is not installed, regular expressions replace it. A process keeps one parser and one compiled query per
-language.
+Invariant: the table is read when the first file is examined, and a grammar is loaded when the first file of its
+language is parsed; if the grammar is not installed, regular expressions replace it. A process keeps one parser and one
+compiled query per language.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TABLE = Path(__file__).with_name("languages.toml")
 QUERIES = Path(__file__).with_name("queries")
 Patterns: TypeAlias = Sequence[tuple[str, Pattern[bytes]]]
-"""Kinds of symbols with their patterns, applied in this order to the whole file."""
+"""Pairs of (kind of symbol, pattern), applied in this order to the whole file."""
 _MODIFIERS = (
     r"^[ \t]*(?:(?:public|private|protected|internal|static|final|abstract|sealed|open|override|async|virtual|partial"
     r"|inline|data|suspend|fileprivate|mutating|const|lazy|case|implicit) +){0,6}"
@@ -35,7 +35,7 @@ _IDENTIFIER = r"(?P<name>[A-Za-z_]\w*)"
 class BuiltinLanguage(NamedTuple):
     """A language of the table.
 
-    `max_bytes`: files above it use patterns, 0 for any size. `ascii`: the grammar accepts ASCII only.
+    `max_bytes`: larger files use patterns (0: no limit). `ascii`: the grammar accepts ASCII only.
     """
 
     suffixes: tuple[str, ...] = ()
@@ -56,9 +56,9 @@ class BuiltinTable(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """A language ready for parsing. `max_bytes` and `ascii`: see `BuiltinLanguage`.
+    """A language that is ready for parsing. `max_bytes` and `ascii` as in `BuiltinLanguage`.
 
-    `idle`: a pattern whose first group never contains anything that the query looks for.
+    `idle` is a pattern whose first group never contains anything that the query looks for.
     """
 
     parser: "Parser"
@@ -76,7 +76,7 @@ _ARGUMENTS = rb"(?s)%b|%b|#[^\n]*+|\((?<!import \()((?:%b|\(%b*+\)|\[%b*+\])*+)\
     _STRINGS,
     *(_EXPRESSION,) * 3,
 )
-"""Python brackets that contain only expressions; strings and comments are skipped."""
+"""Python brackets that contain only expressions; strings and comments are skipped over."""
 _COMMENTS = rb"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"
 _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _LONG_STRINGS,
@@ -85,7 +85,7 @@ _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _STRINGS,
     _COMMENTS,
 )
-"""Java blocks after parameters or a condition: without nested braces they define nothing."""
+"""Java blocks after parameters or a condition. Without nested braces, they define nothing."""
 
 _IDLE = {"python": _ARGUMENTS, "java": _STATEMENTS}
 _FIRST_LINES = (
@@ -98,7 +98,7 @@ _FIRST_LINES = (
 
 
 class Languages:
-    """The known languages: built-in ones, and those `added` by plugins, which win for their suffixes.
+    """The known languages: built-in ones, and those `added` by plugins, which take precedence for their suffixes.
 
     An added language uses its patterns if its grammar cannot be loaded.
     """
@@ -144,7 +144,7 @@ class Languages:
         return patterns
 
     def digest(self) -> str:
-        """Return a hash of everything that decides a file's symbols: queries, patterns, grammars, added languages."""
+        """Return a hash of everything that determines a file's symbols: queries, patterns, grammars, added languages."""
         return f"{_builtin_digest()}{self.added_digest}"
 
     @property
@@ -209,7 +209,9 @@ def _load_builtin(name: str) -> Ready | None:
 
 
 def _load_added(language: MapLanguage) -> Ready | None:
-    """Load an added grammar; None also if it is for another tree-sitter or its query does not match."""
+    """Load an added grammar. Return None if that fails, for example because it needs another version of tree-sitter or
+    its query does not match.
+    """
     module, _, function = language.grammar.partition(":")
     if not module:
         return None

@@ -12,28 +12,28 @@ from tui_agent.context.repomap.path_kinds import first_name
 MOST = 8
 MOST_NAMES = 200
 MOST_ALIKE = 5
-"""A name without a folder that more files share is ignored."""
+"""A name without a folder is ignored if more files than this have it."""
 _NAME = re.compile(
     r"(?P<ahead>[`'\"@]*)"
     r"(?:(?<=@\")(?P<quoted>[^\"\n]{1,300})|(?P<bare>[\w.+@~/\\$\[\]:#-]{2,300}|\b(?:Make|Docker|Rake|Gem|Proc|Just)file\b))"
 )
 _QUOTES = ("`", "'", '"')
-"""Quotes that close a quoted word on its own; commands and code block languages do not end with them."""
+"""Quotes that close a quoted word. Commands and the language names of code blocks do not end with them."""
 _FRAME = re.compile(r"File \"(?P<path>[^\"\n]{1,300})\", line (?P<line>\d{1,7})")
 _LINE = re.compile(r"(?P<path>.*?[^:])(?::|#L)(?P<line>\d{1,7})(?:\b.*)?$")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:[.$][A-Za-z_]\w*)+")
 _PLAIN = re.compile(r"[A-Z][a-z]+\.js")
-"""A product such as Node.js, not a file."""
+"""Product names such as Node.js, which are not files."""
 _PACKAGES = ("__init__", "index", "mod", "lib")
 _LEAST_OF_MODULE = 2
 _LEAST_OF_PROSE = 3
-"""Minimum parts of a path without a file ending, so that read/write is not a path."""
+"""Minimum number of parts of a path without a file ending, so that "read/write" is not taken for a path."""
 Alike = Callable[[str], Sequence[str]]
-"""Returns the files whose names begin with a word, as `path_kinds.first_name` gives it."""
+"""Returns the files whose names start with a given first word (see `path_kinds.first_name`)."""
 
 
 class NamedFile(NamedTuple):
-    """A named file with its line (0: none). Files that the same name can mean have the same number in `name`."""
+    """A named file with its line (0: none). All files that one name may mean have the same number in `name`."""
 
     path: str
     line: int = 0
@@ -41,7 +41,9 @@ class NamedFile(NamedTuple):
 
 
 def find_named_files(text: str, alike: Alike) -> list[NamedFile]:
-    """Return the files named in a text, in order; of a Python traceback the last frame first, where the error occurred."""
+    """Return the files named in a text, in order. In a Python traceback the last frame, where the error occurred, comes
+    first.
+    """
     frames = [_find_path(match["path"], alike, int(match["line"])) for match in _FRAME.finditer(text)]
     mentions: dict[str, NamedFile] = {}
     for number, group in enumerate([*_typed_names(_FRAME.sub(" ", text), alike), *reversed(frames)]):
@@ -85,7 +87,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) -> list[NamedFile]:
-    """Return the files whose path ends like the given one, or that the given one ends with."""
+    """Return the files whose path ends with the given path, or with which the given path ends."""
     parts = _parts(word)
     if not parts:
         return []
@@ -101,7 +103,7 @@ def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) 
 
 
 def _find_module(word: str, alike: Alike, line: int) -> list[NamedFile]:
-    """Return the file of a dotted name, whose last parts may be names inside the file."""
+    """Return the file of a dotted module name. Its last parts may be names inside the file."""
     if not _MODULE.fullmatch(word):
         return []
     parts = re.split(r"[.$]", word)
@@ -121,8 +123,9 @@ def _find_module(word: str, alike: Alike, line: int) -> list[NamedFile]:
 def _best_matches(
     paths: Sequence[str], parts: list[str], line: int, *, bare: bool, least: int = 0
 ) -> list[NamedFile]:
-    """Return the paths that share the longest end with the parts. `bare`: the name has no file ending; `least`: parts
-    that must match.
+    """Return the paths that have the longest common end with `parts`.
+
+    `bare`: the name has no file ending; `least`: number of parts that must match.
     """
     shared: dict[str, int] = {}
     for path in paths:

@@ -1,4 +1,5 @@
-"""The open index of one map: opened, reloaded after others wrote to it, and discarded if it is damaged.
+"""The open index of one map: opened, reloaded after other processes wrote to it, and discarded if it is damaged.
+
 Invariant: damage never raises an error; there is then no index or a new one. Cached content always belongs to the file
 that is open now. Not thread-safe.
 """
@@ -13,18 +14,20 @@ from tui_agent.context.repomap.index_db import IndexFile, KnownFile, open_index,
 from tui_agent.context.repomap.snapshot import Snapshot
 
 BROKEN_INDEX_ERRORS = (sqlite3.Error, zlib.error, struct.error, ValueError, TypeError)
-"""Errors raised by reading an index that something else has written to."""
+"""Errors that reading raises if another program damaged the index."""
 
 
 class OpenIndex:
-    """The index at `path`. `key`: what it depends on besides the files; another key empties it."""
+    """The index at `path`. `key` identifies everything but the files that the index depends on; a different key empties
+    it.
+    """
 
     def __init__(self, path: Path, key: Callable[[], str]) -> None:
         self._path, self._key = path, key
         self.index_file: IndexFile | None = None
         """The open file, if any."""
         self.snapshot: Snapshot | None = None
-        """The content that was read from it, if any."""
+        """The content that was read from the open file, if any."""
         self._version = -1
 
     @property
@@ -56,14 +59,14 @@ class OpenIndex:
         remove(self._path)
 
     def fail(self, error: sqlite3.Error) -> None:
-        """Handle a read error: delete a damaged index, close one that another process has locked."""
+        """Handle a read error: delete a damaged index, or close one that another process has locked."""
         if isinstance(error, sqlite3.OperationalError):
             self.drop()
         else:
             self.discard()
 
     def require_sound(self) -> None:
-        """Delete an index whose pages are damaged although it opens."""
+        """Delete the index if its pages are damaged although it can be opened."""
         index_file = self.open()
         if index_file is not None and not index_file.is_sound():
             self.discard()
@@ -81,13 +84,13 @@ class OpenIndex:
             self.fail(error)
 
     def add_written(self, index_file: IndexFile, written: Collection[str], gone: Collection[str]) -> None:
-        """Update the content after writing to the file, without reading all of it. Raises `BROKEN_INDEX_ERRORS` errors."""
+        """Update the content after writing to the file, without reading the whole file. Raises `BROKEN_INDEX_ERRORS`."""
         changed = {*written, *gone}
         unchanged = {path: item for path, item in self.known.items() if path not in changed}
         self.snapshot = Snapshot(index_file, unchanged | index_file.files_at(written), self.snapshot)
 
     def share(self, hidden: set[str]) -> None:
-        """Store hidden paths as hashes and load those of other processes, so that each is judged only once."""
+        """Store hidden paths as hashes, and load those of other processes, so that each path is judged only once."""
         index_file = self.open()
         if index_file is None:
             return

@@ -11,7 +11,8 @@ from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.question_words import Query
 
 DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
-"""Weight of a match by kind of file. Documents have the lowest: they use a question's words about everything."""
+"""Weight of a match by kind of file. Documents have the lowest weight, because their words match almost every question.
+"""
 SPOKEN_OF = 0.7
 """Weight if the question mentions that kind of file."""
 DECLARING = 0.85
@@ -21,21 +22,23 @@ _DOC = re.compile(
     r"|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
 )
 _TRANSLATED = re.compile(r"(?:^|/)(?:changes|news|i18n|locales?)/")
-"""Folders of change notes and translations, except for compiled code, which implements them."""
-_TOLD = re.compile(
+"""Folders of change notes and translations, except for compiled code, which implements these."""
+_DOC_NAME = re.compile(
     r"(?:^|/)(?:readme|changelog|changes|history|news|authors|contributing|licen[cs]e|release)[^/]*$"
 )
-"""Files of the same kind, except for code such as history.rs."""
+"""File names for the same purposes, except for code such as history.rs."""
 _COMPILED = re.compile(r"\.(?:c|cc|cpp|cs|go|h|hpp|java|kt|rs|scala|swift)$")
 _CODE = re.compile(
     r"\.(?:c|cc|clj|cpp|cs|cxx|dart|exs?|go|hh?|hpp|hs|java|jl|[cm]?js|jsx|kts?|lua|mm?|ml|nim|php|p[lmy]|py[ix]|rb|rs|scala|sh|svelte|swift"
     r"|[cm]?ts|tsx|vue|zig)$"
 )
-_FOREIGN = re.compile(
+_FOREIGN_FOLDER = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[_-]?party|node_modules|deps|external|extern|dist)/|\.min\."
     r"|^(?:(?!(?:src|source|lib|pkg|internal|app|cmd)/)[^/]+/)?(?:build|out)/"
 )
-"""Build output is at the top of a repository or of one of its parts; `build` among the sources is code."""
+"""Folders of foreign code and build output. A `build` folder counts at the top of a repository or of one of its parts;
+among the sources it is code.
+"""
 _SETTINGS = re.compile(
     r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|(?:^|/)\.[^/]+(?:/|$)"
 )
@@ -53,7 +56,7 @@ def kind_of(path: str) -> str:
     lowered = path.lower()
     if is_test(path):
         return "test"
-    if _FOREIGN.search(lowered):
+    if _FOREIGN_FOLDER.search(lowered):
         return "foreign"
     if _is_doc(lowered):
         return "doc"
@@ -64,7 +67,7 @@ def _is_doc(lowered: str) -> bool:
     return (
         _DOC.search(lowered) is not None
         or (_TRANSLATED.search(lowered) is not None and not _COMPILED.search(lowered))
-        or (_TOLD.search(lowered) is not None and not _CODE.search(lowered))
+        or (_DOC_NAME.search(lowered) is not None and not _CODE.search(lowered))
     )
 
 

@@ -1,4 +1,4 @@
-"""Answering one question: ranked files with symbols from the index or a scan, and the map's text.
+"""Answers one question: ranks files and symbols, from the index or a scan, and renders the map's text.
 
 Invariant: the same files, question and settings give the same bytes.
 """
@@ -127,7 +127,7 @@ def _mentioned_first(
 
 
 def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Ranked]:
-    """Return the files without a word of the question, important ones first."""
+    """Return the files without a word of the question, the most important first."""
     listed = {file.path for file in order}
     unmatched = sorted(
         (-(rank * (0.3 if kind_of(path) else 1.0)), path)
@@ -167,7 +167,7 @@ def from_scan(
 
 
 def count_word(small: bytes, sought: bytes) -> int:
-    """Count the occurrences of a word; sha1 does not count in sha128."""
+    """Count the occurrences of a word as a whole: `sha1` does not occur in `sha128`."""
     if sought[-1:].isdigit():
         return sum(1 for _ in re.finditer(re.escape(sought) + rb"(?![0-9])", small))
     return small.count(sought)
@@ -176,7 +176,7 @@ def count_word(small: bytes, sought: bytes) -> int:
 class FullScan:
     """The result of reading all files.
 
-    `words`: score by path; `skipped`: counts of files that are not text, by reason; `no_text`: their paths.
+    `words` is the score by path; `skipped` the number of files that are not text, by reason; `no_text` their paths.
     """
 
     def __init__(self, root: str, entries: Iterable[Entry], query: Query, hidden: Collection[str]) -> None:
@@ -228,7 +228,7 @@ class FullScan:
 
 
 def _skip_binary(order: list[Ranked], root: str, room: int, skipped: dict[str, int]) -> list[Ranked]:
-    """Remove and count files that are not text, as far down as there is room to show files."""
+    """Remove and count files that are not text, down to the last rank at which the map has room to show files."""
     texts: list[Ranked] = []
     for index, file in enumerate(order):
         if room <= 0:
@@ -243,7 +243,7 @@ def _skip_binary(order: list[Ranked], root: str, room: int, skipped: dict[str, i
 
 
 def _path_reasons(path: str, ask: Ask) -> tuple[str, ...]:
-    """Return the reasons for a file's rank if only its path is known."""
+    """Return the reasons for a file's rank if only its path was examined."""
     kind = kind_of(path)
     reasons: tuple[str, ...] = ("recent",) if path in ask.recent else ()
     reasons += ("entry",) if is_entry(path) else (kind,) if kind else ()

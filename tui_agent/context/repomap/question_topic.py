@@ -1,6 +1,6 @@
 """Removal of text in a question that does not describe its topic: an issue form's text, versions, foreign stack frames.
 
-Invariant: pure; if nothing would remain, the whole question is kept, and so is a single line, except for comments.
+Invariant: pure. If nothing would remain, the whole question is kept. A single line is kept too, except for comments.
 """
 
 import re
@@ -11,8 +11,8 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 _HEADING = re.compile(
     r" {0,3}(?:#{1,6}\s+(?P<marked>.+?)[\s#]*|\*\*(?P<bold>[^*]+)\*\*:?|(?P<plain>[A-Z][\w /()-]{1,40}):)\s*$"
 )
-_AGREED = re.compile(r"\s*[-*+] \[(?:[xX]\]|\s?\]\s+I\b)")
-"""A ticked box, or one in which the asker states what they did; items of a plan are neither."""
+_TICKED_BOX = re.compile(r"\s*[-*+] \[(?:[xX]\]|\s?\]\s+I\b)")
+"""A ticked box, or one in which the author states what they did; an item of a plan is neither."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _LABELLED = re.compile(r"(?P<label>[A-Za-z][\w ./()+-]{0,40}?)[* ]*(?P<sign>[:=])[=* ]*(?P<value>.*)$")
 _VERSION = re.compile(r"\W*(?:[A-Za-z][\w.+-]*\s+){0,3}(?:[vV]\d+\.\d|\d+\.\d+\.\d)[\w.+-]*")
@@ -22,28 +22,28 @@ _CODE = re.compile(
     r"\s*(?:(?:async |export |pub(?:lic)? |static |private )*(?:class|const|def|fn|from|func|function|import|let|return|var"
     r"|export|package|using|if|for|while|#include)\b.*[\w)\]}'\":;{>]|[\w.]+\(.*\)|[\w.]+ ?= ?[A-Za-z_'\"\[{(].*|.*[;{}])\s*$"
 )
-"""A line of code: what looks like a heading above it is a comment."""
-_FILLED = re.compile(
+"""A line of code. The line above it is then a comment and not a heading."""
+_FORM_DEFAULT = re.compile(
     r"A clear and concise description of |Steps to reproduce the behavio|Add any other context |If applicable, add "
     r"|_No response_|(?:Go to|Click on|Scroll down to) '\.+'|See error$"
 )
-"""Texts of GitHub's forms that nobody has replaced."""
+"""Default texts of GitHub's issue forms that the author did not replace."""
 _WORD, _NUMBER = re.compile(r"[^\W\d_]+"), re.compile(r"\d")
 _DOTTED = re.compile(r"\d\.\d")
-_PLACE = frozenset(
+_LOCATION_WORDS = frozenset(
     """arch architecture browser browsers checklist conduct cpu desktop device distro duplicates environment hardware kernel
     machine os phone platform prerequisites ram screenshot screenshots severity smartphone system validations version
     versions""".split()  # noqa: SIM905 - read as prose
 )
-"""Words of headings for where something was seen, not what."""
-_KNOWN = frozenset(
+"""Words of headings that say where something was seen, not what."""
+_PLATFORM_WORDS = frozenset(
     """aarch64 alpine amd android apple arch arm arm64 bit branch bsd build cent centos chrome chromium core cpu darwin debian
     dell desktop docker edge enterprise fedora firefox freebsd galaxy gb ghz gnu home intel ios ipad iphone kernel latest
     lenovo linux lts mac macbook macos main master mb mint msvc n/a nightly nixos none nvidia openbsd opera or os osx pixel pro ram
     release ryzen safari samsung server stable suse thinkpad ubuntu unix unknown win windows wsl xps""".split()  # noqa: SIM905 - read as prose
 )
-"""Words that name platforms and versions only."""
-_FORM = _PLACE | frozenset(
+"""Words that only name platforms and versions."""
+_FORM_WORDS = _LOCATION_WORDS | frozenset(
     """a actual additional an and any are behavior behaviour bug can case code complete contact context current debugging
     describe description desired details did do does example existing expect expected feature following for further happen
     happened happens have how i in info information is issue issues it list log logs mandatory minimal modification
@@ -51,24 +51,24 @@ _FORM = _PLACE | frozenset(
     reproduce reproducer reproducible reproduction request required result results sample summary the there this to
     used using was we what where which you your""".split()  # noqa: SIM905 - read as prose
 )
-"""Words of which form headings consist."""
-_MOST_NAMED = 2
-"""Maximum words that name what a version belongs to."""
+"""Words that headings of issue forms consist of."""
+_MAX_PRODUCT_WORDS = 2
+"""Maximum number of words that name the thing a version belongs to."""
 _PYTHON = re.compile(r"\s*File \"")
 _FOREIGN = re.compile(
     r"\s*(?:File \"[^\"]*(?:(?:site|dist)-packages|/lib(?:64)?/python\d|<frozen )"
     r"|at (?:\S.*)?(?:node_modules/|\bnode:|\(<anonymous>\)|<anonymous>:\d)|at (?:System|Microsoft)\."
     r"|at [\w$.@/]+\.[\w$<>]+\((?:[\w$]+\.\w+:\d+|Native Method|Unknown Source)\)|\.\.\. \d+ more$)"
 )
-"""A frame of an installed package or the runtime, and every Java frame, whose class names its file."""
-_DEEP = "    "
-"""Indentation of the line of code that Python prints below a frame."""
-_LONGEST_HEADING, _FEW = 120, 8
-"""Maximum characters of a heading; maximum words of a line that starts with a platform or has a version."""
+"""A stack frame in an installed package or the runtime; every Java frame counts, because its class names its file."""
+_CODE_INDENT = "    "
+"""Indentation of the code line that Python prints below a frame."""
+_MAX_HEADING_CHARS, _MAX_PLATFORM_LINE_WORDS = 120, 8
+"""Maximum characters of a heading; maximum words of a line that starts with a platform or contains a version."""
 
 
 class _Section(NamedTuple):
-    """Lines below a heading (empty if there is none). `code`: indexes of lines inside a fence."""
+    """The lines below a heading (empty if there is none). `code` are the indexes of lines inside a code fence."""
 
     heading: str
     lines: list[str]
@@ -84,11 +84,11 @@ def strip_boilerplate(text: str) -> str:
 
 
 def strip_stack_frames(text: str) -> str:
-    """Remove stack frames of foreign code, and frames that only name a file (see `mentioned`), from a question."""
+    """Remove stack frames of foreign code from a question, and frames that only name a file (see `named_files`)."""
     lines: list[str] = []
     foreign = False
     for line in text.splitlines():
-        is_frame_code = foreign and line.startswith(_DEEP) and not _PYTHON.match(line)
+        is_frame_code = foreign and line.startswith(_CODE_INDENT) and not _PYTHON.match(line)
         is_frame = _FOREIGN.match(line) is not None
         foreign = is_frame_code or (is_frame and _PYTHON.match(line) is not None)
         if not is_frame_code and not is_frame:
@@ -113,7 +113,7 @@ def _sections(text: str) -> Iterator[_Section]:
             fenced = not fenced
         elif fenced:
             section.code.add(len(section.lines))
-        elif len(line) <= _LONGEST_HEADING and _HEADING.match(line):
+        elif len(line) <= _MAX_HEADING_CHARS and _HEADING.match(line):
             yield section
             section = _Section(line, [], set())
             continue
@@ -122,7 +122,7 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _relevant_lines(section: _Section) -> list[str]:
-    """Return a section's lines without sections on versions and platforms, form headings and empty headings."""
+    """Return a section's lines, without sections about versions and platforms, form headings and empty headings."""
     match = _HEADING.match(section.heading)
     words = _words(match[match.lastgroup or 0]) if match else []
     if match and match.lastgroup != "plain" and _asks_for_platform(words):
@@ -140,7 +140,7 @@ def _relevant_lines(section: _Section) -> list[str]:
 
 
 def _is_comment(section: _Section) -> bool:
-    """Return True if the heading is a comment in code without a fence."""
+    """Return True if the heading is really a comment in code without a fence."""
     outside = (line for index, line in enumerate(section.lines) if index not in section.code)
     return section.heading.lstrip().startswith("# ") and any(map(_CODE.match, outside))
 
@@ -150,7 +150,7 @@ def _lines_without_asides(section: _Section) -> Iterator[str]:
     for index, line in enumerate(section.lines):
         code = index in section.code
         if not code:
-            in_checklist = _AGREED.match(line) is not None or (
+            in_checklist = _TICKED_BOX.match(line) is not None or (
                 in_checklist and line[:1] == " " and not _ITEM.match(line)
             )
         if not in_checklist and not _is_aside(line, code=code):
@@ -162,22 +162,22 @@ def _words(text: str) -> list[str]:
 
 
 def _is_form_heading(words: list[str]) -> bool:
-    return words[-1:] == ["reproduce"] or (bool(words) and _FORM.issuperset(words))
+    return words[-1:] == ["reproduce"] or (bool(words) and _FORM_WORDS.issuperset(words))
 
 
 def _asks_for_platform(words: list[str]) -> bool:
-    """Return True if a heading asks for a version, or is a form's and asks for a platform."""
-    others = [word for word in words if word not in _FORM]
+    """Return True if a heading asks for a version, or is a form's heading that asks for a platform."""
+    others = [word for word in words if word not in _FORM_WORDS]
     if words[-1:] in (["version"], ["versions"]):
-        return len(others) <= _MOST_NAMED
-    return not others and not _PLACE.isdisjoint(words)
+        return len(others) <= _MAX_PRODUCT_WORDS
+    return not others and not _LOCATION_WORDS.isdisjoint(words)
 
 
 def _is_aside(line: str, *, code: bool) -> bool:
-    """Return True if a line states a version or platform, or is an unfilled form line."""
+    """Return True if a line states a version or platform, or is a form line that was not filled in."""
     start = _ITEM.match(line)
     content = line[start.end() if start else 0 :].strip("* ")
-    if _FILLED.match(content):
+    if _FORM_DEFAULT.match(content):
         return True
     labelled = _LABELLED.match(content)
     if labelled is None:
@@ -191,50 +191,57 @@ def _is_aside(line: str, *, code: bool) -> bool:
 
 
 def _names_platform(text: str, *, alone: bool = True) -> bool:
-    """Return True if most words are numbers or name versions or platforms; `alone`: so does any single word."""
+    """Return True if most words are numbers or name versions or platforms. With `alone`, a single such word is enough."""
     tokens = _TOKEN.findall(_BRACKET.sub(" ", text))
-    known = sum(_NUMBER.search(token) is not None or token.lower() in _KNOWN for token in tokens)
+    known = sum(_NUMBER.search(token) is not None or token.lower() in _PLATFORM_WORDS for token in tokens)
     return 2 * known > len(tokens) or len(tokens) <= alone
 
 
 def _lists_platforms(section: _Section) -> bool:
-    """Return True if a section is a list of versions and platforms. Program output, in fences, is ignored."""
+    """Return True if a section lists versions and platforms. Ignores program output in code fences."""
     lines = [line for index, line in enumerate(section.lines) if line.strip() and index not in section.code]
     return 2 * sum(map(_is_platform_line, lines)) >= len(lines)
 
 
 def _has_only_versions(section: _Section) -> bool:
-    """Return True if only versions and platforms are below a heading of any language."""
+    """Return True if there are only versions and platforms below a heading, in whatever language the heading is."""
     lines = [line for line in section.lines if line.strip()]
-    return not section.code and 0 < len(lines) <= _FEW and all(map(_is_version, lines))
+    return not section.code and 0 < len(lines) <= _MAX_PLATFORM_LINE_WORDS and all(map(_is_version, lines))
 
 
 def _is_version(line: str) -> bool:
-    """Return True if a line consists of platforms and numbers, plus one word if it has a version: `Django 4.2`."""
+    """Return True if a line consists of platforms and numbers, and at most one other word if it has a version: `Django
+    4.2`.
+    """
     start = _ITEM.match(line)
     tokens = _TOKEN.findall(_BRACKET.sub(" ", line[start.end() if start else 0 :]))
-    platforms = sum(token.lower() in _KNOWN for token in tokens)
+    platforms = sum(token.lower() in _PLATFORM_WORDS for token in tokens)
     versions = sum(_DOTTED.search(token) is not None for token in tokens)
     numbers = sum(_NUMBER.match(token.lstrip("vV")) is not None for token in tokens)
     other_words = len(tokens) - sum(
-        token.lower() in _KNOWN or _NUMBER.search(token) is not None for token in tokens
+        token.lower() in _PLATFORM_WORDS or _NUMBER.search(token) is not None for token in tokens
     )
     return (
-        len(tokens) <= _FEW and bool(platforms or (versions and numbers)) and other_words <= min(1, versions)
+        len(tokens) <= _MAX_PLATFORM_LINE_WORDS
+        and bool(platforms or (versions and numbers))
+        and other_words <= min(1, versions)
     )
 
 
 def _is_platform_line(line: str) -> bool:
-    """Return True if a line has a label and value, names a platform, or belongs to a form or checklist."""
+    """Return True if a line is a label with a value, names a platform, or belongs to a form or checklist."""
     start = _ITEM.match(line)
     content = line[start.end() if start else 0 :].strip("* ")
     words = content.split()
     return (
-        _AGREED.match(line) is not None
+        _TICKED_BOX.match(line) is not None
         or _FENCE.match(line) is not None
         or content[:1] in ("<", "!")
-        or _FILLED.match(content) is not None
+        or _FORM_DEFAULT.match(content) is not None
         or _LABELLED.match(content) is not None
         or _names_platform(content)
-        or (len(words) <= _FEW and (words[0].lower() in _KNOWN or _DOTTED.search(content) is not None))
+        or (
+            len(words) <= _MAX_PLATFORM_LINE_WORDS
+            and (words[0].lower() in _PLATFORM_WORDS or _DOTTED.search(content) is not None)
+        )
     )

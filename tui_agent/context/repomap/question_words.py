@@ -1,4 +1,4 @@
-"""A question as comparable words, and the code names in it."""
+"""The comparable words of a question, and the code names in it."""
 
 import re
 from itertools import islice, pairwise
@@ -13,16 +13,16 @@ _IDENTIFIER = re.compile(
 _CALLED = re.compile(r"\b([A-Za-z_]\w+)\(")
 _HASH = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b")
 _NUMBERED = re.compile(r"\b([A-Za-z]{2,})[-/]([0-9]{1,5})\b")
-"""A name separated from its number, such as UTF-8 or HTTP/2."""
+"""A name that is separated from its number, such as UTF-8 or HTTP/2."""
 _NUMBER = re.compile(r"[\d_]+")
 MAX_QUERY = 20_000
 MAX_TERMS = 48
 IDENTIFIER_WEIGHT = 3.0
 NUMBERED_WEIGHT = 0.5
-"""Weight of a name with its number besides the name alone: enough to distinguish files that have both."""
+"""Weight of a name together with its number, in addition to the name alone: enough to prefer files that have both."""
 _DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
-"""Minimum weight of a late word, and the number of words after which half of the rest is lost."""
+"""Minimum weight of a late word; the number of words after which half of the remaining weight is lost."""
 
 
 ABOUT: dict[str, frozenset[str]] = {
@@ -42,7 +42,7 @@ Pair = tuple[str, str]
 class Query:
     """A question as weighted words.
 
-    `pairs`: words next to each other; `strong`: words of code names, whole and split; `about`: kinds of files (see
+    `pairs` are adjacent words; `strong` are the words of code names, whole and split; `about` are kinds of files (see
     `path_kinds.kind_of`). Early words weigh most, because a question starts with its topic. Form texts are removed (see
     `question_topic`). Only the first `MAX_QUERY` characters and the `MAX_TERMS` heaviest words count.
     """

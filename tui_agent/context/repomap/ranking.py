@@ -26,8 +26,9 @@ LineFinder = Callable[[str], WordLines | None]
 
 
 class Ranked(NamedTuple):
-    """A file with its score and reasons; `lines`: positions of the question's words if the file was read; `line`: the line
-    named in the question.
+    """A file with its score and reasons.
+
+    `lines` are the positions of the question's words if the file was read; `line` is the line named in the question.
     """
 
     path: str
@@ -38,7 +39,7 @@ class Ranked(NamedTuple):
 
 
 def values_of(query: Query, counts: Mapping[str, int], total: int) -> dict[str, float]:
-    """Return weight times rarity of each word of the question."""
+    """Return each question word's weight multiplied by its rarity."""
     return {
         word: weight * log(1 + (total - min(counts.get(word, 0), total) + 0.5) / (counts.get(word, 0) + 0.5))
         for word, weight in query.weights.items()
@@ -46,7 +47,7 @@ def values_of(query: Query, counts: Mapping[str, int], total: int) -> dict[str, 
 
 
 def expression(query: Query) -> str:
-    """Return the query for the index of messages: any of the words, those of code names several times."""
+    """Return the search expression for commit messages: any of the words, with words of code names repeated."""
     return " OR ".join(
         f'"{word}"' for word in query.weights for _ in range(NAME_TIMES if word in query.strong else 1)
     )
@@ -59,7 +60,7 @@ def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Qu
 
 
 def by_history(index: Snapshot, query: Query, present: Collection[str]) -> dict[str, float]:
-    """Return the score of each file from commits with similar messages; it grows with the best match."""
+    """Return the score of each file from commits with similar messages, in which the best match dominates."""
     commits = index.similar_commits(expression(query), BEST)
     if not commits or commits[0][0] <= 0:
         return {}
@@ -80,7 +81,9 @@ def rank_files(
     values: Values,
     read: Reader,
 ) -> list[Ranked]:
-    """Return all matching files, best first. The `LOOKED_INTO` best by words are read for their best window."""
+    """Return all matching files, best first. The `LOOKED_INTO` files with the best words are read to find their best
+    window.
+    """
     top = max(words.values(), default=1.0)
     base = {path: score / top for path, score in words.items()}
     for path, value in past.items():
@@ -105,7 +108,7 @@ def rank_files(
 
 
 def _phrase_scores(lines: Mapping[str, WordLines], query: Query, values: Values) -> dict[str, float]:
-    """Return each file's score for neighbouring words on one line, relative to the best."""
+    """Return each file's score for adjacent question words on one line, relative to the best file's."""
     pairs = {pair: min(values[pair[0]], values[pair[1]]) for pair in query.pairs}
     scores = {
         path: file_lines.pair_score(pairs) * weight_of(path, query) for path, file_lines in lines.items()
@@ -147,7 +150,7 @@ def named_first(
 
 @lru_cache(maxsize=65_536)
 def _word_reasons(path: str) -> tuple[str, ...]:
-    """Return the reasons for a file of which only word counts are known."""
+    """Return the reasons for a file of which only the word counts are known."""
     return ("words", kind) if (kind := kind_of(path)) else ("words",)
 
 
@@ -171,7 +174,7 @@ NOT_CODE = frozenset(
 def rank_without_question(
     ranks: Mapping[str, float], languages: Mapping[str, str], recent: Collection[str]
 ) -> list[Ranked]:
-    """Rank the files without a question: important files, entry points, recently used files."""
+    """Rank files when there is no question: important files, entry points and recently used files first."""
     order: list[Ranked] = []
     for path, rank in ranks.items():
         score, reasons = rank + 0.2, ["graph"] if rank > 1 else ["place"]

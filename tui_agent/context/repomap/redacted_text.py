@@ -13,11 +13,11 @@ from tui_agent.context.repomap.views import Symbol
 from tui_agent.ports.redaction import RedactionOptions
 
 FREE_TEXT_KINDS = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905
-"""Kinds whose names can be any text."""
+"""Kinds of symbols whose names can be any text."""
 _VALUE = re.compile(r"[\"'`=\d](?:(?<=[\"'`])|(?<==) ?\S*\d|(?<=\d)\w*\d\w*\d)")
-"""Matches a signature that contains a value; others contain names only.
+"""Matches a signature that contains a value; others contain only names.
 
-It starts with the characters with which a value can begin, which makes it fast.
+The pattern starts with the characters that can start a value, which makes it fast.
 """
 
 
@@ -48,11 +48,13 @@ class Cleaner:
         return self._loaded
 
     def prepare(self) -> None:
-        """Load the redactor before many files are read."""
+        """Load the redactor, before many files are read."""
         assert self._redactor
 
     def redact_signatures(self, texts: list[str], kinds: Sequence[str]) -> list[str]:
-        """Return the signatures of these kinds redacted one by one; the same object if nothing was redacted."""
+        """Return the signatures, redacted one by one according to their kinds. Return the same object if nothing was
+        redacted.
+        """
         check_all = bool(self.options.rules) or self._contains_secret(texts)
         indexes = range(len(texts)) if check_all else self._value_indexes(texts, kinds)
         if not indexes or not self._suspects("\n".join([texts[index] for index in indexes])):
@@ -81,7 +83,7 @@ class Cleaner:
         return self._redactor.suspects(text.encode("utf-8", "replace"))
 
     def symbols(self, symbols: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
-        """Redact symbols of an index that may have been built without these secrets."""
+        """Redact symbols from an index that may have been built without these secrets."""
         if not self._values or not self._contains_secret(
             [text for symbol in symbols for text in (symbol[0], *symbol[4:])]
         ):
@@ -99,7 +101,7 @@ class Cleaner:
         return any(value in joined for value, _ in self._values)
 
     def redact_body(self, data: bytes) -> bytes:
-        """Remove secret values and matches of the user's rules from a file whose words are indexed."""
+        """Remove secret values and matches of the user's rules from a file's bytes before its words are indexed."""
         if self.options.rules:
             data = self._redactor.redact_content(data)
         for _, value in self._values:

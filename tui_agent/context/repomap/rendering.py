@@ -1,6 +1,6 @@
 """The map as text for a model: the best files with their best symbols, then paths, then folders.
 
-Invariant: pure; the same input gives the same bytes. Files are in rank order, and the text never exceeds its room.
+Invariant: pure; the same input gives the same bytes. Files are in order of rank, and the text never exceeds its room.
 """
 
 from collections import Counter
@@ -11,11 +11,11 @@ from tui_agent.protocol.unicode_text import format_count, replace_invisible
 
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
-_THINGS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
-"""Reasons for leaving files out that are nouns; the others are adjectives."""
+_NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
+"""Reasons for leaving files out that are nouns; all others are adjectives."""
 IN_ORDER = 10
 MANY_TOPS = 4
-"""With at least this many top-level names, those are listed, else the folders below them."""
+"""If there are at least this many top-level names, list those, else the folders below them."""
 CHARS_PER_TOKEN = 3.3
 DETAIL_SHARE = 0.55
 """Fraction of the room for files with symbols; the rest is for bare paths."""
@@ -34,7 +34,7 @@ def tokens_of(text: str) -> int:
 
 
 def symbols_at(place: int, max_tokens: int) -> int:
-    """Return the number of symbols shown for the file at this rank (from 0)."""
+    """Return the number of symbols to show for the file at this rank (from 0)."""
     if max_tokens < 1_500:
         return 4 if place < 3 else 3 if place < 5 else 1 if place < 15 else 0
     if max_tokens < 3_000:
@@ -61,7 +61,7 @@ def render_map(
 ) -> tuple[str, int, int]:
     """Return the text, the number of `files` and then `others` in it, and the number of files with symbols.
 
-    `others` are the next paths in rank, shown without symbols at most; `rest` are paths without rank.
+    `others` are the next paths in order of rank, shown without symbols if at all; `rest` are paths without rank.
     """
     room = room_of(max_tokens)
     head = _head(len(files) + len(others) + len(rest), asked=asked)
@@ -91,7 +91,7 @@ def _head(total: int, *, asked: bool) -> str:
 
 def describe_skipped(reason: str, count: int) -> str:
     """Describe how many files were left out for a reason: `2 links`, `3 binary`."""
-    return format_count(count, reason, "" if reason in _THINGS else reason)
+    return format_count(count, reason, "" if reason in _NOUN_REASONS else reason)
 
 
 def _note(skipped: Mapping[str, int], *, partial: bool) -> str:
@@ -106,7 +106,7 @@ def _note(skipped: Mapping[str, int], *, partial: bool) -> str:
 
 
 def _fit_file(file: RankedFile, room: int) -> str:
-    """Return the file with as many symbols as fit; empty if not even its path fits."""
+    """Return the file with as many symbols as fit, or an empty string if not even its path fits."""
     lines = [f"{clean(file.path)}\n", *(_line(symbol) for symbol in file.symbols)]
     while len(lines) > 1 and sum(map(len, lines)) > room:
         lines.pop()
@@ -132,9 +132,9 @@ def _fit_paths(paths: Sequence[str], room: int) -> tuple[list[str], int]:
 
 
 def _group_by_folder(paths: Sequence[str], place: int) -> list[str]:
-    """Keep the first `IN_ORDER` files of the map in rank order and group the other paths by folder.
+    """Keep the map's first `IN_ORDER` files in order of rank, and group the other paths by folder.
 
-    `place`: rank of the first path.
+    `place` is the rank of the first path.
     """
     fixed_count = max(0, IN_ORDER - place)
     folders: dict[str, list[str]] = {}
@@ -144,7 +144,7 @@ def _group_by_folder(paths: Sequence[str], place: int) -> list[str]:
 
 
 class _FolderOf(dict[str, str]):
-    """Cache of each path's folder; it is cleared when it holds `LIMIT` paths."""
+    """Cache of each path's folder. It is emptied when it holds `LIMIT` paths."""
 
     LIMIT = 200_000
 
@@ -159,7 +159,7 @@ _folder_of = _FolderOf()
 
 
 def _folders(paths: Sequence[str], room: int) -> str:
-    """Describe the folders of the other paths in one line."""
+    """Describe the folders of the remaining paths in one line."""
     if not paths:
         return ""
     paths_by_folder = Counter(map(_folder_of.__getitem__, paths))
@@ -181,7 +181,7 @@ def _folders(paths: Sequence[str], room: int) -> str:
 def clean(text: str) -> str:
     """Return one line without control and invisible characters; bytes that are not UTF-8 are escaped.
 
-    All tools that list names show them in this form, and accept it.
+    All tools that list names show them in this form and also accept it.
     """
     if text.isascii() and text.isprintable():
         return text

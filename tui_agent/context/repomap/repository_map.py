@@ -1,7 +1,7 @@
-"""Map of one repository: list files, keep the index fresh, rank and render.
+"""Map of one repository: lists files, keeps the index fresh, ranks and renders.
 
 Invariant: every call returns a map, whatever the files and the cache contain; the index can be deleted at any time.
-Synchronous, to be called in a thread; calls of one object wait for each other.
+Synchronous, to be called in a thread; calls on one object wait for each other.
 """
 
 import hashlib
@@ -35,18 +35,18 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 SMALL_BYTES, SMALL_FILES = 400_000, 40
-"""Changes up to this size are indexed at once; larger ones by the worker."""
+"""Maximum bytes and number of changed files that are indexed at once; larger changes go to the worker process."""
 SOON_BYTES = 1_500_000
-"""Up to this size the map waits for a new index, which takes about as long as an answer without it."""
+"""Maximum bytes for which the map waits for a new index, because answering without it takes about as long."""
 ENOUGH = 0.6
-"""Minimum fraction of files in the index for using it."""
+"""Minimum fraction of files that the index must cover to be used."""
 REFRESH_S = 120.0
 MEND_S = 30.0
-"""Seconds between checks of the graph and the history."""
+"""Seconds between checks of the graph and the commit history."""
 ANSWERS = 8
-"""Maximum answers that are cached until a file changes."""
+"""Maximum number of answers that are cached until a file changes."""
 Key = tuple[str, int, int | None, tuple[str, ...], frozenset[str], frozenset[str]]
-"""The parameters of a map."""
+"""The parameters that identify a map."""
 
 
 def show_all(path: str) -> bool:
@@ -57,8 +57,8 @@ def show_all(path: str) -> bool:
 class Visibility(NamedTuple):
     """The parts of a repository that may be shown.
 
-    `may_show`: predicate for paths to list, read and show; `rules`: its version (a new one rebuilds the index);
-    `redaction`: content that is neither shown nor stored.
+    `may_show` decides about paths to list, read and show. `rules` is its version; a new version rebuilds the index.
+    `redaction` describes content that is neither shown nor stored.
     """
 
     may_show: Callable[[str], bool] = show_all
@@ -76,8 +76,9 @@ def _is_same(first: tuple[object, object], second: tuple[object, object]) -> boo
 class RepoMap:
     """The map of the repository or folder at `root`. Nothing is read before the first call.
 
-    `cache_folder`: place of the index, outside the repository. `patience`: seconds that an answer may wait for changed
-    files. `detached`: the worker continues after this process ends. `languages`: added by plugins; they get their own index.
+    `cache_folder` holds the index, outside the repository. `patience` is the number of seconds that an answer may wait
+    for changed files. If `detached`, the worker continues after this process ends. `languages` are added by plugins and
+    get their own index.
     """
 
     def __init__(
@@ -121,8 +122,9 @@ class RepoMap:
     ) -> MapView:
         """Return the map for a question, or of the whole repository.
 
-        `pinned` files come first, `hidden` ones are left out (even if pinned), `recent` ones were used lately. `refresh` waits
-        until every file is indexed. Raises `EnvironmentFault` if the folder cannot be read or the map is closed.
+        `pinned` files come first, `hidden` ones are left out (even if pinned), `recent` ones were used lately.
+        `refresh` waits until every file is indexed. Raises `EnvironmentFault` if the folder cannot be read or the map
+        is closed.
         """
         with self._lock:
             if refresh:
@@ -153,7 +155,7 @@ class RepoMap:
             return answer
 
     def _relative(self, path: str) -> str:
-        """Return the path as the file list has it: `./a.py` and the absolute path become `a.py`."""
+        """Return the path as the file list has it; `./a.py` and an absolute path become `a.py`."""
         return os.path.relpath(path, self.root) if path.startswith("/") else os.path.normpath(path)
 
     def _answer(self, listing: FileList, key: Key, *, partial: bool) -> MapView:
@@ -198,7 +200,7 @@ class RepoMap:
                 return 0, self._is_building()
 
     def find_definitions(self, name: str, most: int) -> list[Definition]:
-        """Return indexed names that contain `name`, the likeliest first; empty if there is no index."""
+        """Return indexed names that contain `name`, the likeliest first. Empty if there is no index."""
         with self._lock:
             index_file = self._index.open()
             try:
@@ -207,7 +209,7 @@ class RepoMap:
                 return []
 
     def close(self) -> None:
-        """Close the index and end the worker, unless it is detached. A running call ends soon without an answer."""
+        """Close the index, and end the worker unless it is detached. A running call soon ends without an answer."""
         self._closed.close()
         with self._lock:
             self._index.drop()
@@ -218,7 +220,7 @@ class RepoMap:
 
     @property
     def key(self) -> str:
-        """The version of everything that the index depends on besides the files."""
+        """A hash of everything but the files that the index depends on."""
         return f"{self._languages.digest()} {self._rules}"
 
     def _may_list(self, path: str) -> bool:
@@ -245,7 +247,7 @@ class RepoMap:
         return listing
 
     def _update_index(self, listing: FileList, *, refresh: bool) -> bool:
-        """Update the index as far as time permits; return True if it is complete."""
+        """Update the index as far as time permits. Return True if it is complete."""
         if self._index.open() is None:
             return False
         index = self._index.snapshot
@@ -273,12 +275,14 @@ class RepoMap:
         return not any(self._is_behind(entry) for entry in self._changes(listing)[0])
 
     def _is_behind(self, entry: Entry) -> bool:
-        """Return True if the index lacks a changed file, except one that was read right after it was written."""
+        """Return True if the index lacks a changed file. A file that was read right after it was written does not
+        count.
+        """
         known = self._index.known.get(entry.path)
         return known is None or known.entry.mtime_ns != UNSETTLED
 
     def _refresh_graph(self) -> None:
-        """Start an update of outdated graph and history without waiting for it."""
+        """Start updating an outdated graph and history, without waiting for it."""
         index_file = self._index.index_file
         if index_file is None or time.monotonic() - self._last_mend < MEND_S:
             return

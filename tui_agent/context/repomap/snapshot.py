@@ -1,6 +1,6 @@
 """The index at one moment, with cached lookups.
 
-Invariant: valid for one state of the index; another state has another snapshot. Caches are limited.
+Invariant: valid for one state of the index; each state has its own snapshot. Caches are limited.
 """
 
 from array import array
@@ -20,12 +20,12 @@ Scores = tuple["array[int]", "array[float]"]
 
 
 class Snapshot:
-    """The files of an index by path, with lookups. Raises the errors of reading the index."""
+    """The files of an index by path, with lookups. Raises the errors that reading the index raises."""
 
     def __init__(
         self, index_file: IndexFile, known: dict[str, KnownFile], before: "Snapshot | None" = None
     ) -> None:
-        """`before`: an earlier state whose cached symbols of unchanged files are reused."""
+        """Read the index. `before` is an earlier state from which cached symbols of unchanged files are reused."""
         self._index_file = index_file
         self.known = known
         self._scores: dict[str, Scores] = {}
@@ -53,7 +53,7 @@ class Snapshot:
         return {known.id: path for path, known in self.text.items()}
 
     def visible_paths(self, entries: Sequence[Entry]) -> Sequence[str]:
-        """Return the paths of those files that can be shown, in their order: all except those without words."""
+        """Return the paths that can be shown, in the same order: all except files without words."""
         if self._listed is None or self._listed[0] is not entries:
             text, known = self.text, self.known
             found = [entry.path for entry in entries if entry.path in text or entry.path not in known]
@@ -61,11 +61,11 @@ class Snapshot:
         return self._listed[1]
 
     def namesakes(self, path: str) -> Sequence[str]:
-        """Return the files whose names begin with the same word, including this one."""
+        """Return the files whose names start with the same word, including this one."""
         return self._names.get(first_name(path), ())
 
     def files_with_first_name(self, first: str) -> Sequence[str]:
-        """Return all files, also those without words, whose names begin with this word."""
+        """Return all files whose names start with this word, including those without words."""
         return [*self._names.get(first, ()), *self._wordless.get(first, ())]
 
     @cached_property
@@ -98,7 +98,7 @@ class Snapshot:
         return {term: len(self._word_shares(term)[0]) for term in terms}
 
     def matches(self, values: Mapping[str, float], most: int) -> dict[str, float]:
-        """Return the BM25 score of the `most` best files; more if the last ones are equal."""
+        """Return the BM25 score of the `most` best files, or of more if the last ones have equal scores."""
         total: dict[int, float] = {}
         get = total.get
         for term, value in values.items():
@@ -111,7 +111,7 @@ class Snapshot:
         }
 
     def similar_commits(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
-        """Return BM25 score, words and files of commits with matching messages, best first."""
+        """Return (BM25 score, words, files) of commits with matching messages, best first."""
         return self._index_file.commits.search(expression, most)
 
     def _word_shares(self, term: str) -> Scores:
@@ -130,6 +130,6 @@ class Snapshot:
 
 
 def _rarity_of_index(count: int, total: int) -> float:
-    """Return the factor by which the index multiplies a word's score; almost 0 for a word in every other file."""
+    """Return the factor by which the index multiplies a word's score: almost 0 for a word in every second file."""
     rarity = log((total - count + 0.5) / (count + 0.5)) if count <= total else 0.0
     return rarity if rarity > 0 else 1e-6

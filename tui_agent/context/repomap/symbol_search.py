@@ -1,7 +1,7 @@
 """Search for definitions of a partly typed name, for completion.
 
-Invariant: it only reads the index: nothing is listed, parsed or built. At most `MAX_FILES` files are read for each form of
-the name.
+Invariant: the search only reads the index: nothing is listed, parsed or built. At most `MAX_FILES` files are read for
+each form of the name.
 """
 
 import re
@@ -16,12 +16,12 @@ from tui_agent.folds.text.word_forms import STOP_WORDS, split_identifier, stem
 MAX_FILES: Final = 400
 _PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SHORT: Final = 3
-"""Maximum letters of a word that the index keeps as typed."""
+"""Maximum letters of a word that the index stores unchanged."""
 _NO_NAME: Final = frozenset({"heading", "id", "key", "rule"})
 
 
 class Definition(NamedTuple):
-    """A name and its definition. Lines count from 1."""
+    """A name and the location of its definition. Lines count from 1."""
 
     name: str
     path: str
@@ -29,7 +29,9 @@ class Definition(NamedTuple):
 
 
 def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definition]:
-    """Return names that contain the typed text: first those that begin with it, sources before tests, shorter first."""
+    """Return names that contain the typed text: those that start with it first, then sources before tests, then shorter
+    ones.
+    """
     typed = query.casefold()
     definitions: dict[str, Definition] = {}
     for path, symbols in _candidate_files(index_file, query):
@@ -62,7 +64,7 @@ def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, t
 
 
 def _index_query(query: str) -> str:
-    """Return the index query: the name's words, the last one as a prefix; empty if it has no useful word."""
+    """Return the index query: the name's words, with the last one as a prefix. Empty if there is no usable word."""
     *whole, last = _PIECE.findall(query) or [""]
     terms = [f'"{piece}"' for word in whole for piece in split_identifier(word)]
     if len(last) > 1 and last.lower() not in STOP_WORDS:

@@ -1,7 +1,7 @@
 """Symbols of one file.
 
-Invariant: the tree is never walked recursively and no node outlives the call; a file that no parser accepts has words but
-no symbols, and never raises an error.
+Invariant: the tree is never walked recursively, and no node outlives the call. A file that no parser accepts has words
+but no symbols, and never raises an error.
 """
 
 import re
@@ -20,21 +20,21 @@ MAX_SYMBOLS = 2_000
 """Maximum symbols per file; later ones are found only by their words."""
 MAX_SIGNATURE = 140
 LONG = 4 * MAX_SIGNATURE
-"""Maximum bytes of a signature that are read; it is redacted before it is cut."""
+"""Maximum bytes of a signature that are read before it is redacted and cut."""
 MAX_NAME = 100
 MAX_DEPTH = 1_000
-"""Maximum depth of brackets; more deeply nested files are read by patterns."""
+"""Maximum depth of brackets; files with deeper nesting are read with patterns instead of a parser."""
 _DEPTH = {**dict.fromkeys(b"([{", 1), **dict.fromkeys(b")]}", -1)}
 _NO_BRACKETS = bytes(set(range(256)) - _DEPTH.keys())
 _ASCII = bytes(range(128)) + b"x" * 128
-"""Translates non-ASCII bytes to letters one by one, so that positions do not change."""
+"""Translation table that replaces each non-ASCII byte with a letter, so that positions do not change."""
 _LINES_OF_SIGNATURE = 6
 _NAMES_ONLY = frozenset(
     "variable constant define key property section heading id block rule stage test label target".split()  # noqa: SIM905
 )
-"""Kinds shown by name only, because values can be secrets."""
+"""Kinds of symbols shown by name only, because their values can be secrets."""
 _WORDS_BEFORE = re.compile(rb"[ \t]*(?:[a-z]+ +){1,3}")
-"""Words that a grammar does not include in a definition: `export`, `type`."""
+"""Words in front of a definition that a grammar does not include: `export`, `type`."""
 _FIRST_GROUP = methodcaller("span", 1)
 _SCOPES = frozenset(
     "class module struct impl trait interface enum object heading contract table".split()  # noqa: SIM905
@@ -42,13 +42,13 @@ _SCOPES = frozenset(
 
 
 _Found: TypeAlias = tuple[int, int, str, int, int]
-"""A definition: start, end, kind, start and end of its name."""
+"""A definition: (start, end, kind, start of its name, end of its name)."""
 
 
 def symbols_of(
     path: str, data: bytes, known: Languages = KNOWN, *, parse: bool = True, cleaner: Cleaner = PLAIN
 ) -> tuple[str, tuple[Symbol, ...]]:
-    """Return a file's language and its symbols in file order; without `parse` no symbols."""
+    """Return a file's language and its symbols in file order. If `parse` is False, return no symbols."""
     language = known.language_of(path, data)
     if not parse:
         return language, ()
@@ -74,7 +74,7 @@ def _parse_definitions(known: Ready | None, data: bytes) -> list[_Found] | None:
 
 
 def _parse_tree(known: Ready, data: bytes) -> "Tree":
-    """Parse the text with idle parts replaced by spaces, which saves a quarter of the time; parse all of it after errors."""
+    """Parse the text with its idle parts blanked, which saves a quarter of the time. After errors, parse all of it."""
     if known.ascii:
         data = data.translate(_ASCII)
     text = _blank_idle(data, known.idle) if known.idle is not None else data
@@ -143,7 +143,7 @@ def _build_symbols(definitions: list[_Found], data: bytes, cleaner: Cleaner) -> 
 
 
 def _redact_symbols(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ...]:
-    """Redact the symbols and then cut them, because half a secret is not recognised."""
+    """Redact the symbols before cutting them, because half a secret would not be recognised."""
     count = len(symbols)
     texts = [symbol.signature for symbol in symbols] + [symbol.name for symbol in symbols]
     redacted = cleaner.redact_signatures(texts, [symbol.kind for symbol in symbols] * 2)
@@ -169,7 +169,7 @@ def _redact_symbols(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ..
 
 
 def _signature(start: int, end: int, name_start: int, name_end: int, data: bytes) -> str:
-    """Return a definition's first line, and following lines up to the bracket that closes its parameters."""
+    """Return a definition's first line, and the lines up to the bracket that closes its parameters."""
     line_start = data.rfind(b"\n", 0, name_start) + 1
     before = data[line_start:start]
     if start < line_start or (before and not before.isspace() and _WORDS_BEFORE.fullmatch(before)):

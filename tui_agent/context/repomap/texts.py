@@ -1,7 +1,6 @@
 """Cache of recently read texts, and positions of words in them.
 
-Invariant: a text is cached by its key and read again if the key changes; the cache holds at most `MAX_CACHE_BYTES`. Not
-thread-safe.
+Invariant: a cached text is read again if its key changes; the cache holds at most `MAX_CACHE_BYTES`. Not thread-safe.
 """
 
 import os
@@ -12,13 +11,13 @@ from tui_agent.context.repomap.file_text import read
 
 MAX_CACHE_BYTES = 8_000_000
 TICK_NS = 2_000_000_000
-"""The coarsest time resolution of a file system, in nanoseconds."""
+"""The coarsest time resolution of any file system, in nanoseconds."""
 MAX_HITS = 400
 _is_letter = [chr(sign).isascii() and chr(sign).isalnum() for sign in range(256)]
 
 
 class Text:
-    """One file's text; the lines of each word are searched once."""
+    """One file's text. The lines of each word are searched only once."""
 
     __slots__ = ("_lines", "_lowered", "count", "data")
 
@@ -29,7 +28,7 @@ class Text:
         self._lines: dict[str, list[int]] = {}
 
     def lines_of(self, word: str) -> list[int]:
-        """Return the lines, from 1, where a lower-case word begins part of an identifier, at most `MAX_HITS`."""
+        """Return at most `MAX_HITS` line numbers (from 1) at which a lower-case word starts a part of an identifier."""
         lines = self._lines.get(word)
         if lines is None:
             lines = self._lines[word] = _find_lines(self.data, self._lowered, word.encode("utf-8", "replace"))
@@ -50,7 +49,7 @@ class TextCache:
         self._bytes = 0
 
     def get(self, path: str) -> Text:
-        """Return a file's text; empty if it is no longer text."""
+        """Return a file's text, or an empty one if it is no longer text."""
         key = self._key(path)
         known = self._texts.pop(path, None)
         if known is not None and known.key == key:
@@ -64,7 +63,9 @@ class TextCache:
         return text
 
     def _key(self, path: str) -> tuple[int, int, int] | None:
-        """Return a key that changes with the file; None if the file is so new that it could change without a new key."""
+        """Return a key that changes with the file, or None if the file is so new that it could change without a new
+        key.
+        """
         try:
             info = os.lstat(f"{self._root}/{path}")
         except (OSError, ValueError):
@@ -105,7 +106,7 @@ def _find_lines(data: bytes, lowered: bytes, word: bytes) -> list[int]:
 
 
 def _starts_part(data: bytes, position: int, before: int) -> bool:
-    """Return True if part of an identifier begins at the position, after this letter or digit."""
+    """Return True if a part of an identifier starts at `position`; `before` is the byte in front of it."""
     if before <= 57:
         return not 48 <= data[position] <= 57
     return data[position] <= 90 and (before >= 97 or data[position + 1 : position + 2] > b"Z")

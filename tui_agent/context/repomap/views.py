@@ -27,9 +27,9 @@ class RankedFile(NamedTuple):
 
 
 class MapView(NamedTuple):
-    """A map. `files`: in rank order, as shown in `text`; `tokens`: an estimate.
+    """A map. `files` are in order of rank, as in `text`; `tokens` is an estimate.
 
-    `partial`: the index is incomplete. `skipped`: counts of files left out, by reason. `unpinned`: pinned paths that are
+    `partial`: the index is incomplete. `skipped` counts files left out, by reason. `unpinned` are pinned paths that are
     missing, left out or hidden.
     """
 

@@ -1,8 +1,8 @@
-"""Process that builds the index separately from the one that answers.
+"""Worker process that builds the index, separate from the process that answers.
 
-Invariant: it writes after every chunk, so it can be ended at any time. A file that kills it, or takes longer than `FILE_S`,
-is known from the note beside the index, and next time only its words are indexed. It reads its job from standard input
-and ends soon after the process that started it, unless it is detached.
+Invariant: the worker writes after every chunk, so it can be ended at any time. A note beside the index names the file
+being read: if that file kills the worker or takes longer than `FILE_S`, the next worker indexes only its words. The
+worker reads its job from standard input, and ends soon after the process that started it unless it is detached.
 """
 
 import fcntl
@@ -31,22 +31,22 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 FILE_S = 8.0
-"""Processor seconds that one file may take before the system ends the process.
+"""CPU seconds that one file may take before the system ends the process.
 
-Elapsed time is not used: at low priority one second of work can take ten.
+Elapsed time is not used, because at low priority one second of work can take ten.
 """
 SPLIT_BYTES = 3_000_000
-"""Minimum bytes for starting a second process."""
+"""Minimum bytes of files for which a second process is started."""
 CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
 WORKER_SHARE = 8
-"""A chunk is at most one of this many parts of the remaining bytes."""
+"""Divisor of the remaining bytes that gives the maximum size of a chunk."""
 PATIENCE_S = 60.0
 END_S = 2.0
 _NUMBER = Struct("<I")
 
 
 class CurrentFileNote:
-    """The name of the file being read, stored for the next process in case this one dies of it."""
+    """The name of the file being read, stored for the next process in case the file kills this one."""
 
     def __init__(self, index: Path, number: int) -> None:
         self._path = Path(f"{index}.now{number}")
@@ -72,7 +72,9 @@ def crashed_files(index: Path) -> frozenset[str]:
 
 
 class Build(NamedTuple):
-    """The index to build and its input: `file` is its path, `redaction` what it must not contain."""
+    """The index to build and its input. `file` is the index's path; `redaction` describes content that it must not
+    contain.
+    """
 
     file: Path
     key: str
@@ -84,7 +86,7 @@ class Build(NamedTuple):
 def start(
     build: Build, entries: Sequence[Entry], gone: Sequence[str], *, detached: bool
 ) -> subprocess.Popen[bytes]:
-    """Start the process. `detached`: it continues after the caller ends."""
+    """Start the process. If `detached`, the process continues after the caller ends."""
     job = {
         "index": str(build.file),
         "key": build.key,
@@ -110,7 +112,7 @@ def start(
 
 
 def end(child: subprocess.Popen[bytes], *, detached: bool) -> None:
-    """Release the process: it ends after its current chunk, at most `END_S` later, or continues by itself if detached."""
+    """Release the process. It ends after its current chunk, at most `END_S` seconds later, or continues if detached."""
     if child.stdin is not None:
         child.stdin.close()
     if detached:
@@ -128,7 +130,7 @@ def main() -> None:
     if job is None:
         return
     os.nice(10)
-    gc.disable()  # there are no reference cycles, and the word cache would be slow to traverse
+    gc.disable()  # there are no reference cycles, and traversing the word cache would be slow
     index = Path(job["index"])
     fd = os.open(f"{index}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w") as lock:
@@ -142,7 +144,7 @@ def main() -> None:
 
 @contextmanager
 def _discard_if_broken(index: Path) -> Iterator[None]:
-    """Ignore errors of writing; delete a damaged index, so that the next map rebuilds it."""
+    """Ignore errors of writing. Delete a damaged index, so that the next map rebuilds it."""
     try:
         yield
     except (sqlite3.OperationalError, OSError):
@@ -166,7 +168,8 @@ def is_building(index: Path) -> bool:
 class _Work(NamedTuple):
     """The work of one or two processes.
 
-    `queue`: a pipe with the numbers of chunks that nobody has started; the number after the last chunk is the history.
+    `queue` is a pipe with the numbers of chunks that no process has started; the number after the last chunk stands for
+    the history.
     """
 
     file: Path
@@ -189,7 +192,7 @@ def _build(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
     if sum(entry.size for entry in entries) > SPLIT_BYTES and (os.cpu_count() or 1) > 1:
         index_db.open_index(
             index, work.key
-        ).close()  # created here once; each process must open its own connection
+        ).close()  # create the file once here; each process must open its own connection
         _prepare(work, entries)
         helper = _Helper(work)
     with closing(index_db.open_index(index, work.key)) as index_file:
@@ -205,7 +208,7 @@ def _build(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
 
 
 def _prepare(work: _Work, entries: list[Entry]) -> None:
-    """Load what both processes need before the second one is forked."""
+    """Load everything that both processes need before the second one is forked."""
     for language in {work.known.language_of(entry.path) for entry in entries} - {""}:
         work.known.ready(language)
     work.cleaner.prepare()
@@ -219,7 +222,7 @@ class _Helper:
         self._pid = os.fork()
         if not self._pid:
             try:
-                os.setsid()  # the scheduler shares processors among sessions: two sessions get two shares
+                os.setsid()  # the scheduler shares processors among sessions, and two sessions get two shares
                 with (
                     _discard_if_broken(work.file),
                     closing(index_db.open_index(work.file, work.key)) as index_file,
@@ -230,7 +233,7 @@ class _Helper:
         os.close(write_end)
 
     def join(self, seconds: float) -> None:
-        """Wait until it ends; kill it after `seconds`."""
+        """Wait until the process ends; kill it after `seconds`."""
         if not select.select([self._alive], [], [], seconds)[0]:
             os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
@@ -238,8 +241,8 @@ class _Helper:
 
 
 def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
-    """Split the files into chunks of at most `indexing.BATCH`; later chunks are smaller, so that both processes end at about
-    the same time.
+    """Split the files into chunks of at most `indexing.BATCH`. Later chunks are smaller, so that both processes end at
+    about the same time.
     """
     remaining = sum(entry.size for entry in entries)
     largest = max(CHUNK_BYTES, remaining // MOST_CHUNKS)
@@ -257,9 +260,9 @@ def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
 
 
 def _make_queue(count: int) -> int:
-    """Return a pipe with the numbers up to `count`: each reader takes the next one.
+    """Return a pipe that contains the numbers up to `count`; each reader takes the next one.
 
-    The last number is the longest work, so it is not put last.
+    The last number stands for the longest piece of work, so it is not put last.
     """
     reads, writes = os.pipe()
     order = [*range(count)]

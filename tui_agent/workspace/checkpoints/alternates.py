@@ -1,11 +1,11 @@
-"""Object folders that a store borrows from: the user's repository, or the store of the parent session."""
+"""Object folders that a store borrows from: those of the user's repository, or of the parent session's store."""
 
 import os
 import re
 from pathlib import Path
 
 MAX_DEPTH = 5
-"""Longest chain of borrowing stores that git follows."""
+"""Maximum length of a chain of borrowing stores that git follows."""
 _ESCAPED = re.compile(rb'\\([\\"n])')
 
 

@@ -1,7 +1,7 @@
 """Moves files into place, all of them or none.
 
-Everything is first prepared in a staging folder in the workspace. The moves are recorded there in a journal,
-and each can be undone from the content of the staging folder, even after the program was killed.
+Everything is first prepared in a staging folder in the workspace. The moves are recorded there in a journal, and each
+can be undone from the staging folder's content, even after the program was killed.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from tui_agent.workspace.checkpoints.rooted_files import FILE_FLAGS, FOLDER_FLAG
 
 JOURNAL = "journal.json"
 SAVED_PREFIX = ".tui-agent-saved-"
-"""Name prefix of the folder in which an undone restore keeps what it could not put back."""
+"""Name prefix of the folder for old content that could not be put back when a restore was undone."""
 TEMPORARY_MODE = 0o600
 LINK_ERRNOS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
@@ -77,8 +77,8 @@ FileIdentity = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One operation on a path. `staged` is the number of the staged file with identity `identity`; `old_bits` are
-    its old bits.
+    """One operation on a path. `staged` is the number of the staged file, whose identity is `identity`; `old_bits` are
+    the permission bits that are replaced.
     """
 
     kind: Literal["write", "create", "remove", "mode", "mkdir", "rmdir"]
@@ -118,7 +118,7 @@ class StagingFolder:
             os.close(fd)
             return False
         except OSError:
-            os.close(fd)  # the file system has no locks
+            os.close(fd)  # the file system does not support locks
             return True
         self._lock_fd = fd
         return True
@@ -174,10 +174,10 @@ class StagingFolder:
             self._operations.rename(source, source_fd, target, target_fd)
 
     def undo(self) -> tuple[str, ...]:
-        """Restore the state before the moves, except paths that somebody else changed since.
+        """Restore the state before the moves, except at paths that somebody else changed since.
 
-        Returns these paths; their old content is saved in a separate folder. Does nothing if nothing was
-        moved. Raises OSError.
+        Return these paths; their old content is saved in a separate folder. Does nothing if nothing was moved. Raises
+        `OSError`.
         """
         skipped: list[Move] = []
         try:
@@ -232,7 +232,7 @@ class StagingFolder:
 
     @property
     def saved_folder(self) -> str:
-        """Name of the folder in which `undo` keeps what it could not put back."""
+        """Name of the folder in which `undo` saves content that it could not put back."""
         return SAVED_PREFIX + self._name.rsplit("-", 1)[-1]
 
     def clear(self) -> None:
@@ -283,9 +283,7 @@ def _exists(name: str, fd: int) -> bool:
 
 
 def _is_free(name: str, fd: int, move: Move, before: os.stat_result) -> bool:
-    """Return True if the old file can go back: the path is empty, or has the moved file or already the old
-    one.
-    """
+    """Return True if the old file can be put back: nothing is at the path, or only the moved file or the old one."""
     try:
         current = os.lstat(name, dir_fd=fd)
     except FileNotFoundError:

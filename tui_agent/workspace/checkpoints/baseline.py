@@ -1,7 +1,7 @@
-"""The first checkpoint of a session: the files as it found them.
+"""The baseline: the first checkpoint of a session, with the files as the session found them.
 
-In a git repository, its objects are borrowed and its index is copied, so that unchanged files need not be
-read. The other files are read and stored in packs.
+In a git repository, its objects are borrowed and its index is copied, so that unchanged files need not be read. All
+other files are read and stored in packs.
 """
 
 import os
@@ -41,12 +41,12 @@ from tui_agent.workspace.checkpoints.store_state import (
 MAX_PACK_BYTES = 32_000_000
 """Maximum bytes of files in one pack, held in memory."""
 CONVERTING_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
-"""Attributes that can make a file's bytes differ from the repository's at the same length."""
+"""Attributes that can make a file's bytes differ from the repository's object although the length is equal."""
 
 
 @dataclass
 class BaselineDraft:
-    """Content of a first checkpoint."""
+    """The content of a first checkpoint while it is collected."""
 
     entries: dict[str, IndexEntry] = field(default_factory=dict)
     skips: SkippedPaths = field(default_factory=SkippedPaths)
@@ -85,7 +85,7 @@ async def take_baseline(shadow: CheckpointStore) -> Baseline:
 
 
 def _index_time(repository: Repository | None, started_ns: int) -> int:
-    """Return the time until which stat data can be trusted: when the user's index was written."""
+    """Return the time at which the user's index was written; stat data of files changed later cannot be trusted."""
     if repository is None or not (repository.git_folder / "index").exists():
         return started_ns
     return min(started_ns, (repository.git_folder / "index").stat().st_mtime_ns)
@@ -97,7 +97,9 @@ def _record_size(shadow: CheckpointStore) -> None:
 
 
 def _record_empty_folders(shadow: CheckpointStore, untracked: list[str]) -> None:
-    """Save the list of folders without files: a restore must not take them for the session's."""
+    """Save the list of folders without files, so that a restore does not take them for folders that the session
+    created.
+    """
     empty_folders: set[str] = set()
     for name in iterate_cancellable(untracked):
         if name.endswith("/"):
@@ -139,7 +141,7 @@ def _index_entries(shadow: CheckpointStore, repository: Repository) -> dict[str,
 async def find_doubtful(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository | None
 ) -> set[str]:
-    """Return files of the user's index whose bytes may differ from the repository's object."""
+    """Return files in the user's index whose bytes may differ from the repository's object."""
     if not baseline.entries or repository is None:
         return set()
     oids = {entry.oid.hex() for entry in baseline.entries.values()}
@@ -151,7 +153,7 @@ async def find_doubtful(
 async def find_converted(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository
 ) -> set[str]:
-    """Return files with a conversion in the user's attributes. Only reads attributes; no conversion runs."""
+    """Return files that the user's attributes would convert. Only attributes are read; no conversion runs."""
     texts = await run_sync(_read_attributes, shadow, baseline, repository)
     if not any(word in text for word in CONVERTING_ATTRIBUTES for text in texts):
         return set()
@@ -170,7 +172,7 @@ async def find_converted(
 
 
 async def _reset_attributes(shadow: CheckpointStore) -> None:
-    """Restore the store's own attributes, which never convert, even on cancellation."""
+    """Restore the store's own attributes, which never convert, even if the task is cancelled."""
     with anyio.CancelScope(shield=True):
         await run_sync(
             write_file, shadow.git.folder, shadow.git.folder / "info" / "attributes", ATTRIBUTES.encode()
@@ -178,7 +180,7 @@ async def _reset_attributes(shadow: CheckpointStore) -> None:
 
 
 def _read_attributes(shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository) -> list[str]:
-    """Return the texts of attributes for the whole workspace, and last those of its own folders."""
+    """Return the texts of attributes for the whole workspace, followed by those of its own folders."""
     folders = [path for path in (*shadow.workspace.parents,) if path.is_relative_to(repository.top)]
     above = [folder / ".gitattributes" for folder in reversed(folders)]
     own = [shadow.workspace / path for path in baseline.entries if path.endswith(".gitattributes")]
@@ -220,7 +222,7 @@ def _next_batch(
 def _read_file(
     shadow: CheckpointStore, baseline: BaselineDraft, path: str, nested: dict[str, bool], reader: PathReader
 ) -> bytes | None:
-    """Return a path's content and update its entry; None if nothing is to be stored."""
+    """Return a path's content and update its entry, or return None if nothing must be stored."""
     known = baseline.entries.pop(path, None)
     reason = unsaveable_reason(shadow, path, nested, tracked=known is not None)
     state = ABSENT
@@ -236,7 +238,7 @@ def _read_file(
         or state.content is None
         or len(state.content) != state.size
     ):
-        return None  # deleted, or being written: the next look handles it
+        return None  # deleted, or being written; the next change detection handles it
     baseline.entries[path] = make_entry(path, state.stat, state.git_mode, state.oid)
     baseline.bytes_read += state.size
     return None if known is not None and known.oid.hex() == state.oid else state.content
@@ -279,4 +281,4 @@ def _iterate_bits(
         try:
             yield path, entry, os.lstat(root + path).st_mode & 0o7777
         except OSError:
-            continue  # deleted meanwhile: the next look handles it
+            continue  # deleted in the meantime; the next change detection handles it

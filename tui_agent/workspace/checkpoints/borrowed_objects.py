@@ -15,7 +15,7 @@ from tui_agent.workspace.checkpoints.store_state import CheckpointStore, write_f
 
 DURABLE_OPTIONS = ("-c", "core.fsync=pack,pack-metadata,loose-object,reference", "-c", "pack.threads=1")
 MAX_COPY_PACKS = 8
-"""Number of packs of copies from which they are merged."""
+"""Minimum number of packs of copied objects for merging them."""
 
 
 def borrow_objects(store: Path, objects: Path) -> None:
@@ -37,7 +37,7 @@ async def measure_needed(shadow: CheckpointStore) -> int:
 
 
 def describe_quota(shadow: CheckpointStore, needed: int) -> str:
-    """Return a sentence that says why not everything is copied; empty if it is."""
+    """Return a sentence that says why not everything is copied, or an empty string if it is."""
     limit = shadow.limits.baseline_bytes
     if needed <= limit + shadow.growth_bytes:
         return ""
@@ -99,7 +99,7 @@ async def _list_pack(shadow: CheckpointStore, index: Path) -> list[str]:
 
 
 async def _write_kept_pack(shadow: CheckpointStore, oids: list[str]) -> str:
-    """Write a pack of these objects that no repacking touches; return its name."""
+    """Write a pack of these objects that repacking leaves alone, and return its name."""
     base = shadow.git.folder / "objects" / "pack" / "pack"
     stdin = "".join(f"{oid}\n" for oid in oids).encode()
     name = await shadow.git.run_line(
@@ -132,7 +132,7 @@ def _remove_packs(indexes: list[Path]) -> None:
 
 
 def release_copies(store: Path) -> None:
-    """Let the next repacking include the copies."""
+    """Let the next repacking include the packs of copied objects."""
     for path in (store / "objects" / "pack").glob("*.keep"):
         path.unlink(missing_ok=True)
 

@@ -1,6 +1,6 @@
 """Cancellation of blocking work in a thread.
 
-Invariant: only reading is cancelled this way; writing the workspace or moving the newest checkpoint never is.
+Invariant: only reading is cancelled this way, never writing to the workspace or moving the newest checkpoint.
 """
 
 import contextlib
@@ -15,9 +15,10 @@ CHECK_INTERVAL = 32
 
 
 def iterate_cancellable(items: Iterable[T]) -> Iterator[T]:
-    """Yield the items, checking for cancellation in a function run by `to_thread.run_sync`.
+    """Yield the items, and check regularly if the task that waits for this thread was cancelled.
 
-    When cancelled, it raises within `CHECK_INTERVAL` items. Outside such a function it only yields the items.
+    After a cancellation, an exception is raised within `CHECK_INTERVAL` items. Outside a function run by
+    `to_thread.run_sync`, only yields the items.
     """
     for index, item in enumerate(items):
         if not index % CHECK_INTERVAL:

@@ -1,7 +1,7 @@
-"""Changes since the newest checkpoint.
+"""Detection of changes since the newest checkpoint.
 
-Git's index lists files that may have changed and new ones; each is then examined here. Permission bits that
-git does not store are compared in a thread meanwhile.
+Git's index lists new files and files that may have changed; each of these is then examined here. Meanwhile a thread
+compares permission bits, which git does not store.
 """
 
 import os
@@ -39,7 +39,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import (
 MAX_EXAMPLES = 3
 """Maximum number of paths named in a sentence about skipped files."""
 MAX_SHOWN_FILES = 32
-"""Maximum number of files of maximum size whose content one look returns, per side."""
+"""Number of files of maximum size whose content one change detection returns, for each side."""
 
 
 @dataclass
@@ -81,13 +81,13 @@ class ChangedPath:
 async def find_changes(
     shadow: CheckpointStore, paths: Sequence[str] | None = None, also: Sequence[str] = ()
 ) -> WorkspaceChanges:
-    """Return the changes at `paths`, or anywhere and at the ignored paths in `also`."""
+    """Return the changes at `paths`, or if None, anywhere and at the ignored paths in `also`."""
     skips = SkippedPaths()
     candidates = set(paths) if paths is not None else await find_candidates(shadow) | set(also)
     if paths is None:
         candidates |= await _new_special_files(shadow, candidates)
     changes = await run_sync(examine_candidates, shadow, candidates, skips, paths is not None)
-    shadow.require_workspace()  # it may have been deleted meanwhile
+    shadow.require_workspace()  # it may have been deleted since the last call
     if changes:
         changes = await limit_to_quota(shadow, changes, skips)
     if paths is None:
@@ -101,10 +101,10 @@ async def find_changes(
 
 
 async def _new_special_files(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
-    """Return the pipes, sockets and devices that are not ignored, which git's listings leave out.
+    """Return the pipes, sockets and devices that are not ignored; git's listings omit them.
 
-    Only the folders of the checkpoint's files and of the candidates are listed, so nothing is read below an ignored
-    folder, a nested repository or a link.
+    Only folders of the checkpoint's files and of the candidates are listed, so nothing is read below an ignored folder,
+    a nested repository or a link.
     """
     folders = {path.rpartition("/")[0] for path in (*shadow.tracked, *candidates) if not path.endswith("/")}
     paths = await run_sync(_special_files, shadow, folders | {""})
@@ -118,7 +118,7 @@ def _special_files(shadow: CheckpointStore, folders: Iterable[str]) -> list[str]
             with shadow.files.folder(folder.split("/") if folder else []) as fd, os.scandir(fd) as entries:
                 names = [entry.name for entry in entries if _is_special(entry)]
         except OSError:
-            continue  # deleted, replaced or unreadable: the look at its files reports it
+            continue  # deleted, replaced or unreadable; examining its files reports that
         paths += [f"{folder}/{name}" if folder else name for name in names]
     return paths
 
@@ -140,10 +140,9 @@ async def _record_unsaved(
 
 
 def changed_after(shadow: CheckpointStore, paths: Iterable[str], at: float) -> frozenset[str]:
-    """Return the paths where something changed after this time (seconds since 1970).
+    """Return the paths at which something changed after the time `at` (seconds since 1970).
 
-    That is the file itself, or the folder of a deleted one. Uses the inode's change time, which nobody can
-    set back.
+    For a deleted file, its folder is examined. Uses the inode's change time, because no program can set that back.
     """
     with shadow.files.folder([]) as root:
         return frozenset(path for path in paths if _change_time(root, path) > at)
@@ -157,7 +156,7 @@ def _change_time(root: int, path: str) -> float:
         try:
             status = os.lstat(current, dir_fd=root)
         except OSError:
-            break  # deleted or unreadable: use the folder's time
+            break  # deleted or unreadable; use the folder's time
         if not stat.S_ISDIR(status.st_mode):
             break
     return status.st_ctime
@@ -232,7 +231,7 @@ def find_changed_bits(shadow: CheckpointStore) -> list[str]:
             try:
                 mode = stat_file(path, dir_fd=root, follow_symlinks=False).st_mode
             except OSError:
-                continue  # deleted: git's listing reports it
+                continue  # deleted; git's listing reports it
             if mode & 0o7777 != (unusual[path] if path in unusual else usual[git_mode]):
                 changed.append(path)
     return changed
@@ -251,7 +250,7 @@ def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str
 def examine_candidates(
     shadow: CheckpointStore, candidates: Iterable[str], skips: SkippedPaths, named: bool
 ) -> list[ChangedPath]:
-    """Return the candidates that really differ, sorted. Named paths are examined even if ignored."""
+    """Return the candidates that really differ, sorted. With `named`, they are examined even if git ignores them."""
     nested: dict[str, bool] = {}
     changes: list[ChangedPath] = []
     room = MAX_SHOWN_FILES * shadow.limits.shown_bytes
@@ -271,7 +270,7 @@ def examine_candidates(
 
 
 def unsaveable_reason(shadow: CheckpointStore, path: str, nested: dict[str, bool], *, tracked: bool) -> str:
-    """Return why a path is never saved; empty if it may be."""
+    """Return the reason why a path is never saved, or an empty string if it may be."""
     parts = path.split("/")
     if path.endswith("/"):
         return "Repositories in the workspace are not saved"
@@ -324,7 +323,7 @@ def is_change(
 async def limit_to_quota(
     shadow: CheckpointStore, changes: list[ChangedPath], skips: SkippedPaths
 ) -> list[ChangedPath]:
-    """Return the changes that fit into the store."""
+    """Return those changes for which the store has room."""
     new_bytes = sum(change.state.size for change in changes)
     if shadow.growth_bytes + new_bytes > shadow.limits.total_bytes:
         shadow.growth_bytes = await run_sync(measure_growth, shadow)

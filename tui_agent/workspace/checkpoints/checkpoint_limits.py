@@ -1,4 +1,4 @@
-"""Limits of a checkpoint store, and the conditions under which there can be none."""
+"""Limits of a checkpoint store, and the conditions under which a workspace has none."""
 
 import os
 from dataclasses import dataclass
@@ -18,11 +18,12 @@ class Limits:
     file_bytes: int = 5 * MEGABYTE
     """A new file above this size is not saved; a file already saved stays saved as it grows."""
     total_bytes: int = 1_000 * MEGABYTE
-    """Maximum bytes the store may grow by after the first checkpoint, and that the first one reads."""
+    """Maximum bytes by which the store may grow after the first checkpoint, and maximum bytes that the first one reads.
+    """
     baseline_bytes: int = 256 * MEGABYTE
-    """Borrowed objects are copied if they are not larger than this in total."""
+    """Borrowed objects are copied only if they are not larger than this in total."""
     shown_bytes: int = MEGABYTE
-    """Only the size of a larger file is reported."""
+    """Maximum bytes of a file whose content is reported; of a larger file only the size is."""
     max_paths: int = MAX_PATHS_IN_EVENT
     """Maximum number of changed paths that are reported in detail."""
 
@@ -37,9 +38,9 @@ def read_limits(settings: CheckpointSettings) -> Limits:
 
 
 def find_git(workspace: Path) -> str | None:
-    """Return the git program, never one inside the workspace or the current project.
+    """Return the git program; never one inside the workspace or the current project.
 
-    A store may be read from inside a project whose workspace is not known.
+    The current project matters because a store may be read from inside a project without knowing the workspace.
     """
     current, home_folder = _current_folder(), _home_folder()
     if (
@@ -52,9 +53,9 @@ def find_git(workspace: Path) -> str | None:
 
 
 def unavailable_reason(workspace: Path, program: str | None, sessions: Path | None = None) -> str:
-    """Return why a (resolved) workspace has no checkpoints; empty if it can have them.
+    """Return the reason why a workspace (a resolved path) has no checkpoints, or an empty string if it can have them.
 
-    `sessions` is the folder of all sessions: a workspace that contains it would save what sessions write.
+    `sessions` is the folder of all sessions. A workspace that contains it would save the files that sessions write.
     """
     home = _home_folder()
     if workspace == workspace.parent or (home is not None and home.is_relative_to(workspace)):
@@ -83,4 +84,4 @@ def _home_folder() -> Path | None:
     try:
         return Path.home().resolve()
     except RuntimeError:
-        return None  # an unknown user has no home
+        return None  # an unknown user has no home folder

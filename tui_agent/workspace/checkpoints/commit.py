@@ -1,7 +1,7 @@
 """Saving changes as the newest checkpoint.
 
-Invariant: work happens on a copy of the newest checkpoint's index, which replaces it once the commit exists;
-an error or cancellation before that leaves the store unchanged.
+Invariant: changes are made to a copy of the newest checkpoint's index, which replaces the index once the commit exists.
+An error or cancellation before that leaves the store unchanged.
 """
 
 from collections.abc import Collection, Mapping
@@ -80,7 +80,9 @@ async def update_draft(shadow: CheckpointStore, draft: Path, paths: Collection[s
 async def _add(
     shadow: CheckpointStore, draft: Path, paths: list[str], states: Mapping[str, FileState]
 ) -> None:
-    """Update these paths; one that changed its type meanwhile is left for the next look."""
+    """Update these paths. A path that has become another type of file in the meantime is left for the next change
+    detection.
+    """
     options = ("--add", "--remove", "--replace", "-z", "--stdin")
     try:
         await shadow.git("update-index", *options, stdin=join_paths(paths), index=draft)
@@ -109,7 +111,7 @@ def _read_states(shadow: CheckpointStore, paths: list[str]) -> dict[str, FileSta
 async def commit_tree(
     shadow: CheckpointStore, tree: str, parent: str, *, author: str, message: str, lines: list[str]
 ) -> str:
-    """Create a commit; `lines` are its last paragraph."""
+    """Create a commit. `lines` form its last paragraph."""
     subject = message.replace("\0", " ").strip()[:MAX_MESSAGE_CHARS] or "Files changed"
     text = f"{subject}\n\n" + "\n".join(lines) + "\n"
     parents = ("-p", parent) if parent else ()
@@ -118,7 +120,7 @@ async def commit_tree(
 
 
 async def move_head(shadow: CheckpointStore, commit: str, draft_checkpoint: DraftCheckpoint) -> None:
-    """Make a commit the newest checkpoint and the draft its index. Not interruptible once started."""
+    """Make a commit the newest checkpoint, and the draft its index. Cannot be cancelled once started."""
     with anyio.CancelScope(shield=True):
         await shadow.git("update-ref", MAIN_REF, commit)
         await run_sync(draft_checkpoint.index.replace, shadow.git.index)
@@ -131,5 +133,5 @@ async def move_head(shadow: CheckpointStore, commit: str, draft_checkpoint: Draf
 
 
 async def protect_commit(shadow: CheckpointStore, commit: str) -> None:
-    """Protect a commit and its history from being dropped."""
+    """Protect a commit and its history from git's garbage collection."""
     await shadow.git("update-ref", f"{KEPT_PREFIX}{commit}", commit)

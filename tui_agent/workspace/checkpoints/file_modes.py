@@ -1,8 +1,8 @@
-"""Permission bits of files in checkpoints, of which git itself stores only one.
+"""Permission bits of files in checkpoints. Git itself stores only one of them.
 
-A commit's last paragraph lists deviations from the store's usual bits: `Usual: 644 755` in the first commit,
-then `Mode: 600 "path"`, and `Mode: - "path"` when a path is usual again. So every checkpoint's bits follow
-from the commits up to it, in any clone.
+A commit's last paragraph lists deviations from the store's usual bits: `Usual: 644 755` in the first commit, then
+`Mode: 600 "path"`, and `Mode: - "path"` when a path has the usual bits again. The bits in a checkpoint are therefore
+determined by the commits up to it, in any clone.
 """
 
 import json
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, PLAIN
 
 UsualBits = tuple[int, int]
-"""The usual bits of a plain and of an executable file."""
+"""The usual bits of a plain file and of an executable file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Modes:
         return Modes(self.usual, unusual)
 
     def lines_since(self, before: "Modes") -> list[str]:
-        """Return the lines that lead from `before` to these modes."""
+        """Return the lines that turn `before` into these modes."""
         removed_lines = [
             f"Mode: - {json.dumps(path)}" for path in sorted(before.unusual.keys() - self.unusual.keys())
         ]
@@ -77,7 +77,7 @@ def trailer_lines(message: str) -> list[str]:
 
 
 def read_modes(messages: Iterable[str]) -> Modes:
-    """Return the bits after the commits with these messages, oldest first."""
+    """Return the bits in the last of the commits with these messages, which are ordered oldest first."""
     usual: UsualBits = (0o644, 0o755)
     unusual: dict[str, int] = {}
     for message in messages:

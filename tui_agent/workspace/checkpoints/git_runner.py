@@ -1,7 +1,7 @@
 """Runner of git on the session's own store.
 
-Invariant: folder, index and configuration are given with every call, so that no repository's configuration,
-hook, filter, pager or monitor is ever read or run.
+Invariant: every call specifies folder, index and configuration, so that no repository's configuration, hook, filter,
+pager or monitor is ever read or run.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ CONFIG = """[core]
 \trecurse = false
 """
 ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -eol !diff !merge\n"
-"""Bytes are stored unchanged, whatever the workspace's own attributes say."""
+"""Stores bytes unchanged, whatever the workspace's own attributes say."""
 
 COMMON_OPTIONS = (
     "--no-pager",
@@ -78,14 +78,16 @@ class ProgramResult:
 
 
 RunProgram = Callable[[Sequence[str], bytes, Mapping[str, str], Path], Awaitable[ProgramResult]]
-"""Run a program with this standard input, environment and folder. Raises OSError if it cannot be started."""
+"""Runs a program with this standard input, environment and folder. Raises `OSError` if it cannot be started."""
 
 
 async def run_program(argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path) -> ProgramResult:
     """Run a program. On cancellation it kills the program and all programs that it started."""
     out, err = bytearray(), bytearray()
     pipe = subprocess.PIPE
-    with anyio.CancelScope(shield=True):  # a cancelled start would leave the program without a waiter
+    with anyio.CancelScope(
+        shield=True
+    ):  # cancelling the start itself would leave a process that nobody waits for
         process = await anyio.open_process(
             argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=cwd, start_new_session=True
         )
@@ -160,10 +162,9 @@ class Git:
         tree: Path | None = None,
         author: str = "agent",
     ) -> ProgramResult:
-        """Run git and return its result. `tree` replaces the workspace. Raises `CheckpointError` if git
-        cannot run.
+        """Run git and return its result. `tree` replaces the workspace. Raises `CheckpointError` if git cannot run.
 
-        If the workspace is gone, the store replaces it, so that checkpoints can still be read.
+        If the workspace no longer exists, the store's folder replaces it, so that checkpoints can still be read.
         """
         folder = tree or (self.workspace if self.workspace.is_dir() else self.folder)
         env = self._environment(index or self.index, folder, author)
@@ -244,8 +245,8 @@ class Git:
         )
 
     async def read_sizes(self, ids: list[str], *, missing: bool = False) -> dict[str, int]:
-        """Return the sizes of objects. A missing one is left out with `missing_error`, else raises
-        `CheckpointError`.
+        """Return the sizes of objects. Raises `CheckpointError` for a missing object, unless `missing` allows leaving
+        it out.
         """
         names = list(dict.fromkeys(ids))
         if not names:

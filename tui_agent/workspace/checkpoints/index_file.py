@@ -1,7 +1,6 @@
-"""Reader and writer of git's index file (versions 2 to 4).
+"""Reader and writer of git's index file (versions 2 to 4); the format is described in gitformat-index(5).
 
-Only certain data is used: an index that is split, sparse, damaged or of another hash is `UnreadableIndex`. Source
-of the format: gitformat-index(5).
+Unclear data is never used: for an index that is split, sparse, damaged or of another hash, `UnreadableIndex` is raised.
 """
 
 import hashlib
@@ -21,7 +20,7 @@ WORD_MASK = 0xFFFFFFFF
 
 
 class UnreadableIndex(Exception):
-    """This index cannot be used; the files must be read instead."""
+    """Raised for an index that cannot be used; the files must be read instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class IndexEntry:
     stat: bytes
     oid: bytes
     is_trusted: bool = True
-    """False if a flag says that the entry does not describe the file on disk."""
+    """False if a flag means that the entry may not describe the file on disk."""
 
     @property
     def mode(self) -> int:

@@ -19,14 +19,14 @@ from tui_agent.workspace.checkpoints.change_detection import measure_growth
 from tui_agent.workspace.checkpoints.store_state import CheckpointStore, disk_error, undo_on_error, write_file
 
 MIN_LOOSE_OBJECTS = 100
-"""Number of loose objects from which packing is worthwhile."""
+"""Minimum number of loose objects for which packing is worthwhile."""
 MIN_PACKS = 8
 
 
 async def maintain(shadow: CheckpointStore) -> bool:
-    """Copy borrowed objects up to the quota, and pack loose ones; return True if anything was done.
+    """Copy borrowed objects up to the quota, and pack loose ones. Return True if anything was done.
 
-    Interruption at any moment leaves a complete store without unfinished files.
+    An interruption at any moment leaves a complete store without unfinished files.
     """
 
     async def clear() -> None:
@@ -53,7 +53,7 @@ async def _settle(shadow: CheckpointStore) -> bool:
 
 
 async def _repack(shadow: CheckpointStore, *, own: bool, borrowing: bool) -> None:
-    """Write one pack of all objects, including borrowed ones with `own`."""
+    """Write one pack of all objects; with `own`, including borrowed ones."""
     if own:
         await run_sync(release_copies, shadow.git.folder)
     local = () if own or not borrowing else ("-l",)
@@ -88,7 +88,7 @@ async def verify_store(shadow: CheckpointStore, recreated: Sequence[str] = ()) -
     if shadow.head and (await shadow.git.run("cat-file", "-e", f"{shadow.head}^{{tree}}")).code:
         problems.append(f"the newest checkpoint {shadow.head[:12]} is missing")
     borrow_problem = await run_sync(describe_missing_folders, shadow.git.folder)
-    if problems and borrow_problem:  # git names every object
+    if problems and borrow_problem:  # git would name every object
         return [f"{borrow_problem}; move it back to repair the store"]
     if recreated:
         verb = "was" if len(recreated) == 1 else "were"
@@ -109,8 +109,7 @@ async def export_bundle(shadow: CheckpointStore, dest: Path) -> None:
 
 
 async def describe_borrowed(shadow: CheckpointStore) -> str:
-    """Return a sentence about parts of the first checkpoint that are not copied; empty if all are or soon
-    will be.
+    """Return a sentence about parts of the first checkpoint that are not copied. Empty if all are or soon will be.
 
     Also empty if borrowed objects are missing, which `verify_store` reports.
     """
@@ -122,7 +121,7 @@ async def describe_borrowed(shadow: CheckpointStore) -> str:
 
 
 def clear_locks(store: Path) -> None:
-    """Remove the locks and unfinished files of a killed git. The session's own lock must be held."""
+    """Remove the locks and unfinished files of a killed git. The caller must hold the session's lock."""
     for leftover in (*store.glob("*.lock"), *store.glob("draft-*"), *store.glob("refs/**/*.lock")):
         leftover.unlink(missing_ok=True)
     clear_drafts(store)

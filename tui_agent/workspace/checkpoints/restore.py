@@ -1,6 +1,6 @@
 """Restoring files to a checkpoint.
 
-Invariant: afterwards the newest checkpoint's tree equals the workspace; after an error both are unchanged.
+Invariant: afterwards the newest checkpoint's tree equals the workspace. After an error both are unchanged.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import format_before_lines, f
 async def restore(
     shadow: CheckpointStore, plan: RestorePlan, overwrite: Sequence[str], operations: FileOperations
 ) -> RestoreResult:
-    """Carry out a plan: the operations without conflict, and those in conflict that `overwrite` names."""
+    """Run a plan: the operations without conflict, and the conflicting ones named in `overwrite`."""
     if plan.head != shadow.head:
         raise CheckpointError(
             "The files were checkpointed again after this restore was planned.",
@@ -86,9 +86,9 @@ async def restore(
 def _select_possible(
     shadow: CheckpointStore, prepared: PreparedRestore, chosen: set[str]
 ) -> tuple[list[RestoreOperation], dict[str, str]]:
-    """Return the chosen operations that are possible, and why the others are not.
+    """Return the chosen operations that are possible, and the reasons why the others are not.
 
-    Leaving one operation out can block another, so this repeats until it is stable.
+    Leaving out one operation can block another, so this repeats until nothing changes.
     """
     while True:
         operations = [
@@ -108,7 +108,7 @@ def _select_possible(
 
 
 async def save_overwritten(shadow: CheckpointStore, operations: list[RestoreOperation]) -> None:
-    """Save files that are about to be overwritten and are in no checkpoint."""
+    """Save files that are about to be overwritten and are not in any checkpoint."""
     paths = [operation.path for operation in operations if operation.state.can_be_saved]
     if not paths:
         return
@@ -178,7 +178,7 @@ def _checked_moves(
 
 
 def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[Move]:
-    """Return the moves in an order in which each target is free, including folders to create or remove."""
+    """Return the moves, including folders to create or remove, in an order in which each target is free."""
     numbered = list(enumerate(operations))
     removed = [
         Move("remove", operation.path, number) for number, operation in numbered if operation.kind == "remove"
@@ -214,9 +214,9 @@ def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> l
 
 
 def find_emptied_folders(shadow: CheckpointStore, removed: set[str], created: list[str]) -> list[str]:
-    """Return the folders left empty by the removed files, deepest first.
+    """Return the folders that become empty when the files are removed, deepest first.
 
-    Excludes folders that receive a file, and those that were empty when the session began.
+    Excludes folders that receive a file, and those that were empty when the session started.
     """
     needed = {parent.as_posix() for path in created for parent in PurePosixPath(path).parents}
     folders = {parent.as_posix() for path in removed for parent in PurePosixPath(path).parents} | {
@@ -253,7 +253,7 @@ def find_missing_folders(shadow: CheckpointStore, created: list[str], gone: set[
 async def commit_restore(
     shadow: CheckpointStore, prepared: PreparedRestore, done: set[str], kept: Sequence[str]
 ) -> str:
-    """Make a checkpoint of the restored workspace: the source itself, or a commit on top that names skipped
+    """Commit the restored workspace: move to the source itself, or create a commit on top of it that names skipped
     paths.
     """
     with shadow.draft() as draft:
@@ -332,7 +332,7 @@ def _clear(staging: StagingFolder) -> None:
 
 
 def undo_interrupted(shadow: CheckpointStore, operations: FileOperations) -> None:
-    """Undo a restore that a killed program did not finish; a running one is left alone."""
+    """Undo a restore that a killed program did not finish. A restore that is still running is left alone."""
     for leftover in sorted(shadow.workspace.glob(f"{STAGING_PREFIX}*")):
         if leftover.is_dir() and not leftover.is_symlink():
             staging = StagingFolder(shadow.files, leftover.name, operations)

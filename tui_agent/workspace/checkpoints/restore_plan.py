@@ -1,7 +1,7 @@
 """Plan of restoring files to a checkpoint.
 
-A restore touches only paths that a commit of the agent or of a command changed between the common ancestor
-and the source or the newest checkpoint, and paths that the user names.
+Between the common ancestor and the source (or the newest checkpoint), a restore considers only paths that a commit of
+the agent or of a command changed. It also considers paths that the user names.
 """
 
 import os
@@ -34,9 +34,9 @@ HUMAN = "human"
 class TouchedPaths:
     """Paths touched by the session (agent and commands) and by people.
 
-    At `unsaved` something unknown existed that no checkpoint held; at `first_kept` a person's commit saved
-    it. Paths that a restore skipped, or that a person may have changed after an aborted run, count for both
-    session and people.
+    At `unsaved` paths there were unknown files that no checkpoint held; for `first_kept` paths, a person's commit saved
+    them. Paths that a restore skipped, or that a person may have changed after an aborted run, count as touched by
+    both.
     """
 
     session: set[str] = field(default_factory=set)
@@ -60,7 +60,8 @@ async def find_touched(shadow: CheckpointStore, base: str, tip: str) -> TouchedP
         if author == HUMAN:
             result.humans.update(mode_changes - new_paths[commit])
             result.first_kept.update({path: origin for path, origin in skipped.items() if origin})
-            result.first_kept.update(dict.fromkeys(new_paths[commit], commit))  # the oldest commit comes last
+            # the log lists new commits first, so the oldest one overwrites the others
+            result.first_kept.update(dict.fromkeys(new_paths[commit], commit))
         else:
             result.session.update(mode_changes)
             result.unsaved.update(new_paths[commit])
@@ -81,9 +82,9 @@ async def find_touched(shadow: CheckpointStore, base: str, tip: str) -> TouchedP
 
 @dataclass(frozen=True, slots=True)
 class RestoreOperation:
-    """One change of a path with everything it needs. `entry` is None if the path is to be removed.
+    """One change of a path with everything needed to make it. `entry` is None if the path is to be removed.
 
-    `blocked` says why it is impossible, even if the user asks for it.
+    `blocked` is the reason why the change is impossible, even if the user asks for it.
     """
 
     path: str
@@ -105,15 +106,15 @@ class PreparedRestore:
     contents: Mapping[str, bytes] = field(default_factory=dict)
     """The small contents of the source that the operations need, by object id."""
     first_kept: Mapping[str, str] = field(default_factory=dict)
-    """Paths not in the source that get their first saved version, with the commits that hold it."""
+    """Paths that the source does not have, with the commits that contain their first saved version."""
     as_found: frozenset[str] = frozenset()
-    """Paths not in the source that nobody changed since they were first saved."""
+    """Paths that the source does not have and that nobody changed since they were first saved."""
 
 
 async def prepare_restore(
     shadow: CheckpointStore, source: str, named: Collection[str] = ()
 ) -> PreparedRestore:
-    """Plan a restore to `source`, including the `named` paths that a checkpoint knows. Changes nothing."""
+    """Plan a restore to `source`, including those `named` paths that a checkpoint knows. Changes nothing."""
     await shadow.find_tree(source)
     result = await shadow.git.run("merge-base", source, shadow.head)
     if result.code:
@@ -200,7 +201,7 @@ def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
 async def _first_kept(
     shadow: CheckpointStore, ours: TouchedPaths, differing: Mapping[str, tuple[Entry | None, Entry | None]]
 ) -> dict[str, tuple[Entry, int]]:
-    """Return the first saved version of paths that the source does not have because nothing was saved yet."""
+    """Return the first saved version of paths that the source lacks only because nothing was saved then."""
     versions = {}
     modes: dict[str, Modes] = {}
     for path, commit in ours.first_kept.items():
@@ -277,7 +278,7 @@ def _blocking_reason(state: FileState) -> str:
 def mark_blocked(
     shadow: CheckpointStore, operations: list[RestoreOperation], chosen: set[str]
 ) -> list[RestoreOperation]:
-    """Return the operations, marking those blocked that have no place once the chosen ones are done."""
+    """Return the operations; mark as blocked those for which there is no place once the chosen ones are done."""
     removed = {
         operation.path
         for operation in operations
@@ -299,7 +300,7 @@ def mark_blocked(
 def _place_problem(
     shadow: CheckpointStore, operation: RestoreOperation, removed: set[str], usable: set[str]
 ) -> str:
-    """Return why there is no place; `usable` caches parents that are folders or free."""
+    """Return the reason why there is no place. `usable` caches parents that are folders or free."""
     for parent in reversed(PurePosixPath(operation.path).parents):
         name = parent.as_posix()
         if name not in usable and name not in removed:

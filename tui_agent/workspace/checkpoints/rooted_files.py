@@ -1,4 +1,4 @@
-"""Files below one folder, reached one component at a time and never through a link."""
+"""Files below one folder, opened one path component at a time and never through a link."""
 
 import contextlib
 import hashlib
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 Kind = Literal["file", "link", "absent", "folder", "special", "unreadable", "behind"]
-"""Kind of a path; `behind`: a parent is a link or a file, so nothing of the workspace can be there."""
+"""Kind of a path. `behind`: a parent is a link or a file, so no file of the workspace can be there."""
 
 PLAIN, EXECUTABLE, LINK = 0o100644, 0o100755, 0o120000
 CHUNK = 1 << 20
@@ -19,12 +19,12 @@ FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class BlockedPath(OSError):
-    """A parent of the path is not a folder of the workspace."""
+    """Raised if a parent of the path is not a folder of the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """State of a path. `content` is set if requested and not too large; `oid` if the file was read."""
+    """State of a path. `content` is set if requested and not too large, `oid` (git's id) if the file was read."""
 
     kind: Kind
     bits: int = 0
@@ -105,7 +105,7 @@ class RootedFiles:
 
 
 class PathReader:
-    """Reader of many paths; the last folder stays open for the next path."""
+    """Reader of many paths. It keeps the last folder open for the next path."""
 
     def __init__(self, files: RootedFiles) -> None:
         self._files = files

@@ -1,6 +1,6 @@
-"""Checkpoints of a workspace in the session's own git store, the implementation of `ports.checkpoint`.
+"""Checkpoints of a workspace in the session's own git store; implements `ports.checkpoint`.
 
-Invariant: the user's repository is only read, as files; no program of its configuration ever runs.
+Invariant: the user's repository is only read, as files; no program named in its configuration ever runs.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -47,10 +47,10 @@ class LineChange(NamedTuple):
 
 
 class GitCheckpoints:
-    """Checkpoints of `workspace` in the folder `store`. `git` is the program, found on the path if not given.
+    """Checkpoints of `workspace` in the folder `store`. `git` is the program, looked up in `PATH` if not given.
 
-    `sessions` is the folder of all sessions, which the workspace must not contain. Calls run one at a time.
-    The session's lock must be held: only one process uses a store.
+    `sessions` is the folder of all sessions, which the workspace must not contain. Calls run one at a time. The caller
+    must hold the session's lock, because only one process may use a store.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class GitCheckpoints:
 
     @property
     def unavailable_reason(self) -> str:
-        """Why there are no checkpoints, as a sentence; empty if there are."""
+        """The reason why there are no checkpoints, as a sentence, or empty if there are."""
         return self._unavailable
 
     @property
@@ -105,15 +105,15 @@ class GitCheckpoints:
 
     @asynccontextmanager
     async def _read_access(self) -> AsyncIterator[CheckpointStore]:
-        """Open the store for reading objects only; missing refs are recreated."""
+        """Open the store to read objects only. Missing refs are recreated."""
         async with self._exclusive(begun=False) as shadow:
             await run_sync(store_setup.recreate_refs, shadow.git.folder)
             yield shadow
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Continue from the checkpoint `known`, or save and return a first one if it is empty or lost.
+        """Continue from the checkpoint `known`. If it is empty or lost, save and return a first one.
 
-        `unchanged`: the session changed nothing since `known`, so the new checkpoint replaces it.
+        `unchanged`: the session has changed nothing since `known`, so the new checkpoint replaces it.
         """
         if self._unavailable:
             return None
@@ -139,7 +139,7 @@ class GitCheckpoints:
             return await store_setup.resume_checkpoint(shadow, known)
 
     def take_notices(self) -> tuple[str, ...]:
-        """Return the automatic actions on the store since the last call, as sentences for the user."""
+        """Return sentences for the user about automatic actions on the store since the last call."""
         sentences = tuple(self._shadow.notices)
         self._shadow.notices.clear()
         return sentences
@@ -154,7 +154,7 @@ class GitCheckpoints:
             return await find_changes(shadow, paths, extra_paths)
 
     async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
-        """Return the paths where something changed after this time (seconds since 1970)."""
+        """Return the subset of `paths` at which something changed after the time `since` (seconds since 1970)."""
         async with self._exclusive() as shadow:
             return await run_sync(changed_after, shadow, paths, since)
 
@@ -176,7 +176,7 @@ class GitCheckpoints:
             )
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
-        """Carry out a plan: the operations without conflict, and those in conflict that `overwrite` names."""
+        """Run a plan: the operations without conflict, and the conflicting ones named in `overwrite`."""
         async with self._exclusive() as shadow:
             return await restore_module.restore(shadow, plan, overwrite, self._operations)
 
@@ -264,18 +264,18 @@ class GitCheckpoints:
             await maintenance.export_bundle(shadow, dest)
 
     async def import_bundle(self, bundle: Path) -> None:
-        """Create the store from such a file, which is verified completely. The store must not exist yet."""
+        """Create the store from a bundle, which is verified completely. The store must not exist yet."""
         async with self._exclusive(begun=False) as shadow:
             await store_setup.import_bundle(shadow, bundle)
 
     async def verify(self) -> list[str]:
-        """Return the problems of the store; empty if there are none. Recreates what it can, and names it."""
+        """Return the problems of the store; empty if there are none. Recreates files where possible, and reports that."""
         async with self._exclusive(begun=False) as shadow:
             recreated = await run_sync(store_setup.recreate_refs, shadow.git.folder)
             return await maintenance.verify_store(shadow, recreated)
 
     async def find_lost(self, commits: Sequence[str]) -> list[str]:
-        """Return the commits that are missing or unreadable in the store and have no stand-in."""
+        """Return the commits that are missing or unreadable in the store and have no replacement."""
         async with self._read_access() as shadow:
             actual = {
                 commit: await run_sync(repair_module.resolve_stand_in, shadow.git.folder, commit)
@@ -286,12 +286,12 @@ class GitCheckpoints:
             stdin = "".join(f"{target}^{{tree}}\n" for target in actual.values()).encode()
             result = await shadow.git.run("cat-file", "--batch-check", stdin=stdin)
             lines = result.out.splitlines()
-            if result.code:  # git stops at the first damaged one
+            if result.code:  # git stops at the first damaged object
                 return [commit for commit, target in actual.items() if await _is_lost(shadow, target)]
             return [commit for commit, line in zip(actual, lines, strict=True) if line.endswith(b" missing")]
 
     async def describe_borrowed(self) -> str:
-        """Return why parts of the first checkpoint stay in the user's repository; empty if none do."""
+        """Return the reason why parts of the first checkpoint stay in the user's repository; empty if none do."""
         async with self._read_access() as shadow:
             return await maintenance.describe_borrowed(shadow)
 

@@ -1,7 +1,6 @@
-"""Repair of a store that lost parts of its newest checkpoint: damaged files are moved aside, nothing is
-deleted.
+"""Repair of a store that lost parts of its newest checkpoint. Damaged files are moved aside, and nothing is deleted.
 
-Invariant: what remains in the store is complete by itself; the next checkpoint stores its contents again.
+Invariant: the remaining store is complete in itself; the next checkpoint stores the lost contents again.
 """
 
 import hashlib
@@ -19,13 +18,13 @@ DAMAGED_PREFIX = "damaged-"
 
 
 STAND_INS_FILE = "stand-ins"
-"""File of the store with pairs of a lost checkpoint and a later, equal one."""
+"""File in the store with pairs of a lost checkpoint and a later checkpoint that is equal to it."""
 
 
 def record_stand_in(store: Path, lost: str, commit: str) -> None:
-    """Use `commit` wherever the lost checkpoint is named: only the user changed files in between.
+    """Record that `commit` replaces the lost checkpoint, because only the user changed files in between.
 
-    Raises OSError.
+    Raises `OSError`.
     """
     path = store / STAND_INS_FILE
     known = path.read_bytes() if path.exists() else b""
@@ -33,7 +32,7 @@ def record_stand_in(store: Path, lost: str, commit: str) -> None:
 
 
 def resolve_stand_in(store: Path, commit: str) -> str:
-    """Return the checkpoint that replaces this one; itself if it was not lost. Raises OSError."""
+    """Return the checkpoint that replaces this one, or this one if it was not lost. Raises `OSError`."""
     path = store / STAND_INS_FILE
     if path.exists():
         for line in path.read_text("ascii", "replace").splitlines():
@@ -100,7 +99,7 @@ def _damaged_objects(objects: Path) -> list[Path]:
 
 def _is_sound(name: str, path: Path) -> bool:
     if len(name) != OBJECT_ID_CHARS:
-        return True  # not an object of git
+        return True  # not a git object
     try:
         content = zlib.decompress(path.read_bytes())
     except (zlib.error, OSError):

@@ -1,4 +1,4 @@
-"""Opening the store: creating and repairing it, and continuing from a checkpoint that the log knows."""
+"""Opening the store: creates or repairs it, and continues from a checkpoint that the log knows."""
 
 import shutil
 from pathlib import Path
@@ -28,7 +28,7 @@ _STRICT = tuple(word for name in _PATH_CHECKS for word in ("-c", f"fsck.{name}=e
 
 
 async def open_store(shadow: CheckpointStore) -> None:
-    """Create the store if missing; ensure our own settings and remove leftover locks."""
+    """Create the store if it is missing, apply our settings, and remove leftover locks."""
     try:
         await run_sync(_lay_out, shadow.git.folder)
         await run_sync(write_patterns, shadow)
@@ -49,10 +49,10 @@ def _lay_out(store: Path) -> None:
 
 
 def recreate_refs(store: Path) -> list[str]:
-    """Recreate the files that make an object folder a git store; return those that were missing.
+    """Recreate the files that make an object folder a git store, and return those that were missing.
 
-    Settings are not reported: a fork's store gets them when first opened. Nothing saved is lost. Raises
-    OSError.
+    Settings are not reported, because a fork's store gets them when it is first opened. No saved data is lost. Raises
+    `OSError`.
     """
     if not (store / "objects").is_dir():
         return []
@@ -82,9 +82,9 @@ def _remove_broken_ref(path: Path) -> None:
 
 
 async def resume_checkpoint(shadow: CheckpointStore, known: str) -> bool:
-    """Continue from the checkpoint `known`; return False if it is lost.
+    """Continue from the checkpoint `known`. Return False if it is lost.
 
-    Then damaged files are moved aside and a new first checkpoint is needed. Raises `CheckpointError` if it
+    In that case damaged files are moved aside, and a new first checkpoint is needed. Raises `CheckpointError` if it
     exists but cannot be used now.
     """
     try:
@@ -106,9 +106,9 @@ async def resume_checkpoint(shadow: CheckpointStore, known: str) -> bool:
 
 
 async def load_checkpoint(shadow: CheckpointStore, known: str) -> None:
-    """Load the checkpoint `known`. A broken or foreign index is read again from it."""
+    """Load the checkpoint `known`. If the index is broken or belongs to another checkpoint, recreate it."""
     tree = await shadow.find_tree(known)
-    if not await is_complete(shadow, known):  # an intact index hides that its trees are missing
+    if not await is_complete(shadow, known):  # an intact index hides that the checkpoint's trees are missing
         raise shadow.git.missing_error(tree)
     newest = await shadow.git.run("rev-parse", "--verify", "--quiet", f"{MAIN_REF}^{{commit}}")
     main = newest.out.decode().strip() if newest.code == 0 else ""

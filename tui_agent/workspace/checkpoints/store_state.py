@@ -25,7 +25,7 @@ MAIN_REF = "refs/heads/main"
 KEPT_PREFIX = "refs/heads/kept/"
 FILE_MODE = 0o600
 EMPTY_FOLDERS_FILE = "empty-folders"
-"""File of the store: the folders without files when the session began."""
+"""File in the store that lists the folders without files at the start of the session."""
 STAGING_PREFIX = ".tui-agent-restore-"
 """Name prefix of the folder in which a restore prepares files."""
 
@@ -48,11 +48,13 @@ class CheckpointStore:
     tracked: dict[str, Entry] = field(default_factory=dict)
     modes: Modes = field(default_factory=Modes)
     growth_bytes: int = 0
-    """Bytes that the store has grown by since its first checkpoint; never an underestimate."""
+    """Bytes by which the store has grown since its first checkpoint; never an underestimate."""
     unsaved_paths: set[str] = field(default_factory=set)
-    """Paths (folders end with `/`) that existed but are in no checkpoint: skipped by a look, or ignored."""
+    """Paths (folders end with `/`) that existed but are in no checkpoint, because change detection skipped or git
+    ignored them.
+    """
     checked_ignored: frozenset[str] = frozenset()
-    """Ignored paths that the last complete look was asked about."""
+    """Ignored paths that the last complete change detection was asked to include."""
     maintained_head: str = ""
     """The newest checkpoint when borrowed objects were last copied."""
     notices: list[str] = field(default_factory=list)
@@ -73,7 +75,7 @@ class CheckpointStore:
         return session.relative_to(self.workspace).as_posix()
 
     def require_workspace(self) -> None:
-        """Raise `CheckpointError` if the workspace is gone: its files were not deleted one by one."""
+        """Raise `CheckpointError` if the workspace is gone, so that its files are not taken for deleted ones."""
         if not self.workspace.is_dir():
             problem = "is no longer a folder" if self.workspace.exists() else "no longer exists"
             raise CheckpointError(
@@ -83,9 +85,7 @@ class CheckpointStore:
 
     @contextlib.contextmanager
     def draft(self, *, empty: bool = False) -> Iterator[Path]:
-        """Yield an index to work on, a copy of the newest checkpoint's; deleted afterwards unless it was
-        moved.
-        """
+        """Yield a copy of the newest checkpoint's index to work on. It is deleted afterwards unless it was moved."""
         path = self.git.folder / f"draft-{uuid4().hex}"
         try:
             if not empty:
@@ -103,7 +103,7 @@ class CheckpointStore:
         return await run_sync(_parse_entries, out)
 
     def was_unsaved(self, path: str) -> bool:
-        """Return True if something that is in no checkpoint was at this new path before."""
+        """Return True if an unsaved file existed at this new path before."""
         parts = path.split("/")
         return path in self.unsaved_paths or any(
             "/".join(parts[:end]) + "/" in self.unsaved_paths for end in range(1, len(parts))
@@ -162,7 +162,7 @@ def _parse_entries(out: bytes) -> dict[str, Entry]:
 
 
 def copy_index(source: Path, target: Path) -> None:
-    """Copy an index with its time, by which git decides which entries to trust."""
+    """Copy an index with its modification time, from which git decides which entries to trust."""
     shutil.copyfile(source, target)
     status = source.stat()
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -176,7 +176,7 @@ def write_file(store: Path, path: Path, content: bytes) -> None:
         draft.write_bytes(content)
         draft.replace(path)
     finally:
-        with contextlib.suppress(OSError):  # the error above is the one to report
+        with contextlib.suppress(OSError):  # report the original error, not one of the clean-up
             draft.unlink(missing_ok=True)
 
 
@@ -200,7 +200,7 @@ def measure_folder(folder: Path) -> int:
 
 @contextlib.asynccontextmanager
 async def undo_on_error(undo: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """If the body fails or is cancelled, run `undo` without interruption, then raise again."""
+    """If the block fails or is cancelled, run `undo` without interruption, then re-raise."""
     try:
         yield
     except BaseException:

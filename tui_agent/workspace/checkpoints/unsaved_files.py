@@ -1,9 +1,9 @@
-"""Files that existed before a call and are in no checkpoint: too large, over the quota, ignored, or in
-another repository.
+"""Files that existed before a call but are in no checkpoint: too large, over the quota, ignored, or in another
+repository.
 
-When such a path is first saved, its commit says so (`Before: "path"` in the last paragraph). A person's
-commit, made before a call, holds the previous content, which a restore uses; otherwise that content is
-unknown, and a restore never removes the path without asking.
+When such a path is first saved, its commit says so (`Before: "path"` in the last paragraph). If a person's commit made
+before a call holds the previous content, a restore uses it. Otherwise that content is unknown, and a restore never
+removes the path without asking.
 """
 
 import json
@@ -43,9 +43,9 @@ def parse_before_lines(message: str) -> set[str]:
 
 
 def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
-    """Return the lines for paths that count as both the session's and a person's.
+    """Return the lines for paths that count as changed by both the session and a person.
 
-    A restore skipped them, each with the commit that first saved it (if relevant), or their author is
+    Either a restore skipped the path (the line then has the commit that first saved it, if relevant), or its author is
     unknown.
     """
     return [f"{LEFT_KEY}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
@@ -59,7 +59,7 @@ def parse_left_lines(message: str) -> dict[str, str]:
 
 
 async def record_unsaved(shadow: CheckpointStore, skipped: Iterable[str]) -> None:
-    """Record the paths that a complete look skipped, and forget those that no longer exist."""
+    """Record the paths that a complete change detection skipped, and drop those that no longer exist."""
     known = shadow.unsaved_paths | {path for path in skipped if path not in shadow.tracked}
     shadow.unsaved_paths = await run_sync(_keep_existing, shadow.workspace, known)
 
@@ -69,13 +69,13 @@ def _keep_existing(workspace: Path, paths: set[str]) -> set[str]:
 
 
 async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iterable[str]) -> None:
-    """Record new paths that changed ignore rules hid until now: they may have existed before."""
+    """Record new paths that were ignored until the ignore rules changed, because they may have existed before."""
     if new and any(path.rsplit("/", 1)[-1] == IGNORE_FILE for path in changed):
         shadow.unsaved_paths |= await _previously_ignored(shadow, new)
 
 
 async def record_ignored(shadow: CheckpointStore, new: list[str]) -> None:
-    """Record ignored new paths as unknown, except those that were examined before."""
+    """Record ignored new paths as unknown, except those examined before."""
     unknown = [path for path in new if path not in shadow.checked_ignored]
     if unknown:
         shadow.unsaved_paths |= await find_ignored(shadow, unknown, None)
@@ -106,9 +106,11 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
 
 async def find_ignored(shadow: CheckpointStore, paths: list[str], tree: Path | None) -> set[str]:
     """Return the paths that the ignore rules of the workspace, or of `tree`, hide."""
-    stdin = join_paths([f"./{path}" for path in paths])  # the prefix keeps names from being read as patterns
+    stdin = join_paths(
+        [f"./{path}" for path in paths]
+    )  # the prefix prevents git from reading names as patterns
     words = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
     result = await shadow.git.run(*words, stdin=stdin, tree=tree)
     if result.code not in (0, 1):
-        return set(paths)  # unknown: ask the user
+        return set(paths)  # unknown, so the user must be asked
     return {path.removeprefix("./") for path in split_names(result.out)}

@@ -1,7 +1,7 @@
 """Strict reader of a repository's git configuration.
 
-Invariant: a file is accepted only if every line is plain and every setting is known to be harmless; no
-include or path in it is followed.
+Invariant: a file is accepted only if every line is plain and every setting is known to be harmless. Includes and paths
+in it are not followed.
 """
 
 import re
@@ -25,14 +25,14 @@ _SETTING = re.compile(
     r"([A-Za-z][A-Za-z0-9-]*)[ \t]*+"
     r'(?:=[ \t]*+(?:"((?:[^"\\]|\\["\\ntb])*+)"|((?:[^"\\;#]|\\["\\ntb])*+)))?'
 )
-"""A key and its value, quoted or not. Possessive quantifiers, so that no line takes long."""
+"""A key and its value, quoted or not. Possessive quantifiers prevent slow matching on any line."""
 _TOOL_SECTIONS = frozenset({"branch", "remote"})
-"""Sections in which other tools store keys with a hyphen; git's own keys never have one."""
+"""Sections in which other tools store keys that contain a hyphen; git's own keys never do."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitConfig:
-    """Settings of a harmless configuration that point to other folders."""
+    """Settings of a harmless configuration that refer to other folders."""
 
     hooks: tuple[str, ...] = ()
     """Values of `core.hooksPath`."""
@@ -89,7 +89,7 @@ def _plain_path(value: str, path: str) -> str:
 def _is_harmless(section: str, subsection: str | None, name: str, value: str) -> bool:
     if section not in SECTIONS or section in OPEN_SECTIONS:
         return True
-    if section == "alias":  # git's own commands win over aliases
+    if section == "alias":  # git's own commands take precedence over aliases
         return subsection is None and name not in COMMANDS
     if pattern := VALUES_OF_SECTIONS.get(section):
         return subsection is None and pattern.fullmatch(value) is not None

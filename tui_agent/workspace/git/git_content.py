@@ -1,9 +1,9 @@
-"""Lookup of whether a repository already contains a file's current content, which its readers then see
+"""Check if a repository already contains a file's current content. If so, every reader of the repository can see it
 anyway.
 
-Invariant: only reads, and runs nothing. Unclear cases count as not contained: files outside the index, files
-changed since, repositories with other hashes than SHA-1. An index entry alone proves nothing, because anyone
-who can write the workspace can write it; only the content's hash does.
+Invariant: only reads, and runs nothing. Unclear cases count as not contained: files outside the index, files changed
+since, repositories with a hash other than SHA-1. An index entry alone proves nothing, because anyone who can write to
+the workspace can write one; only the content's hash does.
 """
 
 import hashlib
@@ -22,9 +22,7 @@ _MAX_NAME_FLAG = 0xFFF
 
 
 class TrackedVersion(NamedTuple):
-    """A repository's version of a file: `is_current` if it is the current content, else that version's size and
-    time, if any.
-    """
+    """A repository's version of a file. `is_current`: it is the current content; otherwise its size and time, if any."""
 
     is_current: bool = False
     version: tuple[int, int] | None = None
@@ -40,12 +38,12 @@ class GitContent:
 
     def __init__(self) -> None:
         self._indexes: dict[str, tuple[tuple[int, int, int], bytes]] = {}
-        """The latest read of each index, by its path."""
+        """The last content read of each index, by its path."""
         self._tops: dict[str, tuple[str, Path] | None] = {}
         self._results: dict[str, tuple[tuple[int, ...], TrackedVersion]] = {}
 
     def clear_cache(self) -> None:
-        """Forget where repositories are, so that each folder is looked up once more."""
+        """Forget the repositories' locations, so that each folder is looked up again."""
         self._tops.clear()
 
     def find_version(self, path: str, info: os.stat_result) -> TrackedVersion:
@@ -112,7 +110,7 @@ class GitContent:
 
 
 def _git_folder(git: Path) -> Path:
-    """Return the repository's own folder: `.git` itself, or where it points."""
+    """Return the repository's own folder: `.git` itself, or the folder that it refers to."""
     try:
         if git.is_dir():
             return git
@@ -126,7 +124,7 @@ def _stamp(info: os.stat_result) -> tuple[int, ...]:
 
 
 def _find_entries(index: bytes, path: bytes) -> Iterator[_Entry]:
-    """Yield the index entries of a path; nothing for an index version that shortens paths."""
+    """Yield the index entries of a path; none for an index version that shortens paths."""
     if index[:4] != b"DIRC" or index[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
         return
     position = index.find(path + b"\0")

@@ -1,7 +1,7 @@
 """Reader of the repositories that a git index links to (submodules).
 
-Invariant: reads an index entry by entry as git does, and only formats that it knows completely: versions 2
-and 3, SHA-1.
+Invariant: entries are read exactly as git reads them, and only from formats that are fully known: versions 2 and 3,
+SHA-1.
 """
 
 import struct
@@ -57,7 +57,7 @@ def _parse(data: bytes) -> tuple[bytes, ...]:
 
 
 def _check_extensions(data: bytes, position: int, positions: list[int]) -> None:
-    """Raise if data after the entries adds others, or makes git read them elsewhere."""
+    """Raise `SteeredError` if data after the entries adds others, or makes git read them from elsewhere."""
     begin, end = position, len(data) - _DIGEST_BYTES
     while position < end:
         name, (size,) = data[position : position + 4], struct.unpack_from(">I", data, position + 4)
@@ -74,7 +74,9 @@ def _check_extensions(data: bytes, position: int, positions: list[int]) -> None:
 
 
 def _check_blocks(content: bytes, positions: list[int]) -> None:
-    """Raise if the table that git uses to read entries in several threads lists other entries."""
+    """Raise `SteeredError` if the index's offset table (IEOT, used for multi-threaded reads) does not match the
+    entries.
+    """
     number = 0
     for offset, count in _PAIR.iter_unpack(content[4:]):
         if number >= len(positions) or positions[number] != offset:

@@ -1,8 +1,7 @@
 """Repository settings that are harmless for git commands that only read.
 
-Invariant: a list of what is known to be harmless, from git's own documentation (2.25 to 2.53). An unlisted
-key in a section that git knows counts as harmful: it may name a program, a file, another repository or more
-configuration.
+Invariant: this is an allow-list from git's own documentation (2.25 to 2.53). An unlisted key in a section that git
+knows counts as harmful, because it may name a program, a file, another repository or more configuration.
 """
 
 import re
@@ -169,4 +168,4 @@ COMMANDS = frozenset(
     show-ref sparse-checkout stash status submodule svn switch symbolic-ref tag update-ref var verify-commit verify-tag
     version whatchanged worktree""".split()  # noqa: SIM905 - read as a list of words
 )
-"""Commands that the policy knows: an alias with such a name counts if git lacks the command."""
+"""Commands that the policy knows. An alias with such a name counts if git has no command of that name."""

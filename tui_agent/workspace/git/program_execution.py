@@ -1,8 +1,8 @@
 """Detection of folders in which even read-only git commands would run programs or read unrelated files.
 
-Invariant: only reads a bounded number of files; a repository is trusted only if everything that configures
-git there is understood: nothing that git reads is a link or a pipe, and objects are borrowed only from one of the given
-homes. From the user's own configuration, only `safe.directory` counts.
+Invariant: only a limited number of files is read. A repository is trusted only if everything that configures git there
+is understood: no file that git reads is a link or a pipe, and objects are borrowed only from one of the given homes.
+From the user's own configuration, only `safe.directory` counts.
 """
 
 import glob
@@ -33,7 +33,7 @@ from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, read
 MAX_ENTRIES = 200_000
 """Maximum number of entries of all folders in one check."""
 MAX_BORROWED = 5
-"""Maximum number of object stores that borrow from one another, the limit of git itself."""
+"""Maximum number of object stores that borrow from each other in a chain; git has the same limit."""
 _READ_WHOLE = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
 """Folders whose files git displays, or reads object names from."""
 _OWN_FOLDERS = frozenset({*_READ_WHOLE, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
@@ -85,7 +85,7 @@ class RepositoryCheck:
         self._remaining = MAX_ENTRIES
 
     def check(self, folder: str, homes: Sequence[str]) -> None:
-        """Raise `SteeredError` if something in a repository's folder leads outside the homes."""
+        """Raise `SteeredError` if anything in a repository's folder leads outside the homes."""
         for name in set(self._folders(folder, _HOOKS, _WATCHER)).intersection(_READ_WHOLE):
             self._check_tree(f"{folder}/{name}")
         for name in self._folders(f"{folder}/worktrees"):
@@ -110,7 +110,7 @@ class RepositoryCheck:
         return tuple(repositories)
 
     def _folders(self, path: str, *may_be_odd: str) -> tuple[str, ...]:
-        """Return the names of the subfolders; raise if another entry is neither a folder nor a file."""
+        """Return the names of the subfolders. Raise `SteeredError` if another entry is neither a folder nor a file."""
         if (listing := _listings.get(path)) is None:
             return ()
         self._remaining -= listing.count + 1
@@ -127,7 +127,9 @@ class RepositoryCheck:
             pending += [f"{path}/{name}" for name in self._folders(path)]
 
     def _check_objects(self, objects: str, homes: Sequence[str], depth: int = 0) -> None:
-        """Raise if a link replaces objects. Git itself verifies those in two-digit folders by their names."""
+        """Raise `SteeredError` if a link replaces objects. Git itself verifies objects in two-digit folders by their
+        names.
+        """
         for name in {"info", "pack"}.intersection(self._folders(objects)):
             self._check_tree(f"{objects}/{name}")
         for line in _lines.get(f"{objects}/info/alternates") or ():
@@ -148,11 +150,10 @@ _IGNORED_REVISIONS = ".git-blame-ignore-revs"
 
 
 def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
-    """Return True if read-only git commands may run programs or read outside files because of a repository.
+    """Return True if a repository may make read-only git commands run programs or read outside files.
 
-    Checks the repository around `root` and around each of `folders` (names or patterns relative to it) in
-    which git is started. Also True if git has no work tree in one of them: there it compares any files,
-    tracked or not.
+    Checks the repository around `root` and around each of `folders` (names or patterns relative to it) in which git is
+    started. Also True if git has no work tree in one of them, because git then compares any files, tracked or not.
     """
     home = os.path.realpath(root)
     try:
@@ -167,7 +168,7 @@ def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
 def _accepts_work_tree(path: str, repository: Repository | None) -> bool:
     """Return True if git, started in a folder, has a work tree there.
 
-    It has none on another file system or if another user owns it.
+    It has none if the work tree is on another file system or belongs to another user.
     """
     if repository is None or not repository.work_tree:
         return False
@@ -193,7 +194,7 @@ def _is_trusted_by_user(work_tree: str) -> bool:
 
 
 def _matching_folders(root: str, folder: str) -> Iterator[str]:
-    """Yield the real folders that a name or a pattern means, both to the system and to a shell."""
+    """Yield the real folders that a name or a pattern can mean, as a plain path and as a shell pattern."""
     path = os.path.join(root, os.path.expanduser(folder))  # noqa: PTH111, PTH118 - as a shell reads it
     if "**" in folder or "\0" in folder:
         raise SteeredError("any folder may be meant")
@@ -267,7 +268,7 @@ class _Check:
 
 
 def _is_work_tree(path: str, folder: str) -> bool:
-    """Return True if a folder has this repository, False if it is empty. Raises for any other content."""
+    """Return True if a folder has this repository, False if it is empty. Raises `SteeredError` for any other content."""
     try:
         with os.scandir(path) as entries:
             if next(entries, None) is None:

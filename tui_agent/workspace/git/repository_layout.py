@@ -1,8 +1,8 @@
 """Layout of a git repository: its folder, the folder it shares, its work trees and linked repositories.
 
-Invariant: only reads. A repository is inside one of the given homes, or is the usual folder of a linked work
-tree or submodule that names its work tree itself; and git sees it too, since otherwise git continues with a
-parent folder.
+Invariant: only reads. A repository is inside one of the given homes, or is the usual folder of a linked work tree or
+submodule that names its work tree itself. Folders that git would not accept as a repository are not treated as one,
+because git then continues with a parent folder.
 """
 
 import os
@@ -23,7 +23,7 @@ _GITDIR = "gitdir: "
 WORKTREE_COMMONDIR = "../.."
 """Content of `commondir` in a linked work tree's folder: the main repository's folder."""
 _ITSELF = "."
-"""Content of a `commondir` that shares nothing: the placeholder for a missing one during a sandboxed command."""
+"""Content of a `commondir` that shares nothing: the placeholder for a missing file while a sandboxed command runs."""
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}")
 
 
@@ -32,7 +32,7 @@ class Repository:
     """A repository as git finds it from a folder; all paths are real ones."""
 
     work_tree: str
-    """Empty if git runs in the repository's own folder."""
+    """The top folder of its files, or empty if git runs in the repository's own folder."""
     folder: str
     shared: str
 
@@ -59,9 +59,9 @@ def read_pointer(path: str) -> str | None:
 
 
 def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
-    """Return the repository that git finds from a real folder upwards; None if there is none.
+    """Return the repository that git finds from a real folder upwards, or None.
 
-    Raises `SteeredError` if its parts are in none of the homes and do not belong to its work tree.
+    Raises `SteeredError` if parts of it are outside all homes and do not belong to its work tree.
     """
     path = folder
     while True:
@@ -111,7 +111,7 @@ def _resolve_dot_git(work_tree: str, dot_git: str, mode: int) -> str:
 
 
 def looks_like_repository(folder: str) -> bool:
-    """Return False only if git certainly sees no repository in a folder and continues with its parent."""
+    """Return False only if git certainly finds no repository in a folder and continues with its parent."""
     if read_stamp(f"{folder}/HEAD") is None:
         return False
     parts = (read_stamp(f"{folder}/{name}") is not None for name in ("objects", "refs"))
@@ -119,7 +119,7 @@ def looks_like_repository(folder: str) -> bool:
 
 
 def open_folder(work_tree: str, folder: str) -> Repository:
-    """Return the repository with this git folder, and what it shares with the main work tree.
+    """Return the repository with this git folder, including the parts shared with the main work tree.
 
     Raises `SteeredError` if it shares anything else, or if git may not accept it as a repository.
     """

@@ -1,7 +1,7 @@
 """Cache of values read from a repository's files and folders, valid until these change.
 
-Invariant: only reads, follows no link in the last place, and every read is bounded. A value read right after
-a change is not cached: the file may have changed again within the same time stamp.
+Invariant: only reads, does not follow a link in a path's last component, and limits every read. A value read just after
+a change is not cached, because the file may have changed again within the same time stamp.
 """
 
 import os
@@ -19,7 +19,7 @@ _MAX_CACHED = 10_000
 
 
 class SteeredError(Exception):
-    """A repository is not understood, or makes git use a program or file of its own choice."""
+    """Raised if a repository is not understood, or makes git use a program or file of its own choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class _CacheEntry(Generic[T]):
 
 
 class StampedReader(Generic[T]):
-    """Caches the result of a function for a path while the file or folder there is unchanged."""
+    """Caches a function's result for each path while the file or folder there is unchanged."""
 
     def __init__(self, read: Callable[[str], T]) -> None:
         self._read = read
@@ -66,7 +66,7 @@ class StampedReader(Generic[T]):
 
 
 def read_stamp(path: str) -> Stamp | None:
-    """Return the state of a file, folder or link for comparison; None if nothing is there."""
+    """Return the status of a file, folder or link for comparison, or None if nothing is there."""
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

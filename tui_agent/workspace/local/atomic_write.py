@@ -1,9 +1,9 @@
 """Atomic replacement of a file's content.
 
-Invariants: until the new content is complete and on disk it is not visible under any known name: it has no
-name at all if the file system allows that, else an unguessable one that is never shared (O_EXCL, O_NOFOLLOW).
-Leftovers of a killed process are recognised by their name and a lock that ended with it, and are removed at
-the next change in that folder. Hard links to the old file keep the old content.
+Invariants: the new content becomes visible under a known name only when it is complete and on disk. Until then it has
+no name if the file system allows that, else an unguessable one that is never shared (O_EXCL, O_NOFOLLOW). Leftovers of
+a killed process are recognised by their name and by a lock that ended with the process, and are removed at the next
+change in that folder. Hard links to the old file keep the old content.
 """
 
 import errno
@@ -22,7 +22,7 @@ from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
 LEFTOVER_NAME = re.compile(r"\.tui-agent-[0-9a-f]{24}\.tmp")
 _DROPPED_ATTRIBUTES = frozenset({"security.capability", "security.ima", "security.evm"})
-"""Attributes that are valid for the old content only; writing in place would remove them too."""
+"""Attributes that are valid for the old content only. Writing in place would remove them too."""
 _ACL = "system.posix_acl_access"
 _UNNAMED_UNSUPPORTED = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL, errno.ENOTDIR})
 
@@ -55,15 +55,13 @@ def replace_file(
 ) -> os.stat_result:
     """Create or replace the file `name` in the open folder.
 
-    `check` is called just before the new name is set, and stops the change by raising. Raises
-    `FileExistsError` if a new file's name was taken meanwhile.
+    `check` is called just before the file gets its name, and stops the change by raising. Raises `FileExistsError` if a
+    new file's name was taken in the meantime.
     """
     temporary = f".tui-agent-{secrets.token_hex(12)}.tmp"
     fd, has_name = _open_temporary(temporary, folder_fd, 0o666 if state is None else 0o600)
     try:
-        with suppress(
-            OSError
-        ):  # some network file systems have no locks; there leftovers are removed at once
+        with suppress(OSError):  # some network file systems have no locks; leftovers are then removed at once
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _write_all(fd, data)
         if state is not None:
@@ -135,7 +133,7 @@ def _link_open_file(fd: int, name: str, folder_fd: int) -> None:
 
 
 def _link_new(fd: int, temporary: str, name: str, folder_fd: int, check: Callable[[], None]) -> None:
-    """Give a new file its name without replacing one that appeared meanwhile."""
+    """Give a new file its name without replacing one that appeared in the meantime."""
     if not temporary:
         _link_open_file(fd, name, folder_fd)
         return
@@ -144,7 +142,7 @@ def _link_new(fd: int, temporary: str, name: str, folder_fd: int, check: Callabl
     except FileExistsError:
         raise
     except OSError:
-        # Some file systems have no hard links: there the check and the rename are separate operations.
+        # Some file systems have no hard links. On these, the check and the rename are separate operations.
         check()
         os.replace(temporary, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
         return
@@ -160,7 +158,7 @@ def _write_all(fd: int, data: bytes) -> None:
 def _copy_metadata(fd: int, state: FileState) -> None:
     """Copy owner, access lists and mode of the old file, as far as permitted.
 
-    Never the set-user-id and set-group-id bits: they were granted to the old content.
+    Never copies the set-user-id and set-group-id bits, because they were granted to the old content.
     """
     old = state.status
     try:
@@ -170,7 +168,7 @@ def _copy_metadata(fd: int, state: FileState) -> None:
             os.fchown(fd, -1, old.st_gid)
     if sys.platform == "linux":
         if _ACL not in dict(state.attributes):
-            with suppress(OSError):  # the folder's default list
+            with suppress(OSError):  # the access list that the folder gives to new files
                 os.removexattr(fd, _ACL)
         for name, value in state.attributes:
             with suppress(OSError):

@@ -1,7 +1,7 @@
 """An environment wrapper that records every file change.
 
-Invariant: the contents before and after are stored as blobs (without secrets) before the change is made, and
-the event follows the change directly, so a cancellation cannot separate them.
+Invariant: before a change is made, the contents before and after it are stored as blobs (without secrets). The event
+follows the change directly, so a cancellation cannot separate them.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 MAX_COMPARE_BYTES = 2_000_000
-"""Maximum bytes of both sides together that are compared by line; above it all lines count as replaced."""
+"""Maximum bytes of both contents together for a comparison by line; above it, all lines count as replaced."""
 
 
 class RecordingEnvironment(EnvironmentWrapper):
@@ -38,7 +38,7 @@ class RecordingEnvironment(EnvironmentWrapper):
         call_id: CallId | None,
         run: Callable[[ExecSpec, OutputSink], Awaitable[ExecResult]] | None = None,
     ) -> None:
-        """`run` replaces the inner environment's `exec`, if given."""
+        """Wrap `inner`. `run`, if given, replaces its `exec`."""
         super().__init__(inner)
         self._blobs = blobs
         self._emit = emit
@@ -46,7 +46,7 @@ class RecordingEnvironment(EnvironmentWrapper):
         self._run = run or inner.exec
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a command in the inner environment; file changes by programs are not recorded here."""
+        """Run a command in the inner environment. File changes made by programs are not recorded here."""
         return await self._run(spec, on_output)
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:

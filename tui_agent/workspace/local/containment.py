@@ -1,7 +1,7 @@
 """Paths of a workspace, opened so that nothing outside can be reached.
 
-Invariant: the file that is actually opened decides. A path is resolved once, then its folder is opened from
-the root of the file system without following links (see `nofollow_open`), so a link placed there in between is
+Invariant: the check applies to the file that is actually opened. A path is resolved once, then its folder is opened
+from the root of the file system without following links (see `nofollow_open`), so a link created there in between is
 refused.
 """
 
@@ -21,7 +21,7 @@ from tui_agent.workspace.local.nofollow_open import (
 from tui_agent.workspace.local.path_spelling import DiskNameLookup, NameLookup, listed_spelling
 
 MAX_DEPTH = 1000
-"""Maximum number of folders below each other."""
+"""Maximum number of nested folders."""
 MAX_EXTRA_PARTS = 100
 """Maximum number of additional `..` and slashes in a path."""
 MAX_PATH = 4096
@@ -46,7 +46,7 @@ _REASONS = {
 
 
 def path_error(path: str, error: OSError) -> EnvironmentFault:
-    """Return the error message for an operating system error about `path`."""
+    """Return the `EnvironmentFault` for an operating system error about `path`."""
     reason = _REASONS.get(error.errno or 0) or f"failed: {error.strerror or error}"
     return EnvironmentFault(f"{printable_path(path)} {reason}.")
 
@@ -81,7 +81,7 @@ def _is_too_long(path: str) -> bool:
 class Containment:
     """Access to everything below the folder `root`. Stateless: the folder is opened again for each use.
 
-    With `exact`, a path must be a real one: a link anywhere in it is refused.
+    With `exact`, a path must be a real one; a link anywhere in it is refused.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Containment:
         return Containment(folder, exact=True, open_folder=self._open, names=self._names)
 
     def resolve(self, path: str) -> str:
-        """Return the absolute path with links followed, as folders spell it; its end may not exist."""
+        """Return the absolute path with links followed, spelled as its folders list it. Its last parts need not exist."""
         return self._resolve_path(path, {})
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
@@ -120,7 +120,7 @@ class Containment:
         _check_characters(path)
         path = self._unescape(path)
         absolute = self._absolute(path)
-        if self._exact or _is_too_long(path):  # a path that cannot be opened is not looked up
+        if self._exact or _is_too_long(path):  # a path that cannot be opened is not resolved
             return "/" + os.path.normpath(absolute).lstrip("/")
         try:
             return self._follow_links(absolute, folders)
@@ -131,7 +131,10 @@ class Containment:
         return path if path.startswith("/") else f"{self.root}/{path}"
 
     def _unescape(self, path: str) -> str:
-        """Return the path; if it does not exist, the file that `printable_path` displays like this, whose name cannot be typed."""
+        """Return the path, or if it does not exist, the file that `printable_path` displays in this form.
+
+        The name of such a file cannot be typed.
+        """
         if self._exact or "\\udc" not in path or _is_too_long(path) or os.path.lexists(self._absolute(path)):
             return path
         unescaped = _ESCAPED.sub(lambda byte: chr(0xDC00 + int(byte[1], 16)), path)
@@ -159,7 +162,7 @@ class Containment:
         return self._names_below_root(path, self.resolve(path))
 
     def resolve_entry(self, path: str) -> tuple[str, ...]:
-        """Return the same, but a link at the end of the path is not followed."""
+        """Return the same names, without following a link at the end of the path."""
         _check_characters(path)
         path = self._unescape(path)
         folder, slash, name = path.rstrip("/").rpartition("/")

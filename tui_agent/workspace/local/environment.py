@@ -39,7 +39,7 @@ from tui_agent.workspace.sandbox.confinement import Confinement
 
 NOT_REQUESTED = Sandbox(unavailable_reason="The sandbox was not requested.")
 MARKER = "TUI_AGENT_COMMAND"
-"""Variable of every program started here, so that stray processes can be found."""
+"""Variable set for every program started here, so that stray processes can be found."""
 CHILD_ENVIRONMENT = {
     "PYTHONUTF8": "1",
     "TERM": "dumb",
@@ -48,13 +48,13 @@ CHILD_ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_CONFIG_PARAMETERS": "'safe.bareRepository=explicit'",
 }
-"""Variables set for every program: no pager, no prompts, no terminal colours. The locale stays.
+"""Variables set for every program: no pager, no prompts, no terminal colours. The locale is unchanged.
 
-git treats a folder as a repository only if it or a parent has a `.git`: any files can be laid out as a bare
+Git treats a folder as a repository only if it or a parent has a `.git`. Otherwise any files could be laid out as a bare
 repository, whose configuration names programs that git runs.
 """
 OWN_PROGRAMS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
-"""Programs that run without asking, so never the workspace's own, with a fallback path."""
+"""Programs that run without asking, each with a fallback path; never taken from the workspace."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 
@@ -110,7 +110,7 @@ class LocalEnvironment:
 
     @property
     def reaper_pid(self) -> int:
-        """Id of the process that all programs descend from; -1 before the first program."""
+        """Id of the process from which all programs descend; -1 before the first program."""
         return self._reaper.pid
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
@@ -161,7 +161,7 @@ class LocalEnvironment:
         return await run_confined(self._confinement, command, spec, on_output, run)
 
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
-        """See `ports.environment.FindsPrograms`."""
+        """See `ports.environment.ProgramFinder`."""
         if not names:
             return frozenset()
         path = _search_path(os.environ if self._environ is None else self._environ)
@@ -175,15 +175,15 @@ class LocalEnvironment:
         )
 
     def scan(self) -> WorkspaceScan:
-        """See `ports.environment.KnowsSecrets`."""
+        """See `ports.environment.WorkspaceScanner`."""
         return WorkspaceScan() if self._confinement is None else self._confinement.scan()
 
     def find_private_temp_paths(self, paths: Collection[str]) -> frozenset[str]:
-        """See `ports.environment.KnowsOwnFiles`."""
+        """See `ports.environment.PrivateTempFinder`."""
         return frozenset() if self._confinement is None else self._confinement.find_own(paths)
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
-        """See `ports.environment.FindsPrograms`."""
+        """See `ports.environment.ProgramFinder`."""
         return can_run_programs(self.root, folders)
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
@@ -245,14 +245,14 @@ class LocalEnvironment:
 def _search_path(base: Mapping[str, str]) -> str:
     """Return `PATH` without relative entries, so that no program is found in the working folder by its name.
 
-    This interpreter's folder comes last: a bare `python` is found even if the system has none.
+    This interpreter's folder comes last, so that a bare `python` is found even if the system has none.
     """
     entries = [entry for entry in base.get("PATH", os.defpath).split(os.pathsep) if entry.startswith("/")]
     return os.pathsep.join([*entries, str(Path(sys.executable).parent)])
 
 
 def _find_executable(name: str, env: Mapping[str, str], workspace: Path) -> str:
-    """Return the program to start; a bare `python` that is not found is this interpreter."""
+    """Return the program to start. If a bare `python` is not found, this interpreter is used."""
     if "/" in name:
         return name
     if name in OWN_PROGRAMS:
@@ -271,9 +271,9 @@ def _is_python(name: str) -> bool:
 
 
 def _find_carriers(marker: bytes) -> Iterator[int]:
-    """Yield the processes with a variable that begins with `marker`.
+    """Yield the processes that have a variable starting with `marker`.
 
-    The last resort, if a command's warden and the reaper were both killed. Linux only; a process that cleared its
+    A last resort in case a command's warden and the reaper were both killed. Linux only; a process that cleared its
     environment is not found.
     """
     for entry in Path("/proc").iterdir():

@@ -1,4 +1,4 @@
-"""An environment that forwards everything to another one; wrappers override what they change.
+"""An environment that forwards everything to another one. Subclasses override the methods that they change.
 
 Invariant: only the methods of `ports.environment.Environment` are forwarded, not those of optional protocols.
 """

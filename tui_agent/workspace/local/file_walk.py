@@ -1,8 +1,7 @@
-"""Walk over all files below a folder, without those git ignores. Blocking and lazy: consumed in batches by
-threads.
+"""Walk over all files below a folder, without those that git ignores. Blocking and lazy: threads consume it in batches.
 
-Invariants: links are listed, never followed, so there are no loops; every folder is opened through the
-containment; unreadable folders are left out.
+Invariants: links are listed but never followed, so there are no loops. Every folder is opened through the containment.
+Unreadable folders are left out.
 """
 
 import os
@@ -22,9 +21,9 @@ from tui_agent.workspace.local.local_files import scan_folder
 ALWAYS_SKIPPED = frozenset(
     {".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
 )
-"""Folders without user content: always left out."""
+"""Folders without user content, which are always left out."""
 INSTALLED_FOLDERS = frozenset({"node_modules", ".venv", ".tox", ".nox", ".eggs"})
-"""Folders of installed code: left out like ignored ones, even if no ignore file lists them."""
+"""Folders of installed code. They are left out like ignored ones, even if no ignore file lists them."""
 _MAX_IGNORE_BYTES = 1_000_000
 _BATCH_SIZE = 512
 _MAX_BATCH_S = 0.05
@@ -108,7 +107,7 @@ def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, Ign
         if name is not None:
             folder = f"{folder.rstrip('/')}/{name}"
             base += name + "/"
-    # A walk that starts in an ignored folder shows its files.
+    # A walk that starts in an ignored folder lists its files.
     return top, IgnoreRules() if base and rules.is_inside_ignored(base.rstrip("/")) else rules
 
 
@@ -121,9 +120,7 @@ def _repository_top(root: str) -> str:
 
 
 def next_batch(files: Iterator[FileInfo]) -> list[FileInfo]:
-    """Return the next files of a walk: as many as arrive within a short time, so that the first appear at
-    once.
-    """
+    """Return the next files of a walk: as many as arrive within a short time, so that the first ones appear at once."""
     deadline = time.monotonic() + _MAX_BATCH_S
     batch: list[FileInfo] = []
     for item in islice(files, _BATCH_SIZE):

@@ -1,8 +1,8 @@
-"""An environment wrapper for one call that also reaches the outside files the call was allowed to use.
+"""An environment wrapper for one call that can also open outside files that the call was allowed to use.
 
-Invariants: a path outside the workspace is opened only if the file it really leads to was allowed; everything
-else is refused by the inner environment. A path that was approved means the file it led to then: a link
-placed there later, inside or outside the workspace, is refused, not followed.
+Invariants: a path outside the workspace is opened only if the real file behind it was allowed; the inner environment
+refuses everything else. An approved path stands for the file that it led to when it was approved: a link created there
+later, inside or outside the workspace, is refused.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -36,8 +36,8 @@ def grant_paths(
 ) -> Environment:
     """Return the environment for a call with these effects after it was allowed.
 
-    `resolved` maps its paths to where they led at the decision (as `PolicyFacts.resolved`); None before a
-    decision. An environment on another machine is returned unchanged.
+    `resolved` maps its paths to their targets at the decision (as `PolicyFacts.resolved`); None before a decision. An
+    environment on another machine is returned unchanged.
     """
     if not isinstance(env, LocalFilesystem):
         return env
@@ -53,8 +53,8 @@ def grant_paths(
 class GrantedEnvironment(EnvironmentWrapper):
     """Wraps an environment on this machine.
 
-    `outside` are absolute paths with links followed; a folder includes everything below it. `pinned` maps
-    paths, as given to a tool, to the files they were when the call was judged.
+    `outside` are absolute paths with links followed; a folder includes everything below it. `pinned` maps paths, as
+    given to a tool, to the files behind them when the call was judged.
     """
 
     def __init__(
@@ -70,14 +70,14 @@ class GrantedEnvironment(EnvironmentWrapper):
                 self._pinned.setdefault(self._display_path(real), real)
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
-        """Read an approved or outside file here, any other in the inner environment."""
+        """Read an approved or outside file directly, any other in the inner environment."""
         real = self._local_path(path)
         if real is None:
             return await self._inner.read(path, max_bytes)
         return self._with_display_path(await to_thread.run_sync(self._files.read, real, max_bytes), real)
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
-        """Write an approved or outside file here, any other in the inner environment."""
+        """Write an approved or outside file directly, any other in the inner environment."""
         real = self._local_path(path)
         if real is None:
             return await self._inner.write(path, data, expected_digest)
@@ -86,7 +86,7 @@ class GrantedEnvironment(EnvironmentWrapper):
         )
 
     async def remove(self, path: str, expected_digest: str) -> None:
-        """Remove an outside file here, any other in the inner environment. Links are refused."""
+        """Remove an outside file directly, any other in the inner environment. Links are refused."""
         real = self._allowed_outside(self._inner.resolve(path))
         if real is None:
             await self._inner.remove(path, expected_digest)
@@ -94,7 +94,7 @@ class GrantedEnvironment(EnvironmentWrapper):
             await to_thread.run_sync(self._files.remove, real, expected_digest)
 
     async def stat(self, path: str) -> FileInfo | None:
-        """Look up an outside path here, any other in the inner environment."""
+        """Look up an outside path directly, any other in the inner environment."""
         real = self._allowed_outside(self.resolve(path))
         if real is None:
             return await self._inner.stat(path)
@@ -102,7 +102,7 @@ class GrantedEnvironment(EnvironmentWrapper):
         return None if info is None else replace(info, path=real)
 
     async def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """List an approved or outside folder here, any other in the inner environment."""
+        """List an approved or outside folder directly, any other in the inner environment."""
         real = self._local_path(path)
         if real is None:
             return await self._inner.listdir(path)
@@ -110,7 +110,7 @@ class GrantedEnvironment(EnvironmentWrapper):
         return tuple(replace(item, path=self._display_path("/" + item.path)) for item in entries)
 
     async def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """Walk an outside folder here, any other in the inner environment."""
+        """Walk an outside folder directly, any other in the inner environment."""
         real = self._allowed_outside(self.resolve(path))
         if real is None:
             async for item in self._inner.walk(self._pinned.get(path, path), include_ignored=include_ignored):
@@ -122,7 +122,7 @@ class GrantedEnvironment(EnvironmentWrapper):
                 yield replace(item, path=f"{real.rstrip('/')}/{item.path}")
 
     def resolve(self, path: str) -> str:
-        """Return where an approved path led at the decision; resolve any other in the inner environment."""
+        """Return an approved path's target at the decision; resolve any other path in the inner environment."""
         return self._pinned.get(path) or self._inner.resolve(path)
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
@@ -130,7 +130,7 @@ class GrantedEnvironment(EnvironmentWrapper):
         return {path: self.resolve(path) for path in paths}
 
     def _local_path(self, path: str) -> str | None:
-        """Return the real path of a file opened here; None if the inner environment decides."""
+        """Return the real path of a file that is opened directly, or None if the inner environment must open it."""
         real = self._pinned.get(path)
         return real if real is not None else self._allowed_outside(self._inner.resolve(path))
 

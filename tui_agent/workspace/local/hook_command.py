@@ -1,7 +1,7 @@
-"""Hooks that are commands: the event goes in as JSON; the answer is JSON output or the exit status.
+"""Hooks that are commands. They get the event as JSON; their answer is JSON output or the exit status.
 
-Invariant: the command and all its processes end in time, and the reply reports what happened; invalid output
-is never accepted as an answer.
+Invariant: the command and all its processes end in time, and the reply reports the outcome. Invalid output is never
+accepted as an answer.
 """
 
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ class HookCommand:
 
 
 def _discard(data: bytes) -> None:
-    """Ignore partial output: a hook's answer is read when it has ended."""
+    """Ignore partial output, because a hook's answer is parsed when the hook has ended."""
 
 
 def _read_reply(result: ExecResult) -> HookReply:

@@ -1,12 +1,11 @@
-"""Ignore files of a workspace: which files they hide from searches, and which they may bring back.
+"""Ignore files of a workspace: which files they hide from searches, and which they may re-include.
 
-Invariant: only reads, with bounded work; beyond the bound a file counts as visible. A file counts as left out
-only by rules that git and other programs read alike and that apply where it is; ambiguous rules may bring it
-back.
+Invariant: only reads, with limited work; beyond the limit a file counts as visible. A file counts as left out only
+because of rules that git and other programs read alike and that apply in its folder. Ambiguous rules count as
+re-including.
 
-`pathspec` would not shorten this module: it matches paths by git's rules, which `folds.text.gitignore` does
-here with a bound on the work. This module decides which lines all programs read alike and which may bring
-files back.
+`pathspec` would not shorten this module: it matches paths by git's rules, as `folds.text.gitignore` does here with a
+limit on the work. This module decides which lines all programs read alike and which may re-include files.
 """
 
 import os
@@ -23,15 +22,15 @@ GITIGNORE = ".gitignore"
 IGNORE_FILES = frozenset({GITIGNORE, ".ignore", ".rgignore", ".fdignore", ".agignore", ".hgignore"})
 _REPOSITORIES = frozenset({GIT_FOLDER, ".jj"})
 CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
-"""Names in a folder that affect what is left out below it."""
+"""Names in a folder that affect which files below it are left out."""
 MAX_BYTES = 300_000
-"""Maximum bytes of all ignore files in one look. Beyond that anything may be brought back."""
+"""Maximum bytes of all ignore files in one scan. Beyond that, any file may be re-included."""
 MAX_WORK = 500_000
-"""Maximum number of comparisons in one look. Beyond that nothing is left out and anything may be brought back."""
+"""Maximum number of comparisons in one scan. Beyond that, nothing is left out and any file may be re-included."""
 MAX_STARS = 10
-"""Maximum number of stars in a pattern that brings files back."""
+"""Maximum number of stars in a pattern that re-includes files."""
 MAX_PATTERNS = 1_000
-"""Maximum number of patterns for what may be brought back in one folder; with more, anything may be."""
+"""Maximum number of re-including patterns in one folder; with more, any file may be re-included."""
 _AMBIGUOUS = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
 """Characters in a pattern that programs interpret differently."""
 _ANYTHING = "*"
@@ -45,11 +44,11 @@ class _FolderRules:
     rules: IgnoreRules
     """Rules of git, from the top of the repository."""
     in_repository: bool
-    """Outside a repository, other programs do not apply git's rules."""
+    """True inside a repository. Elsewhere, other programs do not apply git's rules."""
     left_out: bool = False
-    """The folder itself is left out."""
+    """True if the folder itself is left out."""
     brought_back: tuple[str, ...] = ()
-    """Lower-case patterns for the last names of files that may be brought back."""
+    """Lower-case patterns for the last names of files that may be re-included."""
 
 
 class IgnoreFiles:
@@ -64,11 +63,11 @@ class IgnoreFiles:
         self._folders: dict[str, _FolderRules] = {}
         self._files: dict[str, bytes] = {}
         self._bytes_left = MAX_BYTES
-        """Below 0 once a file had more."""
+        """Negative once a file was larger than the rest of the limit."""
         self._work_left = MAX_WORK
 
     def is_left_out(self, name: str, *, folder: bool = False) -> bool:
-        """Return True if programs that respect ignore files certainly skip a file or folder."""
+        """Return True if programs that respect ignore files certainly skip this file or folder."""
         folder_rules = self._read_folder(name.rpartition("/")[0])
         return folder_rules.left_out or self._ignores(folder_rules.rules, name, folder)
 
@@ -97,7 +96,7 @@ class IgnoreFiles:
         return self._folders[folder]
 
     def _read_top(self) -> _FolderRules:
-        """Read the files in the workspace's top folder, and what those above it bring back."""
+        """Read the files in the workspace's top folder, and the re-including rules above it."""
         above = list(parent_folders(self._root))
         in_repository = any(os.path.exists(f"{path}/{GIT_FOLDER}") for path in above)  # noqa: PTH110
         patterns = chain.from_iterable(self._brought_back(path, CONTROL_NAMES) for path in above)
@@ -113,7 +112,7 @@ class IgnoreFiles:
         """Add the rules of one folder's files to the rules above."""
         path, names = f"{self._root}/{base}", self._names_in(base)
         rules, in_repository = above.rules, above.in_repository
-        if not _REPOSITORIES.isdisjoint(names):  # a nested repository starts with no rules from above
+        if not _REPOSITORIES.isdisjoint(names):  # a nested repository does not inherit rules
             rules = IgnoreRules()
         if GIT_FOLDER in names:
             in_repository = os.path.exists(f"{path}{GIT_FOLDER}")  # noqa: PTH110
@@ -123,7 +122,7 @@ class IgnoreFiles:
         return _FolderRules(rules, in_repository, brought_back=_bounded(patterns))
 
     def _brought_back(self, folder: str, names: Collection[str]) -> Iterator[str]:
-        """Yield patterns for what the ignore files of a folder may bring back."""
+        """Yield patterns for files that the ignore files of a folder may re-include."""
         for name in sorted(names):
             paths = (
                 self._exclude_files(f"{folder}/{GIT_FOLDER}") if name == GIT_FOLDER else [f"{folder}/{name}"]
@@ -151,7 +150,7 @@ class IgnoreFiles:
 
 
 def parent_folders(path: str) -> Iterator[str]:
-    """Yield the folders above a path, nearest first; the last is empty: `/`, or the start of a relative path."""
+    """Yield the folders above a path, nearest first. The last one is `/`, or empty for a relative path."""
     while path:
         path = path.rpartition("/")[0]
         yield path
@@ -166,7 +165,7 @@ def _returning_patterns(data: bytes) -> Iterator[str]:
 
 
 def _bounded(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct patterns; if there are too many, one that matches anything."""
+    """Return the distinct patterns, or if there are too many, one that matches everything."""
     limited = list(islice(patterns, MAX_PATTERNS + 1))
     return (
         (_ANYTHING,) if _ANYTHING in limited or len(limited) > MAX_PATTERNS else tuple(dict.fromkeys(limited))
@@ -174,7 +173,7 @@ def _bounded(patterns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _common_rules(data: bytes) -> str:
-    """Return the lines that every program reads alike; some stop at the first line that is not UTF-8."""
+    """Return the lines that every program reads alike; some programs stop at the first line that is not UTF-8."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,7 +1,7 @@
-"""Reading, replacing and removing files of a local workspace. Blocking: call it in threads.
+"""Reading, replacing and removing files of a local workspace. Blocking: call these in threads.
 
-Invariants: only regular files are opened; a file is replaced completely or not at all; a change is made only
-if the file still has the content that the caller knows.
+Invariants: only regular files are opened. A file is replaced completely or not at all, and only if it still has the
+content that the caller knows.
 """
 
 import hashlib
@@ -115,7 +115,7 @@ class LocalFiles:
         return make_info("/".join(parts) or ".", status)
 
     def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """Return a folder's entries, sorted by name; files deleted meanwhile are left out."""
+        """Return a folder's entries, sorted by name. Files deleted in the meantime are left out."""
         parts = self._contain.resolve_parts(path)
         try:
             with self._contain.open_folder(parts) as folder_fd:
@@ -128,7 +128,7 @@ class LocalFiles:
 
     @contextmanager
     def _open_parent(self, parts: tuple[str, ...], path: str, *, create: bool = False) -> Iterator[int]:
-        """Yield a descriptor of a file's folder; errors of the system become those of `path`."""
+        """Yield a descriptor of a file's folder. Errors of the operating system are reported as errors of `path`."""
         if not parts:
             raise EnvironmentFault(f"{printable_path(path)} is a folder.")
         try:
@@ -170,7 +170,7 @@ def _content(parts: tuple[str, ...], data: bytes, status: os.stat_result) -> Fil
 
 
 def _read_up_to(fd: int, size: int, max_bytes: int, path: str) -> bytes:
-    """Read a whole file; refuse it as soon as it is longer than `max_bytes` (its size may be wrong or grow)."""
+    """Read a whole file. Refuse it as soon as it exceeds `max_bytes`, because its reported size may be wrong or grow."""
     if size > max_bytes:
         raise EnvironmentFault(
             f"{printable_path(path)} is too large: {size:,} bytes, the limit is {max_bytes:,}.",

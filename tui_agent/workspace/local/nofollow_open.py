@@ -1,8 +1,8 @@
 """Opening a folder by its names from the root of the file system, refusing links on the way.
 
-Invariant: the returned descriptor is the folder that these names lead to; a link in place of any of them,
-even one created a moment ago, is refused by the kernel. `openat2` does this in one call; without it, one
-folder is opened after the other, with the same result.
+Invariant: the returned descriptor is the folder with exactly these names. The kernel refuses a link in place of any of
+them, even one created a moment ago. `openat2` does this in one call; without it, one folder is opened after the other,
+with the same result.
 """
 
 import ctypes
@@ -16,29 +16,29 @@ from functools import cache
 from typing import TypeAlias
 
 OpenFolder: TypeAlias = Callable[[Sequence[str]], int]
-"""Return a readable, syncable descriptor of a folder. Raises `OSError`."""
+"""Returns a descriptor of a folder that can be listed and synced. Raises `OSError`."""
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PASS_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Flags for folders that are only passed through."""
 
 _SYS_OPENAT2 = 437
-"""The same number on all machines listed below."""
+"""The number is the same on all architectures listed below."""
 _MACHINES = frozenset({"x86_64", "aarch64", "riscv64", "ppc64le", "s390x"})
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _OPEN_HOW = struct.pack("=QQQ", FOLDER_FLAGS, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
 _MAX_PIECE_BYTES = 3500
-"""Maximum bytes of a path given to the kernel at once; its limit is 4,095."""
+"""Maximum bytes of a path passed to the kernel at once; the kernel's limit is 4,095."""
 _RETRIES = 5
 
 
 def open_folder_by_folder(names: Sequence[str]) -> int:
-    """Open each folder from the one above it, without following its name."""
+    """Open each folder relative to its parent, without following links."""
     return _open_each(names, FOLDER_FLAGS)
 
 
 def open_to_enter(names: Sequence[str]) -> int:
-    """Open a folder to start programs in or to open entries below; it need not be listable."""
+    """Open a folder in order to start programs in it or open entries of it. It need not be listable."""
     return _open_each(names, _PASS_FLAGS)
 
 
@@ -56,7 +56,7 @@ def _open_each(names: Sequence[str], last_flags: int) -> int:
 
 
 def _name_link_error(error: OSError, name: str, folder_fd: int) -> OSError:
-    """Return ELOOP if the name is a link: Linux reports "not a directory" for a link that is not followed."""
+    """Return ELOOP if the name is a link, because Linux reports "not a directory" for a link that is not followed."""
     try:
         os.readlink(name, dir_fd=folder_fd)
     except OSError:
@@ -65,7 +65,7 @@ def _name_link_error(error: OSError, name: str, folder_fd: int) -> OSError:
 
 
 def open_in_one_call(names: Sequence[str]) -> int:
-    """Open the whole path in one kernel call, or several if it is longer than one call accepts."""
+    """Open the whole path in one kernel call, or in several if it is too long for one."""
     folder_fd = os.open("/", FOLDER_FLAGS)
     for piece in _split_names(names):
         try:
@@ -126,9 +126,7 @@ def best_open_folder() -> OpenFolder:
 
 
 def open_or_create(names: Sequence[str], existing: int) -> int:
-    """Open a folder as `open_folder_by_folder` does and create missing parents; the first `existing` names are never
-    created.
-    """
+    """Open a folder like `open_folder_by_folder`, creating missing folders, except the first `existing` names."""
     folder_fd = os.open("/", FOLDER_FLAGS)
     for index, name in enumerate(names):
         try:

@@ -1,8 +1,8 @@
-"""The stored spelling of a path on file systems that also open other spellings of a name.
+"""The stored spelling of a path, for file systems that also open other spellings of a name.
 
-Invariant: the kind of file system is never assumed; the file itself shows whether case matters. A name that
-opens but is not listed in its folder is another spelling of the listed name with the same inode. So links
-that differ only in case stay two files where they are two, and count as one where they are one.
+Invariant: the kind of file system is never assumed. A name that can be opened but is not listed in its folder is
+another spelling of the listed name with the same inode. Two names that differ only in case therefore count as one file
+only if they are one.
 """
 
 import os
@@ -15,7 +15,7 @@ MAX_LISTED = 250_000
 
 
 class NameLookup(Protocol):
-    """Name lookups of a file system; a test double can ignore case where this machine does not."""
+    """Name lookups of a file system. A test double can ignore case even if this machine's file system does not."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
         """Return device and inode of a path without following links; None if nothing is there."""
@@ -48,9 +48,7 @@ class DiskNameLookup:
 
 
 def listed_spelling(path: str, above: str, names: NameLookup) -> str:
-    """Return `path` (absolute, links followed) as its folders list it. `above` and missing names are kept as
-    given.
-    """
+    """Return `path` (absolute, links followed) as its folders list it. `above` and missing names are kept as given."""
     base = above.rstrip("/") if path.startswith(above.rstrip("/") + "/") else ""
     remaining = [name for name in path[len(base) :].split("/") if name]
     for index, name in enumerate(remaining):
@@ -82,7 +80,7 @@ def _listed_name(folder: str, name: str, names: NameLookup) -> str | None:
 
 
 def _other_spellings(name: str) -> set[str]:
-    """Return spellings that open the same file if case or Unicode forms do not matter."""
+    """Return other spellings that open the same file if the file system ignores case or Unicode forms."""
     spellings = {name.swapcase()}
     if not name.isascii():
         spellings |= {unicodedata.normalize(form, name) for form in ("NFC", "NFD")}
@@ -90,7 +88,7 @@ def _other_spellings(name: str) -> set[str]:
 
 
 def _is_unusual(name: str) -> bool:
-    """Return True if some file systems open the name without its ending, marks or number."""
+    """Return True if some file systems can open the name without its ending, marks or number."""
     return "~" in name or name[-1] in ". " or any(unicodedata.category(char) == "Cf" for char in name)
 
 

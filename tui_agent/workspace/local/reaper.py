@@ -1,14 +1,14 @@
-"""The reaper: a small process between this program and everything its tools start.
+"""The reaper: a small process between this program and all programs that its tools start.
 
-It runs by its path, uses only the standard library, and forks a *warden* for each command. The warden is the
-command's parent and adopts every orphaned descendant (Linux: a subreaper), so nothing a command does to
-detach (another session, a double fork, an empty environment, another name) removes it from the warden's tree.
+It is started by its path, uses only the standard library, and forks a *warden* for each command. The warden is the
+command's parent and adopts every orphaned descendant (Linux: a subreaper), so a command cannot leave the warden's
+process tree by detaching (new session, double fork, empty environment, other name).
 
-Invariant: a warden ends with the last process of its tree, and kills the tree when its socket to the program
-is closed for any reason. If a command kills its warden, the reaper adopts and kills what was below it.
+Invariant: a warden ends with the last process of its tree, and kills the tree when its socket to the program is closed
+for any reason. If a command kills its warden, the reaper adopts and kills the warden's tree.
 
-Messages on a warden's socket, one per line. To the program: `started PID JSON`, `failed WHERE ERRNO`, `ended
-CODE` (as `subprocess` counts), `gone KILLED`. From it: `end SECONDS` (SIGTERM, then SIGKILL), `kill`.
+Messages on a warden's socket, one per line. To the program: `started PID JSON`, `failed WHERE ERRNO`, `ended CODE` (a
+`subprocess` return code), `gone KILLED`. From it: `end SECONDS` (SIGTERM, then SIGKILL), `kill`.
 """
 
 import ctypes
@@ -30,16 +30,18 @@ from typing import Any, NoReturn
 LINUX = sys.platform == "linux"
 PR_SET_CHILD_SUBREAPER = 36
 MAX_OPEN_FILES = 65_536
-"""Maximum number of open files of a command: with an unlimited number, programs that close them all take forever."""
+"""Maximum number of open files of a command. Without a limit, programs that close all possible descriptors take
+forever.
+"""
 OOM_SCORE = 500
-"""Added to the commands' `oom_score_adj`, so that they are killed before the program that started them."""
+"""Added to the commands' `oom_score_adj`, so that the kernel kills them before the program that started them."""
 KILL_INTERVAL_S = 0.01
 """Seconds between two rounds of killing new processes."""
 IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MAX_DESCRIPTORS = 32
 """Maximum number of descriptors sent with an order."""
 MIN_DESCRIPTOR = 64
-"""Descriptors are moved above this number before they are placed where the command expects them."""
+"""Descriptors are first moved above this number, before they get the numbers that the command expects."""
 _LENGTH_BYTES = 4
 
 
@@ -54,13 +56,13 @@ def main() -> None:
     os.dup2(1, 0)  # the command must not read from the socket
     os.closerange(
         3, channel.fileno()
-    )  # what whoever started the program left open is none of the commands' business
+    )  # commands must not inherit descriptors that were open when this program started
     os.closerange(channel.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
     Reaper(channel, options, become_reaper()).run()
 
 
 def become_reaper() -> bool:
-    """Adopt orphaned descendants; return False if the system cannot do that."""
+    """Make this process adopt orphaned descendants. Return False if the system cannot do that."""
     if not LINUX:
         return False
     return bool(ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
@@ -162,10 +164,9 @@ class Warden:
         self._groups = ControlGroups(options["groups"], order["name"], options["processes"])
 
     def run(self, given: list[int]) -> int:
-        """Start the command and serve the socket until its tree is empty; return the number of killed
-        processes.
+        """Start the command and serve the socket until its tree is empty. Return the number of killed processes.
 
-        `given` are the working folder's descriptor and those that the command receives.
+        `given` are the descriptors of the working folder and of everything that the command receives.
         """
         if not self._start(given):
             return 0
@@ -212,7 +213,7 @@ class Warden:
             self._send_line(f"failed {where} {error.errno}")
             self._groups.remove()
             return False
-        except ValueError:  # a NUL in an argument
+        except ValueError:  # an argument contains a NUL
             self._send_line(f"failed {where} {errno.EINVAL}")
             self._groups.remove()
             return False
@@ -223,7 +224,7 @@ class Warden:
         return True
 
     def _limits(self) -> dict[str, object]:
-        """Apply the resource limits of the command; return those in force."""
+        """Apply the command's resource limits, and return those that could be applied."""
         lower_limit(resource.RLIMIT_CORE, 0)
         lower_limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
         with suppress(OSError):
@@ -240,7 +241,7 @@ class Warden:
         return max(int((self._kill_at - time.monotonic()) * 1000) + 1, int(KILL_INTERVAL_S * 1000))
 
     def _read_messages(self) -> bool:
-        """Read messages of the program; return False if the socket is closed because the program is gone."""
+        """Read messages of the program. Return False if the socket is closed because the program is gone."""
         try:
             data = self._line.recv(4096)
         except OSError:
@@ -262,7 +263,7 @@ class Warden:
                 self._send_line(f"ended {code}")
 
     def _is_tree_empty(self) -> bool:
-        """Return True if no process is left: orphans have become children, so there is no child either."""
+        """Return True if no process is left. Orphans become children, so there are no children then."""
         try:
             os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
@@ -283,18 +284,18 @@ class Warden:
             processes = [process for process in processes if process[0] != self._leader]
         for pid, parent in processes:
             send_signal(pid, parent, signal_number)
-            if signal_number == signal.SIGTERM:  # a stopped process must continue to handle SIGTERM
+            if signal_number == signal.SIGTERM:  # continue a stopped process so that it can handle SIGTERM
                 send_signal(pid, parent, signal.SIGCONT)
 
     def _send_line(self, message: str) -> None:
-        with suppress(OSError):  # the program is gone; the closed socket shows it too
+        with suppress(OSError):  # the program is gone; the closed socket shows that too
             self._line.sendall(message.encode() + b"\n")
 
 
 class ControlGroups:
-    """The control groups of one command, inside the writable ones: no process can leave them unnoticed.
+    """The control groups of one command, inside the writable ones. No process can leave them unnoticed.
 
-    Entered while the command starts; returns the limits that could be set.
+    As a context manager, entered while the command starts; returns the limits that could be set.
     """
 
     def __init__(self, bases: Iterable[str], name: str, processes: int) -> None:
@@ -355,8 +356,8 @@ def lower_limit(which: int, maximum: int) -> None:
 
 
 def receive_order(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """Return an order and its descriptors (the warden's socket, the folder, the command's); None if the
-    socket is closed.
+    """Return an order and its descriptors (the warden's socket, the folder, the command's), or None if the socket is
+    closed.
     """
     try:
         data, descriptors, _, _ = socket.recv_fds(line, _LENGTH_BYTES, MAX_DESCRIPTORS)
@@ -410,12 +411,12 @@ def read_parent(pid: int) -> int | None:
 
 
 def kill_descendants(root: int, without: Iterable[int]) -> int:
-    """Kill these descendants; return their number."""
+    """Kill the live descendants of `root`, except the trees of `without`. Return their number."""
     return sum(send_signal(pid, parent, signal.SIGKILL) for pid, parent in find_descendants(root, without))
 
 
 def send_signal(pid: int, parent: int, signal_number: signal.Signals) -> bool:
-    """Signal a process if it is still the child of the parent it was seen with: process ids are reused."""
+    """Send a signal to a process if it is still a child of `parent`, because process ids are reused."""
     try:
         handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
     except OSError:

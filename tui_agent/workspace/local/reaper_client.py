@@ -1,8 +1,7 @@
 """Client of the reaper: starts commands through it and waits for them.
 
-Invariant: when `Child.end` returns, all processes of the command are gone; they also end soon after this
-process does, however it ends: only this process holds the sockets to the reaper and its wardens, so the
-kernel closes them.
+Invariant: when `Child.end` returns, all processes of the command are gone. They also end soon after this process ends,
+however it ends: only this process holds the sockets to the reaper and its wardens, so the kernel closes them.
 """
 
 import json
@@ -26,7 +25,7 @@ from tui_agent.ports.environment import ProcessControl
 from tui_agent.workspace.local import reaper as reaper
 
 START_TIMEOUT_S = 20.0
-"""Seconds that a start may take; a machine under load forks slowly."""
+"""Maximum seconds for a start; a machine under load forks slowly."""
 CLOSE_TIMEOUT_S = 5.0
 MAX_PROCESSES = min(4_096, 512 + 256 * (os.cpu_count() or 1))
 """Process limit per command: enough for a parallel build, low enough to stop a fork bomb."""
@@ -35,18 +34,18 @@ _RECEIVE_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class StartFailure:
-    """A command that could not be started: `where` says what the error is about (`cwd` or `program`)."""
+    """The failure to start a command. `where` is the cause: `cwd` or `program`."""
 
     where: str
     errno: int
 
 
 class ReaperError(Exception):
-    """The reaper could not be started, or is gone."""
+    """Raised if the reaper could not be started, or is gone."""
 
 
 class Child:
-    """A running command and its processes; for one task at a time, except `kill`."""
+    """A running command and its processes. Only one task at a time may use it, except for `kill`."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
@@ -54,7 +53,7 @@ class Child:
         self.pid = 0
         self.limits = ProcessControl()
         self.code: int | None = None
-        """Exit code of the command itself, as `subprocess` counts; None while it runs."""
+        """Exit code of the command itself (a `subprocess` return code); None while it runs."""
         self.is_gone = False
 
     def await_start(self) -> StartFailure | None:
@@ -83,12 +82,14 @@ class Child:
         return None
 
     async def wait(self) -> None:
-        """Wait until the command itself has ended; its other processes may continue."""
+        """Wait until the command itself has ended. Its other processes may continue."""
         while self.code is None and not self.is_gone:
             await self._receive_more()
 
     async def end(self, grace: float) -> None:
-        """End all its processes: SIGTERM, up to `grace` seconds, then SIGKILL. Returns when none is left."""
+        """End all its processes: send SIGTERM, wait up to `grace` seconds, then send SIGKILL. Returns when none is
+        left.
+        """
         self._send_line(f"end {grace:g}")
         while not self.is_gone:
             await self._receive_more()
@@ -110,7 +111,7 @@ class Child:
         except OSError:
             data = b""
         self._parse_messages(data)
-        if not data:  # its warden was killed; the reaper kills what was below it
+        if not data:  # its warden was killed; the reaper kills the warden's tree
             self.is_gone = True
             self.code = -signal.SIGKILL if self.code is None else self.code
 
@@ -152,7 +153,7 @@ def find_own_groups(mounts: Path = _MOUNTS, own: Path = _OWN) -> list[str]:
 
 
 def _read_mount_points(lines: list[str]) -> dict[str, str]:
-    """Return where hierarchies are mounted: `` for the unified one, `pids` for the one counting processes."""
+    """Return the mount points of hierarchies: key `` for the unified one, `pids` for the one that counts processes."""
     mount_points: dict[str, str] = {}
     for line in lines:
         mount, _, file_system = line.partition(" - ")
@@ -195,9 +196,9 @@ class ReaperClient:
     ) -> Child | StartFailure:
         """Start a command in the folder of a descriptor. Blocking: call it in a thread.
 
-        `child_descriptors` maps the numbers at which the command finds descriptors to our descriptors. `wrapped`: the
-        program only runs another one, which receives the SIGTERM instead. Raises `ReaperError`, and OSError
-        without free descriptors or memory.
+        `child_descriptors` maps the descriptor numbers that the command expects to our descriptors. `wrapped`: the
+        program only runs another one, which receives SIGTERM instead. Raises `ReaperError`, and `OSError` without free
+        descriptors or memory.
         """
         own_end, warden_end = socket.socketpair()
         child = Child(own_end)
@@ -227,9 +228,7 @@ class ReaperClient:
         return child
 
     def close(self) -> int:
-        """Kill all running commands and end the reaper; return the number of processes. Blocking: call in a
-        thread.
-        """
+        """Kill all running commands and end the reaper. Return the number of processes. Blocking: call it in a thread."""
         with self._lock:
             self._closed = True
             line, self._line = self._line, None
@@ -278,7 +277,7 @@ class ReaperClient:
                 own_end.close()
                 raise ReaperError(f"The reaper process could not be started: {error}.") from error
         self._line = own_end
-        release = weakref.finalize(self, own_end.close)  # also if nobody closes the environment
+        release = weakref.finalize(self, own_end.close)  # also closes it if nobody closes the environment
         release.atexit = False
         return own_end
 
@@ -293,15 +292,14 @@ class ReaperClient:
 
 
 def _is_closed(line: socket.socket) -> bool:
-    """Return True if the reaper is gone: it sends nothing before its end, so a readable socket means that."""
+    """Return True if the reaper is gone. It sends nothing before its end, so a readable socket means that."""
     return bool(select.select([line], [], [], 0)[0])
 
 
 def user_process_limit(processes: int) -> int:
-    """Return the process limit of this user that lets one command start `processes`; 0 if the kernel has
-    none.
+    """Return the process limit of this user that lets one command start `processes`, or 0 if the kernel has none.
 
-    The kernel does not count for a privileged user.
+    The kernel does not apply the limit to a privileged user.
     """
     if os.getuid() == 0 or not reaper.LINUX:
         return 0

@@ -1,7 +1,7 @@
-"""Search for files of a workspace that may hold secrets, and for links out of it, before each command.
+"""Search for files of a workspace that may hold secrets, and for links that leave it, before each command.
 
-Invariant: only reads, runs nothing and follows no link to a folder; the work is bounded, and a folder is read
-again only if it changed. The caller decides which names are secret (the policy's list).
+Invariant: only reads, runs nothing and follows no link to a folder. The work is limited, and a folder is read again
+only if it changed. The caller decides which names are secret (the policy's list).
 """
 
 import os
@@ -37,7 +37,7 @@ _CERTIFICATE_ENDINGS = (".pem", ".crt")
 _PRIVATE_KEY_MARK = b"PRIVATE KEY"
 _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
-"""A folder that changed this recently before it was read may have changed again with the same time."""
+"""If a folder changed less than this before it was read, it may have changed again with the same modification time."""
 _MAX_NAME_BYTES = 255
 """Maximum bytes of a name in a folder."""
 
@@ -49,31 +49,31 @@ class _Folder:
     stamp: tuple[int, int]
     folders: tuple[str, ...]
     files: tuple[str, ...]
-    """Secret names; a folder's ends with a slash."""
+    """Secret names; the name of a folder ends with a slash."""
     links: frozenset[str]
-    """Those of `files` that are links."""
+    """The subset of `files` that are links."""
     settled: bool
     every_link: tuple[str, ...] = ()
     """All links."""
     option_names: tuple[str, ...] = ()
     """Names that a program may take for an option."""
     odd_names: tuple[str, ...] = ()
-    """Names that break when a list of names is split at blanks, or have a special meaning to some programs."""
+    """Names that break if a list of names is split at blanks, or have a special meaning for some programs."""
     installed: tuple[str, ...] = ()
     """Folders with installed packages."""
     repositories: tuple[str, ...] = ()
-    """Folders of a version control system: searched last, and only for links."""
+    """Folders of a version control system. They are searched last, and only for links."""
     steering: tuple[str, ...] = ()
-    """Files that configure what some programs do."""
+    """Files that configure the behaviour of some programs."""
     control_names: tuple[str, ...] = ()
-    """Names that affect what is left out of searches."""
+    """Names that affect which files are left out of searches."""
 
 
 class SecretFiles:
     """The secret files below `root`. Blocking: call it in a thread.
 
-    `is_secret` decides about a path in the workspace (a folder's ends with a slash); `readable` are patterns of
-    paths that the user opened to commands.
+    `is_secret` decides about a path in the workspace (a folder's path ends with a slash). `readable` are patterns of
+    paths that the user made readable for commands.
     """
 
     def __init__(
@@ -91,19 +91,19 @@ class SecretFiles:
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
         self._current: dict[str, _Folder] = {}
-        """The folders of the current look."""
+        """The folders read in the current scan."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
-        """Files with certificate endings, and whether they hold a private key."""
+        """Files with certificate endings, each with True if it contains a private key."""
         self._git = GitContent()
         self._ignore = IgnoreFiles(self._root, self._control_names)
-        """The ignore files during the current look."""
+        """The ignore files as of the current scan."""
         self._lock = Lock()
         self.incomplete_reason = ""
-        """Why the newest look was incomplete, as a sentence; empty if it was complete."""
+        """The reason why the newest scan was incomplete, as a sentence; empty if it was complete."""
         self._unreached: tuple[str, ...] = ()
-        """Folders that the newest look did not reach, relative to the workspace."""
+        """Folders that the newest scan did not reach, relative to the workspace."""
         self._unread: list[str] = []
-        """Folders that it could not read."""
+        """Folders that the newest scan could not read."""
 
     def find_secrets(self) -> tuple[SecretFile, ...]:
         """Return the secret files that exist now."""
@@ -127,7 +127,7 @@ class SecretFiles:
             return tuple(files.values())
 
     def scan(self) -> WorkspaceScan:
-        """Look again, and return everything relevant that was found."""
+        """Scan the workspace again, and return everything relevant that was found."""
         secrets = self.find_secrets()
         with self._lock:
             current = self._current
@@ -136,7 +136,7 @@ class SecretFiles:
                 return [f"{base}{name}" for base, folder in current.items() for name in names_of(folder)]
 
             links = collect(lambda folder: folder.every_link)
-            # Untracked installed folders come from a registry, whose archives contain no links.
+            # Untracked folders of installed packages come from a registry, whose archives contain no links.
             installed = collect(lambda folder: folder.installed)
             unscanned = [name for name in installed if self._git.may_track_files_in(f"{self._root}/{name}")]
             unscanned += [name[:-1] for name in collect(lambda folder: folder.files) if name.endswith("/")]
@@ -155,7 +155,7 @@ class SecretFiles:
         return WorkspaceLink(name, target, inside != target and self._secret(inside))
 
     def _secret_names(self) -> Iterator[tuple[str, bool]]:
-        """Yield the secret names, each with whether it is a link."""
+        """Yield the secret names, each with True if it is a link."""
         pending, later, current = deque([""]), deque[str](), dict[str, _Folder]()
         self._current = current
         while (pending or later) and len(current) < MAX_FOLDERS:
@@ -187,7 +187,7 @@ class SecretFiles:
             settled = time.time_ns() - info.st_mtime_ns > _SETTLED_NS
             with os.scandir(path) as entries:
                 return self._read_folder(base, list(entries), stamp, settled)
-        except (FileNotFoundError, NotADirectoryError):  # deleted meanwhile
+        except (FileNotFoundError, NotADirectoryError):  # deleted in the meantime
             return None
         except OSError:
             self._unread.append(base.rstrip("/"))
@@ -228,7 +228,7 @@ class SecretFiles:
         )
 
     def _secret_file(self, name: str, *, link: bool) -> SecretFile | None:
-        """Return the file that a name leads to; None if it is no file, not secret, or was opened by the user."""
+        """Return the file behind a name, or None if it is not a file, not secret, or made readable by the user."""
         plain = name.rstrip("/")
         absolute = f"{self._root}/{plain}"
         names = (plain, plain.rpartition("/")[2], absolute)
@@ -259,7 +259,9 @@ class SecretFiles:
         return self._current[base].control_names if base in self._current else CONTROL_NAMES
 
     def _steering_above(self) -> Iterator[str]:
-        """Yield files above the workspace that configure programs; the home folder's are the user's own."""
+        """Yield files above the workspace that configure programs, without those in the home folder, which are the
+        user's own.
+        """
         home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111
         for depth, folder in enumerate(parent_folders(self._root), start=1):
             if folder == home:
@@ -281,7 +283,7 @@ def _display_name(entry: os.DirEntry[str]) -> str:
 
 
 def find_public_certificates(paths: Iterable[str]) -> frozenset[str]:
-    """Return those absolute paths that are certificate files without a private key."""
+    """Return the subset of these absolute paths that are certificate files without a private key."""
     return frozenset(
         path
         for path in paths

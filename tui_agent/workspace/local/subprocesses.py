@@ -1,8 +1,8 @@
 """Running programs to their end, leaving no process behind.
 
-Invariants: a program has its own session and process group, no terminal, and a standard input that ends;
-stdout and stderr share one pipe, which keeps their order, unless they are wanted separately; however a run
-ends, all processes it started are ended too (see `reaper`).
+Invariants: a program has its own session and process group, no terminal, and a finite standard input. stdout and stderr
+share one pipe, which keeps their order, unless they are requested separately. However a run ends, all processes that it
+started are ended too (see `reaper`).
 """
 
 import errno
@@ -31,7 +31,7 @@ CLEANUP_LIMIT_S = 5.0
 _CHUNK = 1 << 16
 _SIGNAL_CODES = range(129, 160)
 _FINAL_OUTPUT_S = 0.5
-"""Seconds to wait for more output after the program ended while other processes hold the pipe."""
+"""Seconds to wait for more output if the program has ended while other processes hold the pipe open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,13 @@ class Command:
     stdin: bytes = b""
     errors: int | None = None
     descriptors: Mapping[int, int] = field(default_factory=dict)
-    """More descriptors, keyed by the number at which the program finds them."""
+    """Additional descriptors, keyed by the number that the program expects."""
     is_wrapper: bool = False
-    """The program only runs another one and ends with it: SIGTERM is sent to that one instead."""
+    """True if the program only runs another one and ends with it; SIGTERM is sent to that one instead."""
 
 
 class OutputCollector:
-    """Collects output: passes everything to the sink and keeps `limit` bytes, the last `newest` of them from
-    the end.
-    """
+    """Collects output. Passes everything to the sink and keeps `limit` bytes, of which `newest` come from the end."""
 
     def __init__(self, limit: int, sink: OutputSink, newest: int = 0) -> None:
         self._room = max(limit - newest, 0)
@@ -102,9 +100,9 @@ async def run_command(
     grace: float = TERMINATE_GRACE_S,
     on_start: Callable[[ProcessControl], None] | None = None,
 ) -> ExecResult:
-    """Run a program to its end. `on_start` receives the limits in force.
+    """Run a program to its end. `on_start` receives the limits that apply.
 
-    If the caller is cancelled, everything is ended before the cancellation continues.
+    If the caller is cancelled, all processes are ended before the cancellation propagates.
     """
     began = time.monotonic()
     collector = OutputCollector(command.max_output, sink, command.newest)
@@ -147,7 +145,7 @@ def _discard(data: bytes) -> None:
 
 
 def _pipes(*collectors: OutputCollector | None) -> tuple[dict[int, OutputCollector], list[int]]:
-    """Create a pipe for each collector; return the read ends with their collectors, and the write ends."""
+    """Create a pipe for each collector. Return the read ends with their collectors, and the write ends."""
     streams: dict[int, OutputCollector] = {}
     write_ends: list[int] = []
     for collector in collectors:
@@ -160,7 +158,7 @@ def _pipes(*collectors: OutputCollector | None) -> tuple[dict[int, OutputCollect
 
 
 def _input_descriptor(data: bytes) -> int:
-    """Return a nameless descriptor from which exactly this data can be read."""
+    """Return a descriptor, without a file name, from which exactly this data can be read."""
     if not data:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     if sys.platform == "linux":
@@ -239,7 +237,7 @@ async def _read(read_end: int, collector: OutputCollector) -> None:
 
 
 def _drain(read_end: int, collector: OutputCollector) -> None:
-    """Read what is left in the pipe (at most its size)."""
+    """Read the remaining bytes from the pipe (at most its size)."""
     with suppress(BlockingIOError):
         for _ in range(32):
             data = os.read(read_end, _CHUNK)

@@ -1,7 +1,6 @@
-"""Bubblewrap's command line: the whole file system read-only, with a command's writable places mounted over
-it.
+"""Bubblewrap's command line: the whole file system read-only, with a command's writable paths mounted over it.
 
-Invariant: nothing is read or changed here. The order matters: later mounts cover earlier ones.
+Invariant: nothing is read or changed here. The order matters, because later mounts cover earlier ones.
 """
 
 import os
@@ -17,9 +16,7 @@ DESCRIPTORS = (3, 4)
 
 @dataclass(frozen=True, slots=True)
 class PrivateFolders:
-    """The product's folders and files that are mounted at a command's own places; they last as long as the
-    session.
-    """
+    """The product's folders and files that are mounted for commands; they last as long as the session."""
 
     temporary: str
     persistent: str
@@ -37,7 +34,7 @@ class Machine:
 
     program: str
     can_forbid_nesting: bool = True
-    """It can forbid nested user namespaces."""
+    """True if bubblewrap can forbid nested user namespaces."""
     settings: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     folders: tuple[str, ...] = ("/tmp", "/var/tmp", "/run")
@@ -76,7 +73,7 @@ def bubblewrap_arguments(
     options += _cover_each("/dev/null", mounts.sockets)
     for path, cover in zip(mounts.masked, cover_files(mounts, private), strict=True):
         options += ["--ro-bind", cover, path.rstrip("/")]
-    # Hidden paths come last, so that no mount of the workspace can uncover them.
+    # Hide paths last, so that no mount of the workspace can make them visible again.
     for path in mounts.hidden:
         options += ["--ro-bind", private.empty if path.endswith("/") else "/dev/null", path.rstrip("/")]
     options += ["--chdir", folder, "--json-status-fd", str(descriptors[1])]
@@ -85,7 +82,7 @@ def bubblewrap_arguments(
 
 
 def cover_files(mounts: Mounts, private: PrivateFolders) -> list[str]:
-    """Return the file or folder mounted over each masked path."""
+    """Return, for each masked path, the file or folder to mount over it."""
     mask = private.empty_file if mounts.masked_as_empty else private.unreadable_file
     return [
         private.empty if path.endswith("/") else mounts.replacements.get(path, mask) for path in mounts.masked
@@ -105,7 +102,7 @@ def _cover_each(source: str, paths: Iterable[str]) -> Iterator[str]:
 
 @contextmanager
 def open_descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
-    """Yield the descriptors that bubblewrap receives, by its numbers for them, and the one of its status output.
+    """Yield the descriptors for bubblewrap, keyed by the numbers that it expects, and the one of its status output.
 
     `calls` is the seccomp filter that it reads, if any.
     """

@@ -1,7 +1,7 @@
-"""One confined run: preparation, execution, and what the sandbox denied.
+"""One confined run: preparation, execution, and detection of denials.
 
-Invariant: a command that could not be confined was not run; cancelling releases all its resources. Output of
-a failed attempt to create a sandbox is not output of the command.
+Invariant: a command that could not be confined was not run. Cancelling releases all its resources. Output of a failed
+attempt to create a sandbox is not passed on as output of the command.
 """
 
 import os
@@ -25,8 +25,8 @@ BWRAP_FAILED = 1
 _BWRAP_PREFIX = b"bwrap: "
 _MAX_LINE_BYTES = 4096
 MAX_ATTEMPTS = 3
-"""Attempts: creating a sandbox fails if a file system is mounted or removed at that moment, before anything
-ran.
+"""Maximum number of attempts. Creating a sandbox fails before anything runs if a file system is mounted or removed at
+that moment.
 """
 
 
@@ -85,12 +85,12 @@ async def run_confined(
 
 
 class _OutputFilter:
-    """Passes output on, except a single line by bubblewrap: if that is all, nothing has run."""
+    """Passes output on, except for a single line written by bubblewrap: if there is no more, the command has not run."""
 
     def __init__(self, sink: OutputSink) -> None:
         self._sink = sink
         self._held_line: bytes | None = b""
-        """None once it is certain that the command itself has output."""
+        """None once the command itself has certainly written output."""
 
     def take(self, data: bytes) -> None:
         """Add output."""
@@ -146,7 +146,7 @@ async def _run_once(
 
 
 def _missing_program(command: Command) -> ExecResult | None:
-    """Return the result for a missing program or folder, which bubblewrap could not report clearly."""
+    """Return the result for a missing program or folder, which bubblewrap itself would not report clearly."""
     program, folder = Path(command.cwd, command.argv[0]), Path(command.cwd)
     if not folder.is_dir():
         return start_failure("not_found", f"The folder {command.cwd} does not exist.")

@@ -1,6 +1,6 @@
 """Preparation of one environment's commands to run confined.
 
-Invariant: a command that cannot be confined as promised is not run at all. Temporary folders, descriptors and
+Invariant: a command that cannot be confined as promised does not run at all. Temporary folders, descriptors and
 placeholders of a command are released when it has ended, the private folders at the end of the session.
 """
 
@@ -44,28 +44,26 @@ from tui_agent.workspace.sandbox.variables import confined_variables, with_stat_
 
 _MAX_STATUS_BYTES = 4096
 _SETTLED_S = 60.0
-"""A folder younger than this may not be locked yet."""
+"""A folder younger than this many seconds may not be locked yet."""
 _FOLDERS = ("tmp", "longer", "empty")
 _FILES = {"blank": 0o444, "shut": 0o000}
 
 
 @dataclass(frozen=True, slots=True)
 class ConfinedCommand:
-    """A prepared command: `descriptors` are more descriptors, keyed by the number at which it finds them."""
+    """A prepared command. `descriptors` are additional descriptors, keyed by the number that the command expects."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     descriptors: Mapping[int, int] = field(default_factory=dict)
     status: int = -1
     masked: tuple[SecretFile, ...] = ()
-    """Workspace files that it must not read."""
+    """Workspace files that the command must not read."""
     placeholders: tuple[str, ...] = ()
     """Paths with empty placeholders for files that must not be created."""
 
     def has_started(self) -> bool:
-        """Return True if the command itself was started; call it after the end. Before, only the sandbox
-        existed.
-        """
+        """Return True if the command itself was started, not only the sandbox. Call this after the end of the run."""
         if self.status < 0:
             return True
         with suppress(BlockingIOError):
@@ -74,7 +72,7 @@ class ConfinedCommand:
 
 
 class ConfinementError(Exception):
-    """A command cannot be confined as promised; the message says why."""
+    """Raised if a command cannot be confined as promised; the message gives the reason."""
 
 
 class Confinement:
@@ -96,7 +94,7 @@ class Confinement:
         self._records = records
         self._private: Path | None = None
         self._lock_fd = -1
-        """The lock on the private folders: another process can take it only when their owner is gone."""
+        """The lock on the private folders. Another process can take it only when their owner is gone."""
         why_not = support.why_not or bounds.refusal()
         self.sandbox = (
             Sandbox(unavailable_reason=why_not)
@@ -108,7 +106,7 @@ class Confinement:
     def prepare_command(
         self, argv: Sequence[str], folder: OpenedPath, env: Mapping[str, str], spec: ExecSpec
     ) -> Iterator[ConfinedCommand]:
-        """Prepare a command to start in a folder with the permissions of `spec`; its resources are released at the end.
+        """Prepare a command to start in a folder with the permissions of `spec`. Its resources are released at the end.
 
         Raises `ConfinementError`.
         """
@@ -168,11 +166,11 @@ class Confinement:
         return () if self._secrets is None else self._secrets.find_secrets()
 
     def scan(self) -> WorkspaceScan:
-        """Return the names in the workspace that change what a command means."""
+        """Return the names in the workspace that change the meaning of a command line."""
         return WorkspaceScan() if self._secrets is None else self._secrets.scan()
 
     def find_own(self, paths: Collection[str]) -> frozenset[str]:
-        """See `ports.environment.KnowsOwnFiles`."""
+        """See `ports.environment.PrivateTempFinder`."""
         machine = self._support.machine
         if machine is None:
             return frozenset()
@@ -185,7 +183,7 @@ class Confinement:
 
     @property
     def secrets_incomplete(self) -> str:
-        """Why the search for secrets was incomplete, as a sentence; empty if it was complete."""
+        """The reason why the search for secrets was incomplete, as a sentence; empty if it was complete."""
         return "" if self._secrets is None else self._secrets.incomplete_reason
 
     def close(self) -> None:
@@ -200,8 +198,8 @@ class Confinement:
     def _masked_files(self, mounts: Mounts, spec: ExecSpec) -> tuple[SecretFile, ...]:
         """Return the workspace files that a command must not read.
 
-        Files that the repository contains unchanged stay visible to commands that may write: such a command
-        could read them from there, and would commit or pack them wrongly if they were covered.
+        Files that are in the repository unchanged stay visible to commands that may write: such a command could read
+        them from the repository anyway, and would commit or pack wrong content if they were covered.
         """
         prefix = f"{self.bounds.root.rstrip('/')}/"
         hidden = {file.rstrip("/") for file in mounts.hidden}
@@ -242,7 +240,7 @@ class Confinement:
         *,
         network: bool,
     ) -> Iterator[tuple[list[str], Mapping[int, int], int]]:
-        """Yield everything before the command, its descriptors and the one of bubblewrap's status output."""
+        """Yield everything before the command, its descriptors, and the descriptor of bubblewrap's status output."""
         covers = bubblewrap.cover_files(mounts, private)
         guards = tuple(guard_arguments(mounts, covers, [place.path for place in extra]))
         filtered = self._support.filter is not None
@@ -262,7 +260,7 @@ class Confinement:
             *bare_parts.absent,
             *(f"{git.folder}/{name}" for name in git.absent if not sealed_repository),
         ]
-        # Commands cannot create a file where this program cannot.
+        # A command cannot create a file if this program cannot either.
         return [path for path in paths if os.access(Path(path).parent, os.W_OK)]
 
     def _private_folders(self) -> bubblewrap.PrivateFolders:
@@ -283,9 +281,9 @@ class Confinement:
 
 
 def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
-    """Return unreadable files that git takes for the committed version of changed secret files.
+    """Return unreadable files that git takes for the committed versions of changed secret files.
 
-    So git treats those files as unchanged: it neither fails on them nor records them.
+    Git then treats those files as unchanged: it neither fails on them nor records them.
     """
     copies: dict[str, str] = {}
     for file in masked:
@@ -362,10 +360,10 @@ _SWAPPED = "two files with secrets were swapped while the command was prepared"
 
 
 def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence[str] = ()) -> Iterator[str]:
-    """Yield arguments for `landlock.main`: `cover_files` cover each of `mounts.masked`; `opened` paths are checked
+    """Yield arguments for `landlock.main`. `cover_files` cover the paths in `mounts.masked`; `opened` paths are checked
     elsewhere.
 
-    Raises OSError if a path is missing, a link, or below a link by now.
+    Raises `OSError` if a path is missing, is a link, or is below a link by now.
     """
     covers = [folder for folder in (*mounts.hidden, *mounts.masked) if folder.endswith("/")]
     hidden = {folder.rstrip("/") for folder in mounts.hidden}
@@ -391,7 +389,7 @@ def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence
 
 
 def _stat_path(path: str) -> tuple[os.stat_result, os.stat_result]:
-    """Return the status of a path's folder and of the path; neither may be a link, nor any folder above."""
+    """Return the status of a path's folder and of the path. Neither they nor any folder above may be a link."""
     folder, _, name = path.rpartition("/")
     try:
         folder_fd = open_to_enter([part for part in folder.split("/") if part])

@@ -1,7 +1,7 @@
-"""Detection of what the sandbox denied a failed command, from its last output.
+"""Detection of the sandbox's denials from a failed command's last output.
 
-Invariant: pure, except that it checks whether a named file exists and reads variable names from a masked
-file. It is a guess that only decides whether the command is offered again.
+Invariant: pure, except that it checks if a named file exists and reads variable names from a masked file. The result is
+a guess that only decides if the user is asked to run the command again.
 """
 
 import os
@@ -15,10 +15,10 @@ from tui_agent.workspace.local.containment import is_within
 from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds
 
 MAX_OUTPUT_CHARS = 6_000
-"""Characters of the output that are checked: the fatal error is near the end."""
+"""Number of last characters of the output that are checked, because the fatal error is near the end."""
 _PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
 _PROGRAM_PREFIX = re.compile(r"^\S*/s?bin/\S+: (?:line \d+: )?")
-"""The program at the start of a message: its path is not what was denied."""
+"""The program at the start of a message, whose path is not the denied one."""
 _READ_ONLY = re.compile(r"read-only file ?system|\bEROFS\b|os error 30\b|errno 30\b", re.IGNORECASE)
 _REPOSITORY = re.compile(r"(?<![\w.-])\.git\b|\brepository\b|\bgit/worktrees\b")
 _SEALED = (
@@ -54,13 +54,13 @@ _GIT_ADD_FAILED = re.compile(r"unable to index file|adding files failed")
 _VARIABLE = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*_[A-Z0-9_]+(?![A-Za-z0-9_])")
 _ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*)\s*=", re.MULTILINE)
 _COMMON_VARIABLES = frozenset({"NODE_ENV", "LOG_LEVEL", "FLASK_ENV", "RAILS_ENV", "APP_ENV"})
-"""Names that appear in most outputs, whatever failed."""
+"""Variable names that appear in most outputs, whatever failed."""
 _BAD_SYSTEM_CALL = 128 + 31
 """Exit code of a shell after SIGSYS."""
 
 
 class SecretDenial(NamedTuple):
-    """A denied access to secrets: a sentence, empty if nothing indicates that, and the files."""
+    """A denied access to secret files: a sentence (empty if nothing indicates one), and the files."""
 
     reason: str = ""
     files: tuple[SecretFile, ...] = ()
@@ -75,9 +75,9 @@ def explain_denial(
     sealed: bool = False,
     read_only: bool = False,
 ) -> str:
-    """Return a sentence about what was denied; empty if nothing indicates the sandbox.
+    """Return a sentence about the denial, or an empty string if nothing indicates that the sandbox was the cause.
 
-    `sealed` and `read_only` as in `ExecSpec`.
+    `sealed` corresponds to `ExecSpec.repository_read_only`, `read_only` to `ExecSpec.read_only`.
     """
     lines = output[-MAX_OUTPUT_CHARS:].splitlines()
     if exit_code == _BAD_SYSTEM_CALL or any("bad system call" in line.lower() for line in lines):
@@ -94,9 +94,9 @@ def explain_denial(
 
 
 def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDenial:
-    """Return the secret files that a failed command seems to need. Blocks.
+    """Return the secret files that a failed command seems to need. Blocking.
 
-    Its output says that they could not be opened, or names a variable that is set in one.
+    Its output says that they could not be opened, or names a variable that one of them sets.
     """
     tail = output[-MAX_OUTPUT_CHARS:]
     denied = [line for line in tail.splitlines() if DENIED.search(line)]
@@ -121,7 +121,7 @@ def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDeni
 
 
 def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile, ...]:
-    """Return the files that a line names: by full name, or else the nearest to the top by its last part."""
+    """Return the files that a line names: by full name, or else the one nearest to the top by its last part."""
     linked = tuple(
         file
         for file in masked
@@ -138,7 +138,7 @@ def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile,
 
 
 def _describe_file(file: SecretFile) -> str:
-    """Return a file's name; for a link with that name, also the target."""
+    """Return a file's name, and for a link also its target."""
     name, real = file.name.rstrip("/"), Path(file.path).name
     return name if Path(name).name == real else f"{real} (through the link {name})"
 

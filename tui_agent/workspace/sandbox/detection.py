@@ -1,4 +1,4 @@
-"""Detection of whether commands can be confined here, by one real attempt per process.
+"""Detection of sandbox support, by one real attempt per process.
 
 Invariant: never raises; the reason for missing support is one sentence. Nothing is installed or changed.
 """
@@ -29,9 +29,7 @@ TRY_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class SandboxSupport:
-    """Sandbox support. `machine` is set if bubblewrap works, `filter` if this processor's system calls are
-    known.
-    """
+    """Sandbox support. `machine` is set if bubblewrap works, `filter` if this architecture's system calls are known."""
 
     kind: str = ""
     why_not: str = ""
@@ -104,7 +102,7 @@ def _detect_bubblewrap() -> SandboxSupport:
 
 
 def _find_system_program(name: str) -> str | None:
-    """Return a system program: the sandbox's programs never come from the workspace."""
+    """Return a system program, never one from the workspace."""
     try:
         return find_program(name, Path.cwd(), os.environ)
     except OSError:  # the current folder is gone
@@ -112,7 +110,7 @@ def _find_system_program(name: str) -> str | None:
 
 
 def _try_sandbox(machine: bubblewrap.Machine, private: bubblewrap.PrivateFolders, calls: bytes | None) -> str:
-    """Return what went wrong; empty if the sandbox works."""
+    """Return the error, or an empty string if the sandbox works."""
     no_mounts = Mounts((), (), (), (), ())
     true = _find_system_program("true") or "/bin/true"
     try:

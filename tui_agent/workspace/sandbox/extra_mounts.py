@@ -1,8 +1,8 @@
-"""Outside paths that are opened for one command because exactly they were judged and allowed.
+"""Outside paths that are opened for one command because exactly these paths were judged and allowed.
 
-Invariant: never more than was requested. A file is opened alone: a missing one is first created empty, and
-removed again if the command leaves it so. A folder is opened with everything below it, or not at all if
-anything in it is guarded.
+Invariant: never more than was requested is opened. A file is opened alone: a missing one is first created empty, and
+removed again if the command leaves it empty. A folder is opened with everything below it, or not at all if anything in
+it is guarded.
 """
 
 import os
@@ -21,9 +21,9 @@ MAX_ENTRIES = 2_000
 """Maximum number of entries of a folder that are checked; a folder with more is not opened."""
 _NEVER = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
-"""Mode of a new file, less the umask, as if the command had created it."""
+"""Mode of a new file before the umask, as if the command had created it."""
 _LONG_AGO = (0, 0)
-"""Times of files created here, so that no program takes them for newer than its own."""
+"""Times of files created here, so that no program takes them for newer than its own files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class OpenedPath:
 
 @contextmanager
 def open_paths(bounds: Bounds, paths: Sequence[str]) -> Iterator[tuple[OpenedPath, ...]]:
-    """Open those of the real paths that may be opened, found again without following links."""
+    """Open those of the real paths that may be opened, after finding them again without following links."""
     created: list[OpenedPath] = []
     try:
         candidates = [
@@ -73,7 +73,7 @@ def _create_file(path: str, name: str, folder_fd: int, created: list[OpenedPath]
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(name, flags, USUAL_MODE, dir_fd=folder_fd)
-    except OSError:  # this program cannot create it either
+    except OSError:  # this program cannot create it, so the command could not either
         return None
     try:
         os.utime(descriptor, ns=_LONG_AGO)
@@ -95,7 +95,7 @@ def _remove_if_unused(place: OpenedPath) -> None:
 
 
 def _may_be_opened(bounds: Bounds, path: str) -> bool:
-    """Return True if a path's name alone allows opening it."""
+    """Return True if the path's name alone does not forbid opening it."""
     if not path.startswith("/") or os.path.normpath(path) != path or path in ("/", *PRIVATE_FOLDERS):
         return False
     hidden = [folder.rstrip("/") for folder in find_existing(bounds.hidden)]

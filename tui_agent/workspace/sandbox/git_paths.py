@@ -1,7 +1,7 @@
-"""Writable parts of a workspace's git repository: what commits need, never what runs programs.
+"""Writable parts of a workspace's git repository: those that commits need, never those that run programs.
 
-Invariant: only reads. A repository elsewhere (worktree, submodule) is opened only if it names this workspace
-itself, because anyone may have written the files in the workspace.
+Invariant: only reads. A repository elsewhere (worktree, submodule) is opened only if it names this workspace itself,
+because anyone may have written the files in the workspace.
 """
 
 import os
@@ -14,9 +14,10 @@ _MAX_FILE_BYTES = 1_000_000
 _HOOKS_PATH = re.compile(r"^\s*hookspath\s*=\s*\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _BARE_PARTS = ("refs", "objects", "HEAD")
-"""Names that make a folder without `.git` a repository, the least missed first."""
+"""Names that make a folder without `.git` a repository, starting with the one whose absence matters least."""
 _COMMON_DIR = "commondir"
-"""File by which a repository borrows everything but `HEAD` from another. If it is a folder, git stops."""
+"""File by which a repository borrows everything except `HEAD` from another. If it is a folder, git stops with an error.
+"""
 _BARE_PROGRAM_FILES = ("HEAD", "config", "hooks", "info")
 _COMMIT_FOLDERS = ("objects", "refs", "logs")
 _PROGRAM_FILES = tuple(
@@ -71,16 +72,16 @@ def seal_repository(
 
 @dataclass(frozen=True, slots=True)
 class BareRepositoryPaths:
-    """Paths that would make the top of a workspace a repository by itself, absolute.
+    """Absolute paths that would make the top folder of a workspace a repository itself.
 
-    One of `parts` must stay missing, and so must `absent`.
+    One of `parts` must stay missing, and all of `absent`.
     """
 
     parts: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
 
     def read_only_paths(self, placeholders: Collection[str]) -> tuple[str, ...]:
-        """Return the paths a command must not change, given the placeholders in `placeholders`."""
+        """Return the paths that a command must not change, given the existing `placeholders`."""
         if not self.parts:
             return ()
         placeholders = [path for path in self.parts if path in placeholders]
@@ -95,13 +96,13 @@ def bare_repository_paths(root: str) -> BareRepositoryPaths:
 
 
 def _bare_kept(root: str) -> tuple[str, ...]:
-    """Return what must not change if all parts exist already."""
+    """Return the paths that must not change if all parts exist already."""
     paths = (f"{root.rstrip('/')}/{name}" for name in _BARE_PROGRAM_FILES)
     return tuple(path for path in paths if os.path.lexists(path))
 
 
 def _folder_places(folder: str, root: str) -> GitPlaces:
-    """Return the places of a repository's own folder, itself included so that it cannot be moved away."""
+    """Return the paths of a repository's own folder, including the folder itself so that it cannot be moved away."""
     settings = _read(Path(folder, "config"))
     read_only = [f"{folder}/{name}" for name in _PROGRAM_FILES if os.path.lexists(f"{folder}/{name}")]
     for hooks in _HOOKS_PATH.findall(settings):
@@ -116,7 +117,7 @@ def _folder_places(folder: str, root: str) -> GitPlaces:
 
 
 def _read_pointer(file: Path) -> Path | None:
-    """Return the folder that a `.git` file names; None if it names none."""
+    """Return the folder that a `.git` file refers to, or None."""
     text = _read(file)
     if not text.startswith("gitdir:"):
         return None

@@ -1,9 +1,10 @@
-"""Second protection layer: runs inside the sandbox, restricts itself by Landlock and becomes the command.
+"""Second protection layer: a program that runs inside the sandbox, restricts itself with Landlock and executes the
+command.
 
-Usage: `landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`. If a
-path is no longer that file or, for `!`, not read-only in that folder, nothing runs. Afterwards only the
-folders can be written, and neither signals nor abstract sockets reach outside. Without Landlock in the kernel
-it only becomes the command. Uses only the standard library.
+Usage: `landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`. If a path is no
+longer that file or, for `!`, not read-only in that folder, nothing runs. Afterwards only the folders can be written,
+and neither signals nor abstract sockets reach outside. Without Landlock in the kernel, it only executes the command.
+Uses only the standard library.
 """
 
 import ctypes
@@ -22,7 +23,7 @@ ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
 SCOPES = 3
 """Restrictions on abstract sockets and signals."""
 _SIGPIPE, _SIGXFSZ = 13, 25
-"""Signals that Python ignores; a program would inherit that."""
+"""Signals that Python ignores; a program that it executes would inherit that."""
 
 
 def supported_rights(abi: int) -> int:
@@ -53,7 +54,7 @@ class Kernel:
         return max(self._call(CREATE_RULESET, None, 0, _VERSION_FLAG), 0)
 
     def restrict(self, writable: list[str]) -> int:
-        """Restrict this process and its successors; return the ABI used, 0 if nothing is in force."""
+        """Restrict this process and its successors. Return the ABI used, or 0 if no restriction applies."""
         abi = self.abi()
         if not abi:
             return 0
@@ -92,7 +93,7 @@ class Kernel:
 
 
 def main(words: list[str]) -> None:
-    """Verify and restrict, then become the command."""
+    """Verify the paths, restrict this process, then execute the command."""
     end = words.index("--")
     for word in words[:end]:
         if word.startswith("="):
@@ -111,7 +112,7 @@ def main(words: list[str]) -> None:
 
 
 def _check_guard(device: str, inode: str, own_device: str, own_inode: str, path: str) -> None:
-    """Exit unless the guard is at its name, not where a link led while it was mounted, and read-only."""
+    """Exit unless the guard is mounted at its own path (not at a link's target) and is read-only."""
     folder, _, name = path.rpartition("/")
     try:
         folder_fd = os.open(folder or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -15,7 +15,7 @@ from tui_agent.workspace.sandbox.git_paths import GitPlaces, find_git_places
 from tui_agent.workspace.sandbox.sockets import find_listening, find_listening_below
 
 PRIVATE_FOLDERS = ("/tmp", "/var/tmp", "/run")
-"""Folders that each command has for itself; the machine's own content is not visible there."""
+"""Folders that each command has for itself; the machine's own content of them is not visible."""
 _VISIBLE_RUN_FOLDERS = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
 _SYSTEM_SETTINGS = tuple("sys sysrq-trigger irq bus acpi asound driver fs mtrr scsi pressure".split())  # noqa: SIM905
 _SYSTEM_SECRETS = tuple("kcore kmsg keys kpagecount kpageflags kpagecgroup timer_list sched_debug".split())  # noqa: SIM905
@@ -27,12 +27,14 @@ _MAX_NAMED = 32
 class Bounds:
     """Rules for all commands of an environment.
 
-    `hidden` are absolute paths of secrets, whose last part may be a pattern; `read_only` are names at the top of
-    the workspace that no command writes, `absent` those that no command may create either; `own_folders` are the
-    product's folders; `writable` are more folders opened by the user. `is_guarded` tells whether an outside path
-    may never be written, and `guarded_folders` are such places below the home, existing or not. `is_secret` tells whether
-    a workspace path may hold secrets, `readable` are patterns of those opened to commands, and `steering` are
-    names of files that configure programs.
+    - `hidden` are absolute paths of secrets, whose last part may be a pattern.
+    - `read_only` are names at the top of the workspace that no command writes, `absent` those that no command may create.
+    - `own_folders` are the product's folders; `writable` are more folders, opened by the user.
+    - `is_guarded` returns True for an outside path that may never be written; `guarded_folders` are such folders below the
+      home folder, existing or not.
+    - `is_secret` returns True for a workspace path that may hold secrets; `readable` are patterns of those that the user
+      made readable for commands.
+    - `steering` are names of files that configure programs.
     """
 
     root: str
@@ -49,7 +51,7 @@ class Bounds:
     steering: frozenset[str] = frozenset()
 
     def refusal(self) -> str:
-        """Return why commands of this workspace cannot be confined; empty if they can."""
+        """Return the reason why commands of this workspace cannot be confined, or an empty string if they can."""
         if is_within(os.path.realpath(self.home or "/nowhere"), self.root):
             return "The workspace contains your home folder, with files that run when you log in."
         for name in (*self.read_only, ".git", ".hg"):
@@ -63,9 +65,9 @@ class Mounts:
     """Paths of one command, absolute and existing. Later ones cover earlier ones."""
 
     visible: tuple[str, ...]
-    """Visible although they are in a private folder."""
+    """Paths that are visible although they are in a private folder."""
     hidden: tuple[str, ...]
-    """A folder's path ends with a slash."""
+    """Paths that are not visible; a folder's path ends with a slash."""
     writable: tuple[str, ...]
     read_only_paths: tuple[str, ...]
     """Read-only paths below `writable`."""
@@ -73,11 +75,11 @@ class Mounts:
     masked: tuple[str, ...] = ()
     """Workspace files that this command must not read; a folder's path ends with a slash."""
     masked_as_empty: bool = False
-    """Masked files appear empty; otherwise they cannot be opened."""
+    """True if masked files appear empty; otherwise they cannot be opened."""
     replacements: Mapping[str, str] = field(default_factory=dict)
-    """For some of `masked`, the file shown instead."""
+    """Files shown instead of some of the `masked` files."""
     read_only: bool = False
-    """This command may only read the `writable` paths."""
+    """True if this command may only read the `writable` paths."""
 
     @property
     def writable_now(self) -> tuple[str, ...]:
@@ -94,7 +96,7 @@ def find_mounts(
 ) -> Mounts:
     """Return the paths of a command with these words.
 
-    `opened` are more places that it may write, `own` are paths at which nothing of the machine is visible to it.
+    `opened` are more paths that the command may write; at `own` paths it sees nothing of the machine.
     """
     git = find_git_places(bounds.root)
     writable = [
@@ -127,7 +129,7 @@ def list_system_settings() -> list[str]:
 
 
 def list_system_secrets() -> list[str]:
-    """Return files of the running system that reveal what is outside."""
+    """Return files of the running system that reveal information about the outside."""
     return [f"/proc/{name}" for name in _SYSTEM_SECRETS if Path("/proc", name).exists()]
 
 
@@ -147,7 +149,7 @@ def _read_only_paths(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) ->
 
 
 def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
-    """Yield the user's own files in the home: names without a dot, except those with the workspace or
+    """Yield the user's own files in the home folder: names without a dot, except those that contain the workspace or
     programs.
     """
     needed = (bounds.root, sys.prefix, str(Path(__file__).parents[3]), *env.get("PATH", "").split(os.pathsep))
@@ -162,7 +164,7 @@ def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
 
 
 def find_existing(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the paths that exist; the last part may be a pattern; a folder's path ends with a slash."""
+    """Yield the paths that exist. The last part may be a pattern; a folder's path ends with a slash."""
     for path in paths:
         folder, name = os.path.split(path)
         for match in map(str, Path(folder).glob(name)) if "*" in path else (path,):
@@ -174,7 +176,7 @@ def find_existing(paths: Iterable[str]) -> Iterator[str]:
 def _visible_paths(
     root: str, words: Sequence[str], env: Mapping[str, str], own: Sequence[str]
 ) -> Iterator[str]:
-    """Yield what the program itself needs, and what the command names, unless it leads elsewhere."""
+    """Yield the paths that the program itself needs, and those that the command names, unless they lead elsewhere."""
     needed = [sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])]
     for entry in env.get("PATH", "").split(os.pathsep):
         parent = Path(entry).parent
@@ -194,7 +196,7 @@ def _visible_paths(
 
 
 def _is_visible(path: str, places: Sequence[str]) -> bool:
-    """Return True if a command would find a path: in a private folder only what is mounted there."""
+    """Return True if a command would see a path; in a private folder it sees only mounted paths."""
     return not is_private(path) or any(is_within(path, place) or is_within(place, path) for place in places)
 
 
@@ -204,7 +206,7 @@ def is_private(path: str) -> bool:
 
 
 PRIVATE_NAMES = {"/tmp": "tmp", "/var/tmp": "longer"}
-"""The machine's folders that commands have for themselves, and their names inside the sandbox's own folder."""
+"""Folders that commands have for themselves, with their names inside the sandbox's own folder."""
 
 
 def first_private_name(path: str) -> str:
@@ -217,9 +219,9 @@ def first_private_name(path: str) -> str:
 
 
 def is_own(path: str, base: Path | None) -> bool:
-    """Return True if a confined command finds its own files at a real path, and no link leads elsewhere.
+    """Return True if a confined command sees only its own files at a real path, and no link leads elsewhere.
 
-    `base` is the sandbox's own folder. Nothing of the machine may be at the path or above it.
+    `base` is the sandbox's own folder. Nothing of the machine may exist at the path or above it.
     """
     first = first_private_name(path)
     if not first or os.path.normpath(path) != path or os.path.lexists(first):

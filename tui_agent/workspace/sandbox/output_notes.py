@@ -1,7 +1,7 @@
-"""Notes on output of a confined command that differs from reality, for its reader.
+"""Notes for the reader if a confined command's output differs from reality.
 
-Invariant: only reads the start of the output and a few small files named on the command line. What a program
-read without printing it cannot be known.
+Invariant: reads only the start of the output and a few small files named on the command line. If a program read
+something without printing it, that cannot be detected.
 """
 
 import os
@@ -90,7 +90,7 @@ def _listed_files(text: str, masked: Sequence[SecretFile]) -> list[str]:
 
 
 def _find_listed(text: str, names: Sequence[str]) -> set[str]:
-    """Return the names that end a line of a listing, or are in quotes."""
+    """Return the names that are at the end of a line of a listing, or in quotes."""
     mentioned = {name for name in names if name in text}
     return {
         name
@@ -102,7 +102,7 @@ def _find_listed(text: str, names: Sequence[str]) -> set[str]:
 
 
 def _is_listed_alone(text: str, name: str) -> bool:
-    """Return True if an ordinary word is alone on a line, in a path, or in a row of `ls -l`."""
+    """Return True if an ordinary word is alone on a line, is in a path, or is in a row of `ls -l`."""
     return re.search(rf"^(?:d[rwx-]{{9}}.* |\S*/)?{re.escape(name)}/?$", text, re.M) is not None
 
 
@@ -140,7 +140,7 @@ def _read_script(path: Path) -> str:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             return ""
         text = path.read_text("utf-8", "replace")
-        return "" if "\0" in text else text  # archives contain file names
+        return "" if "\0" in text else text  # archives contain file names, too
     except (OSError, ValueError):  # not a valid file name
         return ""
 

@@ -1,8 +1,7 @@
 """Placeholders at names that must not be created while a command runs.
 
-A sandbox can protect only existing paths. So an empty folder is created at each free name, and removed when
-no command of any process runs in the workspace any more; placeholders of a killed process are removed by the
-next one.
+A sandbox can protect only paths that exist. Therefore an empty folder is created at each free name, and removed when no
+process runs a command in the workspace any more. Placeholders of a killed process are removed by the next one.
 
 Invariant: only unchanged placeholders are ever removed.
 """
@@ -18,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 _FILES = {"commondir": b".\n", "config.worktree": b""}
-"""Names that are files in a repository's own folder, with a content that changes nothing."""
+"""Names that are files in a repository's own folder, with content that has no effect."""
 _MAX_RECORD_BYTES = 100_000
 
 
@@ -32,10 +31,9 @@ class Placeholders:
 
     @contextmanager
     def hold(self, paths: Sequence[str], one_of: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
-        """Create missing placeholders and yield all that exist; none is removed while anyone holds them.
+        """Create missing placeholders and yield all that exist. None is removed while any process holds them.
 
-        Of `one_of`, only the first free name is used. Raises OSError if a path can neither be created nor
-        exists.
+        Only the first free name in `one_of` is used. Raises `OSError` if a path neither exists nor can be created.
         """
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = _open_lock_file(self._file)
@@ -58,10 +56,10 @@ class Placeholders:
                 os.close(descriptor)
 
     def _content_of(self, path: str) -> bytes | None:
-        """Return a placeholder's content; None for a folder.
+        """Return a placeholder's content, or None for a folder.
 
-        At the top of the workspace all are folders: git skips an empty folder, but stops at a file it would
-        read.
+        At the top of the workspace all placeholders are folders: git skips an empty folder, but fails on a file it
+        would read.
         """
         folder, _, name = path.rpartition("/")
         return None if folder == self._root else _FILES.get(name)
@@ -106,15 +104,15 @@ def _create_placeholder(path: str, content: bytes | None) -> None:
             file.write(content)
             if (
                 not has_name
-            ):  # a folder descriptor, not needed for an absolute path, makes `link` follow links
+            ):  # only with a folder descriptor (not needed for an absolute path) does `link` follow links
                 os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor, follow_symlinks=True)
 
 
 def _new_file(path: str) -> tuple[int, bool]:
-    """Open a new file; also return whether it has its name already.
+    """Open a new file. Also return True if it has its name already.
 
-    If possible it is named after its content is written: a git command running meanwhile stops at an empty
-    `commondir`.
+    If possible, it gets its name only after its content is written, because a git command that runs meanwhile would
+    fail on an empty `commondir`.
     """
     if sys.platform == "linux":
         with suppress(OSError):  # not every file system supports nameless files
@@ -123,7 +121,7 @@ def _new_file(path: str) -> tuple[int, bool]:
 
 
 def _remove_placeholder(path: str, content: bytes | None) -> None:
-    with suppress(OSError):  # deleted or changed: it belongs to somebody else
+    with suppress(OSError):  # deleted or changed, so it belongs to somebody else
         if content is None:
             Path(path).rmdir()
         elif not Path(path).is_symlink() and Path(path).read_bytes() in (
@@ -137,7 +135,7 @@ def _read_record(descriptor: int) -> list[str]:
     data = os.pread(descriptor, _MAX_RECORD_BYTES, 0)
     try:
         paths = json.loads(data) if data else []
-    except ValueError:  # truncated by a crash: nothing is known to be ours
+    except ValueError:  # truncated by a crash, so no placeholder is known to be ours
         return []
     return [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
 

@@ -15,7 +15,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/random", "/dev/urandom",
 def build_profile(mounts: Mounts, private: str, *, network: bool) -> str:
     """Return the profile of one command. `private` is its temporary folder.
 
-    Unlike on Linux, outside processes are visible and services on localhost can be reached.
+    Unlike on Linux, the command can see outside processes and reach services on localhost.
     """
     lines = [
         "(version 1)",

@@ -17,7 +17,7 @@ _LOAD, _EQUAL, _ANY_BIT, _AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _X32: Final = 0x40000000
 NEW_NAMESPACES: Final = 0x7E020080
-"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET and NEWTIME."""
+"""Flags CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET and NEWTIME."""
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 """Requests that insert input into a terminal as if it had been typed."""
 ALLOWED_FAMILIES = (1, 2, 10, 16)
@@ -33,12 +33,14 @@ DENIED_CALLS: Final = tuple(
 )
 """Denied with EPERM, if the architecture has them."""
 UNSUPPORTED_CALLS: Final = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
-"""Denied with ENOSYS, so that callers use the older call: a filter cannot judge these."""
+"""Calls denied with ENOSYS, so that programs use the older call. A filter cannot inspect the arguments of these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """A processor architecture: `audit` is its number in the kernel's filters, `numbers` its system calls."""
+    """A processor architecture. `audit` is its number in the kernel's filters; `numbers` maps system calls to their
+    numbers.
+    """
 
     audit: int
     numbers: Mapping[str, int]
@@ -118,13 +120,13 @@ def _instructions(machine: Architecture) -> list[bytes]:
 
 
 def _match_call(number: int, checks: list[bytes]) -> list[bytes]:
-    """Apply these instructions to one system call, which is allowed unless they return."""
+    """Return instructions that apply `checks` to one system call, which is allowed unless one of them returns."""
     body = [*checks, _instruction(_RETURN, _ALLOW)]
     return [_instruction(_EQUAL, number, 0, len(body)), *body]
 
 
 def _load_argument(index: int) -> list[bytes]:
-    """Load the lower half of an argument, the only part that the kernel uses in the checked calls."""
+    """Return instructions that load the lower half of an argument, the only part that the checked calls use."""
     return [_instruction(_LOAD, _ARGUMENTS + 8 * index)]
 
 

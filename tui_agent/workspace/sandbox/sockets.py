@@ -1,7 +1,6 @@
-"""Sockets on which programs of this machine listen: mounts do not block connecting to them, so each is
-covered.
+"""Sockets on which programs of this machine listen. Mounts do not prevent connecting to a socket, so each is covered.
 
-Invariant: only reads. Sockets of a confined command without network are not included: they are in a separate
+Invariant: only reads. Sockets of a confined command without network are not included, because they are in a separate
 table.
 """
 
@@ -16,7 +15,7 @@ from tui_agent.workspace.local.containment import is_within
 
 _TABLE = Path("/proc/net/unix")
 _MOST_FOLDERS = 50_000
-"""Maximum number of folders of a workspace that are searched for sockets; a workspace with more is not considered safe."""
+"""Maximum number of folders of a workspace that are searched for sockets; a larger workspace is not considered safe."""
 
 
 def find_listening(table: Path = _TABLE) -> list[str]:
@@ -27,8 +26,8 @@ def find_listening(table: Path = _TABLE) -> list[str]:
 def find_listening_below(folder: str, table: Path = _TABLE) -> list[str]:
     """Return the listening sockets in a workspace.
 
-    The whole workspace is searched: the table has only the name a socket was created with, relative to its
-    program's folder, and a command may have moved that folder.
+    The whole workspace is searched, because the table has only the name with which a socket was created (relative to
+    its program's folder), and a command may have moved that folder.
     """
     names = set[str]()
     for path in _read_socket_names(table):

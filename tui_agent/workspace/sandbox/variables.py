@@ -1,6 +1,6 @@
 """Environment variables of a confined command: no access to the user's running services, and writable caches.
 
-Invariant: pure. A cache folder set by the user stays unchanged.
+Invariant: pure. A cache folder that the user has set stays unchanged.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _SERVICE_VARIABLES = frozenset(
     TMUX_PANE STY NVIM NVIM_LISTEN_ADDRESS KITTY_LISTEN_ON WEZTERM_UNIX_SOCKET VSCODE_IPC_HOOK VSCODE_IPC_HOOK_CLI
     VSCODE_GIT_IPC_HANDLE VSCODE_GIT_ASKPASS_MAIN SYSTEMD_EXEC_PID NOTIFY_SOCKET LISTEN_FDS LISTEN_PID INVOCATION_ID""".split()  # noqa: SIM905 - read as a list of words
 )
-"""Variables that name a service of the user, which would act for any caller."""
+"""Variables that name a service of the user, which would act for any program that connects."""
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 _CACHES = {
     "GOCACHE": "go-build",
@@ -36,8 +36,8 @@ _SETTINGS = "GIT_CONFIG_PARAMETERS"
 
 
 def confined_variables(env: Mapping[str, str], temporary: str, *, read_only: bool = False) -> dict[str, str]:
-    """Return the variables of a confined command. `temporary` is its folder for temporary files, `read_only`
-    as in `ExecSpec`.
+    """Return the variables of a confined command. `temporary` is its folder for temporary files; see
+    `ExecSpec.read_only`.
     """
     inherited = {
         name: value
