@@ -210,7 +210,7 @@ class WordReader:
         cursor = self._cursor
         following = cursor.text[cursor.position + 1 : cursor.position + 2]
         if following not in _ESCAPED:
-            place = "at the end of a line" if following in ("", "\n") else f"in front of `{following}`"
+            place = "at the end of a line" if following in ("", "\n") else f"before `{following}`"
             raise cursor.refusal(f"there is a backslash {place}")
         cursor.position += 2
         return syntax.Text(following, quoted=True)

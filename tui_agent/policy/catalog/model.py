@@ -70,7 +70,7 @@ def _check_operand(operand: str) -> str:
     if meaning_of(operand) not in get_args(Meaning):
         known = ", ".join(f"'{meaning}'" for meaning in get_args(Meaning))
         raise PydanticCustomError(
-            "meaning", "input should be one of {known}, with ... or ? behind it", {"known": known}
+            "meaning", "input should be one of {known}, optionally with ... or ? after it", {"known": known}
         )
     return operand
 

@@ -45,7 +45,7 @@ def _link_reason(link: WorkspaceLink, relative: str, use: FileUse, follows: bool
     base = "" if pattern else relative
     elsewhere = follows and bool(base) and not f"{inside}/".startswith(f"{base}/")
     if elsewhere or (pattern and through and "**" not in relative.split("/")):
-        return f"it goes on behind the link {link.name}"
+        return f"it continues through the link {link.name}"
     return ""
 
 

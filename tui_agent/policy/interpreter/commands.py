@@ -211,7 +211,7 @@ def _choose_entry(catalog: Catalog, call: ParsedCall) -> ParsedCall:
         return call
     again, spelling = parse_call(other, call.words), named.spelling
     if all(parsed.spelling != spelling for parsed in again.options):
-        doubt = Doubt("option", f"{spelling} of {call.entry.name} stands where a word is expected")
+        doubt = Doubt("option", f"{spelling} of {call.entry.name} is given where a value is expected")
         again = replace(again, doubts=(*again.doubts, doubt))
     return again
 

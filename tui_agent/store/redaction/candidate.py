@@ -72,5 +72,5 @@ class Candidate:
 
     @property
     def behind(self) -> str:
-        """Up to `AFTER` bytes behind the secret."""
+        """Up to `AFTER` bytes after the secret."""
         return self.raw[self.end : self.end + AFTER].decode("latin-1")

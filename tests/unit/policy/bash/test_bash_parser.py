@@ -80,15 +80,15 @@ _ODD_TILDE = "`~` follows `:` or `=`, or is not followed by `/`"
 _ENDS = "something is missing at the end of a line"
 _NO_END = "a here-document has no end, or a line in it begins like its end"
 OUTSIDE = [
-    ("ls\n\\rm -rf src", "there is a backslash in front of `r`", 3),
+    ("ls\n\\rm -rf src", "there is a backslash before `r`", 3),
     ("echo a\n\\\nrm -rf ~", "there is a backslash at the end of a line", 7),
     ("ls \\\n -l", "there is a backslash at the end of a line", 3),
     ("\\-ls", "`\\` is not allowed in a command's name", 0),
     ("l\\ s", "`\\` is not allowed in a command's name", 0),
     ("'l'\\[s", "`\\` is not allowed in a command's name", 0),
     ("time \\ ls", _NOT_TIMED, 0),
-    ("ls \\a", "there is a backslash in front of `a`", 3),
-    ("ls \\\xe9", "there is a backslash in front of `\xe9`", 3),
+    ("ls \\a", "there is a backslash before `a`", 3),
+    ("ls \\\xe9", "there is a backslash before `\xe9`", 3),
     ("ls \\", "there is a backslash at the end of a line", 3),
     ('ls "a\\\nb"', "there is a backslash at the end of a line", 5),
     ("ls # a\\\nb", "a comment ends with a backslash", 6),

@@ -66,7 +66,7 @@ STARTS = ["starts the command below"]
         (
             "ls; \\rm -rf src",
             [
-                ("ls; \\rm -rf src", ["may do anything: there is a backslash in front of `r`"]),
+                ("ls; \\rm -rf src", ["may do anything: there is a backslash before `r`"]),
                 ("ls", ["lists ."]),
                 ("rm -rf src", ["deletes src"]),
             ],

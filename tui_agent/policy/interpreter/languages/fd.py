@@ -98,7 +98,7 @@ class _Reader:
         if not command:
             self._note_doubt(f"{source} of fd lacks its command")
         elif any(map(found_names.may_end_command, command)):
-            self._note_doubt(f"a word behind {source} of fd may end its command")
+            self._note_doubt(f"a word after {source} of fd may end its command")
         self.commands.append((command, letter == "X" or batch is not None))
 
     def _starts(self, parsed: ParsedCall) -> list[Value]:

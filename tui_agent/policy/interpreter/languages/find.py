@@ -168,7 +168,7 @@ class _Expression:
         if not end:
             self._doubt(f"{action} of find has no end")
         if any(map(found_names.may_end_command, words)):
-            self._doubt(f"a word behind {action} of find may end its command")
+            self._doubt(f"a word after {action} of find may end its command")
         if action.endswith("dir"):
             self._doubt(f"{action} runs its command in another folder for each file")
         if words:
