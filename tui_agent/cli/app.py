@@ -74,7 +74,7 @@ def reject_demo(options: SessionOptions) -> None:
 
 
 def open_app(options: SessionOptions, *, choose: bool = False) -> int:
-    """Run the session in the app on this terminal until the user quits. `choose`: open the session list first."""
+    """Run the session in the app on this terminal until the user quits. `choose` opens the session list first."""
     require_terminal()
     # Objects made at start-up live as long as the app, so collecting them is wasted time; importing Textual alone
     # would trigger the collector eighty times. The app turns it on again after loading.

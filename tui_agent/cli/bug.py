@@ -32,7 +32,7 @@ from tui_agent.wiring.startup_context import StartupContext, load_startup_contex
 MAX_EVENTS = 400
 """Number of newest events that are read."""
 MAX_LISTED_EVENTS = 60
-"""How many of these events are listed one by one."""
+"""Number of these events that are listed one by one."""
 MAX_FAULTS = 5
 MAX_FAULT_BYTES = 2 << 20
 HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
@@ -114,7 +114,7 @@ def report_lines(
 
 
 def _event_lines(records: Sequence[Record]) -> Iterator[str]:
-    """Yield the kinds of events only: their content is private to the user."""
+    """Yield a line for each event with its kind only, because the content is private to the user."""
     counts = Counter(_event_kind(record) for record in records)
     yield f"Newest {len(records)} events: " + ", ".join(f"{count} {kind}" for kind, count in counts.items())
     yield "\nThe last ones:\n"
@@ -146,10 +146,10 @@ def _fault_lines(records: Sequence[Record], folder: Path) -> Iterator[str]:
 
 
 def _screen_fault_lines(base: StartupContext, session: str) -> Iterator[str]:
-    """Yield the faults that the app logged for this session; each begins with a line of its time and session."""
+    """Yield the errors that the app logged for this session. The first line of each has its time and session."""
     try:
         content = read_regular(screen_error_log(base.config.data_dir), MAX_FAULT_BYTES) or b""
-    except OSError:  # the app logged none
+    except OSError:  # The app logged no error.
         return
     faults = [
         fault

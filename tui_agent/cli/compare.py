@@ -145,7 +145,7 @@ LABELS = 17
 GAP = 2
 LEAST = 60
 SIDE_BY_SIDE_FROM = 100
-"""Minimum width in columns at which files and answers are shown side by side too."""
+"""Minimum width in columns at which files and answers are also shown side by side."""
 
 
 def table(compared: Comparison, width: int) -> Iterator[str]:

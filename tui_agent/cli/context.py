@@ -1,4 +1,4 @@
-"""Start of a command that runs without the app: the configuration and the store that its options name."""
+"""Start of a command that runs without the app: loads the configuration and the store that its options select."""
 
 import argparse
 
@@ -7,7 +7,9 @@ from tui_agent.wiring.startup_context import StartupContext, load_startup_contex
 
 
 def load_context(arguments: argparse.Namespace, *, interactive: bool = False) -> StartupContext:
-    """Load what the options of a command name. `interactive`: show the settings of an interactive start.
+    """Load the configuration and store for a command's options.
+
+    `interactive` applies the settings of an interactive start.
 
     Raises `UsageError` and `ConfigError`.
     """

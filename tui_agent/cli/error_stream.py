@@ -62,7 +62,8 @@ class ErrorStream(io.TextIOBase):
 
 
 def working_folder(words: Sequence[str] = ()) -> Path:
-    """Return the working folder given on the command line, as far as it can be read there; else the process's own.
+    """Return the working folder given on the command line, if it can be recognised there; otherwise the process's
+    own.
 
     If that folder no longer exists, return the root folder.
     """

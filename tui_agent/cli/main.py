@@ -74,9 +74,10 @@ OUTPUT_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, e
 
 
 class ClosedOutput(io.TextIOBase):
-    """Replacement for a standard output that was closed at the start: printing fails, so that no answer is lost.
+    """Replacement for a standard output that was closed at start-up: writing fails, so a lost answer is reported.
 
-    It holds the descriptor, so that no other file gets it and a child program writes there.
+    It occupies the file descriptor, so that no other file gets that number and receives the output of a child
+    program.
     """
 
     def __init__(self) -> None:
@@ -118,7 +119,7 @@ def run_command_line(words: list[str]) -> int:
 
 
 def innermost_error(error: BaseException) -> BaseException:
-    """Return the first error inside exception groups; our own errors come before foreign ones."""
+    """Return the first error inside exception groups; errors of tui-agent come before others."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     inner = [innermost_error(nested) for nested in error.exceptions]
@@ -126,9 +127,9 @@ def innermost_error(error: BaseException) -> BaseException:
 
 
 def report(error: BaseException, *, debug: bool) -> None:
-    """Print the error on standard error; print nothing if the reader of our output is gone."""
+    """Print the error on standard error; print nothing if the reader of standard output is gone."""
     if isinstance(error, BrokenPipeError):
-        drop_output()  # its reader has gone
+        drop_output()  # The reader of standard output is gone.
     elif isinstance(error, KeyboardInterrupt):
         sys.stderr.write("tui-agent: Interrupted.\n")
     elif debug:
@@ -140,12 +141,12 @@ def report(error: BaseException, *, debug: bool) -> None:
 
 
 def is_output_fault(error: BaseException) -> bool:
-    """Return True if standard output failed: an error of writing that names no file."""
+    """Return True if writing to standard output failed: such an OSError names no file."""
     return isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT_FAULTS
 
 
 def drop_output() -> None:
-    """Point standard output to the null device, so that its buffer is not flushed into an error at exit."""
+    """Redirect standard output to the null device, so that flushing its buffer at exit causes no error."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

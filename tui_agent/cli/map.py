@@ -66,7 +66,7 @@ def configure(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the map."""
-    gc.disable()  # the process answers once and ends: collecting would only cost time
+    gc.disable()  # The process answers once and ends, so garbage collection would only cost time.
     root = arguments.cwd or Path.cwd()
     if not root.is_dir():
         raise UsageError(f"Folder not found: {root}.", hint="Give another one with --cwd.")
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
-    """Answer from the index as it is, without listing or reading files."""
+    """Answer from the existing index, without listing or reading files."""
     files, building = repo_map.state()
     if arguments.state:
         message = f"{format_count(files, 'file')} in the index{', which is being built' if building else ''}"
@@ -120,14 +120,14 @@ def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
 
 
 def why_unpinned(file: Path, path: str, hidden: Sequence[str]) -> str:
-    """Explain why a pinned file is not in the map."""
+    """Explain why a file that the user pinned is not in the map."""
     if path in map(os.path.normpath, hidden):
         return "is hidden"
     return "is left out of every map (docs/repomap.md)" if file.is_file() else "was not found"
 
 
 def summary(shown: MapView) -> str:
-    """Return the figures that the objects do not contain."""
+    """Return the figures that are not part of the JSON objects of files."""
     words = f"{len(shown.files):,} of {format_count(shown.total, 'file')}, about {format_count(shown.tokens, 'token')}"
     skipped = ", ".join(describe_skipped(reason, count) for reason, count in sorted(shown.skipped.items()))
     words += f"; left out: {skipped}" if skipped else ""
@@ -155,14 +155,14 @@ def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
 
 
 class Secrets:
-    """Recognises files with secrets by the policy's table, which is loaded when first needed."""
+    """Recognises secret files by the policy's table, which is loaded on first use."""
 
     def __init__(self) -> None:
         self._table = Path(tui_agent.__file__).parent / "policy" / "places" / "places.toml"
 
     @property
     def digest(self) -> str:
-        """Hash of the table, so that a changed table is noticed."""
+        """Hash of the table, with which a changed table is detected."""
         return hashlib.sha256(self._table.read_bytes()).hexdigest()[:16]
 
     def may_show(self, path: str) -> bool:

@@ -247,7 +247,7 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
     data_dir: Path | None = values.get("data_dir")
     if values.get("theme"):
         import_module("tui_agent.cli.theme_names").require_theme(values["theme"], cwd, data_dir)
-    # An option with the name of a field has the field's meaning; the other fields need a conversion.
+    # An option with the name of a field is copied to that field; the other fields need a conversion.
     given = {
         field.name: values[field.name]
         for field in fields(SessionOptions)

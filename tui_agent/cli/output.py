@@ -1,7 +1,7 @@
 """Printing for all commands.
 
-Invariant: colour only on a terminal that wants it; foreign text cannot control the terminal; of the product only the
-text cleaning is imported.
+Invariant: colour is used only on a terminal that supports it; untrusted text cannot control the terminal; the only
+import from the rest of the product is text cleaning.
 """
 
 import json
@@ -33,12 +33,12 @@ def warn(text: str) -> None:
 
 
 def say_json(value: object, file: TextIO | None = None) -> None:
-    """Print one JSON line for a program."""
+    """Print one line of JSON for a program."""
     print(plain_json(json.dumps(value, ensure_ascii=False, default=str)), file=file, flush=True)
 
 
 def say_json_lines(values: Iterable[object]) -> None:
-    """Print many JSON lines in one write, because thousands of single flushes would slow down their reader."""
+    """Print many lines of JSON in one write, because thousands of single flushes would slow down the reader."""
     lines = [plain_json(json.dumps(value, ensure_ascii=False, default=str)) for value in values]
     print("".join(f"{line}\n" for line in lines), end="", flush=True)
 
@@ -56,15 +56,15 @@ _UNSEEN = re.compile(
 
 
 def say_text(text: str) -> None:
-    """Write a whole document as it would be in a file; on a terminal, JSON's control characters are escaped.
+    """Write a whole document as it would be in a file; on a terminal, control characters in JSON are escaped.
 
-    The export that made the document has cleaned it, except JSON.
+    Other formats have already been cleaned by the export.
     """
     sys.stdout.write(plain_json(text) if sys.stdout.isatty() else text)
 
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
-    """Print columns as wide as their cells; the last column is not limited."""
+    """Print a table whose columns are as wide as their cells; the last column is not padded."""
     cells = [[escape_control(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in [list(head), *cells]) for column in range(len(head))]
     for number, row in enumerate([list(head), *cells]):

@@ -22,9 +22,9 @@ examples:
   tui-agent redact --explain < build.log
 """
 LINES_BEFORE, MAX_BEFORE = 4, 500
-"""Number of earlier lines that are judged together with a line, and the characters used of each."""
+"""Number of earlier lines that are examined together with a line, and the number of characters used of each."""
 MAX_CONTINUED = 1_000
-"""Maximum lines held back while a command continues."""
+"""Maximum number of lines held back while a command continues."""
 _KEY_BEGINS = re.compile(
     r"(?P<before>(?:\s{0,20}\d{1,6}[:|\t ])?[\s+>|]{0,40}(?:-(?=-----))?(?:[\w.]{1,60}\s?[:=]\s?[\"'|>]{0,2}-?\s{0,4})?)"
     r"(?:-{4,5} ?BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}[\s\\n]{0,4}|PuTTY-User-Key-File-\d{1,2}: .{0,200})"
@@ -32,9 +32,9 @@ _KEY_BEGINS = re.compile(
 _KEY_LINE = re.compile(
     r"[\s|>+\d:\"',\\-]{0,40}(?:[A-Za-z0-9+/=]{1,200}|[A-Z][A-Za-z0-9-]{1,30}: .{0,200}|-{4,5} ?END [A-Z0-9 ]{1,50}-{4,5})?[\s\"'\\,;nr+]{0,12}"
 )
-"""A line inside a private key: Base64, a header, or the end."""
+"""Matches a line inside a private key: Base64, a header, or the end."""
 _KEY_GOES_ON = "private-key-line"
-"""Marks the lines of a private key after its first; they are not explained."""
+"""Marks the lines of a private key after its first; `--explain` does not list them."""
 _KEY_ENDS = re.compile(r"-----END|^\s*Private-(?:MAC|Hash):")
 
 
@@ -76,7 +76,7 @@ def redacted_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
 
 
 def _judged_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[tuple[str, list[Hit]]]:
-    """Yield each line with the byte ranges of its secrets; a private key covers all of its lines."""
+    """Yield each line with the byte ranges of its secrets. The lines of a private key are secret as a whole."""
     in_key = False
     before: deque[str] = deque(maxlen=LINES_BEFORE)
     for block in _continued_lines(lines):

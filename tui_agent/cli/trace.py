@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def integrity(folder: Path) -> dict[str, object]:
-    """Return the damage of the log and of the texts stored for it."""
+    """Return the damage found in the log and in the texts stored for it."""
     problems = verify_session(folder)
     return {"ok": not problems, "problems": problems}
 
@@ -138,7 +138,7 @@ def spans_in_order(trace: TraceView) -> list[Span]:
 
 
 def format_tokens(span: Span) -> str:
-    """Format a request's tokens; for other spans all output and the largest input."""
+    """Format a request's tokens; for other spans, the total output and the largest input."""
     tokens_in, tokens_out = span.tokens_in or 0, span.tokens_out or 0
     if span.estimated:
         return f"about {tokens_in}+{tokens_out} tokens, not counted by the provider"

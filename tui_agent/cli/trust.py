@@ -84,7 +84,7 @@ def show(found: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
 
 
 def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
-    """Yield mark, name and power of each file; files deleted since the decision come last."""
+    """Yield (mark, name, possible effect) of each file; files deleted since the decision come last."""
     marked = trust.compare_files(project.files, paths)
     for file in project.files.files:
         yield marked.get(file.name, ""), file.name, describe_effect(file)
@@ -94,7 +94,7 @@ def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
 
 
 def show_decisions(paths: Paths, *, as_json: bool) -> int:
-    """Print every folder with a decision, and if that decision still applies."""
+    """Print every folder with a decision, and whether that decision still applies."""
     rows = []
     for folder, decision in sorted(trust.load_decisions(paths).items()):
         is_current = trust.is_decision_current(Path(folder), paths)

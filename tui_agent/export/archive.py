@@ -37,7 +37,7 @@ class Member(FrozenModel):
 
 
 class Manifest(FrozenModel):
-    """The manifest of an archive. `files` are in the order in which they follow."""
+    """The manifest of an archive. `files` lists the other members in their order in the archive."""
 
     format: Literal["tui-agent session"] = "tui-agent session"
     version: Literal[1] = 1

@@ -1,8 +1,8 @@
 """Import of a session from an archive.
 
-Invariant: the archive is untrusted. Only names of a fixed form are written, iterate as a new file in a folder of
-our own and with at most as many bytes as the manifest states; it becomes a session only after everything was
-checked.
+Invariant: the archive is untrusted. Only members whose names have a known form are written, each as a new file in a
+temporary folder and with at most the size that the manifest states. The folder becomes a session only after
+everything was checked.
 """
 
 import gzip
@@ -36,7 +36,7 @@ _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 
 
 class Imported(NamedTuple):
-    """The result of an import. `trouble` is the reason why the archive's checkpoints are missing."""
+    """The result of an import. `trouble` is the reason why the archive's checkpoints were not imported."""
 
     session: str
     manifest: Manifest
@@ -44,9 +44,9 @@ class Imported(NamedTuple):
 
 
 async def import_archive(archive: Path, root: Path, new_id: str) -> Imported:
-    """Import an archive as a session below `root`, under its own id, or `new_id` if that is taken.
+    """Import an archive as a session below `root`, with its own id, or `new_id` if that is taken.
 
-    Raises `UsageError` if it is not a complete session archive, and `StoreFull`. Nothing has changed then.
+    Raises `UsageError` if it is not a complete session archive, and `StoreFull`. On an error nothing is changed.
     """
     folder = _make_folder(root)
     try:
@@ -65,7 +65,10 @@ async def import_archive(archive: Path, root: Path, new_id: str) -> Imported:
 
 
 def _make_folder(root: Path) -> Path:
-    """Create a temporary folder, named like one being deleted, so that a killed import is cleaned up as such."""
+    """Create a temporary folder.
+
+    Its name is that of a session being deleted, so that the usual clean-up removes it after a killed import.
+    """
     try:
         root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         return Path(mkdtemp(prefix=REMOVED_PREFIX, dir=root))
@@ -94,7 +97,7 @@ Members = Iterator[tuple[tarfile.TarInfo, "tarfile.ExFileObject"]]
 
 @contextmanager
 def _members(archive: Path) -> Iterator[Members]:
-    """Yield an iterator over the archive's files; convert its errors to ours."""
+    """Yield an iterator over the archive's files; convert errors of the library to ours."""
     try:
         with tarfile.open(archive, "r|gz") as tar:
 
@@ -154,7 +157,7 @@ def _write(path: Path, content: "tarfile.ExFileObject", member: Member, archive:
 
 
 def _check_log(log: Path, archive: Path) -> None:
-    """Check that every line is intact and that they are in order, starting with the first event."""
+    """Check that every line of the log is intact and that the lines are in order, starting with the first event."""
     last = -1
     with log.open("rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -167,7 +170,7 @@ def _check_log(log: Path, archive: Path) -> None:
 
 
 async def _import_checkpoints(folder: Path) -> str:
-    """Create the checkpoint store; return why there is none, as the conversation is useful without it."""
+    """Create the checkpoint store. If that fails, return the reason, because the conversation is useful without it."""
     bundle = folder / BUNDLE
     if not bundle.exists():
         return ""

@@ -25,7 +25,7 @@ def find_checkpoint_stores(folder: Path) -> list[Path]:
 
 
 def open_store(store: Path) -> GitCheckpoints:
-    """Open a store for reading; the workspace may be gone."""
+    """Open a checkpoint store for reading; its workspace need not exist any more."""
     return GitCheckpoints(store.parent, store)
 
 
@@ -41,7 +41,7 @@ def own_store(folder: Path) -> Path:
 
 
 async def export_bundle(folder: Path, dest: Path) -> None:
-    """Write every checkpoint to one file for `git clone`: a commit for each part that changed files."""
+    """Write all checkpoints to one file for `git clone`, with one commit for each part that changed files."""
     store = own_store(folder)
     with create_file(dest) as draft:
         draft.unlink()
@@ -68,7 +68,7 @@ async def checkout_part(folder: Path, part: int, dest: Path) -> str:
 
 
 def commit_after(records: list[Record], part: int) -> str:
-    """Return the checkpoint of the files right after a part, on the branch of that part."""
+    """Return the commit with the files right after a part, on that part's branch."""
     all_rows = fold(Parts(), records)
     row = next((row for row in all_rows if row.part == part), None)
     if row is None and part != -1:

@@ -27,7 +27,7 @@ from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.units import format_bytes
 
 DIFF_BYTES = 1_000_000
-"""Maximum bytes of each side of a change that is shown as a diff."""
+"""Maximum size in bytes of each side of a change that is shown as a diff."""
 _SEQUENCES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
 )
@@ -36,7 +36,7 @@ _OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n|$)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ExportedChange:
-    """A change to one file. `diff` holds hunks; without any, `note` gives the reason (binary, too large).
+    """A change to one file. `diff` holds the hunks; if it is empty, `note` gives the reason (binary, too large).
 
     `before` and `after` are the SHA-256 of the file's own bytes.
     """
@@ -66,11 +66,11 @@ class ExportContent:
     changes: tuple[ExportedChange, ...]
     checkpoints: tuple[CheckpointTaken | CheckpointRestored, ...]
     metrics: MetricsView
-    """Metrics of all branches: abandoned ones cost money too."""
+    """Metrics of all branches, because abandoned ones cost money too."""
     texts: "Texts"
 
     def items(self) -> Iterator[Entry | ExportedChange]:
-        """Yield every entry in order, with the changes to files by others between them."""
+        """Yield every entry in order, with other authors' file changes between them."""
         outside_changes = [change for change in self.changes if change.call_id is None]
         for entry in self.entries:
             while outside_changes and outside_changes[0].seq < entry.seq:
@@ -79,7 +79,7 @@ class ExportContent:
         yield from outside_changes
 
     def changes_of(self, call_id: CallId) -> list[ExportedChange]:
-        """Return the changes to files by a call."""
+        """Return the file changes made by a call."""
         return [change for change in self.changes if change.call_id == call_id]
 
 
@@ -91,7 +91,7 @@ class Texts:
         self._redactor = redactor
 
     def full_text(self, text: LongText) -> str:
-        """Return a text in full; if its blob is missing, its beginning and a note."""
+        """Return the full text; if its blob is missing, its beginning and a note."""
         if not isinstance(text, BlobText):
             return self.clean_text(text)
         data = self._blobs.find(text.blob_sha256)
@@ -146,9 +146,9 @@ class Texts:
 
 
 def strip_controls(text: str) -> str:
-    """Return the text as printed on paper: without terminal sequences and invisible characters.
+    """Return the text as it would be printed: without terminal sequences and invisible characters.
 
-    Of a line that a program overwrote, only the last state remains.
+    A line that a program overwrote has its final content.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -1,4 +1,4 @@
-"""Export formats by name, and where each one is written."""
+"""Export formats by name, and the functions and file endings of each."""
 
 import re
 from pathlib import Path
@@ -15,9 +15,9 @@ from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.store.redaction.redactor import Redactor
 
 FORMATS = {"markdown": "md", "html": "html", "jsonl": "jsonl", "bundle": "bundle", "archive": "tar.gz"}
-"""The formats, with their file endings."""
+"""The file ending of each format."""
 TEXT_FORMATS = frozenset(("markdown", "html", "jsonl"))
-"""The formats that can be printed too."""
+"""The formats that can also be printed on standard output."""
 
 
 def export_text(folder: Path, redactor: Redactor, form: str, everything: bool = False) -> str:

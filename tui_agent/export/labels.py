@@ -37,10 +37,10 @@ AUTHORS = {"agent": "by the agent", "command": "by a command", "human": "by some
 
 
 def changed_files(story: ExportContent) -> dict[str, tuple[int, int]]:
-    """Return the lines added to and removed from each file, without files that are back in their first state.
+    """Return the numbers of lines added to and removed from each file.
 
-    Files of which only the permissions changed are included, because it is unknown whether those were
-    restored.
+    Files that are back in their first state are left out. Files whose permissions alone changed are included, because
+    it is unknown whether those were restored.
     """
     sums: dict[str, tuple[int, int]] = {}
     mode_changed = set[str]()
@@ -60,7 +60,7 @@ def changed_files(story: ExportContent) -> dict[str, tuple[int, int]]:
 
 
 def header_rows(story: ExportContent) -> list[tuple[str, str]]:
-    """Return the rows at the head of an export, without empty ones."""
+    """Return the (name, text) rows at the top of an export, without empty ones."""
     metrics = story.metrics
     tokens = f"{metrics.input_tokens:,} in ({metrics.cached_tokens:,} cached), {metrics.output_tokens:,} out"
     changed = changed_files(story)
@@ -84,7 +84,7 @@ def header_rows(story: ExportContent) -> list[tuple[str, str]]:
 
 
 def turn_end(entry: TurnEntry) -> str:
-    """Return the row at a turn's end."""
+    """Return the text of the row at a turn's end."""
     files = f"{format_count(entry.files, 'file')} +{entry.added} −{entry.removed}" if entry.files else ""
     phrases = [
         TURN_END_LABELS.get(entry.reason, entry.reason),
@@ -131,7 +131,7 @@ def mention_labels(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
 
 
 def other_changes(entry: ToolEntry, changes: Sequence[ExportedChange]) -> list[ExportedChange]:
-    """Return the changes of a call that the diffs in its result do not show."""
+    """Return the file changes of a call that are not in the diffs of its result."""
     shown = {block.path for block in entry.blocks if isinstance(block, DiffBlock)}
     return [change for change in changes if change.path not in shown]
 

@@ -1,6 +1,6 @@
-"""Export of a session as a Markdown file that reads well in any viewer.
+"""Export of a session as a Markdown file that is readable in any viewer.
 
-Invariant: text of programs and files is inside fences that it cannot close; no HTML of the session is live.
+Invariant: text of programs and files is inside fences that it cannot close; HTML in the session is shown as text.
 """
 
 import html
@@ -34,12 +34,12 @@ from tui_agent.protocol.display import DiffBlock, DisplayBlock, MarkdownBlock
 from tui_agent.units import format_time
 
 OUTPUT_LINES = 40
-"""Maximum lines shown of an output; of a longer one both ends."""
+"""Maximum number of lines shown of an output; a longer one keeps its beginning and its end."""
 LINE_CHARS = 400
 _TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
 _SPECIAL_CHARS = re.compile(r"[\\`*\[\]<|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _LINK_TARGET = re.compile(r"\]([(:])\s*([^\s)]*)")
-"""The target of a link, inline or in a reference definition."""
+"""Matches the target of a link, inline or in a reference definition."""
 _SCHEME = re.compile(r"<?([A-Za-z][A-Za-z0-9+.-]*):")
 _ESCAPED_CHAR = re.compile(r"\\([!-/:-@\[-`{-~])")
 _CONTROL_CHARS = re.compile(r"[\x00-\x20\x7f]")
@@ -144,7 +144,7 @@ def _parenthesis(*phrases: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Return foreign Markdown as a quotation."""
+    """Return untrusted Markdown as a quotation."""
     lines = _without_html(text).split("\n")
     return "\n".join(f"> {line}" if line.strip() else ">" for line in lines)
 
@@ -157,7 +157,7 @@ def fence(text: str, language: str) -> str:
 
 
 def inline_code(text: str) -> str:
-    """Return a one-line text as code, whatever characters it has."""
+    """Return a one-line text as inline code, whatever characters it contains."""
     one_line = " ".join(text.split())
     longest = max((len(run) for run in re.findall("`+", one_line)), default=0)
     ticks = "`" * (longest + 1)
@@ -165,12 +165,12 @@ def inline_code(text: str) -> str:
 
 
 def escape_inline(text: str) -> str:
-    """Return foreign text for a line of ours, with all its special characters escaped."""
+    """Return untrusted text for use inside a line, with all special characters escaped."""
     return _SPECIAL_CHARS.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def _without_html(text: str) -> str:
-    """Return foreign Markdown with its tags as text; fenced text stays unchanged."""
+    """Return untrusted Markdown with its HTML tags escaped; fenced text stays unchanged."""
     lines, fence = [], ""
     for line in text.split("\n"):
         match = _FENCE.match(line)
@@ -185,19 +185,21 @@ def _without_html(text: str) -> str:
 
 
 def _neutralise(line: str) -> str:
-    """Return a foreign line without live tags, and with links only to the web, mail or nearby files."""
+    """Return a line of untrusted Markdown with tags escaped, and with links only to the web, mail or nearby files."""
     return _LINK_TARGET.sub(_neutralise_link, _TAG_START.sub("&lt;", line))
 
 
 def _neutralise_link(match: re.Match[str]) -> str:
-    """Return a link unchanged if it is harmless, otherwise escaped. Its target may be in the next line: then
-    escape it."""
+    """Return a link unchanged if it is harmless, otherwise escaped.
+
+    A link without a target on this line is escaped too, because its target may be on the next line.
+    """
     unknown = not match[2] and match.end() == len(match.string)
     return f"]\\{match[0][1:]}" if unknown or not _is_harmless(match[2]) else match[0]
 
 
 def _is_harmless(target: str) -> bool:
-    """Return True if a link may have this target, read as a viewer does: unescaped and without controls."""
+    """Return True if links may have this target. It is read as viewers do: unescaped and without control characters."""
     plain = _CONTROL_CHARS.sub("", html.unescape(_ESCAPED_CHAR.sub(r"\1", target)))
     scheme = _SCHEME.match(plain)
     return scheme is None or scheme[1].lower() in ("http", "https", "mailto")

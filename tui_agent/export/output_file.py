@@ -16,7 +16,10 @@ FILE_MODE = 0o600
 
 @contextmanager
 def create_file(dest: Path) -> Iterator[Path]:
-    """Yield a draft file beside `dest`, which is then given that name. Raises `UsageError` if `dest` exists."""
+    """Yield a temporary file next to `dest`, and rename it to `dest` at the end.
+
+    Raises `UsageError` if `dest` exists.
+    """
     if os.path.lexists(dest):
         raise _exists_error(dest)
     try:
@@ -40,12 +43,12 @@ def _link_to_name(draft: Path, dest: Path) -> None:
         os.link(draft, dest)  # unlike a rename, this never replaces another file
     except FileExistsError as fault:
         raise _exists_error(dest) from fault
-    except OSError:  # a file system without links
+    except OSError:  # The file system does not support hard links.
         draft.replace(dest)
 
 
 def write_new(dest: Path, data: bytes) -> None:
-    """Write a new file completely or not at all."""
+    """Write a new file completely, or leave no file at all."""
     with create_file(dest) as draft:
         draft.write_bytes(data)
 

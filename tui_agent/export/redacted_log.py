@@ -1,7 +1,7 @@
-"""A session's log and blobs for export, or its lines alone: complete, and redacted again.
+"""A session's log and blobs, or only the log's lines, for export: complete, and redacted again.
 
-Invariant: a line or text without findings is exported byte for byte. Any other one gets a new checksum or
-name, and all references use the new name.
+Invariant: a line or text without secrets is exported byte for byte. Any other line gets a new checksum, any other
+blob a new name, and all references use the new name.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ from tui_agent.store.redaction.redactor import Redactor
 
 @dataclass(slots=True)
 class BlobRenames:
-    """Blobs whose text was replaced: new names and sizes by old name."""
+    """Blobs whose text was redacted: maps the old name to the new name and size."""
 
     names: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
 
     def json(self, value: JsonValue) -> JsonValue:
-        """Return a JSON value with the new names."""
+        """Return a JSON value in which old blob names are replaced by the new ones."""
         if isinstance(value, str):
             return self.names.get(value, value)
         if isinstance(value, list):
@@ -44,7 +44,7 @@ class BlobRenames:
 
 
 class RedactedLog:
-    """The redacted log and blobs of one session. A fork includes what it uses of its parents."""
+    """The redacted log and blobs of one session. A fork's export includes the parts of its parents that it uses."""
 
     def __init__(self, folder: Path, redactor: Redactor, *, branch: bool = False) -> None:
         self._folder = folder
@@ -74,13 +74,13 @@ class RedactedLog:
         return seal_line(to_json(redacted)[:-1])
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
-        """Yield every blob in use with its name. Read this to the end before `lines`."""
+        """Yield every blob in use with its name. Call this, and exhaust it, before `lines`."""
         names = sorted(
             find_digests((line.encode() for _, line in read_stored_lines(self._folder)), self._folder)
         )
         for name in names:
             self._rename(name, self._redact_blob)
-        if self._changed:  # second pass: blobs that refer to renamed ones
+        if self._changed:  # Second pass: blobs that refer to renamed blobs.
             for name in names:
                 self._rename(name, self._update_references)
         yielded: set[str] = set()
@@ -124,7 +124,7 @@ class RedactedLog:
 
 
 def _structure(data: bytes) -> JsonValue | None:
-    """Return the object or list that a blob holds as JSON; None for a text."""
+    """Return the object or list that a blob contains as JSON; None for plain text."""
     if data[:1] not in (b"{", b"["):
         return None
     try:
@@ -135,8 +135,11 @@ def _structure(data: bytes) -> JsonValue | None:
 
 
 def to_jsonl(folder: Path, redactor: Redactor, *, everything: bool = False) -> bytes:
-    """Return the lines of the current branch, or all of them. Long texts are given by digest and preview."""
+    """Return the lines of the current branch or, with `everything`, all lines.
+
+    Long texts are given by digest and preview.
+    """
     outgoing = RedactedLog(folder, redactor, branch=not everything)
-    for _ in outgoing.blobs():  # redacting the blobs first gives the names that the lines refer to
+    for _ in outgoing.blobs():  # Redact the blobs first, because the lines refer to their new names.
         pass
     return b"".join(outgoing.lines())

@@ -26,7 +26,7 @@ TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", 
 
 
 class Described(FrozenModel):
-    """Base of actions and observations: `template` is filled in with the fields of `{0}`."""
+    """Base of actions and observations. `template` is the form of `message`, filled in with the object's fields."""
 
     template: ClassVar[str]
 
@@ -39,7 +39,7 @@ class Described(FrozenModel):
 class ActionBase(Described):
     """Base of every action. `exception` is the raw exception if the action failed.
 
-    `tool` is the tool that carries it out; its arguments have the names of the action's fields.
+    `tool` is the tool that runs the action; the action's fields have the names of the tool's arguments.
     """
 
     tool: ClassVar[str] = ""
@@ -47,13 +47,15 @@ class ActionBase(Described):
     exception: str = ""
 
     def to_dict(self) -> JsonMap:
-        """Return everything as plain JSON: `action`, `message`, `args`."""
+        """Return the action as plain JSON: `action`, `message`, `args`."""
         args = self.model_dump(mode="json", exclude={"action"}, exclude_defaults=True)
         return {"action": self.action, "message": self.message, "args": args}
 
     def to_memory(self) -> JsonMap:
-        """Return the JSON for a model: `action`, `args` and, if it failed, `exception`. Long texts are
-        previews."""
+        """Return the JSON for a model: `action`, `args` and, if it failed, `exception`.
+
+        Long texts are shortened to their previews.
+        """
         plain = self.model_dump(mode="json", exclude={"action", "exception"}, exclude_defaults=True)
         args: JsonMap = {name: _preview_json(value) for name, value in plain.items()}
         failed: JsonMap = {"exception": self.exception} if self.exception else {}
@@ -66,7 +68,7 @@ def _preview_json(value: JsonValue) -> JsonValue:
 
 
 class CmdRun(ActionBase):
-    """Run a command line. With `shell` None its form decides whether a shell is used."""
+    """Run a command line. With `shell=None`, the form of the line decides whether a shell is used."""
 
     action: Literal["run"] = "run"
     command: str
@@ -85,7 +87,7 @@ class IPythonRunCell(ActionBase):
 
 
 class FileRead(ActionBase):
-    """Read a file from line `offset` on; with `limit` None as many lines as fit."""
+    """Read a file from line `offset` on; with `limit=None`, as many lines as fit."""
 
     action: Literal["read"] = "read"
     path: str
@@ -147,7 +149,7 @@ class AgentFinish(ActionBase):
 
 
 class AgentReject(ActionBase):
-    """Report that the task cannot or should not be done."""
+    """Report that the task cannot or should not be carried out."""
 
     action: Literal["reject"] = "reject"
     reason: str = ""
@@ -196,7 +198,7 @@ class ObservationBase(Described):
     content: LongText = ""
 
     def to_dict(self) -> JsonMap:
-        """Return everything as plain JSON: `observation`, `message`, `content`, `extras`."""
+        """Return the observation as plain JSON: `observation`, `message`, `content`, `extras`."""
         plain = self.model_dump(mode="json", exclude_defaults=True)
         content = plain.pop("content", "")
         kind = plain.pop("observation", self.observation)
@@ -247,8 +249,7 @@ class FileWriteOutput(ObservationBase):
 
 
 class Error(ObservationBase):
-    """A failure: the action failed, was invalid, was denied or was stopped. `content` has the original
-    text."""
+    """A failure: the action failed, was invalid, was denied or was stopped. `content` is the original text."""
 
     observation: Literal["error"] = "error"
     tool: str = ""
@@ -289,14 +290,12 @@ def _observation_adapter() -> TypeAdapter[AnyObservation]:
 
 
 def action_from_dict(data: JsonMap) -> AnyAction:
-    """Return the action that `to_dict` serialised. Raises `pydantic.ValidationError` if `data` is not
-    one."""
+    """Return the action that `to_dict` serialised. Raises `pydantic.ValidationError` for other data."""
     return _action_adapter().validate_python(_flatten(data, "args", "action"))
 
 
 def observation_from_dict(data: JsonMap) -> AnyObservation:
-    """Return the observation that `to_dict` serialised. Raises `pydantic.ValidationError` if `data` is not
-    one."""
+    """Return the observation that `to_dict` serialised. Raises `pydantic.ValidationError` for other data."""
     return _observation_adapter().validate_python(_flatten(data, "extras", "observation", "content"))
 
 
@@ -307,7 +306,7 @@ def _flatten(data: JsonMap, nested: str, *names: str) -> JsonMap:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """An action or observation of event `seq`. For an observation `action_seq` is the seq of its action."""
+    """An action or observation of event `seq`. If it is an observation, `action_seq` is the event of its action."""
 
     seq: int
     agent: AgentId
@@ -316,7 +315,7 @@ class HistoryEntry:
 
 
 class ActionHistory:
-    """A fold of a log, or of a part of one, into its actions and observations."""
+    """A fold of a log, or of part of one, into its actions and observations."""
 
     def __init__(self) -> None:
         self.entries: list[HistoryEntry] = []
@@ -325,7 +324,7 @@ class ActionHistory:
         self.todo: dict[AgentId, dict[str, TodoItem]] = {}
 
     def add(self, ev: Envelope, item: AnyAction | AnyObservation, answers: int | None = None) -> None:
-        """Append an entry."""
+        """Append an entry; `answers` is the event of the action that an observation answers."""
         self.entries.append(HistoryEntry(ev.seq, ev.agent, item, answers))
 
 
@@ -346,8 +345,7 @@ def list_history(records: Iterable[Record], first: int = 0, last: int | None = N
 def build_tool_calls(
     requested: Sequence[AnyAction], todo: Sequence[TodoItem] = ()
 ) -> tuple[ToolCallPart, ...]:
-    """Return the calls that carry out actions, without ids (the engine adds them). `todo` is the current task
-    list.
+    """Return the calls that carry out actions, without ids, which the engine adds. `todo` is the current todo list.
 
     Messages and endings are not calls and are left out.
     """
@@ -408,7 +406,7 @@ def _on_tool_called(fold: ActionHistory, ev: Envelope, payload: ToolCalled) -> N
 
 
 def _action(call: ToolCalled) -> AnyAction:
-    """Return the action of a call; a call with arguments that do not fit the action is shown as it is."""
+    """Return the action of a call. A call whose arguments do not fit its action becomes a `ToolRun`."""
     action_class = _ACTIONS_BY_TOOL.get(call.name)
     if action_class is not None:
         fields = {

@@ -1,6 +1,6 @@
-"""The `Projection` protocol, the records of a log on the current branch, and copies of folds.
+"""The `Projection` protocol, the records on a log's current branch, and copies of folds.
 
-Invariant: a copy of a fold shares immutable values only; it costs what is open plus one pointer per finished item.
+Invariant: a copy of a fold shares only immutable values; it costs its open items plus one pointer per finished item.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,11 +28,11 @@ class Projection(Protocol[ViewT]):
 
 
 def current_branch(records: Sequence[Record]) -> list[Record]:
-    """Return the records on the current branch, in order: those reached from the last one by `parent`.
+    """Return the records on the current branch, in order: those reachable from the last one by `parent`.
 
-    Linear in the number of records; a log whose head never moved is returned complete. Where a parent is
-    missing (its line was damaged, or the reader left deltas out) the branch continues with the nearest record
-    before it.
+    Linear in the number of records; if the head of a log never moved, all records are returned. If a parent is
+    missing (its line was damaged, or the reader left deltas out), the branch continues with the nearest record before
+    it.
     """
     on_branch: list[Record] = []
     next_seq: int | None = records[-1].seq if records else None
@@ -56,7 +56,7 @@ def fold(projection: Projection[ViewT], records: Iterable[Record]) -> ViewT:
 
 T = TypeVar("T")
 Copies = dict[int, Any]
-"""Objects copied so far, by the identity of the original."""
+"""Objects copied so far, keyed by the id() of the original."""
 
 _PLAIN = (str, int, float, bool, bytes, type(None), tuple, frozenset, Enum, BaseModel)
 _immutable_classes: dict[type, bool] = {}

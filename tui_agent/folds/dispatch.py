@@ -11,7 +11,7 @@ from tui_agent.protocol.ids import MAIN_AGENT
 FoldT = TypeVar("FoldT")
 PayloadT = TypeVar("PayloadT", bound=Payload)
 Handler: TypeAlias = Callable[[FoldT, Envelope, PayloadT], bool | None]
-"""Returns False if it did not change the view."""
+"""A fold's function for one class of payload. It returns False if it did not change the view."""
 
 
 class Handlers(Generic[FoldT]):

@@ -1,6 +1,6 @@
-"""A replay cursor: everything that a screen shows, at any event of a log, also on abandoned branches.
+"""A replay cursor: everything that a screen shows, at any event of a log, including events on abandoned branches.
 
-Invariant: `at(seq)` equals a fresh fold of the branch that ended at `seq`. Once `is_ready`, it folds at most
+Invariant: `views_at(seq)` equals a fresh fold of the branch that ended at `seq`. Once `is_ready`, it folds at most
 `KEYFRAME_INTERVAL` events from a keyframe, however long the log is. Keyframes are a cache and can be discarded.
 """
 
@@ -107,16 +107,15 @@ class ReplayCursor:
         return bisect_right(self.records, seq, key=lambda record: record.seq) - 1
 
     def views_at(self, seq: int) -> Views:
-        """Return the views after this event. They are valid until the next call; a move forward folds the
-        same object on.
+        """Return the views after this event; they are valid until the next call.
 
-        If the object is the same as before, `pop_changed` and the transcript's `drain` name the changes;
-        otherwise everything may have changed.
+        A move forward continues to fold the same object. If the object is the same as before, `pop_changed` and the
+        transcript's `drain` name the changes; otherwise everything may have changed.
         """
         count = self.index_of(seq) + 1
         while self._built < count:
             self.build_keyframes(count - self._built)
-        # Fold on from the present position unless a keyframe is nearer or the move goes backwards.
+        # Continue from the current position unless a keyframe is nearer or the move goes backwards.
         if self._nearest_keyframe(count)[0] <= self._position <= count:
             self._fold(self._views, self._position, count)
         else:

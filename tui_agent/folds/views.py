@@ -1,9 +1,9 @@
-"""All projections of a session that a screen shows, folded together.
+"""All folds of a session that a screen shows, applied together.
 
-Invariant: each event is applied to each projection exactly once, in order; `pop_changed` names the views
-that differ since its last call. An unknown event only adds a notice to the transcript. A fold that fails at
-an event continues without it, as do the others, and `faults` names it: one broken view never stops another.
-A copy shares immutable values; it costs what is open plus one pointer per finished item.
+Invariant: each event is applied to each fold exactly once, in order; `pop_changed` names the views that differ since
+its last call. An unknown event only adds a notice to the transcript. If a fold fails at an event, that event is
+skipped for it, `faults` names it, and all folds continue: one broken view never stops another. A copy shares only
+immutable values; it costs the open items plus one pointer per finished item.
 """
 
 import traceback
@@ -64,7 +64,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
 }
-"""The events that a fold handles, for folds that handle few kinds; other events are not passed to them."""
+"""The event classes of folds that handle few of them. Other events are not passed to these folds."""
 
 _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
     (
@@ -77,7 +77,7 @@ _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
         UserMessageReceived,
     )
 )
-"""The events that `Views` itself stores something of."""
+"""Event classes of which `Views` itself stores something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Views:
         self.reset()
 
     def reset(self) -> None:
-        """Reset everything but the branches, to be folded again from the records on the branch."""
+        """Reset everything except the branches, so that the records on the branch can be folded again."""
         self.head_moved = False
         self.state = SessionState()
         self.transcript = Transcript(self._keep)
@@ -154,7 +154,7 @@ class Views:
         )
 
     def copy(self) -> "Views":
-        """Return a copy to be folded on independently, with nothing marked as changed."""
+        """Return a copy that can be folded independently, with nothing marked as changed."""
         copy = copy_state(self, {id(self.trace): self.trace.copy()})
         copy._collect_folds()
         copy.clear_changes()

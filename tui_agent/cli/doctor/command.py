@@ -157,7 +157,7 @@ def check_installation() -> CheckResult:
 
 
 def startup(folders: Iterable[Path]) -> CheckResult:
-    """Check for start-up code in these folders that no installed package brought."""
+    """Check these folders for start-up code that does not belong to an installed package."""
     files = doctor_startup.find_foreign_files(folders)
     if not files:
         return ok("only installed packages run code at the interpreter's start.")
@@ -166,7 +166,7 @@ def startup(folders: Iterable[Path]) -> CheckResult:
 
 
 def sessions(base: StartupContext) -> CheckResult:
-    """Check that sessions can be written, and by whom they can be read."""
+    """Check that sessions can be written, and who can read them."""
     folder = base.config.data_dir
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:

@@ -1,6 +1,6 @@
-"""Code that runs at every start of this Python interpreter, and the packages it comes from.
+"""Code that runs at every start of this Python interpreter, and the packages that installed it.
 
-Invariant: this reads only names, packages' file lists and file hashes; it never runs or imports what it finds.
+Invariant: reads only file names, packages' file lists and file hashes; it never runs or imports the files it finds.
 """
 
 import base64
@@ -18,11 +18,14 @@ STARTUP_MODULES = ("sitecustomize", "usercustomize")
 MAX_READ_BYTES = 1_000_000
 _RUNS = re.compile(rb"^import[ \t]", re.MULTILINE)
 _OF_VENV = {"_virtualenv.pth": b"import _virtualenv"}
-"""Files that virtual environment tools write without listing them in a package."""
+"""Files that virtual environment tools write but do not list in a package."""
 
 
 class ForeignFile(NamedTuple):
-    """A file that no package installed, or that was changed since. `runs`: it runs code, not only adds folders."""
+    """A file that no package installed, or that was changed since then.
+
+    `runs` is True if it runs code, not only adds folders.
+    """
 
     path: Path
     changed: bool
@@ -36,7 +39,7 @@ def package_folders() -> list[Path]:
 
 
 def find_foreign_files(places: Iterable[Path]) -> list[ForeignFile]:
-    """Return start-up files in these folders that no package installed in this form."""
+    """Return the start-up files in these folders that differ from those of all installed packages."""
     files: list[ForeignFile] = []
     for folder in places:
         package_hashes = _package_hashes(folder)
@@ -62,7 +65,7 @@ def _startup_files(folder: Path) -> Sequence[Path]:
 
 
 def _package_hashes(folder: Path) -> dict[Path, str]:
-    """Return the packages' start-up files with their SHA-256 (base64); empty if the package gives none."""
+    """Return installed packages' start-up files with their SHA-256 (base64); an empty hash if a package records none."""
     hashes: dict[Path, str] = {}
     for package in metadata.distributions(path=[str(folder)]):
         for file in package.files or ():

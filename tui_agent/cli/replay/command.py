@@ -78,7 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
     seq = resolve_seq(records, arguments.to)
     if arguments.headless:
         return headless(folder, records, seq)
-    gc.freeze()  # the records live until the end: collecting them repeatedly would only cost time
+    # The records are needed until the end, so collecting garbage repeatedly would only cost time.
+    gc.freeze()
     # Imported by name: only the app needs Textual.
     recording = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
     status: int = import_module("tui_agent.tui.screens.replay.app").run_replay(

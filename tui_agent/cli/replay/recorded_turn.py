@@ -1,7 +1,7 @@
-"""A recorded turn to be run again: its answers, tool results and map, in an environment that cannot be changed.
+"""A recorded turn that is run again: its answers, tool results and map, in an environment that cannot be changed.
 
-Invariant: a recorded tool never runs the real tool; it only calls its pure methods, target and effects. Answers are
-returned by their order in the turn, so a turn with a shortened history gets its own answers.
+Invariant: a recorded tool never runs the real tool; it calls only its pure methods, for targets and effects. Answers
+are returned by their order in the turn, so a turn with a shortened history gets its own answers.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -46,7 +46,7 @@ from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 _ENGINE_KINDS = tuple(
     "tool. permission. model. checkpoint. context. memory. iteration. turn. user. run. env.".split()  # noqa: SIM905 - read as prose
 )
-"""Prefixes of kinds that engine and memory log while a call runs; they are not part of a result."""
+"""Prefixes of event kinds that the engine and the memory log while a call runs; they are not part of a result."""
 
 
 WAIT_S = 2.0
@@ -94,7 +94,7 @@ class RecordedResults:
                 loose.append(payload)
 
     def note_event(self, event: Envelope) -> None:
-        """Note an event of the new log."""
+        """Record an event of the new log."""
         edge = _edge(event.payload)
         if edge is not None:
             self._seen_edges.add(edge)
@@ -102,7 +102,7 @@ class RecordedResults:
             self._changed = anyio.Event()
 
     def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
-        """Return the effects judged when the tool was called with these arguments; None if it never was."""
+        """Return the effects recorded when the tool was called with these arguments; None if there was no such call."""
         for call in self._called:
             if call.name == spec.name and call.call_id in self._effects:
                 parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)

@@ -66,7 +66,7 @@ from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 PATIENCE_S = 60.0
-"""Limit for one turn: nothing in it waits, so a turn that takes longer is stuck."""
+"""Time limit for one turn in seconds. Nothing in a rerun waits, so a turn that takes longer is stuck."""
 _OURS = ("run.", "env.", "session.started", "session.head_moved", "log.", "plugin.loaded")
 
 
@@ -149,7 +149,7 @@ async def _rerun(
 
 
 class RerunBench:
-    """An engine with its own log that gets its input from another log."""
+    """An engine with a log of its own that receives its input from another log."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class RerunBench:
             if isinstance(payload, PermissionDecided) and payload.decided_by == "user"
         }
         self._answers = [payload for payload in recorded if isinstance(payload, QuestionAnswered)]
-        # If nothing was ever asked, it does not matter if somebody was there, so none is assumed.
+        # If no question was asked, it does not matter whether a user was present, so none is assumed.
         alone = not any(isinstance(payload, PermissionRequested | QuestionAsked) for payload in recorded)
         self._failures: list[TuiAgentError] = []
         settings = started.settings

@@ -25,7 +25,7 @@ examples:
 """
 DEFAULT = "todo-api"
 UNATTENDED = "bypass"
-"""Policy without a user: the scenario's commands are known and run in a temporary workspace."""
+"""Policy for a demo without a user: the scenario's commands are known and run in a temporary workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def list_demos(demos: dict[str, Demo], *, as_json: bool) -> int:
 
 
 def make_workspace(demo: Demo, folder: Path | None) -> tuple[Path, bool]:
-    """Copy the scenario's files to a workspace; return it, and True if it is to be kept.
+    """Copy the scenario's files to a workspace; return the workspace, and True if it must be kept.
 
     A folder given by the user is kept and must be empty or new, so that nothing is overwritten.
     """

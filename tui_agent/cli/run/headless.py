@@ -35,7 +35,7 @@ AfterTurn: TypeAlias = Callable[[Session], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a turn. `answer` is the main agent's last text."""
+    """The end of a turn. `answer` is the last text of the main agent."""
 
     reason: str
     detail: str
@@ -59,11 +59,12 @@ async def run_turn(
 ) -> Outcome:
     """Start a turn, follow the session to the end of that turn, and close it.
 
-    `after`: the last event of earlier runs if known, so that the history need not be read. `show` is called with every
-    record of this run in order, including those of closing.
+    `after` is the last event of earlier runs if known, so that the history need not be read. `show` is called with
+    every record of this run in order, including those written while the session closes. `coda` runs after the turn,
+    before the session closes.
 
-    Raises `BudgetExceeded` if the session's turn limit is reached, `UsageError` if the command is rejected for another
-    reason, `TuiAgentError` if the session ends before the turn.
+    Raises `BudgetExceeded` if the session's turn limit is reached, `UsageError` if the command is rejected for
+    another reason, `TuiAgentError` if the session ends before the turn.
     """
     command = session.submit(SubmitPrompt(text=begin) if isinstance(begin, str) else begin)
     turn = _Turn(command, show)
@@ -85,7 +86,8 @@ async def run_turn(
             turn.take(batch)
     finally:
         follower.close()
-    # A turn given up after a denial is a failure for a script, even if the model explains it politely.
+    # For a script, a turn that was given up after a denial is a failure, even if the model ends it with an
+    # explanation.
     gave_up = turn.ended.reason == "finished" and turn.denial
     reason, detail = ("denied", turn.denial) if gave_up else (turn.ended.reason, turn.ended.detail)
     return Outcome(reason, detail, turn.run_id, session.id, answer)
@@ -106,7 +108,7 @@ class _Turn:
         """The reason why a call of the newest answer with calls was denied; empty if none was."""
 
     def take(self, batch: Sequence[Record]) -> None:
-        """Process records; show those of this run: all since its `run.started`."""
+        """Process records, and show those of this run, which are all since its `run.started`."""
         for record in batch:
             if not self._begun:
                 self._hold_back(record)
@@ -115,7 +117,7 @@ class _Turn:
                 self._process(record)
 
     def _hold_back(self, record: Record) -> None:
-        # Earlier runs' events are history. Which run.started is ours is known only when our command appears.
+        # Events of earlier runs are history. The `run.started` of this run is known only once its command appears.
         if isinstance(record, Envelope):
             if isinstance(record.payload, RunStarted):
                 self._waiting = [] if len(self._waiting) > 1 else self._waiting

@@ -36,7 +36,10 @@ PIECE = 65_536
 
 
 class LineRelay:
-    """Create before the fork; then call `in_child` in the child and `relay_lines` in the parent."""
+    """Passes the child's output to the parent.
+
+    Create it before the fork; then call `in_child` in the child and `relay_lines` in the parent.
+    """
 
     def __init__(self) -> None:
         self._source, self._sink = os.pipe()
@@ -51,9 +54,9 @@ class LineRelay:
         os.close(self._sink)
 
     def relay_lines(self) -> None:
-        """In the parent: print every whole line of the child until it ends.
+        """In the parent: print every complete line of the child until it ends.
 
-        If nobody reads our output, the child gets the same error as without a parent.
+        If the reader of standard output is gone, the child gets the same error as it would without a parent.
         """
         os.close(self._sink)
         os.close(self._alive)
@@ -135,7 +138,7 @@ def _report_crash(killed_by: str, session: str, retries: int) -> None:
 
 
 class _Child(SystemExit):
-    """Carries the child's exit status up to the interpreter."""
+    """Passes the child's exit status up to the interpreter."""
 
 
 def _run_in_child(run: Callable[[], int], lines: LineRelay | None) -> int:
@@ -149,7 +152,7 @@ def _run_in_child(run: Callable[[], int], lines: LineRelay | None) -> int:
         if lines is not None:
             lines.in_child()
         raise _Child(run())
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the child too
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The terminal also sends SIGINT to the child.
 
     def forward_signal(number: int, frame: FrameType | None) -> None:
         os.kill(child, number)
@@ -181,7 +184,7 @@ def _is_message(record: Record) -> bool:
 
 
 def _turn_outcome(new: list[Record], folder: Path) -> Outcome | None:
-    """Return how the turn of these events ended; None if it did not end."""
+    """Return the outcome of the turn in these events; None if the turn did not end."""
     transcript, run_id, ended = Transcript(), "", None
     for record in new:
         if not isinstance(record, Envelope):
@@ -194,7 +197,7 @@ def _turn_outcome(new: list[Record], folder: Path) -> Outcome | None:
                 ended = record.payload
             case _:
                 pass
-    # A later run closes a crashed turn as interrupted, although nobody asked for that.
+    # A later run records a crashed turn as interrupted, although the user did not interrupt it.
     if ended is None or ended.reason == "interrupted":
         return None
     texts: list[LongText] = [

@@ -45,7 +45,7 @@ _HEAD_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """The records that a preview is made of, and the first message if it is not among them."""
+    """The records from which a preview is made, and the first message if it is not among them."""
 
     records: Sequence[Record]
     is_complete: bool
@@ -159,7 +159,7 @@ def _work(records: list[Record]) -> dict[str, object]:
 
 
 def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
-    """Return what waits for the user: approvals, questions, queued messages and an unsent draft."""
+    """Return the input that the session waits for: approvals, questions, queued messages and an unsent draft."""
     try:
         draft = (folder / "draft").stat().st_size > 0
     except OSError:
@@ -175,7 +175,7 @@ def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
 
 
 def _abandoned_branches(log_part: LogPart, here: Sequence[Record]) -> list[dict[str, object]]:
-    """Return branches of the session itself that were left and not returned to."""
+    """Return the session's own branches that are not part of the current one."""
     on_branch = {record.seq for record in here}
     moves = [
         record
@@ -255,7 +255,7 @@ def _context_rows(meter: object) -> list[str]:
 
 
 def _waiting_rows(waiting: object) -> list[str]:
-    """Return a row for everything that waits for the user."""
+    """Return a row for each kind of input that the session waits for."""
     if not isinstance(waiting, dict):
         return []
     rows = [f"{name}: {entry}" for name in ("approval", "question", "queued") for entry in waiting[name]]
@@ -273,7 +273,7 @@ def _branch_rows(branches: object) -> list[str]:
 
 
 def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_only: bool = False) -> LogPart:
-    """Read all of a short session, else the end of its log of `size` bytes and its first message.
+    """Read all of a short session; of a longer one, the end of its log of `size` bytes and its first message.
 
     No more than `max_bytes` bytes are read. `own_only` leaves out its parents' events. Raises OSError.
     """

@@ -77,8 +77,8 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def revert_session(arguments: argparse.Namespace) -> int:
-    """Go back, or list what that would do."""
-    # Nothing of the project is used, so it need not be trusted.
+    """Revert the session, or list the effects of a revert."""
+    # Project files are not used, so they need not be trusted.
     options = replace(session_options(arguments, client="headless", interactive=False), ignore_project=True)
     base = load_startup_context(options)
     session = base.store.resolve(arguments.id)
@@ -129,7 +129,7 @@ def _workspace_paths(paths: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 
 def _preview(arguments: argparse.Namespace, session: str, base: StartupContext) -> None:
-    """Print what would happen, without opening the session."""
+    """Print the effects of a revert without opening the session."""
     planning = import_module("tui_agent.session.revert_plan")
     limits = read_limits(base.config.checkpoints)
     plan: CheckpointPlanned = anyio.run(
@@ -226,7 +226,7 @@ def _row(checkpoint: Checkpoint) -> list[str]:
     files = ", ".join(paths) or ("the files before the session" if checkpoint.part < 0 else "no files")
     part = str(checkpoint.part) if checkpoint.part >= 0 else "-"
     description = files + "".join(f" ({note})" for note, applies in notes.items() if applies)
-    has_counts = added or removed or not checkpoint.restored  # the log has no line counts of a restore
+    has_counts = added or removed or not checkpoint.restored  # The log has no line counts for a restore.
     return [
         str(checkpoint.seq),
         format_time(checkpoint.time),

@@ -29,7 +29,7 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 
 @dataclass(frozen=True, slots=True)
 class RevertRequest:
-    """The parts to revert, and the files of others that may be overwritten."""
+    """The requested revert: its target, its parts, and files of others that may be overwritten."""
 
     to_seq: int
     conversation: bool
@@ -45,17 +45,17 @@ class RevertResult:
     moved: SessionHeadMoved | None = None
     restored: CheckpointRestored | None = None
     needs_answer: bool = False
-    """Nothing was done, because each file was also changed by someone else."""
+    """True if nothing was done because each file was also changed by someone else."""
     blocked: tuple[str, ...] = ()
     """Reasons why files could not be restored in any case, as sentences."""
 
 
 def revert(base: StartupContext, request: RevertRequest) -> RevertResult:
-    """Open the session that the options of `base` name, go back, and close it.
+    """Open the session selected by the options of `base`, revert it, and close it.
 
     Raises `TuiAgentError` if the engine rejects a command, `SessionLocked`, `StoreError`.
     """
-    with redirect_stdout(sys.stderr):  # plugins may print; that is not part of the output
+    with redirect_stdout(sys.stderr):  # Plugins may print, which must not mix with the output.
         return anyio.run(use_session, base.options, base, partial(_plan_and_revert, request))
 
 

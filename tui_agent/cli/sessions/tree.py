@@ -67,7 +67,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One branch in the tree. `current`: it is the current branch of the requested session."""
+    """One branch in the tree. `current` is True for the current branch of the requested session."""
 
     member: Member
     index: int
@@ -86,7 +86,7 @@ class Node:
 
     @property
     def at_seq(self) -> int | None:
-        """The event after which it leaves its parent branch."""
+        """The event after which the branch leaves its parent branch."""
         return self.branch.at_seq if self.index else self.member.forked_at
 
     @property
@@ -96,7 +96,7 @@ class Node:
 
     @property
     def outcome(self) -> Outcome:
-        """The branch's outcome; an unfinished one that a process has open is running."""
+        """The branch's outcome. An unfinished branch counts as running if a process has the session open."""
         recorded = self.branch.outcome
         running = recorded.state == "open" and self.branch.current and self.member.summary.is_locked
         return Outcome("open", "running") if running else recorded

@@ -85,13 +85,16 @@ def _print_fork(fork: CreatedFork) -> None:
 
 
 def _workspace(home: Path) -> Path | None:
-    """Return the original's workspace, whose project configuration is used for the fork too; None if it is gone."""
+    """Return the original's workspace; None if it no longer exists.
+
+    Its project configuration also applies to the fork.
+    """
     known = Path(load_state(home).workspace)
     return known if known.is_dir() else None
 
 
 def _require_open_end(home: Path, at_seq: int, change: ForkChange) -> None:
-    """Raise `UsageError` if the agent would have nothing to answer."""
+    """Raise `UsageError` if the fork leaves the agent nothing to respond to."""
     request = find_fork_start(read_records_until(home, at_seq), at_seq, change)
     if change.message is not None:
         return

@@ -17,7 +17,7 @@ OUTPUT_ROWS = 8
 DIFF_ROWS = 40
 """Number of first lines of a diff shown unfolded."""
 MAX_OUTPUT_CHARS = 400_000
-"""Maximum characters of one output in the file; of a longer one both ends."""
+"""Maximum number of characters of one output in the file; a longer one keeps its beginning and its end."""
 PICTURE_BYTES = 4_000_000
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
@@ -83,7 +83,7 @@ def line_counts_html(added: int, removed: int) -> Safe:
 def diff_html(path: str, text: str, summary: Child = None) -> Safe:
     """Return the hunks of one file with line numbers; lines after the first `DIFF_ROWS` are folded.
 
-    Without a `path` there is no head, which otherwise shows it with `summary`.
+    The head shows `path` and `summary`; without a `path` there is no head.
     """
     rows = list(_diff_rows(text))
     head = element("div", element("span", path, class_="path"), summary, class_="dh") if path else None
@@ -128,7 +128,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], texts: Texts) 
 
 
 def picture_html(kind: str, digest: str, name: str, texts: Texts) -> Safe:
-    """Return an embedded picture; only its name if it is of another type, missing or too large."""
+    """Return an embedded picture; if it is of an unsupported type, missing or too large, only its name."""
     data = texts.image(digest)
     if data is None or len(data) > PICTURE_BYTES or not kind or image_type(data) != kind:
         return element("p", name or "a picture", class_="aside")

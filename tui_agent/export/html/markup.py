@@ -32,7 +32,7 @@ def element(tag: str, *children: Child, **attributes: str | int | bool | None) -
 
 
 def join(*children: Child, between: str = "") -> Safe:
-    """Return the children in a row, escaped unless they are `Safe`."""
+    """Return the children one after the other, escaped unless they are `Safe`."""
     return Safe(
         between.join(child if isinstance(child, Safe) else escape(child) for child in children if child)
     )

@@ -1,4 +1,4 @@
-"""The HTML page: one file with its own style and script, and a policy that allows nothing else."""
+"""The HTML page: one file with its own style and script, and a content security policy that forbids everything else."""
 
 import base64
 import hashlib
@@ -23,7 +23,7 @@ KEYS = (("j k", "row"), ("[ ]", "turn"), ("1–5", "filter"), ("/", "search"), (
 TITLE_CHARS = 90
 TICK_ROOM = 24
 LONG_PAGE_ROWS = 300
-"""Number of rows from which browsers draw only the visible ones."""
+"""Number of rows from which the page lets browsers draw only the visible ones."""
 
 
 def to_html(story: ExportContent) -> str:
@@ -121,7 +121,7 @@ def _log(page_rows: Sequence[Row]) -> Safe:
 
 
 def _height(row: Row) -> str:
-    """Return a class with a row's approximate height, for browsers that have not drawn it yet."""
+    """Return a CSS class with a row's approximate height, for rows that the browser has not drawn yet."""
     return " h3" if row.weight > 600 else " h2" if row.weight > 160 else ""
 
 
@@ -172,7 +172,7 @@ def _files(story: ExportContent, page_rows: Sequence[Row]) -> list[Safe]:
 
 
 def _scrubber(page_rows: Sequence[Row], story: ExportContent) -> Safe:
-    """Return bars with the weight of each row, and a slider that moves from row to row."""
+    """Return bars that show the weight of each row, and a slider that moves from row to row."""
     bars = []
     for number, row in enumerate(page_rows):
         height = min(TICK_ROOM, 3 + round(2.2 * math.log2(1 + row.weight / 12)))

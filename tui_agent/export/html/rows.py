@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
 
 def build_rows(story: ExportContent) -> Iterator[Row]:
-    """Yield a row for every entry that shows something, and for every change to files by others."""
+    """Yield a row for every entry that has content, and for every file change by another author."""
     turn = 0
     for item in story.items():
         if isinstance(item, ExportedChange):
@@ -163,7 +163,7 @@ def _tool_row(entry: ToolEntry, story: ExportContent) -> Row:
 
 
 def _only_diff(entry: ToolEntry, target: str) -> DiffBlock | None:
-    """Return the diff of the file that the row already names, if the result is nothing else."""
+    """Return the diff if the result is only a diff of the file that the row already names; otherwise None."""
     match entry.blocks:
         case (DiffBlock(path=path) as only,) if path == target:
             return only

@@ -1,8 +1,7 @@
-"""Comparison of two recordings of the same turns, event by event, ignoring values that differ from run to
-run.
+"""Comparison of two recordings of the same turns, event by event.
 
-Invariant: pure. Ids, times, digests and machine-dependent values are ignored; so are checkpoints and live
-pieces (deltas, progress), whose complete events are compared.
+Invariant: pure. Ids, times, digests and machine-dependent values, which differ from run to run, are ignored. So are
+checkpoints and streamed pieces (deltas, progress), since the complete events are compared.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,20 +40,20 @@ IGNORED_KINDS: Final = ("checkpoint.", "run.", "env.", "plugin.loaded", "plugin.
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The events of a turn, from the one that started it to its end; `before` are those since the previous turn."""
+    """The events of a turn, from its first event to its end; `before` holds the events since the previous turn."""
 
     before: tuple[Envelope, ...]
     events: tuple[Envelope, ...]
 
     @property
     def message(self) -> UserMessageReceived | None:
-        """The message that started it; None if the agent continued without one."""
+        """The message that started the turn; None if the agent continued without one."""
         first = self.events[0].payload
         return first if isinstance(first, UserMessageReceived) else None
 
     @property
     def no_replay_reason(self) -> str:
-        """The reason why it cannot be replayed from its recording alone; empty if it can."""
+        """The reason why the turn cannot be replayed from its recording alone; empty if it can."""
         payloads = [event.payload for event in self.events]
         end = payloads[-1]
         if not isinstance(end, TurnFinished):
@@ -77,7 +76,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first different event: `seq` in the recording; `field` is the first field that differs."""
+    """The first event that differs: `seq` in the recording, and `field`, the first field that differs."""
 
     seq: int
     recorded: str
@@ -96,7 +95,7 @@ def split_turns(records: Sequence[Record]) -> tuple[list[Turn], tuple[Envelope, 
         if not isinstance(record, Envelope):
             continue
         starts_turn = record.agent == MAIN_AGENT and _starts_turn(record.payload)
-        if events and starts_turn:  # a crash left the previous turn without an end
+        if events and starts_turn:  # A crash left the previous turn without an end.
             all_turns.append(Turn(tuple(before), tuple(events)))
             before, events = [], []
         if events or starts_turn:
@@ -147,7 +146,7 @@ def comparable_json(event: Envelope) -> JsonMap:
     """Return an event's agent and payload without values that differ from run to run."""
     payload = event.payload
     if isinstance(payload, ContextPacked):
-        # The packed content depends on the machine and its files; only the sections are comparable.
+        # The packed content depends on the machine and its files; only the names of sections can be compared.
         return {
             "agent": event.agent,
             "kind": payload.kind,

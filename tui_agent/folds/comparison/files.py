@@ -1,6 +1,6 @@
 """The net changes to files in a part of a log.
 
-Invariant: every count is that of the lines in `hunks`; a change that was reverted is not listed.
+Invariant: the line counts are those of `hunks`; a change that was reverted is not listed.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged
 
 MAX_DIFF_BYTES: Final = 1_000_000
-"""Maximum bytes of a content whose lines are compared."""
+"""Maximum size in bytes of contents that are compared line by line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def _compare_contents(file: ChangedFile, text: Callable[[str], bytes | None]) ->
 
 
 def describe_empty_diff(file: ChangedFile | FileChanged) -> str:
-    """Return the kind of a change that no line shows."""
+    """Return a description of a change that has no changed lines."""
     if file.disk_sha256_before is None:
         return "created, empty"
     if file.disk_sha256_after is None:
@@ -68,7 +68,7 @@ def describe_empty_diff(file: ChangedFile | FileChanged) -> str:
 
 
 def _note(before: bytes | None, after: bytes | None) -> str:
-    """Return why two contents cannot be compared line by line; empty if they can."""
+    """Return the reason why two contents cannot be compared line by line; empty if they can."""
     if before is None or after is None:
         return "content not stored"
     if b"\0" in before or b"\0" in after:

@@ -1,8 +1,6 @@
-"""Comparison of two branches: their fork point, the figures of each since then, and the files that differ at
-the end.
+"""Comparison of two branches: their fork point, the figures of each since then, and the files that differ at the end.
 
-Invariant: pure except for the contents read through each branch's `text`; a branch has no differences from
-itself.
+Invariant: pure except for the contents read through each branch's `text`; a branch has no differences from itself.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,8 +31,10 @@ class ForkPoint:
 
 @dataclass(frozen=True, slots=True)
 class FileDifference:
-    """A file that differs at the end: the hunks of each branch since the fork point (empty: unchanged there),
-    or notes."""
+    """A file that differs at the end of the branches.
+
+    It has the hunks of each branch since the fork point (empty: unchanged there), or notes.
+    """
 
     path: str
     left: str = ""
@@ -45,7 +45,7 @@ class FileDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two branches side by side. Without a `fork_point` they share nothing, and the figures are of whole branches."""
+    """A comparison of two branches. Without a `fork_point` they share nothing, and the figures cover whole branches."""
 
     fork_point: ForkPoint | None
     left: Side
@@ -70,7 +70,7 @@ def compare(left: Branch, right: Branch) -> Comparison:
 
 
 def _disambiguate(left: Side, right: Side) -> tuple[Side, Side]:
-    """Return two sides of the same name with a distinguishing suffix."""
+    """Return the two sides; if their names are equal, with a suffix that distinguishes them."""
     suffixes = (left.session, right.session)
     if left.session == right.session:
         suffixes = (f"to {left.last_seq}", f"to {right.last_seq}")
@@ -79,7 +79,7 @@ def _disambiguate(left: Side, right: Side) -> tuple[Side, Side]:
 
 
 def _without_pieces(records: Iterable[Record]) -> list[Record]:
-    """Return the records without live pieces, which a log keeps only until the complete event exists."""
+    """Return the records without streamed pieces, which a log keeps only until the complete event exists."""
     return [record for record in records if not _is_piece(record)]
 
 
@@ -88,7 +88,7 @@ def _is_piece(record: Record) -> bool:
 
 
 def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
-    """Return the number of leading records that both have."""
+    """Return the number of records at the beginning that both branches have."""
     count = 0
     for left_record, right_record in zip(left, right, strict=False):
         if not _is_same_record(left_record, right_record):
@@ -106,7 +106,7 @@ def _is_same_record(left: Record, right: Record) -> bool:
 
 
 def _describe_last(records: Sequence[Record]) -> str:
-    """Return the last message or action in one line."""
+    """Return a description, in one line, of the last message or action."""
     for record in reversed(records):
         if not isinstance(record, Envelope) or record.agent != MAIN_AGENT:
             continue
@@ -127,7 +127,7 @@ def _describe_last(records: Sequence[Record]) -> str:
 def _differing_files(
     left: Sequence[NetFileChange], right: Sequence[NetFileChange]
 ) -> Iterable[FileDifference]:
-    """Yield the files that differ at the end; a file changed on one side only counts as unchanged on the other."""
+    """Yield the files that differ at the end. A file that one side did not change counts as unchanged there."""
     left_files, right_files = {file.path: file for file in left}, {file.path: file for file in right}
     for path in dict.fromkeys((*left_files, *right_files)):
         left_file, right_file = left_files.get(path), right_files.get(path)

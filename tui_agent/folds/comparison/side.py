@@ -1,7 +1,7 @@
 """One side of a comparison: the figures of a branch since the fork point, and their timeline.
 
-Invariant: pure except for the texts read through `Branch.text`. All figures count from the fork point on;
-the clock runs only while the agent works, and the figures of the last beat are those of the whole side.
+Invariant: pure except for the texts read through `Branch.text`. All figures count from the fork point on. The clock
+runs only while the agent works, and the last beat holds the figures of the whole side.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -48,12 +48,12 @@ from tui_agent.units import format_bytes
 MAX_BEATS: Final = 2_000
 BeatKind: TypeAlias = Mark | Literal["denied", "model", "tool", "asked", "end"]
 MARKED_KINDS: Final[frozenset[BeatKind]] = frozenset(("you", "files", "error", "compaction", "denied"))
-"""Kinds shown as marks on a line; the others only change figures."""
+"""Kinds of beats that are shown as marks on a timeline; others only change figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """An event `at_ms` after the beginning, and the figures after it."""
+    """An event, `at_ms` milliseconds of work after the start, and the figures after it."""
 
     at_ms: float
     kind: BeatKind
@@ -70,15 +70,15 @@ class Beat:
 
 
 def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -> float:
-    """Return the milliseconds that the agent worked.
+    """Return the milliseconds that the agent worked in these events.
 
-    They count from `start` if it was `running` then, and in every later turn.
+    If the agent was `running` at time `start`, the time from `start` counts too.
     """
     return max((at_ms for _, at_ms in _time_events(events, start, running)), default=0.0)
 
 
 def list_beats(events: Sequence[Envelope], since: float | None, running: bool) -> tuple[Beat, ...]:
-    """Return the events that are marked or change a figure, in order; if there are too many, an even selection."""
+    """Return the events that have a mark or change a figure, in order; if there are too many, an even selection."""
     metrics, files, asked, iterations = Metrics(), FilesChanged(), set[str](), set[int]()
     all_beats: list[Beat] = []
     for event, at_ms in _time_events(events, since, running):
@@ -90,7 +90,7 @@ def list_beats(events: Sequence[Envelope], since: float | None, running: bool) -
         elif isinstance(payload, QuestionAsked):
             asked.add(payload.question_id)
         elif isinstance(payload, IterationStarted | ModelRequested):
-            iterations.add(payload.iteration)  # a fork may begin inside an iteration
+            iterations.add(payload.iteration)  # A fork may begin inside an iteration.
         kind = _kind(event)
         if kind is None:
             continue
@@ -166,7 +166,7 @@ def _time_events(
 
 
 def _stops_work(payload: Payload) -> bool:
-    """Return True if nothing was running just before this event, whatever happened earlier."""
+    """Return True if the event implies that nothing was running just before it, whatever happened earlier."""
     return isinstance(payload, RunStarted | RunResumed | RunFinished | SessionForked | SessionHeadMoved)
 
 
@@ -192,7 +192,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a branch ended: a state for its symbol, and a label."""
+    """The end of a branch: a state, which selects the symbol, and a label."""
 
     state: OutcomeState = "none"
     label: str = "no answer"
@@ -278,7 +278,7 @@ def build_side(branch: Branch, shared: int) -> Side:
 
 
 def _branch_name(events: Sequence[Envelope], shares: bool, state: SessionStateView) -> str:
-    """Return a name after the event that created the branch; later moves do not rename it."""
+    """Return a name taken from the event that created the branch; later head moves do not rename it."""
     match events[0].payload if events else None:
         case SessionForked(at_seq=seq):
             return f"fork at {seq}"
@@ -351,7 +351,7 @@ def _failures(events: Sequence[Envelope]) -> tuple[str, ...]:
 
 
 def _answer(events: Sequence[Envelope], text: Callable[[str], bytes | None]) -> str:
-    """Return the full text of the main agent's newest answer without calls."""
+    """Return the full text of the main agent's newest answer that has no tool calls."""
     for event in reversed(events):
         payload = event.payload
         if not isinstance(payload, ModelResponded) or event.agent != MAIN_AGENT:

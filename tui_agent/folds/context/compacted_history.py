@@ -1,9 +1,8 @@
-"""Messages removed from a history that can be restored: originals behind summaries, reduced results, and
-pins.
+"""Messages removed from a history that can be restored: originals replaced by summaries, reduced results, and pins.
 
-Invariant: nothing recent is lost: `originals` is the history in order, whatever was compacted, reduced or
-undone. Of messages further back than `MAX_FULL_MESSAGES` only the user's words, pins, the current plan and the newest
-tests are stored, so that a session of weeks stays small; the log has everything.
+Invariant: `originals` gives the whole history in order, whatever was compacted, reduced or undone. Of messages more
+than `MAX_FULL_MESSAGES` back, only the user's words, pins, the current plan and the newest tests are stored, so that
+a session of weeks stays small; the log has everything.
 """
 
 import json
@@ -25,11 +24,11 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
 
 MAX_FULL_MESSAGES = 400
-"""Number of messages behind summaries that are stored in full."""
+"""Number of summarised messages that are stored in full."""
 FIRST_USER_MESSAGES, NEWEST_USER_MESSAGES = 20, 200
-"""Numbers of user messages further back that are stored: the first ones contain the task."""
+"""Numbers of older user messages that are stored; the first ones contain the task."""
 RETAINED_TOOLS: Final = ("present_plan", "run_tests")
-"""Tools whose newest call is always stored; for a plan, the newest that was approved."""
+"""Tools whose newest call is always stored; of plans, the newest one that was approved."""
 QUOTED_CHARS: Final = 4_000
 """Maximum characters of a call's arguments in a quotation."""
 REDUCED_PREFIX = "[Output put away to save room. "
@@ -46,10 +45,10 @@ RESTORED_PREFIX = "[Restored from before the summary: "
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The messages that one compaction, event `seq`, removed, in order. The newest layer's summary leads the
+    """The messages that the compaction of event `seq` removed, in order. The newest layer's summary starts the
     history.
 
-    A `is_thinned` layer is what remains of everything far back; it cannot be restored as a whole.
+    A layer with `is_thinned` holds what remains of everything far back; it cannot be restored as a whole.
     """
 
     seq: int
@@ -59,10 +58,10 @@ class Layer:
 
 @dataclass(slots=True)
 class RemovedMessages:
-    """The removed messages of a history. Methods take the history's messages and return the new ones.
+    """The removed messages of a history. Methods take the current messages of the history and return the new ones.
 
-    `reduced` has the results in full, `pinned` the events of pinned messages, `user_seqs` the events with the user's
-    own words, and `restored` the event of the quotation that replaces each restored message.
+    `reduced` holds the full results that were reduced, `pinned` the events of pinned messages, and `user_seqs` the
+    events with the user's own words. `restored` maps each restored message to the event of its quotation.
     """
 
     layers: list[Layer] = field(default_factory=list)
@@ -72,10 +71,9 @@ class RemovedMessages:
     restored: dict[int, int] = field(default_factory=dict)
 
     def compact(self, messages: Sequence[Message], through: int, summary: SummaryMessage) -> list[Message]:
-        """Replace everything up to `through`, including an older summary, by `summary`; return the new
-        history.
+        """Replace everything up to event `through`, including an older summary, by `summary`; return the new history.
 
-        Results whose call is removed are removed with it.
+        A result is removed together with its call.
         """
         first = len(self.leading_summary(messages))
         newer = [message for message in messages[first:] if message.seq > through]
@@ -97,14 +95,14 @@ class RemovedMessages:
         return [summary, *staying]
 
     def is_user_text(self, message: Message) -> bool:
-        """Return True if it is the user's own message, not context with the same seq."""
+        """Return True if it is the user's own message, not context added at the same event."""
         return (
             isinstance(message, UserMessage) and message.origin == "prompt" and message.seq in self.user_seqs
         )
 
     @property
     def newest_compaction(self) -> int | None:
-        """The newest compaction if it can be undone."""
+        """The event of the newest compaction, if it can be undone."""
         return self.layers[-1].seq if self.layers and not self.layers[-1].is_thinned else None
 
     def _thin_oldest(self) -> bool:
@@ -131,7 +129,7 @@ class RemovedMessages:
         return True
 
     def leading_summary(self, history: Sequence[Message]) -> Sequence[Message]:
-        """Return the newest summary if the history begins with it."""
+        """Return the newest summary if the history starts with it; otherwise nothing."""
         has_summary = bool(self.layers and history) and history[0].seq == self.layers[-1].seq
         return history[:1] if has_summary else ()
 
@@ -152,7 +150,7 @@ class RemovedMessages:
     def restore(
         self, history: Sequence[Message], seqs: Collection[int], seq: int
     ) -> tuple[list[Message], list[UserMessage]]:
-        """Return the history with these results in full, and quotations to append of messages behind summaries."""
+        """Return the history with these results in full, and quotations to append for summarised messages."""
         present_seqs = {message.seq for message in history}
         unreduced = [self._unreduce(message) if message.seq in seqs else message for message in history]
         restored = [
@@ -174,7 +172,7 @@ class RemovedMessages:
     def undo(
         self, history: Sequence[Message], compaction: int, open_calls: Collection[CallId]
     ) -> list[Message]:
-        """Put back all messages that the newest compaction removed; an older compaction changes nothing."""
+        """Restore all messages that the newest compaction removed; do nothing if `compaction` is an older one."""
         front = self.leading_summary(history)
         if not front or self.newest_compaction != compaction:
             return list(history)
@@ -202,7 +200,7 @@ def _standing_seqs(messages: Sequence[Message]) -> set[int]:
     for message in messages:
         for call in _calls(message) if isinstance(message, AssistantMessage) else ():
             result = results.get(call.call_id)
-            # A plan counts only if it was approved, that is, if its call succeeded.
+            # A plan counts only if it was approved, which means that its call succeeded.
             if (
                 call.name in RETAINED_TOOLS
                 and result is not None
@@ -224,7 +222,7 @@ def call_ids(messages: Iterable[Message]) -> set[CallId]:
 
 
 def drop_unpaired_calls(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
-    """Return the messages without calls that lack a result (except open ones), and without results that lack a call."""
+    """Return the messages without unanswered calls (except open ones) and without results that have no call."""
     answered = {message.call_id for message in messages if isinstance(message, ToolMessage)} | set(open_calls)
     remaining = [rest for message in messages if (rest := _without_open_calls(message, answered)) is not None]
     asked_ids = call_ids(remaining)
@@ -247,7 +245,7 @@ def _without_open_calls(message: Message, results: Collection[CallId]) -> Messag
 
 
 def quote_message(message: Message, seq: int, calls: Mapping[CallId, ToolCallPart]) -> UserMessage:
-    """Return a message as a quotation, which is legal anywhere; a result includes the call that it answers."""
+    """Return a message as a quotation, which is allowed at any position; a quoted result includes its call."""
     match message:
         case UserMessage(content=content, origin=kind):
             return _quote(_ORIGINS[kind], content, seq)

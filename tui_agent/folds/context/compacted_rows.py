@@ -1,4 +1,4 @@
-"""Rows for people on the removed messages of a history: each message, its turn, and where it is now."""
+"""Rows that show the removed messages of a history: each message, its turn, and its place in the context."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -59,13 +59,15 @@ class MessageRow:
 
 @dataclass(frozen=True, slots=True)
 class CompactedView:
-    """Messages that are not in the context in their original form, in order; `compaction` is the newest that
-    can be undone."""
+    """Messages that are not in the context in their original form, in order.
+
+    `compaction` is the newest one that can be undone.
+    """
 
     items: tuple[MessageRow, ...]
     compaction: int | None
     present_items: tuple[MessageRow, ...] = ()
-    """Messages in the context in their original form that can be pinned: text and results."""
+    """Messages that are in the context in their original form and can be pinned: text and results."""
 
 
 class CountedTokens:
@@ -84,7 +86,8 @@ class CountedTokens:
         for message in packed.added:
             counts.setdefault(message.seq, []).append(message.tokens)
         for seq, tokens in counts.items():
-            if sum(tokens) > sum(self._tokens.get(seq, ())):  # fewer: a line that replaces it
+            # A smaller count belongs to the line that replaces the message.
+            if sum(tokens) > sum(self._tokens.get(seq, ())):
                 self._tokens[seq] = tokens
         if packed.counted_tokens:
             self._ratio = packed.total_tokens / packed.counted_tokens
@@ -97,7 +100,7 @@ class CountedTokens:
 
 
 class CallNames:
-    """A fold of the calls' names in the transcript: `read src/app.py`."""
+    """A fold of the names that the transcript shows for calls: `read src/app.py`."""
 
     def __init__(self) -> None:
         self._names: dict[CallId, str] = {}
@@ -110,7 +113,7 @@ class CallNames:
         return True
 
     def name_of(self, call: ToolCallPart) -> str:
-        """Return the name of a call; for one that was never accepted, its tool and first argument."""
+        """Return the name of a call; if the call was never accepted, its tool and first argument."""
         return self._names.get(call.call_id) or f"{call.name} {_first_argument(call)}".strip()
 
 
@@ -130,7 +133,7 @@ def compacted_view(
         event_counts[message.seq] += 1
         turn += removed.is_user_text(message)
         is_original = message.seq in present_seqs and message.seq not in reduced
-        # A call alone is in the row of its result; instructions are in the prompt once their message is removed.
+        # A call is part of its result's row. Instructions are added to the prompt once their message is removed.
         is_instructions = isinstance(message, UserMessage) and message.origin == "instructions"
         if is_instructions or _has_only_calls(message) or (is_original and not _is_pinnable(message)):
             continue
@@ -182,7 +185,10 @@ def _first_argument(call: ToolCallPart) -> str:
 
 
 def _is_pinnable(message: Message) -> bool:
-    """Return True for text and results: a call alone says nothing, and the program adds its own messages again."""
+    """Return True for text and results.
+
+    A call alone says nothing, and the program's own messages are added again anyway.
+    """
     match message:
         case UserMessage(origin=kind):
             return kind in ("prompt", "mentions")

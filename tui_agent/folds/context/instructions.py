@@ -1,7 +1,7 @@
-"""An agent's instruction files, and those that joined its conversation later.
+"""An agent's instruction files, and those added to its conversation later.
 
-Invariant: pure. Files that join later do not change the beginning of an agent's prompt: they are in its
-history, as a message of the event that added them.
+Invariant: pure. Files added later do not change the beginning of an agent's prompt: they are in its history, as a
+message of the event that added them.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ _JOINED = (
 class AgentInstructions:
     """The instructions of one agent.
 
-    `files` are in order of application, the outermost folder first. `joined` maps paths of files that joined
-    later to the event of their message. `notes` list what was left out.
+    `files` are in order of application, the outermost folder first. `joined` maps the path of each file added later
+    to the event of its message. `notes` describe what was left out.
     """
 
     files: tuple[InstructionFile, ...] = ()
@@ -43,7 +43,7 @@ class AgentInstructions:
         )
 
     def for_delegate(self) -> "AgentInstructions":
-        """Return the instructions for a new delegate: all files, of which none joined later."""
+        """Return the instructions for a new delegate, whose prompt contains all files from the start."""
         return replace(self, joined={}, notes=())
 
 
@@ -61,12 +61,12 @@ def instruction_heading(path: str, scope: InstructionScope) -> str:
 
 
 def truncation_note(file: InstructionFile) -> str:
-    """Return the note after a cut text; empty if the text is complete."""
+    """Return the note after a text that was cut off; empty if the text is complete."""
     return f"[{file.path} continues: {TRUNCATION_NOTE}]" if file.truncated else ""
 
 
 def joined_content(payload: InstructionsLoaded) -> tuple[Content, ...]:
-    """Return the message on files that join the history, and on files in it that no longer apply."""
+    """Return the message about files added to the history, and about files in it that no longer apply."""
     if payload.trigger != "nested" or not (payload.files or payload.removed):
         return ()
     pieces = list[Content]()

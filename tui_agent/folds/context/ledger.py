@@ -1,7 +1,7 @@
-"""The context message by message, by tool and by file; and the requests.
+"""The content of the context by message, tool and file, and the requests that sent it.
 
-Invariant: every message is counted once, by the request that first held it: an estimate, corrected by the
-newest request.
+Invariant: every message is counted once, by the first request that contained it: an estimate, corrected by the newest
+request.
 """
 
 from collections.abc import Iterable, Mapping
@@ -48,7 +48,7 @@ TAKES = (
 
 @dataclass(frozen=True, slots=True)
 class LedgerMessage:
-    """A message of the context: event `seq`, sender (`you`, `answer`, a tool's name, `summary`), subject and tokens."""
+    """A message of the context. `seq` is its event; the sender is `you`, `answer`, `summary` or a tool's name."""
 
     seq: int
     sender: str
@@ -59,7 +59,7 @@ class LedgerMessage:
 
 @dataclass(frozen=True, slots=True)
 class LedgerSum:
-    """The messages of one tool or file together."""
+    """The total of all messages of one tool or file."""
 
     name: str
     count: int
@@ -68,11 +68,11 @@ class LedgerSum:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRequest:
-    """One request of the main agent. `sections` are tokens by section, `chars` characters.
+    """A request of the main agent. `sections` maps each section to its tokens, `chars` to its characters.
 
     `input_tokens`, `cached_tokens` and `cost_usd` are the provider's figures, None until it answered.
-    `cache_miss_reason` is the reason why the cache could not serve everything that the previous request held; empty if
-    it could.
+    `cache_miss_reason` is the reason why the cache could not serve everything that the previous request contained;
+    empty if it could.
     """
 
     request_id: RequestId
@@ -88,7 +88,7 @@ class LedgerRequest:
 
 @dataclass(frozen=True, slots=True)
 class LedgerView:
-    """Messages and sums, largest first; requests, oldest first."""
+    """Messages and totals, largest first; requests, oldest first."""
 
     messages: tuple[LedgerMessage, ...] = ()
     tools: tuple[LedgerSum, ...] = ()
@@ -96,10 +96,9 @@ class LedgerView:
     requests: tuple[LedgerRequest, ...] = ()
 
     def difference(self, before: int, after: int) -> dict[SectionName, int]:
-        """Return the tokens by which each section is larger in one request than in another, without equal
-        sections.
+        """Return the growth in tokens of each section between two requests, without sections of equal size.
 
-        A section with as many characters as before was only counted again; of a section that grew, the new
+        A section with as many characters as before has only been counted again. Of a section that grew, only the new
         characters count.
         """
         old, new = self.requests[before], self.requests[after]
@@ -121,9 +120,9 @@ _CACHE_MISS = "nothing in the provider's cache"
 """The prefix is unchanged but nothing was read from the cache: the entry has probably expired."""
 _PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
 _EXPECTED_CACHE_SHARE = 0.8
-"""Share of the tokens in common with the previous request that a cache is expected to serve."""
+"""Share of the tokens in common with the previous request that the cache should serve."""
 _CACHE_BLOCK_TOKENS = 1_024
-"""Tokens that may be missing in any case: caches store whole blocks of this size."""
+"""Tokens that may be missing even on a cache hit, because caches store whole blocks of this size."""
 
 
 class Ledger:
@@ -197,14 +196,14 @@ class Ledger:
         packed = (section.tokens for section in compaction.sections if section.name == "packed_context")
         tokens = next(packed, 0)
         chars = next((share.chars for share in shares if share.section == "packed_context"), 0)
-        if chars:  # the user's words in the summary count for another section
+        if chars:  # The user's words inside the summary count for another section.
             tokens = round(tokens * sum(share.chars for share in shares) / chars)
         if tokens:
             self._present[seq] = summary, round(tokens / self._ratio)
         self._changes["turns summarised"] = None
 
     def _restore(self, seq: int, restored: ContextRestored) -> None:
-        """Restore messages under their old source; a quotation is added after the others."""
+        """Restore messages under their old source; add a quotation after the others."""
         removed = dict(self._removed)
         if restored.compaction is not None:
             self._present.pop(restored.compaction, None)
@@ -266,7 +265,7 @@ class Ledger:
         )
 
     def view(self) -> LedgerView:
-        """Return the ledger as of the newest request, built on request."""
+        """Return the ledger as of the newest request. It is computed by this call."""
         if self._view is None:
             messages = [
                 LedgerMessage(seq, source.sender, source.subject, round(tokens * self._ratio), source.path)
@@ -282,7 +281,7 @@ class Ledger:
 
 
 def _section_change(old: LedgerRequest, new: LedgerRequest, name: SectionName) -> int:
-    """Return the change of a section in tokens, by the counts of the request that has more of it."""
+    """Return the change of a section in tokens, computed with the tokens per character of the larger one."""
     change = new.chars.get(name, 0) - old.chars.get(name, 0)
     larger = new if change > 0 else old
     chars = larger.chars.get(name, 0)
@@ -290,7 +289,7 @@ def _section_change(old: LedgerRequest, new: LedgerRequest, name: SectionName) -
 
 
 def _prefix_changes(previous: ContextPacked, packed: ContextPacked) -> list[str]:
-    """Return the changes in the parts that every request sends."""
+    """Return descriptions of the changes in the parts that every request repeats."""
     changes = []
     if previous.prefix_digest and packed.prefix_digest and previous.prefix_digest != packed.prefix_digest:
         changes.append("instructions changed")

@@ -1,6 +1,6 @@
 """The working memory of a task: updates of its blocks, and its lines for people and models.
 
-Invariant: pure and bounded. A verified fact is marked if a file that it rests on has changed since.
+Invariant: pure and bounded. A verified fact is marked if a file that it depends on has changed since.
 """
 
 import re
@@ -25,14 +25,14 @@ TITLES: Final = {
 """The blocks in order, with their titles."""
 
 MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
-"""Maximum number of items in the blocks that are appended to; the newest are kept."""
+"""Maximum number of items in each block that grows; the newest are kept."""
 MAX_CHANGED_FILES: Final = 200
 _PLACES_SUFFIX = re.compile(r" \[([^\[\]]*)\]$")
 _CHANGED_SUFFIX = re.compile(r"; \S.* was changed since$")
 
 
 def command_fact(command: str, result: str) -> str:
-    """Return a fact, or a failure, about a command; it depends on all files."""
+    """Return a fact or a failure about a command, which depends on all files."""
     return f"`{command}` {result}"
 
 
@@ -58,7 +58,7 @@ def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
 
 
 def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
-    """Return the memory after a file changed: the agent's changes, and facts that may no longer hold."""
+    """Return the memory after a file changed: update the agent's changes, and mark facts that may no longer hold."""
     updated: JsonMap = {**memory}
     path = change.path
     if change.author != "human":
@@ -68,7 +68,7 @@ def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
         added, removed = added + change.added, removed + change.removed
         if (
             change.disk_sha256_after is not None or added != removed
-        ):  # a file that was created and removed again is no change
+        ):  # A file that was created and removed again is not a change.
             changes[path] = [added, removed]
         updated["patch_summary"] = dict(list(changes.items())[-MAX_CHANGED_FILES:])
     facts = block_items(memory, "verified_facts")
@@ -118,7 +118,7 @@ def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
 
 
 def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
-    """Return the newest items; facts whose files have changed are dropped first."""
+    """Return the newest items; facts whose files have changed are dropped before others."""
     if most is None or len(items) <= most:
         return items
     outdated = [item for item in items if strip_change_note(item) != item][: len(items) - most]

@@ -39,15 +39,14 @@ WARN_FRACTION, WARN_OFF_FRACTION, SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRAC
 
 
 ASSUMED_WINDOW = 128_000
-"""Window assumed for a model of unknown window; without one, no limit would ever apply."""
+"""Window in tokens assumed for a model whose window is unknown; without one, no limit would ever apply."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeterSection:
-    """A section under the name that the pane shows: system, tools, instructions, repo map, messages, tool
-    results, …
+    """A section under the name shown in the pane: system, tools, instructions, repo map, messages, tool results, …
 
-    `budget` is its maximum if not everything fits; None: as much as it needs. `rule` is the reason why it is
+    `budget` is its maximum in tokens if not everything fits; None means unlimited. `rule` is the reason why it is
     incomplete.
     """
 
@@ -65,11 +64,12 @@ class MeterSection:
 
 @dataclass(frozen=True, slots=True)
 class ContextMeterView:
-    """`used` tokens of `window` (0 before there is a model; `assumed` if the model's own is unknown).
+    """The level of the context: `used` tokens of `window` tokens.
 
-    `estimated` is True until the provider's own figure arrives. `next_tokens` and `next_cost_usd` forecast
-    the next turn's first request. `cache_breaks` counts requests whose beginning changed, so that the
-    provider's cache was useless; `cache_break` is the difference in the newest of them.
+    `window` is 0 before there is a model; `assumed` is True if the model's own window is unknown. `estimated` is True
+    until the provider's own figure arrives. `next_tokens` and `next_cost_usd` forecast the next turn's first request.
+    `cache_breaks` counts requests whose beginning changed, which made the provider's cache useless; `cache_break`
+    describes the change in the newest of them.
     """
 
     used: int = 0
@@ -86,7 +86,7 @@ class ContextMeterView:
     window_inferred: bool = False
     """True if `window` was inferred from a provider's refusal."""
     compaction_fraction: float = COMPACT_FRACTION
-    """Share of the window from which old turns are summarised; 0: never automatically."""
+    """Fraction of the window from which old turns are summarised; 0 means never automatically."""
     input_budget: int | None = None
     """Tokens available to the newest request."""
 
@@ -118,10 +118,10 @@ SECTION_LABELS: dict[SectionName, str] = {
 
 
 def compaction_threshold(window: int, answer: int, share: float = COMPACT_FRACTION) -> float:
-    """Return the tokens from which old turns are summarised.
+    """Return the number of tokens from which old turns are summarised.
 
-    It is this share of the window, or less if an answer of `answer` tokens needs the space, but never less
-    than half.
+    It is this share of the window, or less if an answer of `answer` tokens needs the space, but never less than half
+    of the window.
     """
     return min(share * window, max(window - answer, window / 2))
 
@@ -143,8 +143,8 @@ TAKES = (
 class MeterState:
     """The complete state of a meter, for a snapshot.
 
-    `is_named` is True once there is a model. `max_answer` is the maximum tokens of its answer, `previous_tokens` the
-    tokens of the request before the newest, as its provider counted them.
+    `is_named` is True once there is a model. `max_answer` is the maximum length of its answer in tokens;
+    `previous_tokens` is the size of the request before the newest one, as counted by the provider.
     """
 
     window: int = 0
@@ -177,7 +177,7 @@ class ContextMeter:
         self._view: ContextMeterView | None = None
 
     def dump_state(self) -> MeterState:
-        """Return the state for a snapshot; changed by later events."""
+        """Return the state for a snapshot. It is not a copy: later events change it."""
         self._compute_sections()
         return self._state
 
@@ -220,14 +220,14 @@ class ContextMeter:
                 self._set_model(settings.model)
             case _:
                 return False
-        # A level reached by an estimate alone is not stored.
+        # Do not store a level that only an estimate reached.
         if not isinstance(ev.payload, ContextPacked | ModelRequested):
             state.level = next_level(state.level, self._fraction())
         self._view = None
         return True
 
     def _set_model(self, model: ModelInfo) -> None:
-        """Use another model's window and prices from now on."""
+        """Use the window and the prices of another model from now on."""
         state = self._state
         state.model, state.window, state.max_answer = model, model.window, model.max_output
         state.is_named, state.window_inferred = bool(model.model), False
@@ -254,12 +254,12 @@ class ContextMeter:
         self._set_total(used)
 
     def _set_total(self, used: int) -> None:
-        """Set a new total; the sections are scaled later so that they add up to it."""
+        """Set a new total; `_compute_sections` scales the sections to it later."""
         self._state.used = used
         self._pending_totals.append(used)
 
     def _compute_sections(self) -> None:
-        """Compute the sections lazily: while a log is folded, few requests' sections are read."""
+        """Compute the sections. This is done lazily, because few requests' sections are read while a log is folded."""
         state = self._state
         packed, self._pending_manifest = self._pending_manifest, None
         if packed is not None:
@@ -300,7 +300,7 @@ class ContextMeter:
             return 0.0
         if not window:
             return self._share
-        # A window inferred from refusals alone reserves nothing for the answer.
+        # If the window was inferred from refusals alone, nothing is reserved for the answer.
         answer = 0 if self._state.window_inferred and budget >= window else self._state.max_answer
         return compaction_threshold(window, answer, self._share) / window
 
@@ -341,7 +341,7 @@ _LEFT_OUT: Final = "left out"
 
 
 def _section_state(section: Section) -> tuple[SectionState, str]:
-    """Return a section's state, and why it is incomplete (empty if it is complete)."""
+    """Return a section's state, and the reason why it is incomplete (empty if it is complete)."""
     if not section.dropped_blocks:
         return ("reduced", section.rule) if section.reduced else ("whole", "")
     rule = section.rule.removeprefix(_LEFT_OUT)
@@ -358,7 +358,7 @@ def _parse_model(value: dict[str, JsonValue]) -> ModelInfo:
 
 
 def _subtract_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[MeterSection, ...]:
-    """Return the sections after outputs were put away, the older ones first."""
+    """Return the sections after outputs of `freed` tokens were shortened, older ones first."""
     remaining = {item.name: item.tokens for item in sections}
     for name in (SECTION_LABELS["tool_results"], SECTION_LABELS["recent_observations"]):
         subtracted = min(freed, remaining.get(name, 0))
@@ -399,11 +399,11 @@ def scale_to_total(parts: Sequence[int], total: int) -> list[int]:
 
 
 def _changed_sections(before: ContextPacked, after: ContextPacked) -> str:
-    """Return the names of the sections whose fragments changed: `repo map, instructions`."""
+    """Return the names of the sections whose content changed: `repo map, instructions`."""
     old_fragments, new_fragments = (
         {(item.section, item.id, item.digest) for item in packed.fragments} for packed in (before, after)
     )
     differing = {section for section, _, _ in old_fragments ^ new_fragments} - {
         "working_memory"
-    }  # it comes after the cached prefix
+    }  # This section comes after the cached prefix.
     return ", ".join(name for section, name in SECTION_LABELS.items() if section in differing)

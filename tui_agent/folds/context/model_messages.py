@@ -1,7 +1,7 @@
 """The history that one agent's model sees.
 
-Invariant: whenever no call is open the view is legal: each call of an
-answer is followed by its one result, and messages sent meanwhile come after the results.
+Invariant: whenever no call is open, the history is valid for a request: each call of an answer is followed by exactly
+one result, and messages sent meanwhile come after the results.
 """
 
 import json
@@ -60,8 +60,9 @@ class History:
     """The complete state of a history, for the handlers and for a snapshot.
 
     `late` messages wait at the end for the next request. `task` is the index of a delegate's task until the message
-    that opens its turn replaces it. `answers` counts the answers, also those behind summaries. `opening` is the first
-    text of the conversation: the user's, or a delegate's task. `removed` has the messages that can be restored.
+    that starts its turn replaces it. `answers` counts all answers, including summarised ones. `opening` is the first
+    text of the conversation: the user's message or a delegate's task. `removed` holds the messages that can be
+    restored.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -75,14 +76,14 @@ class History:
     was_interrupted: bool = False
     """True if the running turn was left open by an earlier run."""
     is_fork_start: bool = False
-    """True until the first turn of a fork starts: a turn that ends before was only cut by the fork."""
+    """True until the first turn of a fork starts. A turn that ends before then was only cut off by the fork."""
 
     def add(self, message: Message) -> None:
-        """Append a user message: at once, or after the results that are still open."""
+        """Append a user message: at once or, while calls are open, after their results."""
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:
-        """Append a note at the present position, before messages that wait."""
+        """Append a note at the current position, before messages that wait."""
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
     def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
@@ -96,7 +97,7 @@ class History:
         return True
 
     def note_continuation(self) -> bool:
-        """Replace the note on an interruption: the agent continues from here.
+        """Replace the note on an interruption by one that says that the agent continues.
 
         The interruption was by the user or, if calls are still open, by a crash that left them undecided.
         """
@@ -234,7 +235,8 @@ def _on_user_shell_finished(history: History, ev: Envelope, payload: UserShellFi
 @_HANDLERS.on(HookRan)
 def _on_hook_ran(history: History, ev: Envelope, payload: HookRan) -> None:
     pieces = tuple(_hook_pieces(payload))
-    if pieces and payload.event != "before_compaction":  # its context is for the summary
+    # Context that a hook adds before compaction is for the summary.
+    if pieces and payload.event != "before_compaction":
         history.add(UserMessage(content=pieces, seq=ev.seq))
 
 
@@ -375,7 +377,7 @@ def _on_tool_finished(history: History, ev: Envelope, payload: ToolFinished) -> 
 
 
 def _artifact_id(end: ToolFinished) -> str:
-    """Return the artifact that stores the full result, or the one that the result was read from."""
+    """Return the id of the artifact that stores the full result, or from which the result was read."""
     if end.artifact is not None:
         return end.artifact.id
     artifact_id = end.data.get("artifact_id")

@@ -1,6 +1,6 @@
 """Ratios between a provider's token counts and ours, for each model and tokenizer.
 
-Invariant: learned from the log alone, so that a later run of a session estimates as well as the earlier one.
+Invariant: learned from the log alone, so that a later run of a session estimates as well as an earlier one.
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ TAKES = (ContextPacked, ModelRequested, ModelResponded, ModelFailed)
 _SMOOTHING: Final = 0.3
 _MIN_RATIO, _MAX_RATIO = 0.4, 2.5
 _MIN_TOKENS: Final = 100
-"""Minimum tokens for a count to say something about the ratio."""
+"""Minimum token count that is used for the ratio; smaller counts are too inaccurate."""
 
 
 class Calibration:
-    """A fold of manifests and providers' counts, of all agents: an exponential moving average of true count
-    over ours.
+    """A fold that compares token counts of requests by all agents.
 
-    A ratio starts at 1 and stays between 0.4 and 2.5, so that one odd count cannot spoil it.
+    The ratio is an exponential moving average of the provider's count divided by ours. It starts at 1 and stays
+    between 0.4 and 2.5, so that a single odd count cannot spoil it.
     """
 
     def __init__(self, ratios: Mapping[str, float] | None = None) -> None:

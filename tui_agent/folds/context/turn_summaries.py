@@ -1,7 +1,7 @@
-"""Summaries of a session's turns, and the bounded text of them that a new session starts with.
+"""Summaries of a session's turns, and the bounded text made of them with which a new session starts.
 
-Invariant: built from recorded text only, without a model. The text has at most `MAX_CHARS` characters, no
-turn takes more than its detail level allows, and it fits in one line of a log.
+Invariant: built from recorded text only, without a model. The text has at most `MAX_CHARS` characters, no turn is
+longer than its detail level allows, and the text fits in one line of a log.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ MAX_CHARS: Final = 6_000
 MAX_BYTES: Final = 7_600
 """Maximum UTF-8 bytes of the text: below the size at which a log moves a text into a blob."""
 MAX_CARRIED_CHARS: Final = 900
-"""Maximum characters of the summary that the session itself started with."""
+"""Maximum length in characters of the summary with which the session itself started."""
 _MAX_TEXT_CHARS = 1_200
 _DONE = ("completed", "verified", "abandoned")
 
@@ -67,7 +67,10 @@ class TurnSummary:
 
 @dataclass(frozen=True, slots=True)
 class TurnSummariesView:
-    """The turns in order. `open_tasks` are the unfinished tasks, `earlier_summary` the summary that the session started with."""
+    """The turns in order.
+
+    `open_tasks` are the unfinished todos; `earlier_summary` is the summary that the session started with.
+    """
 
     turns: tuple[TurnSummary, ...] = ()
     open_tasks: tuple[TodoItem, ...] = ()
@@ -96,7 +99,8 @@ class _Turn:
                 added, removed = self.files.get(path, (0, 0))
                 self.files[path] = added + change.added, removed + change.removed
             case TestFinished() as test:
-                self.tests.pop((test.command, test.folder), None)  # the newest comes last
+                # Move the test to the end, where the newest ones are.
+                self.tests.pop((test.command, test.folder), None)
                 self.tests[test.command, test.folder] = _describe_test(test)
             case ModelFailed(message=message, fault=fault) if is_main and fault != "cancelled":
                 self.errors.append(_clip_text(message))
@@ -193,7 +197,7 @@ def summary_text(view: TurnSummariesView, session: str) -> str:
 
 
 def _fit_turn(turn: TurnSummary, age: int, others: Sequence[str]) -> str | None:
-    """Return the turn in as much detail as its age allows and fits; None if nothing fits."""
+    """Return the turn in as much detail as its age and the remaining space allow; None if nothing fits."""
     details = (NEWEST_DETAIL, RECENT_DETAIL, OLD_DETAIL)[0 if age == 0 else 1 if age <= RECENT_TURNS else 2 :]
     used = "\n\n".join(others)
     room = MAX_CHARS - _HEAD_CHARS - len(used)
@@ -240,7 +244,7 @@ def _format_line(name: str, items: Sequence[str], most: int) -> str:
 
 
 def _join_items(items: Sequence[str], most: int, separator: str) -> str:
-    """Join as many items as fit, the first one cut if needed, and count the rest."""
+    """Join as many items as fit in `most` characters, the first one cut if needed, and count the rest."""
     shown = [clip_line(items[0], most)]
     for item in items[1:]:
         if sum(len(text) + len(separator) for text in shown) + len(item) > most:

@@ -1,7 +1,7 @@
-"""The tool results that models still see in full, and the summaries of the main agent that replace others.
+"""Tool results that models still see in full, and the main agent's summaries that replaced others.
 
-Invariant: follows the log's current branch: results that a revert removed no longer count, and results behind
-a summary that was undone count again.
+Invariant: follows the log's current branch: results that a revert removed no longer count, and summarised results
+count again once the summary is undone.
 """
 
 from collections.abc import Iterable
@@ -36,8 +36,8 @@ _ResultChange: TypeAlias = tuple[int, AgentId, Payload | None]
 class _VisibleResults:
     """The results as of one event.
 
-    `hot` are those in full. `cold` maps the others to the event that replaced them, whether by a line, and
-    their agent. `summaries` are the main agent's valid summaries with their lengths.
+    `hot` are the results that models see in full. `cold` maps each other result to the event that replaced it,
+    whether a line replaced it, and its agent. `summaries` are the main agent's valid summaries with their lengths.
     """
 
     hot: dict[int, AgentId] = field(default_factory=dict)
@@ -67,7 +67,10 @@ class _VisibleResults:
                 self.cold[result] = seq, by_line, agent
 
     def _restore(self, results: frozenset[int], compaction: int | None) -> None:
-        """Restore reduced results in full; a single result behind a summary returns only as a quotation."""
+        """Restore reduced results in full.
+
+        A single summarised result is not counted: it returns only as a quotation.
+        """
         for result, (replaced_by, by_line, agent) in list(self.cold.items()):
             if replaced_by == compaction or (by_line and result in results):
                 del self.cold[result]
@@ -94,7 +97,7 @@ class VisibleResults:
         return self._visible.summaries[-1][1] if self._visible.summaries else 0
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if something may have changed. A head move replays all results."""
+        """Fold one event; return True if something may have changed. After a head move all results are folded again."""
         if type(ev.payload) not in TAKES:
             return False
         if isinstance(ev.payload, SessionHeadMoved):

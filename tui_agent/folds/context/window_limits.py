@@ -1,8 +1,7 @@
-"""Windows of models, inferred from the requests that providers refused and accepted, for all agents and each
-model.
+"""Context windows of models, inferred from the requests that providers refused and accepted.
 
-Invariant: learned from the log alone, so that a later run, a fork and a delegate know them without a refusal
-of their own. A size that was accepted once counts as fitting, however much is refused later.
+Invariant: learned from the log alone, for all agents, so that a later run, a fork and a delegate know a window
+without a refusal of their own. A size that was accepted once counts as fitting, however much is refused later.
 """
 
 from collections.abc import Mapping
@@ -19,13 +18,14 @@ TAKES = (ContextPacked, ModelRequested, ModelResponded, ModelFailed, ContextWind
 """Payload classes that this fold handles."""
 
 BELOW_REFUSED: Final = 0.75
-"""Fraction of a refused request's size to try next, if no longer request was accepted."""
+"""Fraction of a refused request's size to try next, if no larger request was accepted."""
 _MIN_GAP: Final = 0.02
-"""Relative gap between accepted and refused sizes within which nothing more is tried."""
+"""Relative gap between accepted and refused sizes below which no size in between is tried."""
 _COUNT_TOLERANCE: Final = 0.98
-"""Tolerance for our counts: the fraction of a refused size that still counts as fitting although it contradicts."""
+"""Factor that corrects a size if accepted and refused requests contradict each other, because our counts are inexact.
+"""
 _ANNOUNCED_CHANGE: Final = 0.15
-"""Relative change of a window below which it is not announced again."""
+"""Relative change of a window below which the change is not announced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class InferredWindow:
 
     @property
     def last_resort(self) -> int:
-        """Maximum tokens when the user's own words need the space: a little more than is known to fit."""
+        """Maximum tokens when the user's own words need the space: slightly more than is known to fit."""
         gap = self.refused - self.accepted
         is_small_gap = gap <= self.accepted * _MIN_GAP
         return max(self.tokens, self.accepted + gap // 4) if self.tokens and not is_small_gap else self.tokens
@@ -65,12 +65,13 @@ class InferredWindow:
         return self.refused, self.stated
 
     def stated_window(self, window: int) -> int:
-        """Return the window with its answer, as stated by the profile (0: not stated) or the provider; 0: by
-        neither."""
+        """Return the smaller window, answer included, of the profile's (`window`) and the provider's; 0 means not
+        stated.
+        """
         return min((size for size in (window, self.window) if size), default=0)
 
     def effective_window(self, window: int) -> int:
-        """Return the tokens that count as the window; 0: unknown."""
+        """Return the number of tokens to use as the window; 0 if unknown."""
         return min((size for size in (self.stated_window(window), self.tokens) if size), default=0)
 
     def with_accepted(self, tokens: int) -> "InferredWindow":
@@ -81,7 +82,7 @@ class InferredWindow:
         return replace(self, accepted=tokens, refused=refused)
 
     def with_refused(self, tokens: int, stated: int) -> "InferredWindow":
-        """Return a copy after a refused request of `tokens`; `stated` is the window that the provider stated."""
+        """Return a copy after a refused request of `tokens`; `stated` is the window given in the refusal (0: none)."""
         accepted = min(self.accepted, round(tokens * _COUNT_TOLERANCE))
         return InferredWindow(accepted, min(self.refused or tokens, tokens), stated or self.stated)
 
@@ -103,7 +104,7 @@ class InferredWindows:
         return self.known.get(_key(model), UNKNOWN_WINDOW)
 
     def effective_window(self, model: ModelInfo) -> int:
-        """Return the tokens that count as its window; 0: unknown."""
+        """Return the number of tokens to use as the model's window; 0 if unknown."""
         return self.window_of(model).effective_window(model.window)
 
     def has_news(self, model: ModelInfo) -> bool:

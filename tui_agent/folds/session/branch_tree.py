@@ -1,8 +1,8 @@
-"""The branches of a log as a tree: where each starts, its messages and its outcome.
+"""The branches of a log as a tree: the start, the messages and the outcome of each.
 
-Invariant: every record starts on exactly one branch; the path of a branch holds exactly the records that
-`folds.session.branches.stretches` gives for its last one. Work that continues at the end of a branch belongs
-to that branch. The result of a message is derived from the records up to the next one on its branch.
+Invariant: every record belongs to exactly one branch as its own; the path of a branch holds exactly the records that
+`folds.session.branches.stretches` returns for its last record. Work that continues at the end of a branch belongs to
+that branch. The result of a message is derived from the records up to the next message on its branch.
 """
 
 from bisect import bisect_right
@@ -22,7 +22,7 @@ from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.unicode_text import format_count
 
 TurnState: TypeAlias = Literal["done", "failed", "stopped", "open", "empty"]
-"""State of a turn: `open` has not ended, `empty` never started."""
+"""State of a turn: `open` has not ended; `empty` never started."""
 FAILED_ENDS: Final[frozenset[TurnEnd]] = frozenset(("rejected", "stuck", "model_error", "error"))
 
 
@@ -38,8 +38,8 @@ class Outcome:
 class TurnResult:
     """One message and its result. `text` is empty if a turn continued without a new message.
 
-    `seq` is the message, `last_seq` the last record before the next message. `files` are (path, added,
-    removed).
+    `seq` is the event of the message, `last_seq` the last event before the next message. `files` are (path, lines
+    added, lines removed).
     """
 
     seq: int
@@ -58,7 +58,7 @@ class TurnResult:
 
 
 def outcome_of(figures: MetricsView) -> Outcome:
-    """Return the outcome of the newest turn in these metrics; failing tests override the agent's own report."""
+    """Return the outcome of the newest turn in these metrics. Failing tests override the agent's own report."""
     if not figures.turns:
         return Outcome("empty", "not answered")
     end = figures.last_turn_end
@@ -85,7 +85,7 @@ class TurnResultFold:
 
     @property
     def has_started(self) -> bool:
-        """True if a turn has started with it."""
+        """True if a turn has started with this message."""
         return self._turns > 0
 
     def apply(self, ev: Envelope) -> None:
@@ -119,10 +119,9 @@ class TurnResultFold:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One branch. `own` are the records that only it and its children have, `path` all records on it from the
-    log's first.
+    """One branch. `own` holds its own records, `path` all records from the log's first to its last.
 
-    It leaves the branch `parent` (an index) after the event `at_seq`; both are None for the first branch.
+    The branch leaves the branch `parent` (an index) after the event `at_seq`; both are None for the first branch.
     `current` is True for the branch that the session is on.
     """
 
@@ -168,7 +167,7 @@ class TreeView:
         return tuple(child for child, branch in enumerate(self.branches) if branch.parent == index)
 
     def is_worth_showing(self, index: int) -> bool:
-        """Return True unless the branch is empty, as after an undo that was redone at once."""
+        """Return False if the branch and its children are empty, as after an undo that was redone at once."""
         branch = self.branches[index]
         return bool(
             index == 0
@@ -194,7 +193,7 @@ class _OpenBranch:
 
 
 class Tree:
-    """A fold of every record of a log, on the current branch or not. Messages up to `after` are left out."""
+    """A fold of all records of a log, on any branch. Messages up to event `after` are left out."""
 
     def __init__(self, after: int = -1) -> None:
         self._after = after
@@ -223,7 +222,7 @@ class Tree:
         run = max(0, bisect_right(self._starts, to_seq) - 1)
         index = self._run_branches[run]
         branch = self._branches[index]
-        # A move to the end of a branch continues it; a move to an earlier event starts a new one.
+        # A head move to the end of a branch continues it; a move to an earlier event starts a new branch.
         if to_seq >= branch.own[-1][1]:
             branch.own[-1] = branch.own[-1][0], to_seq
             branch.own.append((record.seq, record.seq))

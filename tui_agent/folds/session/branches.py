@@ -1,7 +1,6 @@
-"""The branches of a log: its head moves, the parts of it on the current branch, and the targets of undo and
-redo.
+"""The branches of a log: its head moves, its parts on the current branch, and the targets of undo and redo.
 
-Invariant: folds every record of the log, on the branch or not; nothing is ever deleted, so every move can be
+Invariant: folds every record of the log, on the branch or not. Nothing is ever deleted, so every head move can be
 reverted.
 """
 
@@ -42,7 +41,10 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class BranchesView:
-    """`moves` in order; `undo_to` is the event before the newest turn, `redo_to` the end of what was undone last."""
+    """The head moves in order, and the targets of undo and redo.
+
+    `undo_to` is the event before the newest turn; `redo_to` is the last event of what was undone last.
+    """
 
     moves: tuple[HeadMove, ...] = ()
     undo_to: int | None = None
@@ -50,10 +52,9 @@ class BranchesView:
 
 
 def stretches(moves: Iterable[HeadMove], last: int) -> tuple[Stretch, ...]:
-    """Return the stretches of the log on the branch that ends at `last`, in order. Costs one pass over the
-    moves.
+    """Return the stretches of the log on the branch that ends at `last`, in order.
 
-    Moves off that branch are ignored.
+    Costs one pass over the moves; moves that are not on that branch are ignored.
     """
     backwards: list[Stretch] = []
     end = last

@@ -1,7 +1,7 @@
-"""The files that the session changed: on the branch with line counts, and across all undos and redos.
+"""The files that the session changed: on the current branch with line counts, and across all undos and redos.
 
-Invariant: `ModifiedFiles` follows files in time order, not along the branch: reverting only the conversation
-leaves them as they are.
+Invariant: `ModifiedFiles` follows files in time order, not along the branch, because reverting only the conversation
+leaves files unchanged.
 """
 
 from bisect import bisect_right
@@ -16,10 +16,11 @@ from tui_agent.protocol.events.turn import TurnStarted
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """One changed file. Line counts are sums over its changes.
+    """One changed file. Line counts are totals of its changes.
 
-    `before` is the stored content before the first change, `after` that after the newest. `disk_sha256_before` and `disk_sha256_after`
-    are the hex SHA-256 of the file's own bytes at those times. `mode_changed` is True if its permissions changed.
+    `before` is the stored content before the first change, `after` the one after the newest. `disk_sha256_before` and
+    `disk_sha256_after` are the hex SHA-256 of the file's own bytes at those times. `mode_changed` is True if its
+    permissions changed.
     """
 
     path: str

@@ -27,11 +27,10 @@ class PathChange:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One checkpoint. `part` is -1 for the files before the session's first change; `restored`: files were
-    restored to it.
+    """One checkpoint. `part` is -1 for the files before the session's first change.
 
-    `unlisted_count` counts changed paths that the log does not list; `skipped` lists what the checkpoint does not
-    include.
+    `restored` is True if files were restored to it. `unlisted_count` counts changed paths that the log does not list;
+    `skipped` lists what the checkpoint does not include.
     """
 
     seq: int

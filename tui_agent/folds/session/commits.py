@@ -32,10 +32,10 @@ class Commits:
         return tuple(self.commits)
 
     def commit_on(self, branch: Sequence[Stretch]) -> str:
-        """Return the newest commit on a branch, which may end anywhere.
+        """Return the newest commit on a branch that may end at any event.
 
-        If there is none, return the session's first commit, which holds the files before its first change;
-        empty without any commit.
+        If there is none, return the session's first commit, which holds the files before its first change; empty if
+        there is no commit.
         """
         for stretch in reversed(branch):
             index = bisect_right(self.seqs, stretch.last) - 1

@@ -17,7 +17,7 @@ from tui_agent.protocol.settings import ModelInfo, PolicyName
 
 @dataclass(frozen=True, slots=True)
 class DelegateState:
-    """A delegate that has not ended. Its sums are its own; delegates below it have theirs."""
+    """A delegate that has not ended. Its totals do not include those of its own delegates."""
 
     agent: AgentId
     name: str
@@ -57,7 +57,7 @@ class DelegateState:
         )
 
     def with_changed_file(self, path: str, *, created: bool) -> "DelegateState":
-        """Return a copy with a file that it, or a delegate below it, wrote."""
+        """Return a copy that records a file written by the delegate or by one of its own delegates."""
         if path in self.files_created or path in self.files_modified:
             return self
         if created:
@@ -65,7 +65,10 @@ class DelegateState:
         return replace(self, files_modified=(*self.files_modified, path))
 
     def with_removed_file(self, path: str) -> "DelegateState":
-        """Return a copy with a removed file: one that it created is forgotten, another one counts as modified."""
+        """Return a copy that records a removed file.
+
+        A file that the delegate created is dropped; any other one counts as modified.
+        """
         if path in self.files_created:
             return replace(
                 self, files_created=tuple(created for created in self.files_created if created != path)

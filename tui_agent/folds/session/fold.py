@@ -40,9 +40,9 @@ from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 _VALUE_LISTS = ("queue", "open_calls", "delegates", "permissions", "jobs", "questions")
-"""Dicts of the draft whose values the view lists."""
+"""Dicts of the draft whose values are lists in the view."""
 _KEY_LISTS = ("open_requests", "granted_rules", "explored_paths", "written_paths")
-"""Dicts of the draft whose keys the view lists."""
+"""Dicts of the draft whose keys are lists in the view."""
 _DICTS = ("read_files", "artifacts", "extra", "uncheckpointed")
 _PLAIN_FIELDS = tuple(
     field.name
@@ -52,7 +52,7 @@ _PLAIN_FIELDS = tuple(
 
 
 class SessionState:
-    """A fold of everything that commands are checked against. It continues from a `draft`, if there is one."""
+    """A fold of all state that commands are checked against. It continues from `draft`, if given."""
 
     def __init__(self, draft: Draft | None = None) -> None:
         self.draft = draft or Draft()
@@ -96,7 +96,7 @@ def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageRe
 
 
 def _add_read_mentions(draft: Draft, mentions: tuple[Mention, ...]) -> None:
-    """Record mentioned files as read: the model is sent them with the message."""
+    """Record mentioned files as read, because the model receives their text with the message."""
     for mention in mentions:
         if mention.kind == "file":
             known = draft.read_files.get(mention.path)
@@ -261,7 +261,7 @@ def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> 
 
 
 def _describe_failure(payload: ToolFinished) -> str:
-    """Return the failed call and its message for the model, as far as the log line holds it."""
+    """Return the failed call and its message for the model; a long message is cut to its preview."""
     texts = (text_preview(part.text) for part in payload.content if isinstance(part, TextContent))
     return f"{payload.name}: {next(texts, payload.summary)}"
 

@@ -1,6 +1,7 @@
-"""The background jobs of a session, running and ended, as `/jobs` shows them.
+"""The background jobs of a session, running and ended, as shown by `/jobs`.
 
-Invariant: the newest `OUTPUT_TAIL_CHARS` characters of a job's output are stored; adding a piece costs no more than that.
+Invariant: only the newest `OUTPUT_TAIL_CHARS` characters of a job's output are stored, and adding a piece costs no
+more than that.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +22,10 @@ JobState: TypeAlias = Literal["running"] | JobEnd
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """One job. `output` is the end of its output; once it has ended, `full_output` is all the output that the log stores."""
+    """One job.
+
+    `output` is the end of its output; after the job's end, `full_output` is all output stored in the log.
+    """
 
     job_id: JobId
     command: str
@@ -41,7 +45,7 @@ class JobView:
 
     @property
     def is_running(self) -> bool:
-        """True if the job runs, as far as is known."""
+        """True if the job is running, as far as the log tells."""
         return self.state == "running"
 
     @property

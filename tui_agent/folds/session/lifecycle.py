@@ -43,7 +43,7 @@ def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> 
 
 @LIFECYCLE_HANDLERS.on(SessionForked)
 def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
-    """A fork may work in its own folder; its parent's queue waits until the user continues."""
+    """Use the fork's own folder, if it has one, and hold back the parent's queue until the user continues."""
     draft.workspace = payload.changes.workspace or draft.workspace
     draft.fork_changes, draft.clean = payload.changes, True
     draft.uncheckpointed, draft.crash_time = {}, None
@@ -68,7 +68,7 @@ def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -
     values = draft.settings.model_dump(mode="json") | {payload.key: payload.value}
     try:
         draft.settings = SessionSettings.model_validate(values)
-    except ValidationError:  # a value of another version: keep the current setting
+    except ValidationError:  # A value written by another version; keep the current setting.
         return
     match payload.key:
         case "model":
@@ -81,7 +81,10 @@ def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -
 
 @LIFECYCLE_HANDLERS.on(RunStarted)
 def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
-    """If the earlier run ended during a call that writes, no checkpoint holds the changes of that call."""
+    """Start a new run.
+
+    If the previous run ended during a call that writes, no checkpoint holds the changes of that call.
+    """
     draft.run_id, draft.clean = payload.run_id, False
     crashed_in_write = draft.fork_changes is None and any(
         call.started and call.writes for call in draft.open_calls.values()
@@ -102,7 +105,7 @@ def _on_run_finished(draft: Draft, ev: Envelope, payload: RunFinished) -> None:
 
 @LIFECYCLE_HANDLERS.on(SessionHeadMoved)
 def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
-    """Return to an earlier state. Counters go on, and queued messages wait until the user continues."""
+    """Return to an earlier state, but keep the counters. Queued messages wait until the user continues."""
     draft.parts, draft.turn = max(draft.parts, payload.parts), max(draft.turn, payload.turn)
     draft.iteration = max(draft.iteration, payload.iteration)
     draft.delegate_count = max(draft.delegate_count, payload.agents)
@@ -184,7 +187,7 @@ def _on_file_read(draft: Draft, ev: Envelope, payload: FileRead) -> None:
 
 @LIFECYCLE_HANDLERS.on(FileChanged)
 def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
-    """The agent knows only what it wrote: another author's change makes its reading outdated."""
+    """Record a changed file. If another author changed it, the content that the agent read is out of date."""
     earlier = draft.uncheckpointed.get(payload.path)
     by_session = payload.author != "human" or (earlier is not None and earlier.by_session)
     draft.uncheckpointed[payload.path] = UncheckpointedChange(payload, ev.time, by_session)

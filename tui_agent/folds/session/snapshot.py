@@ -1,7 +1,7 @@
 """Snapshots of an engine's folds between two turns, as JSON, so that the log need not be folded again.
 
-Invariant: derived; if one cannot be read, the log is folded instead. A restored and continued snapshot equals
-the full fold.
+Invariant: derived data: if a snapshot cannot be read, the log is folded instead. A restored and continued snapshot
+equals the full fold.
 """
 
 from dataclasses import dataclass, fields
@@ -20,7 +20,7 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state import Draft
 
 FORMAT: Final = 32
-"""Increased whenever a fold in the snapshot stores or derives something different from the same events."""
+"""Version of the format. Increase it whenever a fold in the snapshot stores or derives something different."""
 MAX_MESSAGES: Final = 20_000
 
 
@@ -38,7 +38,7 @@ _OUTLINE_FIELDS: Final = {field.name for field in fields(SnapshotOutline)}
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(SnapshotOutline):
-    """The states of all folds, which change when more is folded: dump it before that."""
+    """The states of all folds. They are not copies, so dump the snapshot before folding more events."""
 
     messages: History
     commits: Commits
@@ -67,8 +67,7 @@ def take_snapshot(
 ) -> Snapshot | None:
     """Return the states of the folds.
 
-    Returns None while something is in progress, for a log without a beginning, and if the history is too
-    long.
+    Returns None while something is in progress, for a log whose beginning is missing, and if the history is too long.
     """
     view = state.view()
     is_busy = (

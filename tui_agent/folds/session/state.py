@@ -1,4 +1,4 @@
-"""The mutable fields of a session's state, and the sums that several events add to."""
+"""The mutable fields of a session's state, and the totals that several events add to."""
 
 from dataclasses import dataclass, field
 
@@ -26,7 +26,10 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 
 @dataclass(slots=True)
 class Draft:
-    """The fields of the view while they change, for the handlers and for a snapshot; its tuples are dicts here."""
+    """The fields of the view while they change, for the handlers and for a snapshot.
+
+    Tuples of the view are dicts here.
+    """
 
     seq: int = -1
     workspace: str = ""
@@ -65,7 +68,7 @@ class Draft:
     pending_steers: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
-    """Open requests, each with the agent that it counts for."""
+    """Open requests by id, each with the agent whose usage it counts for."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
     delegate_count: int = 0
     main_local_iteration: int = 0
@@ -91,7 +94,7 @@ class Draft:
     """Files changed by agents and their commands, the newest last; True if the file did not exist before."""
     crash_time: float | None = None
     last_event_time: float = 0.0
-    """Time of the newest event, except repairs of the log."""
+    """Time of the newest event that is not a repair of the log, in seconds since the epoch."""
     sandbox: str = ""
     no_sandbox_reason: str = ""
     exposed_variables: tuple[str, ...] = ()
@@ -103,7 +106,7 @@ class Draft:
     """The arguments of open calls."""
 
     def add_usage(self, agent: AgentId, usage: Usage, cost: float | None) -> None:
-        """Add an agent's model call to the sums of the session, the turn and the delegate."""
+        """Add an agent's model call to the totals of the session, the turn and the delegate."""
         if agent in self.delegates:
             self.delegates[agent] = self.delegates[agent].with_usage(usage, cost)
         self.totals = _add_usage(self.totals, usage, cost)

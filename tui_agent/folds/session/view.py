@@ -1,6 +1,6 @@
-"""The state of a session, used to check commands and given to agents and tools.
+"""The state of a session, which commands are checked against and which agents and tools receive.
 
-Invariant: plain and picklable; everything in it comes from events.
+Invariant: plain and picklable; everything in it is derived from events.
 """
 
 import hashlib
@@ -75,7 +75,10 @@ class OpenCall:
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """The newest known content of a file that the session read or wrote: its digest and whether all of it was read."""
+    """The newest known content of a file that the session read or wrote.
+
+    It is given by its digest; reads may be partial.
+    """
 
     digest: str
     complete: bool
@@ -83,8 +86,10 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class UncheckpointedChange:
-    """The newest known change of one path and its time. `by_session` is True if this or an earlier change is the
-    session's."""
+    """The newest known change of one path and its time.
+
+    `by_session` is True if the session made this or an earlier change.
+    """
 
     change: FileChanged
     time: float
@@ -234,7 +239,7 @@ class SessionStateView:
 
     @property
     def is_busy(self) -> bool:
-        """True if a turn, a command of the user's or a compaction runs: a message waits, and Esc stops it."""
+        """True if a turn, one of the user's commands or a compaction runs: messages wait, and Esc stops it."""
         return self.turn_running or self.shell is not None or self.is_compacting
 
     @property

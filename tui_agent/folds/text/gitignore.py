@@ -1,7 +1,7 @@
 """Rules of gitignore files (`man gitignore`).
 
-Invariant: bounded work for any ignore file: matching a path takes time proportional to its length and to the
-number of lines, of which the first `MAX_LINES` count. `max_comparisons` returns the bound.
+Invariant: the work for any ignore file is bounded: matching a path takes time proportional to its length and to the
+number of lines, of which at most `MAX_LINES` are used. `max_comparisons` returns the bound.
 """
 
 import re
@@ -29,7 +29,7 @@ class _Line:
     folders_only: bool
     by_name: bool
     inside_only: bool
-    """The line ends with `/**`: it matches the contents of the folder, not the folder itself."""
+    """True if the line ends with `/**`: it matches the contents of the folder, not the folder itself."""
 
     @property
     def work(self) -> int:
@@ -69,7 +69,7 @@ class IgnoreFile:
                 continue
             if not line.fits(names):
                 continue
-            # `docs/**` also fits the folder `docs` itself, as `**` may match no names.
+            # `docs/**` also matches the folder `docs` itself, because `**` may match zero names.
             if line.inside_only and matches_parts(names, line.parts[:-1]):
                 continue
             return line.ignores
@@ -83,7 +83,7 @@ class IgnoreRules:
         self._files = files
 
     def with_file(self, base: str, text: str) -> "IgnoreRules":
-        """Return these rules extended by the ignore file in `base` (empty, or ending with `/`)."""
+        """Return these rules and the ignore file in `base`; `base` is empty or ends with `/`."""
         ignore_file = IgnoreFile(text)
         return IgnoreRules((*self._files, (base, ignore_file))) if ignore_file else self
 
@@ -92,7 +92,7 @@ class IgnoreRules:
         return sum(ignore_file.max_comparisons(path[len(base) :]) for base, ignore_file in self._files)
 
     def is_ignored(self, path: str, folder: bool) -> bool:
-        """Return True if `path` (relative to the rules' root) is ignored, assuming its folders are not."""
+        """Return True if `path` (relative to the rules' root) is ignored, assuming that its parent folders are not."""
         for base, ignore_file in reversed(self._files):
             verdict = ignore_file.verdict(path[len(base) :], folder)
             if verdict is not None:

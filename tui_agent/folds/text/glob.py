@@ -1,8 +1,8 @@
 """Path patterns as predicates: `*`, `?`, `[abc]`, `[!abc]`, `**`, and optionally `{a,b}`.
 
-Invariant: no pattern takes longer than its length times that of the path. The text after a star is matched at
-its first occurrence without backtracking, and names are matched one after the other with the set of reachable
-positions, so nothing is tried twice.
+Invariant: matching takes at most time proportional to the lengths of pattern and path multiplied. The text after a
+star is matched at its first occurrence without backtracking, and names are matched one after the other while tracking
+all reachable positions, so nothing is tried twice.
 """
 
 import re
@@ -84,7 +84,7 @@ def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
 
 
 def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
-    """Return the positions and those after each `**`, which may match no folder."""
+    """Return the reachable positions, and those after each `**`, which may match zero folders."""
     positions = set(reachable)
     for index in reachable:
         position = index
@@ -135,14 +135,14 @@ def _compile_name(name: str, escapes: bool) -> Pattern[str]:
             pieces[-1] += _set_expression(name[position:end], escapes)
             position = end + 1
         elif char == "[" and escapes:
-            return re.compile("(?!)")  # git: a set without an end fits nothing
+            return re.compile("(?!)")  # As in git, a set that is not closed matches nothing.
         else:
             pieces[-1] += re.escape(char)
     first, *more = pieces
     if not more:
         return re.compile(first, re.DOTALL)
     *middle, last = more
-    # Atomic groups take the first match of each piece for good, so matching cannot backtrack.
+    # Atomic groups keep the first match of each piece, so matching cannot backtrack.
     return re.compile(first + "".join(f"(?>.*?{piece})" for piece in middle) + ".*" + last, re.DOTALL)
 
 
@@ -181,5 +181,5 @@ def _set_expression(content: str, escapes: bool) -> str:
         position += 1
     try:
         return re.compile(f"[{'^' if negated else ''}{expression}]").pattern
-    except re.error:  # a range that runs backwards, or nothing in it: no character fits
+    except re.error:  # The set has a reversed range or is empty, so it matches no character.
         return "." if negated else "(?!)"

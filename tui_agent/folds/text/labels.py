@@ -65,7 +65,7 @@ def unknown_price_warning(model: str, price: float | None, limit_usd: float | No
 
 
 def fork_changes(changed: ForkChange) -> tuple[str, ...]:
-    """Return the differences of a fork in a few words each, without texts of models, tools or users."""
+    """Return the changes of a fork in a few words each, without any text of models, tools or users."""
     fields = {
         "model": changed.model,
         "reasoning effort": changed.reasoning_effort,
@@ -105,7 +105,7 @@ LARGER_WINDOW_HINT: Final = (
 
 
 def truncation_notice(cut: ContextTruncated) -> str:
-    """Return the notice that texts do not fit in the window, and what the model is sent of them."""
+    """Return the notice that texts do not fit in the window, and which part of them the model receives."""
     window = f" of {cut.window:,} tokens" if cut.window else ""
     sizes = [f"{text.chars:,} of {text.raw_chars:,} characters" for text in cut.truncations]
     if len(cut.truncations) == 1:
@@ -146,7 +146,7 @@ def mention_name(mention: Mention) -> str:
 
 
 def mention_result(mention: Mention, size: str, tokens: str) -> str:
-    """Return what the model was sent of a mention, or why nothing.
+    """Return a description of the part of a mention that the model received, or the reason why it received none.
 
     `size` and `tokens` are formatted by the caller.
     """

@@ -1,7 +1,7 @@
 """Differences between two texts, as hunks of a unified diff and as line counts.
 
-Invariant: pure, with bounded work: equal ends are cut off, lines that are unique on both sides split the
-rest, and any block that is still too large counts as replaced.
+Invariant: pure, with bounded work: equal beginnings and ends are cut off, lines that are unique on both sides split
+the rest, and a block that is still too large counts as replaced.
 """
 
 from bisect import bisect_left
@@ -18,7 +18,7 @@ NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class LineDiff:
-    """Hunks without a file header in `text`, empty if nothing changed; `added` and `removed` count lines."""
+    """The hunks of a diff in `text`, without file header (empty if nothing changed), and the line counts."""
 
     text: str
     added: int
@@ -27,7 +27,7 @@ class LineDiff:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Lines `a1:a2` of the old text became lines `b1:b2` of the new one."""
+    """The replacement of lines `a1:a2` of the old text by lines `b1:b2` of the new one."""
 
     a1: int
     a2: int
@@ -112,7 +112,7 @@ def _compare_exactly(
 def _find_anchors(
     old: Sequence[str], new: Sequence[str], a1: int, a2: int, b1: int, b2: int
 ) -> list[tuple[int, int]]:
-    """Return pairs of lines that occur once on each side: the longest sequence that rises on both."""
+    """Return pairs of lines that occur once on each side: the longest sequence that is increasing on both."""
     old_counts = Counter(old[a1:a2])
     new_counts = Counter(new[b1:b2])
     new_positions = {new[j]: j for j in range(b1, b2) if new_counts[new[j]] == 1}

@@ -1,8 +1,8 @@
-"""Comparable forms of the words in code, paths, questions and notes.
+"""Normalised forms of the words in code, paths, questions and notes, for comparison.
 
-Invariant: a word of a question and the same word inside an identifier have the same form: identifiers are
-split where the case or a separator changes, and endings are stemmed lightly. Letters followed by a number
-count once without and once with it: sha512 matches sha but not sha1.
+Invariant: a word of a question and the same word inside an identifier have the same form: identifiers are split where
+the case or a separator changes, and common endings are removed. Letters followed by a number are compared with and
+without it: sha512 matches sha but not sha1.
 """
 
 import re
@@ -21,17 +21,16 @@ Words like i18n, k8s or 2fa stay in one piece because their letters alone say no
 which would otherwise be split before the last capital.
 """
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])")
-"""The same for a word of ASCII letters only."""
+"""The same as `_PIECE`, for a word of ASCII letters only."""
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 MAX_WORD_CHARS = 64
-"""Maximum characters of a word; a longer run is data."""
+"""Maximum length of a word in characters; a longer run is treated as data."""
 MAX_NUMBER_DIGITS = 5
-"""Maximum digits that belong to the letters before them, as in sha512, utf8 or phase_2; a longer number
-stands alone."""
+"""Maximum number of digits that belong to the letters before them, as in sha512, utf8 or phase_2."""
 MIN_GENERATED_CHARS = 20
-"""Minimum characters of a generated run."""
+"""Minimum length in characters of a run that counts as generated."""
 MIN_GENERATED_DIGITS = 3
-"""Minimum digits of a generated run."""
+"""Minimum number of digits in a run that counts as generated."""
 MAX_CHARS_PER_CHANGE = 4
 """Maximum average number of characters between changes of character kind in a generated run."""
 _LONG_RUN = re.compile(rf"[A-Za-z0-9]{{{MIN_GENERATED_CHARS},}}")
@@ -133,8 +132,7 @@ def split_name(name: str) -> frozenset[str]:
 
 
 def strip_accents(text: str) -> str:
-    """Return the text with Latin letters stripped of accents, so that words match however they are typed:
-    Größe is Grosse."""
+    """Return the text with Latin letters stripped of accents: Größe becomes Grosse."""
     return text if text.isascii() else normalize("NFC", text).translate(_plain_letters)
 
 

@@ -94,7 +94,7 @@ class Trace:
         return copy
 
     def note_crash(self) -> None:
-        """Note that open spans ended here at the latest, whenever they are closed."""
+        """Record that open spans ended here at the latest, whenever they are closed."""
         if self.turn is None:
             self.tree.crash_time = None
         elif self.tree.crash_time is None:
@@ -115,7 +115,7 @@ class Trace:
 
 
 CHARS_PER_TOKEN = 4.0
-"""Assumed for text whose tokens were not counted."""
+"""Characters per token, assumed for text whose tokens were not counted."""
 
 _HANDLERS: Handlers[Trace] = Handlers()
 
@@ -226,7 +226,7 @@ def _on_model_failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> None:
         size = text_size(payload.partial)
         node.tokens_in, node.tokens_out, node.estimated = sent, round(size / CHARS_PER_TOKEN), True
     if fold.tree.crash_time is not None:
-        return  # the run crashed during this answer: the span ends with its turn
+        return  # The run crashed during this answer: the span ends with its turn.
     fold.tree.end(node, ev, "interrupted" if stopped else "failed")
 
 
@@ -251,7 +251,7 @@ def _on_permission_requested(fold: Trace, ev: Envelope, payload: PermissionReque
 
 
 def decided_by(payload: PermissionDecided) -> str:
-    """Return who decided: the user, with the reach of an approval, or the rule."""
+    """Return the author of a decision: the user, with the scope of an approval, or the rule."""
     verdict = "allowed" if payload.decision == "allow" else "denied"
     if payload.decided_by == "user":
         return f"{verdict} by you ({payload.reach})" if payload.decision == "allow" else f"{verdict} by you"
@@ -280,7 +280,7 @@ def _on_tool_finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> None:
     node.outcome = payload.summary or TOOL_END_LABELS[payload.status]
     node.part = payload.part
     if node.state == "queued":
-        node.start = ev.time  # it never ran: waiting does not count as its time
+        node.start = ev.time  # The call never ran: waiting does not count as its time.
     fold.tree.end_below(node, ev)
     duration_ms = 0.0 if node.kind == "subtask" else payload.duration_ms
     fold.tree.end(node, ev, _TOOL_STATES[payload.status], duration_ms)
@@ -294,7 +294,7 @@ def _on_agent_spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> None:
     node.kind, node.agent = "subtask", ev.agent
     node.name = f"subtask, delegate level {payload.delegate_level}"
     node.detail = text_preview(payload.task)
-    node.start = ev.time  # until now it was waiting
+    node.start = ev.time  # Until now the call was waiting.
     fold.subtasks[ev.agent] = node
     fold.tree.set_state(node, "running")
 

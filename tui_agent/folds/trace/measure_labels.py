@@ -1,6 +1,6 @@
 """Labels for a session's measures, for the terminal and the screen.
 
-Invariant: pure; values that were not measured have no line.
+Invariant: pure; a value that was not measured has no row.
 """
 
 from tui_agent.folds.trace.metrics import MetricsView
@@ -58,7 +58,7 @@ def _describe_map(metrics: MetricsView) -> str:
 
 
 def _describe_first_edit(metrics: MetricsView) -> str:
-    """Return how the session reached its first edit, and from there a test."""
+    """Return a description of the session's steps before its first edit, and from there to a test."""
     if metrics.first_edit_part is None:
         return ""
     phrases = [f"part {metrics.first_edit_part}"]

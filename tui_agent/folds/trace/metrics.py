@@ -1,7 +1,7 @@
 """All figures of a session: one fold for `trace`, `/status`, comparisons, the tree of branches and exports.
 
-Invariant: distances are counted in parts, which are the same for the same work with every model and agent. A command's
-changes count as edits once it has ended, because only then it is known whether it was a test run.
+Invariant: distances are counted in parts, which are the same for the same work with every model and agent. Changes by
+a command count as edits only once it has ended, because only then it is known whether it was a test run.
 """
 
 from dataclasses import dataclass, field, replace
@@ -128,7 +128,7 @@ class MetricsView:
 
 
 class Metrics:
-    """A fold of all events of a log into figures, also those of abandoned branches: they cost money too."""
+    """A fold of all events of a log into figures. It includes abandoned branches, because they cost money too."""
 
     def __init__(self) -> None:
         self.sums = MetricsView()
@@ -150,7 +150,7 @@ class Metrics:
         self._view: MetricsView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event. Always True: every event is counted."""
+        """Fold one event; always return True, because every event is counted."""
         sums, kind = self.sums, ev.payload.kind
         if not sums.events:
             sums.first_at = ev.time

@@ -1,4 +1,4 @@
-"""The parts of a session, one row each: the authoritative counter of progress.
+"""The parts of a session, one row each: the authoritative measure of progress.
 
 Invariant: rows have the indices 0 … n-1 without gaps, across turns and agents, in the order of the log.
 """
@@ -59,7 +59,7 @@ class Parts:
         self.drained_count = 0
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if a row came or changed."""
+        """Fold one event; return True if a row was added or changed."""
         return _HANDLERS.apply(self, ev)
 
     def drain(self) -> list[PartRow]:
@@ -146,7 +146,7 @@ def _on_checkpoint_taken(fold: Parts, ev: Envelope, payload: CheckpointTaken) ->
         is_own = row.part == payload.part and payload.author != "human"
         if is_own:
             fold.rows[index] = replace(row, commit=payload.commit, changed_files=True)
-        elif is_first and not row.commit:  # the first checkpoint may be taken during the first parts
+        elif is_first and not row.commit:  # The first checkpoint may be taken during the first parts.
             fold.rows[index] = replace(row, commit=payload.commit)
         if not is_first and row.part <= payload.part:
             break

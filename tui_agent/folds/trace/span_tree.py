@@ -1,7 +1,7 @@
 """The tree of spans while it grows.
 
-Invariant: a node's parent comes before it; sums are updated on the way up, so that a view never has to add
-anything.
+Invariant: a node's parent comes before it; totals are updated in all ancestors, so that a view never has to add them
+up.
 """
 
 import copy
@@ -39,7 +39,10 @@ class Node:
     tokens_out: int | None = None
     cost_usd: float | None = None
     children: "list[Node] | tuple[()]" = ()
-    """A tuple while empty: most spans are leaves, and a list for each would take a megabyte in a long session."""
+    """The child spans.
+
+    A tuple while empty: most spans are leaves, and a list for each would take a megabyte in a long session.
+    """
     packed_children: tuple[int, ...] = ()
     """Indices of the children that were packed."""
     outcome: str = ""
@@ -175,16 +178,16 @@ class SpanTree:
 
     @staticmethod
     def iteration_end_state(node: Node) -> SpanState:
-        """Return the end state of an iteration, which is that of its model call: failures of tools are their own."""
+        """Return the end state of an iteration, which is that of its model call; failed tools do not count."""
         for child in node.children:
             if child.kind == "model" and child.state in ("failed", "interrupted"):
                 return child.state
         return "done"
 
     def copy(self, referenced: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
-        """Return a copy to continue independently, and those of its nodes that can still change, by index.
+        """Return an independent copy of the tree, and by index those of its nodes that can still change.
 
-        Those are the open nodes, the nodes in `referenced` and all their ancestors.
+        These are the open nodes, the nodes in `referenced` and all their ancestors.
         """
         self.view()
         copied: dict[int, Node] = {}
@@ -212,7 +215,7 @@ class SpanTree:
             span = _freeze_node(self._dirty[index])
             if index < len(self._spans):
                 self._spans.replace(index, span)
-            else:  # new nodes come in order, each dirty from the start
+            else:  # New nodes come in order, and each is marked as changed from the start.
                 self._spans.append(span)
         self._dirty.clear()
 
@@ -248,7 +251,10 @@ class SpanTree:
 _shared_fields = attrgetter(
     *(field.name for field in fields(Span) if field.name not in ("parent", "children"))
 )
-"""The fields of a span that a node has too, in order; `parent` and `children` are the last two of a span."""
+"""Getter of the fields that a span shares with a node, in order.
+
+A span's last two fields are `parent` and `children`.
+"""
 
 
 def _freeze_node(node: Node) -> Span:

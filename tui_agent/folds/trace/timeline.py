@@ -1,7 +1,7 @@
-"""A log as a replay timeline: when each event happens, what stands out, and where parts and turns begin.
+"""A log as a replay timeline: the time of each event, marks for important ones, and the starts of parts and turns.
 
-Invariant: pure, built once from all records; places are indices into them. Time is the log's own, except that
-pauses are shortened to `PAUSE_S`.
+Invariant: pure, built once from all records; places are indices into them. Times are those of the log, except that
+pauses are shortened to `PAUSE_S` seconds.
 """
 
 from bisect import bisect_left, bisect_right
@@ -25,7 +25,7 @@ Mark: TypeAlias = Literal["you", "files", "error", "compaction"]
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """Something that stands out at a place."""
+    """A mark for an important event, at a place of the timeline."""
 
     place: int
     mark: Mark
@@ -33,7 +33,10 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """`clock[i]` is the time of the event at place `i` in seconds since the first; the others are places in order."""
+    """The timeline. `clock[i]` is the time of the event at place `i`, in seconds since the first event.
+
+    The other fields are places, in order.
+    """
 
     clock: tuple[float, ...]
     markers: tuple[Marker, ...]
@@ -49,11 +52,11 @@ class Timeline:
         return self.clock[-1] if self.clock else 0.0
 
     def place_at(self, seconds: float) -> int:
-        """Return the place of the newest event at this time."""
+        """Return the place of the newest event at or before this time."""
         return max(0, bisect_right(self.clock, seconds) - 1)
 
     def next_stop(self, place: int, unit: Literal["event", "part", "turn", "marker"], forward: bool) -> int:
-        """Return the next (or previous) place of this kind; without one, the last (or first) place."""
+        """Return the next or previous place of this kind; if there is none, the last or first place."""
         last = len(self.clock) - 1
         if unit == "event":
             return min(last, place + 1) if forward else max(0, place - 1)
@@ -72,11 +75,11 @@ class Timeline:
         for seconds in self.clock:
             counts[self.column(seconds, columns)] += 1
         most = max(counts, default=0)
-        # Square roots: one span with a hundred pieces of an answer must not make all others look empty.
+        # Use square roots, so that one span with a hundred pieces of an answer does not make all others look empty.
         return [0 if not count else max(1, round(levels * (count / most) ** 0.5)) for count in counts]
 
     def column(self, seconds: float, columns: int) -> int:
-        """Return the column of a time on a line of `columns` columns."""
+        """Return the column of a time on a timeline with `columns` columns."""
         share = seconds / self.length if self.length else 0.0
         return min(columns - 1, max(0, int(share * (columns - 1) + 0.5)))
 
@@ -121,7 +124,7 @@ def _begins_turn(record: Record) -> bool:
 
 
 def event_mark(record: Record) -> Mark | None:
-    """Return the kind of marker that an event deserves, if any."""
+    """Return the kind of mark for an event; None if it gets none."""
     if not isinstance(record, Envelope) or isinstance(record.payload, ModelDelta | ToolProgress):
         return None
     return _payload_mark(record.payload, main=record.agent == MAIN_AGENT)

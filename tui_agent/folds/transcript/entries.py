@@ -41,8 +41,10 @@ NoticeLevel: TypeAlias = Literal["info", "running", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class EntryBase:
-    """Fields of every entry. `seq` is the event that opened it, `time` its wall time; `turn` is 0 before the
-    first turn."""
+    """Fields of every entry. `seq` is the event that opened it, `time` that event's time in seconds since the epoch.
+
+    `turn` is 0 before the first turn.
+    """
 
     id: str
     seq: int
@@ -126,7 +128,7 @@ class ToolEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class NoticeEntry(EntryBase):
-    """An event outside the conversation. `lines` are sentences; the first is the headline."""
+    """A notice about something outside the conversation. `lines` are sentences; the first one is the headline."""
 
     kind: NoticeKind
     level: NoticeLevel
@@ -144,7 +146,7 @@ class NoticeEntry(EntryBase):
 class QuestionEntry(EntryBase):
     """A question of the agent and, once given, its answer; `choice` is the chosen option.
 
-    `is_void` is True if its turn or call ended without an answer. With the form `plan` the text is a plan in
+    `is_void` is True if its turn or call ended without an answer. If the form is `plan`, the text is a plan in
     Markdown.
     """
 
@@ -178,7 +180,10 @@ Entry: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class TranscriptView:
-    """`entries` is a read-only window on the fold's own list: O(1) to create, valid until the next `apply`."""
+    """The entries of the transcript.
+
+    `entries` is a read-only window on the fold's own list, valid until the next `apply`.
+    """
 
     entries: Sequence[Entry]
     revision: int

@@ -19,9 +19,9 @@ _ALL_HANDLERS = Handlers.join(MESSAGE_HANDLERS, TOOL_HANDLERS, NOTICE_HANDLERS, 
 
 
 class Transcript:
-    """A fold of everything that the chat shows. Delegates show on the row of the call that started them.
+    """A fold of everything that the chat shows. A delegate's work is shown on the row of the call that started it.
 
-    Entries before the newest `keep` are packed: slower to read, but a tenth of the memory.
+    Entries before the newest `keep` are packed: slower to read, but with a tenth of the memory.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
@@ -37,7 +37,7 @@ class Transcript:
         return draft.revision != revision_before
 
     def count_unknown(self, record: UnknownEvent) -> None:
-        """Add an event of an unknown kind to the one notice that counts them."""
+        """Add an event of an unknown kind to the single notice that counts such events."""
         count_unknown(self._draft, record)
 
     def drain(self) -> list[int]:

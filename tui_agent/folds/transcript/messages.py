@@ -77,7 +77,7 @@ def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageRe
 
 
 def _without_texts(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
-    """Return the mentions for a row; their texts stay in the log."""
+    """Return the mentions without their texts, which stay in the log."""
     return tuple(mention.model_copy(update={"text": ""}) for mention in mentions)
 
 
@@ -147,7 +147,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
 
 
 def _add_kept_work(draft: Draft) -> bool:
-    """Add to the failure notice what is kept and what can be done; return False without such a notice."""
+    """Add to the failure notice what work is kept and what the user can do; return False if there is no such notice."""
     entry = None if draft.failure is None else draft.entries[draft.failure]
     if draft.failure is None or not isinstance(entry, NoticeEntry):
         return False
@@ -257,7 +257,8 @@ def _has_digest_of(blob: BlobText, text: LongText) -> bool:
 @MESSAGE_HANDLERS.on(ModelRetried, main_only=True)
 def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None:
     for index in draft.streams.get(payload.request_id, {}).values():
-        entry = draft.streamed_entry(index)  # keep the emptied entries: the next try may fill them again
+        # Keep the emptied entries, because the next attempt may fill them again.
+        entry = draft.streamed_entry(index)
         if entry is not None:
             draft.replace_entry(index, replace(entry, text="", revision=draft.revision + 1))
     next_try = f"Try {payload.attempt + 1} in {format_elapsed(payload.wait_s)}."
@@ -271,7 +272,7 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None
 
 
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
-    """Remove the announcement of the next try from the notice."""
+    """Remove the announcement of the next attempt from the notice."""
     index, tries = draft.retries.pop(request, None), draft.attempts.pop(request, 0)
     entry = None if index is None else draft.entries[index]
     if index is not None and isinstance(entry, NoticeEntry):
@@ -301,7 +302,10 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
 
 
 def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | None = None) -> None:
-    """Add the notice that explains the failure of the turn, or make the notice of the retries that one."""
+    """Add the notice that explains the failure of the turn.
+
+    If there is a notice of retries (`retry`), change that one instead.
+    """
     if retry is not None and retry == len(draft.entries) - 1:
         draft.update_notice(retry, "error", lines, "model_failed", draft.model)
         draft.failure = retry
@@ -310,7 +314,7 @@ def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | 
 
 
 def _note_too_long(draft: Draft, ev: Envelope) -> None:
-    """Note that a request is shortened and sent again: no failure yet, and only one notice per turn."""
+    """Add a notice that a request is shortened and sent again. This is no failure; there is one notice per turn."""
     index, count = draft.overflow_notice or (-1, 0)
     times = f" {count + 1} times" if count else ""
     line = f"The request was too long for the provider{times}; it is shortened and sent again."
@@ -322,7 +326,7 @@ def _note_too_long(draft: Draft, ev: Envelope) -> None:
 
 
 def _stop_entries(draft: Draft, indices: Sequence[int]) -> int:
-    """Mark streamed entries as cut short; return how many of them have answer text."""
+    """Mark streamed entries as stopped early; return the number of entries with answer text."""
     answers = 0
     for index in indices:
         entry = draft.streamed_entry(index)

@@ -61,7 +61,7 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
     "lost": "lost",
 }
 _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
-"""Ends of a command whose label includes the time."""
+"""Ends of a command that are shown with its duration."""
 _HEAD_MOVES = {
     "undo": "Undid the last turn, back to {event}. /redo brings it back.",
     "revert": "Went back to {event}. /redo brings it back.",
@@ -177,7 +177,7 @@ def _format_map_options(value: Mapping[str, JsonValue]) -> str:
 
 
 def _count_list(item: JsonValue) -> JsonValue:
-    """Return the length of a list, as a line is too short for the paths; other values unchanged."""
+    """Return the length of a list, because a line has no room for its paths; return other values unchanged."""
     return len(item) if isinstance(item, list) else item
 
 
@@ -235,7 +235,7 @@ def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
 
 
 def _note_crash(draft: Draft) -> None:
-    """Record that the running turn ended at the last event, whenever it is closed."""
+    """Record that the running turn ended at the last event, whenever its end is recorded."""
     if draft.turn_running and draft.crash_time is None:
         draft.crash_time = draft.last_event_time
 
@@ -301,7 +301,7 @@ def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> None:
 
 
 def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
-    """Return the headline, empty if there is nothing to say; `suffix` names the call after a space."""
+    """Return the headline, empty if there is nothing to report; `suffix` names the call and starts with a space."""
     reason = f": {payload.reason}" if payload.reason else ""
     if payload.fault:
         consequence = " You are asked about the call." if payload.event == "before_tool" else ""

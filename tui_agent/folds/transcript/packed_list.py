@@ -1,7 +1,7 @@
-"""A list whose old items are compressed, so that a fold of a very long log stays small.
+"""A list whose older items are compressed, so that a fold of a very long log stays small.
 
-Invariant: reading an index returns an item equal to the last one put there, packed or not. The newest `keep`
-items are never packed, so a shorter list is an ordinary one.
+Invariant: reading an index returns an item equal to the last one stored there, packed or not. The newest `keep` items
+are never packed, so a shorter list is an ordinary one.
 """
 
 import zlib
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 UNPACKED_ITEMS: Final = 8_192
 _CHUNKS_KEPT: Final = 32
-"""Number of chunks that `keep` items would make."""
+"""Number of chunks into which `keep` items are divided."""
 _MAX_OPEN_CHUNKS: Final = 8
-"""Maximum number of chunks that stay unpacked for later reads."""
+"""Maximum number of chunks that stay unpacked after a read."""
 
 
 class PackedList(Sequence[T]):
-    """A sequence that can be appended to, read and replaced by index. Subclasses pack the items."""
+    """A sequence whose items can be appended, read, and replaced by index. Subclasses define how items are packed."""
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._keep = keep
@@ -57,16 +57,16 @@ class PackedList(Sequence[T]):
 
     @property
     def oldest_chunk(self) -> Sequence[T]:
-        """The items that `pack` would pack."""
+        """The items that `pack` packs next."""
         return self._unpacked[: self._chunk_size]
 
     def pack(self) -> None:
-        """Pack the oldest items; only when `needs_packing`."""
+        """Pack the oldest items. Call it only when `needs_packing`."""
         self._chunks.append(zlib.compress(self.dump(self.oldest_chunk), 1))
         del self._unpacked[: self._chunk_size]
 
     def view(self) -> Sequence[T]:
-        """Return the present items, unaffected by later changes; a tuple if nothing is packed."""
+        """Return the current items, unaffected by later changes; a tuple if nothing is packed."""
         return self.copy() if self._chunks else tuple(self._unpacked)
 
     def copy(self) -> Self:
@@ -127,7 +127,7 @@ class PackedList(Sequence[T]):
         items = self._open_chunks.pop(number, None)
         if items is None:
             items = self.load(zlib.decompress(self._chunks[number]))
-            # Popped and inserted again on each read, so the first key is the least recently used chunk.
+            # Each read removes and re-inserts its chunk, so the first key is the least recently used chunk.
             while len(self._open_chunks) >= _MAX_OPEN_CHUNKS:
                 del self._open_chunks[next(iter(self._open_chunks))]
         self._open_chunks[number] = items

@@ -32,7 +32,7 @@ Stream: TypeAlias = dict[int, int]
 
 
 class TurnSums:
-    """The figures for the running turn's end row."""
+    """Totals for the end row of the running turn."""
 
     def __init__(self) -> None:
         self.iterations = 0
@@ -110,7 +110,7 @@ class Draft:
         self.changed.add(index)
 
     def append_text(self, index: int, piece: str) -> None:
-        """Append text to a growing entry."""
+        """Append text to a streaming entry."""
         self.revision += 1
         self.entries.grow(index, piece, self.revision)
         self.changed.add(index)
@@ -133,7 +133,7 @@ class Draft:
             self.replace_entry(index, replace(entry, is_void=True, revision=self.revision + 1))
 
     def announce_truncations(self, cuts: Iterable[Truncation]) -> bool:
-        """Return True if any of these texts was not announced as cut before."""
+        """Return True if at least one of these texts was not announced as cut before."""
         names = {cut.label for cut in cuts}
         is_new = not names <= self._announced_cuts
         self._announced_cuts |= names

@@ -19,7 +19,7 @@ _SLACK = 4 * OUTPUT_TAIL_CHARS
 
 @dataclass(slots=True)
 class PendingText:
-    """Pieces that are not in their entry yet."""
+    """Pieces of text that are not yet joined into their entry."""
 
     pieces: list[str] = field(default_factory=list)
     size: int = 0
@@ -58,7 +58,7 @@ class EntryList(Sequence[Entry]):
         return len(self._entries) - 1
 
     def _pack(self) -> None:
-        """Pack the oldest entries, after joining their pieces: they may still change but are rarely read."""
+        """Pack the oldest entries after joining their pieces. They may still change, but they are rarely read."""
         last = self._entries.packed_count + len(self._entries.oldest_chunk)
         for index in [position for position in self._growing if position < last]:
             self._join_pieces(index)
@@ -70,7 +70,7 @@ class EntryList(Sequence[Entry]):
         self._entries.replace(index, entry)
 
     def grow(self, index: int, piece: str, revision: int) -> None:
-        """Append text to a growing entry."""
+        """Append text to a streaming entry."""
         growth = self._growing.get(index)
         if growth is None:
             growth = self._growing[index] = PendingText()

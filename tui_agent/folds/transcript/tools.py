@@ -28,7 +28,7 @@ _STATES: dict[ToolStatus, ToolState] = {
 
 
 def _find_row(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
-    """Return the index of a call's row: its own, or that of the delegate that makes it."""
+    """Return the index of a call's row. A delegate's call has no row of its own: return that of the delegate."""
     return draft.delegates.get(ev.agent, draft.tools.get(call_id))
 
 
@@ -51,7 +51,7 @@ def _on_tool_called(draft: Draft, ev: Envelope, payload: ToolCalled) -> None:
 
 
 def _count_delegate_call(draft: Draft, row: int, label: str) -> None:
-    """Show a delegate's tool calls on its own row: their number and the newest."""
+    """Update the delegate's row after one of its tool calls: the number of calls, and the newest one."""
     entry = draft.tool_entry(row)
     if entry is None:
         return
@@ -96,7 +96,7 @@ def _on_permission_requested(draft: Draft, ev: Envelope, payload: PermissionRequ
     entry = draft.tool_entry(index)
     if index is None or entry is None:
         return
-    target_only = (TextBlock(text=entry.target),)  # the row shows the target already
+    target_only = (TextBlock(text=entry.target),)  # The row already shows the target.
     blocks = (
         entry.blocks if ev.agent in draft.delegates or payload.preview == target_only else payload.preview
     )
@@ -124,7 +124,7 @@ def _on_tool_started(draft: Draft, ev: Envelope, payload: ToolStarted) -> None:
     entry = draft.tool_entry(index)
     if index is None or entry is None or ev.agent in draft.delegates:
         return
-    # A diff stays until the result's own comes; other previews make room for the live output.
+    # A diff stays until the result has its own; other previews make room for the live output.
     blocks = tuple(block for block in entry.blocks if isinstance(block, DiffBlock))
     draft.replace_entry(
         index,
