@@ -57,7 +57,7 @@ class HookSettings(Table):
     )
     matcher: str = Field(
         "",
-        description="Regular expression for the whole tool name (run_command, write_file|edit); empty: every tool.",
+        description="Regular expression for the whole tool name (run_command, write_file|edit_file); empty: every tool.",
     )
     timeout: float = Field(
         DEFAULT_TIME_LIMIT_S, gt=0, le=MAX_TIMEOUT_S, description="Seconds before the command is stopped."

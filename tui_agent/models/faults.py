@@ -14,6 +14,8 @@ from tui_agent.ports.model import ModelFault
 from tui_agent.protocol.events.model import FaultKind
 from tui_agent.units import format_elapsed
 
+MAX_WAIT_S = 60.0
+"""Longest wait before a request is sent again; if the provider asks for more, the request fails."""
 TRANSIENT: frozenset[FaultKind] = frozenset(
     ("rate_limit", "overloaded", "transport", "timeout", "cut", "empty")
 )
@@ -216,25 +218,3 @@ def _parse_number(text: str | None) -> float | None:
     except ValueError:
         return None
     return value if value is not None and 0 <= value < 1e9 else None
-
-
-BASE_WAIT_S = 1.0
-MAX_WAIT_S = 60.0
-SPREAD = 0.25
-ATTEMPTS = 6
-"""Maximum number of requests; after that a transient fault is final."""
-
-
-def next_wait(attempt: int, retry_after: float | None, jitter: float) -> float | None:
-    """Return the seconds to wait before the next request, or None to give up.
-
-    `attempt` is the number of the failed request, from 1; `jitter` is a random number in [0, 1). The wait doubles from
-    one second and varies by 25 %; the provider's `retry_after` is a minimum. Also None if the wait would exceed 60 s.
-    """
-    if attempt >= ATTEMPTS:
-        return None
-    backoff: float = min(BASE_WAIT_S * 2 ** (attempt - 1), MAX_WAIT_S / (1 + SPREAD)) * (
-        1 + SPREAD * (2 * jitter - 1)
-    )
-    longest = max(backoff, retry_after or 0.0)
-    return longest if longest <= MAX_WAIT_S else None

@@ -4,7 +4,7 @@ import pytest
 
 from tui_agent.tui.actions import ACTIONS, BY_NAME, Action, Scope, key_name
 from tui_agent.tui.commands.context import ContextSheet
-from tui_agent.tui.commands.registry import HANDLERS
+from tui_agent.tui.commands.handlers import HANDLERS
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.fork_form import ForkForm

@@ -11,7 +11,7 @@ from tui_agent.tui.actions import (
     commands,
     footer,
 )
-from tui_agent.tui.commands.registry import HANDLERS
+from tui_agent.tui.commands.handlers import HANDLERS
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 
 OWN = {"quit", "stop", "copy_or_stop"}

@@ -24,8 +24,9 @@ from tui_agent.folds.context.meter import MeterLevel
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.models.assembler import Assembler
-from tui_agent.models.faults import TRANSIENT, next_wait
+from tui_agent.models.faults import TRANSIENT
 from tui_agent.models.pricing import cost
+from tui_agent.models.retry import next_wait
 from tui_agent.ports.agent import ModelQuery
 from tui_agent.ports.middleware import Fragment, Middleware
 from tui_agent.ports.model import ModelFault, ModelNext, ModelReply, ModelRequest

@@ -53,8 +53,8 @@ TWICE_S = 0.6
 
 @cache
 def _handlers() -> Mapping[str, Callable[[AppContext, str], object]]:
-    registry = import_module("tui_agent.tui.commands.registry")
-    return cast(Mapping[str, Callable[[AppContext, str], object]], registry.HANDLERS)
+    handlers = import_module("tui_agent.tui.commands.handlers")
+    return cast(Mapping[str, Callable[[AppContext, str], object]], handlers.HANDLERS)
 
 
 class SessionController:

@@ -16,6 +16,7 @@ from tui_agent.tui.cli_client import beside_json, read_rows
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.search_page import SearchPage
 from tui_agent.tui.screens.sessions.detail import Preview, SessionDetail
+from tui_agent.tui.screens.sessions.drawing import SessionsHeader, SessionTable
 from tui_agent.tui.screens.sessions.rows import (
     Hit,
     Line,
@@ -25,7 +26,6 @@ from tui_agent.tui.screens.sessions.rows import (
     parse_hits,
     parse_sessions,
 )
-from tui_agent.tui.screens.sessions.table import SessionsHeader, SessionTable
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part

@@ -1,0 +1,26 @@
+"""Retries of failed requests: how long to wait before each try, and when to give up.
+
+Invariant: waits are bounded, so a turn never hangs on a provider that is down.
+"""
+
+from tui_agent.models.faults import MAX_WAIT_S
+
+BASE_WAIT_S = 1.0
+SPREAD = 0.25
+ATTEMPTS = 6
+"""Maximum number of requests; after that a transient fault is final."""
+
+
+def next_wait(attempt: int, retry_after: float | None, jitter: float) -> float | None:
+    """Return the seconds to wait before the next request, or None to give up.
+
+    `attempt` is the number of the failed request, from 1; `jitter` is a random number in [0, 1). The wait doubles from
+    one second and varies by 25 %; the provider's `retry_after` is a minimum. Also None if the wait would exceed 60 s.
+    """
+    if attempt >= ATTEMPTS:
+        return None
+    backoff: float = min(BASE_WAIT_S * 2 ** (attempt - 1), MAX_WAIT_S / (1 + SPREAD)) * (
+        1 + SPREAD * (2 * jitter - 1)
+    )
+    longest = max(backoff, retry_after or 0.0)
+    return longest if longest <= MAX_WAIT_S else None
