@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import JsonRow, text_of
-from tui_agent.tui.screens.sessions.drawing import branch_mark, highlight
+from tui_agent.tui.screens.sessions.rendering import branch_mark, highlight
 from tui_agent.tui.screens.sessions.rows import Hit, Row, state_of
 from tui_agent.tui.text import clean, clean_line, fit, named
 from tui_agent.tui.theme.theme import Role

@@ -16,7 +16,7 @@ from tui_agent.tui.cli_client import beside_json, read_rows
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.search_page import SearchPage
 from tui_agent.tui.screens.sessions.detail import Preview, SessionDetail
-from tui_agent.tui.screens.sessions.drawing import SessionsHeader, SessionTable
+from tui_agent.tui.screens.sessions.rendering import SessionsHeader, SessionTable
 from tui_agent.tui.screens.sessions.rows import (
     Hit,
     Line,
