@@ -1,4 +1,4 @@
-"""The steps from an event to an open fork: the form, the command that creates the fork, and opening it.
+"""The way from an event to an open fork: the form, the command that creates the fork, and opening it.
 
 Invariant: while a session runs, the fork is created and its id is shown, but it is not opened.
 """
