@@ -15,7 +15,7 @@ class Todo(api.FrozenModel):
 
     content: str
     status: api.TodoStatus = "pending"
-    id: str = Field(default="", description="omitted: assigned")
+    id: str = Field(default="", description="leave out to get a new id")
     parent: str = Field(default="", description="id of another item")
 
 

@@ -50,7 +50,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", nargs="?", metavar="ID", help="a session id or its beginning")
     parser.add_argument("--json", action="store_true", help="JSON lines")
     parser.add_argument(
-        "--terminal", metavar="WORDS", default="", help="the terminal description of the app that runs this"
+        "--terminal",
+        metavar="WORDS",
+        default="",
+        help="the terminal's description, passed by the app that calls this command",
     )
     add_groups(parser, ("place", "model", "extensions"))
 

@@ -41,7 +41,10 @@ VERBS: dict[str, Verb] = {
     "demo": Verb("tui_agent.cli.run.demo", "watch a built-in scenario, offline"),
     "sessions": Verb("tui_agent.cli.sessions.command", "list, show and manage recorded sessions"),
     "trace": Verb("tui_agent.cli.trace", "show a session's figures: events, tools, files, tokens, cost"),
-    "checkout-part": Verb("tui_agent.cli.checkout_part", "write the workspace as it was after a part"),
+    "checkout-part": Verb(
+        "tui_agent.cli.checkout_part",
+        "write the workspace's files as they were after a part (one step of a turn)",
+    ),
     "compare": Verb("tui_agent.cli.compare", "compare two sessions or branches"),
     "replay": Verb("tui_agent.cli.replay.command", "show a recorded session at any of its events"),
     "map": Verb("tui_agent.cli.map", "rank a repository's files for a question"),
@@ -52,7 +55,7 @@ VERBS: dict[str, Verb] = {
     "plugins": Verb("tui_agent.cli.plugins", "list, create, check or disable plugins"),
     "themes": Verb("tui_agent.cli.themes", "list or preview themes"),
     "config": Verb("tui_agent.cli.config", "show settings and where they come from"),
-    "trust": Verb("tui_agent.cli.trust", "decide if a folder's own files may be used"),
+    "trust": Verb("tui_agent.cli.trust", "trust or ignore a folder's own config, hooks and instructions"),
     "bug": Verb("tui_agent.cli.bug", "write a bug report to a file; nothing is sent"),
     "doctor": Verb("tui_agent.cli.doctor.command", "check the installation and suggest fixes"),
 }

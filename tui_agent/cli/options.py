@@ -95,7 +95,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="let sandboxed commands read FILE even if it may contain secrets (a pattern)",
+        help="let sandboxed commands read FILE even if it may contain secrets (FILE may be a pattern)",
     )
     group.add_argument("--agent", metavar="NAME", help="the agent that answers (see: tui-agent agents list)")
     group.add_argument(
@@ -181,11 +181,8 @@ GROUPS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "project": add_project,
 }
 EVERYTHING = tuple(GROUPS)
-SESSION_HELP = "a session id, its beginning, or latest"
-RECORDING_HELP = (
-    "a session id, its beginning, latest (the newest of all folders; --continue opens this folder's), "
-    "a run's id, or the path of a log"
-)
+SESSION_HELP = "a session id or its beginning, or `latest`"
+RECORDING_HELP = "a session id or its beginning, a run id, the path of a log, or `latest` (the newest session of any folder)"
 """Help of an argument that also accepts logs outside the session folder."""
 
 

@@ -1,4 +1,4 @@
-"""Show which of a folder's own files could steer the program; trust or ignore them, or undo that decision.
+"""Show which of a folder's own files can change what tui-agent does or runs; trust or ignore them, or forget that decision.
 
 Trust applies to a folder at its path with exactly these contents. Changes since the last decision are marked.
 With --trust-project the contents at this moment are trusted for one run, and nothing is stored.
@@ -19,14 +19,14 @@ from tui_agent.errors import UsageError
 
 EXAMPLES = """\
 examples:
-  tui-agent trust                      list this folder's files that could steer the program, and what each could do
+  tui-agent trust                      list this folder's files that can change what tui-agent does or runs
   tui-agent trust --yes                use them until they change
   tui-agent trust ~/code/shop --no     ignore them without asking until they change
   tui-agent trust --forget             forget the decision and ask again
   tui-agent trust --list               list all folders with a decision
 """
 STANDING_TEXTS = {
-    "nothing": "has no files that could steer the program",
+    "nothing": "has no files that change what tui-agent does or runs",
     "trusted": "is trusted with its current files",
     "without": "is used without its own files, as you decided",
     "open": "is not trusted",

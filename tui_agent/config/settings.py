@@ -105,11 +105,13 @@ class ModelProfile(Table):
         None,
         description="none, minimal, low, medium, high or xhigh; an error if the provider does not support it.",
     )
-    context_window: int = Field(0, ge=0, description="Tokens; 0: from the price map.")
+    context_window: int = Field(0, ge=0, description="Tokens; 0: taken from litellm's price map.")
     input_price: float | None = Field(None, ge=0, description="USD per million input tokens.")
     output_price: float | None = Field(None, ge=0, description="USD per million output tokens.")
     cached_price: float | None = Field(None, ge=0, description="USD per million tokens read from the cache.")
-    images: bool | None = Field(None, description="The model accepts images; if not set: from the price map.")
+    images: bool | None = Field(
+        None, description="The model accepts images. If not set, taken from litellm's price map."
+    )
     stream: bool = Field(
         True, description="Request a streamed answer; set false for servers that cannot stream."
     )
@@ -178,7 +180,7 @@ class ContextSettings(Table):
         0.70,
         ge=0,
         le=1,
-        description="Share of the window from which old outputs are put away, without the model; 0: never.",
+        description="Share of the window from which old outputs are shortened, without the model; 0: never.",
     )
     compact_at: float = Field(
         0.85,

@@ -39,13 +39,13 @@ STORY: Final = "What was done and found"
 CHAPTER: Final = "\n\n### After that\n"
 """Separator between the stories of successive summaries."""
 _INTRO: Final = (
-    "The beginning of this session was summarised to save space. All sections but the last are from the record. "
-    "Nothing here is a new request: continue where the messages after it end."
+    "The beginning of this session was summarised to save space. All sections except the last are "
+    "copied from the session log. Nothing here is a new request. Continue after the last message."
 )
 _BESIDE: Final[dict[MessageOrigin, str]] = {
     "mentions": "FILES mentioned in the user's message",
-    "map": "MAP of the repository, made by the program",
-    "transient": "NOTE of the program",
+    "map": "MAP of the repository, from tui-agent",
+    "transient": "NOTE from tui-agent",
     "restored": "RESTORED by the user",
     "instructions": "INSTRUCTIONS that stay in the prompt",
 }

@@ -175,7 +175,11 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
     for share in parts:
         tokens = remaining if share is parts[-1] else round(count.tokens * share.chars / total)
         lost = share.raw_chars - share.chars
-        rules = ["what a summary has no room for is an artifact"] if lost or share.dropped_blocks else []
+        rules = (
+            ["text that did not fit in the summary is stored as an artifact"]
+            if lost or share.dropped_blocks
+            else []
+        )
         section_share = SectionShare(
             share.raw_chars, share.chars, tokens, lost=lost, dropped=share.dropped_blocks, rules=rules
         )

@@ -57,7 +57,9 @@ def check_command(
         case commands.SubmitPrompt() | commands.Delegate() if (
             running and state.shell is None and not state.is_compacting
         ):
-            return Refusal("A turn is running.", "Enter steers it, Tab sends after it, Esc stops it.")
+            return Refusal(
+                "A turn is running.", "Enter sends your message now, Tab after the turn; Esc stops the turn."
+            )
         case _ if running and type(command) in _LATER:
             return Refusal(f"{subject} is running. {_LATER[type(command)]}", _ESC)
         case commands.Delegate(text=text) if not text.strip():
@@ -70,7 +72,7 @@ def check_command(
             running
         ):
             name = command.kind.removeprefix("set_").replace("_", " ")
-            return Refusal(f"{subject} is running. The {name} can change after it.", _ESC)
+            return Refusal(f"{subject} is running. You can change the {name} when it has ended.", _ESC)
         case commands.Compact() | commands.RestoreContext() if state.open_calls:
             return Refusal("A call is waiting for your approval.", "Answer it, or say what to do instead.")
         case commands.Pause() if state.shell is not None:

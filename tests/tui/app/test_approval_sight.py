@@ -122,7 +122,7 @@ async def test_a_command_that_deletes_has_its_row_whatever_is_cut(size: tuple[in
         await ask(driven, command(script))
         rows = [" ".join(row.replace("▌", " ").split()) for row in driven.rows()]
         assert any("31 rm -rf middle" in row and "deletes middle" in row for row in rows)
-        assert any("60 more read, run or change this" in row for row in rows)
+        assert any("60 more commands only read, run or change this" in row for row in rows)
 
 
 async def test_more_that_changes_things_than_fits_must_be_read_to_its_end() -> None:
@@ -134,7 +134,7 @@ async def test_more_that_changes_things_than_fits_must_be_read_to_its_end() -> N
             and "More than fits here" in driven.text()
             and "and more: D shows all" in driven.text()
         )
-        assert driven.text().count("D first, to the end") == 3 and "not offered either" not in driven.text()
+        assert driven.text().count("D first, to the end") == 3 and "not available either" not in driven.text()
         assert "Y once" not in driven.rows()[-1]
         await driven.press("y", "s", "a", "enter")
         assert driven.session.submitted == []
@@ -169,7 +169,7 @@ async def test_a_rule_that_cannot_stand_is_said_and_can_be_mended() -> None:
         modal = await ask(driven, asked)
         assert modal.typing and wrong in " ".join(driven.text().replace("▌", " ").split())
         assert "Edit the rule" in driven.text() and "Enter allow always   Esc back" in driven.text()
-        assert "Enter allow always   Esc back" in driven.rows()[-1] and "say it" not in driven.text()
+        assert "Enter allow always   Esc back" in driven.rows()[-1] and "send reason" not in driven.text()
         await driven.press("ctrl+u")
         await driven.type("allow edit src/entry.py")
         await driven.press("enter")
@@ -240,7 +240,7 @@ async def test_it_says_how_many_of_its_kind_are_asked_about_after_it() -> None:
         await ask(driven, request(choices=(PermissionChoice(reach="once", rule=""),)))
         text = driven.text()
         assert "2 more edit calls follow" in text
-        assert "this call only; the others will ask" in text
+        assert "this call only; you are asked about the others" in text
 
 
 async def test_a_long_change_says_how_many_of_its_rows_were_not_in_sight_yet() -> None:

@@ -123,7 +123,7 @@ async def test_esc_while_a_reason_is_typed_goes_back_to_the_answers_and_the_foot
         await driven.press("n")
         await driven.type("no way")
         # The footer belongs to the screen below the question and is painted by that screen, a moment later.
-        await driven.until(lambda: "Enter say it   Esc back" in driven.rows()[-1])
+        await driven.until(lambda: "Enter send reason   Esc back" in driven.rows()[-1])
         assert "Y once" not in driven.rows()[-1]
         await driven.press("escape")
         assert driven.app.screen is modal and driven.session.submitted == []
@@ -281,7 +281,7 @@ async def test_why_two_answers_are_not_offered_stands_once(size: tuple[int, int]
         ]
         await ask(driven, request(choices=(CHOICES[0], *never)))
         text = driven.text()
-        assert text.count("not offered where nothing is known") == 1 and "not offered either" in text
+        assert text.count("not offered where nothing is known") == 1 and "not available either" in text
         await driven.press("s", "a", "enter")
         assert driven.session.submitted == []
 
@@ -430,7 +430,7 @@ async def test_a_plan_is_approved_or_refused_with_a_reason() -> None:
     )
     async with open_app(golden("night_shift")) as driven:
         await ask_question(driven, plan)
-        assert "Go on with this plan?" in driven.text() and "2. Fix" in driven.text()
+        assert "Continue with this plan?" in driven.text() and "2. Fix" in driven.text()
         await driven.press("enter")
         [answer] = driven.session.submitted
         assert isinstance(answer, AnswerQuestion) and answer.choice == 0

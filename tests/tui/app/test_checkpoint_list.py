@@ -24,7 +24,7 @@ async def test_they_are_listed_the_newest_first_with_the_diff_of_the_chosen_one(
         assert names(walked)[:3] == ["agent 54", "agent 44", "command 63"]
         text = walked.text()
         assert "8 checkpoints" in text and "+9" in text
-        assert "After part 54" in text and "an edit of the agent" in text
+        assert "After part 54" in text and "the agent's edit" in text
         assert "total += abs(entry.hours)" in text, "what it changed is read and shown"
         row = next(one for one in walked.rows() if ".pytest_cache" in one)
         assert "other branch" in row and "command" in row

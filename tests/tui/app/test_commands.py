@@ -324,8 +324,8 @@ async def test_what_was_wrong_in_the_providers_form_goes_once_something_is_typed
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/provider")
         await driven.press("enter", "enter", "enter", "enter")
-        assert "A model's name is needed." in driven.text()
+        assert "Enter the name of a model." in driven.text()
         await driven.press("left")
-        assert "A model's name is needed." in driven.text()
+        assert "Enter the name of a model." in driven.text()
         await driven.type("a")
-        assert "A model's name is needed." not in driven.text()
+        assert "Enter the name of a model." not in driven.text()

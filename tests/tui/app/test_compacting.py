@@ -146,7 +146,7 @@ async def test_what_a_summary_stands_for_is_listed_by_turn_and_the_summary_can_b
 ) -> None:
     async with open_app(session=story(), size=size) as driven:
         picker = await listed(driven)
-        assert "undo the newest summary and bring back" in driven.text() and "Turn 1" in driven.text()
+        assert "undo the newest summary and restore" in driven.text() and "Turn 1" in driven.text()
         assert len(picker.items) > 5
         rows = driven.rows()
         [first] = [at for at, row in enumerate(rows) if "▌  Turn 1" in row]
@@ -170,7 +170,7 @@ async def test_one_message_is_brought_back_or_pinned() -> None:
         ):
             await listed(driven)
             await driven.press("down", "enter")
-            await driven.until(lambda: "Show all of it" in driven.text())
+            await driven.until(lambda: "Show the full text" in driven.text())
             await chosen(driven, deed)
             command = driven.session.submitted[-1]
             assert command.model_copy(update={"id": wanted.id}) == wanted
@@ -255,7 +255,7 @@ async def test_what_is_in_the_context_can_be_pinned_before_it_goes() -> None:
         assert {"you", "agent", "read_file"} <= {item.label for item in picker.items}
         await chosen(driven, "How is the weekly report")
         await driven.until(lambda: "you, turn 1" in driven.text())
-        assert "Bring it back" not in driven.text()
+        assert "Restore it" not in driven.text()
         await chosen(driven, "Pin it")
         [pin] = driven.session.submitted
         assert isinstance(pin, PinContext) and pin.pinned and len(pin.seqs) == 1

@@ -162,7 +162,7 @@ async def test_an_export_goes_on_where_the_comparison_is_left(two: Comparison, k
 async def test_esc_goes_back_and_f1_names_every_key(two: Comparison) -> None:
     async with open_comparison(two) as shown:
         await shown.press("f1")
-        assert "play both, and pause" in shown.text()
+        assert "play or pause both" in shown.text()
         await shown.press("escape", "escape")
         assert not isinstance(shown.driven.app.screen, CompareScreen)
 
@@ -255,12 +255,12 @@ async def test_strangers_are_two_sessions_that_share_nothing(two: Comparison) ->
     async with open_comparison(found) as shown:
         assert "night-shift-hours and another-thing" in shown.rows()[0]
         assert shown.rows()[0].endswith("2 sessions")
-        assert "they share nothing: all of both is compared" in shown.text()
+        assert "no common start: the whole sessions are compared" in shown.text()
 
 
 async def test_the_same_ends_are_said(two: Comparison) -> None:
     async with open_comparison(replace(two, differences=())) as shown:
-        assert "No file ends otherwise." in shown.text()
+        assert "No files differ at the end." in shown.text()
         await shown.press("down")
 
 

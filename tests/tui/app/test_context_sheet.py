@@ -176,7 +176,7 @@ async def test_the_bars_give_way_to_the_reasons_and_every_key_is_named() -> None
         assert "━" in row_of(rows, "tool results")
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         await opened(driven, packed(*SECTIONS))
-        for key in ("S summarise", "L bring back", "M map", "Esc close"):
+        for key in ("S summarise", "L restore", "M map", "Esc close"):
             assert key in driven.text()
 
 

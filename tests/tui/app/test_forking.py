@@ -66,7 +66,7 @@ async def test_without_a_folder_it_asks_for_one_and_esc_makes_nothing(tmp_path: 
     async with walk(tmp_path) as walked:
         await walked.slash("/fork")
         await walked.keys("right", "down", "ctrl+k", "ctrl+u", "enter")
-        assert "Name the folder for the fork." in walked.text()
+        assert "Enter the folder for the fork." in walked.text()
         await walked.keys("escape")
         assert walked.told.forks == [] and len(walked.app.screen_stack) == 1
 

@@ -108,7 +108,7 @@ async def test_no_job_runs_where_the_engine_is_gone() -> None:
 async def test_without_a_job_the_page_says_when_there_is_one() -> None:
     async with open_app([], size=(80, 24)) as driven:
         page = await opened(driven)
-        assert "No background job yet." in driven.text() and "a long build." in driven.text()
+        assert "No background jobs yet." in driven.text() and "a long build." in driven.text()
         await driven.press("enter", "e", "a")
         assert page.is_attached and "a long build." in driven.text()
 
@@ -138,13 +138,13 @@ async def test_the_footer_names_only_keys_that_do_something() -> None:
     async with open_app([], size=(120, 40)) as driven:
         await opened(driven)
         assert driven.rows()[-1].split("F1")[0].split() == ["Esc", "back"]
-        assert "No background job yet." in driven.text() and "state" not in driven.text()
+        assert "No background jobs yet." in driven.text() and "state" not in driven.text()
     async with open_app(session=story(), size=(120, 40)) as driven:
         page = await opened(driven)
-        assert "E end it" in driven.rows()[-1] and "A end all" in driven.rows()[-1]
+        assert "E stop it" in driven.rows()[-1] and "A stop all" in driven.rows()[-1]
         await driven.press("end")
-        assert "E end it" not in driven.rows()[-1] and "Enter whole output" in driven.rows()[-1]
+        assert "E stop it" not in driven.rows()[-1] and "Enter whole output" in driven.rows()[-1]
         for number in (4, 5):
             driven.session.feed(JobFinished(job_id=JobId(f"job-{number}"), end="exited", exit_code=0))
         await grown(driven, page)
-        assert "A end all" not in driven.rows()[-1]
+        assert "A stop all" not in driven.rows()[-1]

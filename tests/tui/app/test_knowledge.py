@@ -123,7 +123,7 @@ async def test_a_live_sheet_takes_what_comes_before_it_is_composed_and_after_it_
             sheet = driven.app.screen
             assert isinstance(sheet, Viewer) and sheet.follows
             controller.panes.show(ALL_VIEWS)
-            await _until(driven, lambda: "Of this task" in driven.text())
+            await _until(driven, lambda: "This task" in driven.text())
             await driven.press("escape")
             await _until(driven, lambda: not isinstance(driven.app.screen, Viewer))
             sheet.redraw()

@@ -116,7 +116,7 @@ async def test_the_files_stand_in_their_order_with_their_symbols(size: tuple[int
         assert "\u202e" not in text and "class Shift" in text
         assert "Repository map" in text and "3 of 41 files, about 90 tokens" in text
         if size[0] >= 100:
-            assert "left out: 2 minified" in text and "Why it stands here" in text
+            assert "left out: 2 minified" in text and "Why it is listed" in text
 
 
 async def test_the_newest_message_is_the_question_until_another_is_typed() -> None:
@@ -331,7 +331,7 @@ async def test_a_reason_says_what_it_means_and_one_line_is_one_number() -> None:
         page = await opened(driven)
         await driven.press("end")
         text = driven.text()
-        assert "documents come behind code" in text and "3 files, as listed" in text
+        assert "docs are ranked below code" in text and "3 files, as listed" in text
         await driven.press("home", "down", "down", "down", "down")
         assert page.chosen is not None and page.chosen.file.path == "src/report.py"
         assert "2-2" not in driven.text()

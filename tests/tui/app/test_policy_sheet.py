@@ -120,7 +120,7 @@ async def test_a_rule_of_the_session_is_taken_back_and_goes_from_the_list() -> N
     async with open_app(with_rule(), outside=says_rules) as driven:  # type: ignore[arg-type]
         await opened(driven)
         await driven.press("up", "up", "d")
-        assert "D take it back" in driven.text()
+        assert "D revoke" in driven.text()
         wished = driven.session.submitted[-1]
         assert isinstance(wished, RevokeRule) and wished.rule == RULE
         driven.session.feed(PermissionRevoked(rule=RULE))

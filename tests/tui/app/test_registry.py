@@ -69,7 +69,7 @@ def test_the_footer_names_what_applies_most_useful_first() -> None:
     assert [hint[:2] for hint in running[:3]] == [
         ("Enter", "steer now"),
         ("Tab", "queue for after"),
-        ("Esc", "interrupt"),
+        ("Esc", "stop"),
     ]
 
 

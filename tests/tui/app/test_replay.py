@@ -33,7 +33,7 @@ def told(shown: Replayed) -> str:
 async def test_it_opens_at_the_last_event_and_at_the_event_that_is_asked_for() -> None:
     async with open_replay(NIGHT, size=(160, 45)) as shown:
         assert "event 196 of 196" in told(shown) and "1:16 of 1:16" in told(shown)
-        assert "REPLAY" in shown.rows()[0] and "read only: no model, no tool runs" in shown.rows()[0]
+        assert "REPLAY" in shown.rows()[0] and "read only: runs no model and no tools" in shown.rows()[0]
     async with open_replay(NIGHT, size=(160, 45), to_seq=150) as shown:
         text = shown.text()
         assert "event 150 of 196" in text and "part 41" in text
@@ -200,7 +200,7 @@ async def test_what_cannot_be_done_is_not_offered() -> None:
     async with open_replay(NIGHT, size=(160, 45), to_seq=150) as shown:
         assert "F fork" in shown.rows()[-1] and "revert" not in shown.rows()[-1]
         await shown.press("r", "f1")
-        assert "go back to here" not in shown.text() and "event by event" in shown.text()
+        assert "go back to here" not in shown.text() and "go to the previous or next event" in shown.text()
 
 
 async def test_small_screens_show_the_other_panes_in_place_of_the_chat() -> None:

@@ -53,7 +53,7 @@ async def test_sessions_stand_by_day_with_forks_below_their_parents_and_sums_abo
         ]  # fmt: skip
         text = driven.text()
         assert "9 sessions   $2.26   4.9 MB" in text
-        assert "└ break-rounding, fork at 88" in text and "without a name" in text
+        assert "└ break-rounding, fork at 88" in text and "no name" in text
         for mark in (
             "✓ night-shift-hours",
             "■ └ break",
@@ -178,7 +178,7 @@ async def test_enter_opens_the_chosen_session() -> None:
 
 async def test_below_a_hundred_columns_enter_shows_more_first() -> None:
     async with open_sessions(Programs(), size=(80, 24)) as (driven, _):
-        assert "Last answer" not in driven.text() and "Enter more about it" in driven.text()
+        assert "Last answer" not in driven.text() and "Enter details" in driven.text()
         await driven.press("enter")
         await shown(driven)
         assert "Last answer" in driven.text()
@@ -287,7 +287,7 @@ async def test_deleting_asks_first() -> None:
 async def test_a_session_that_someone_holds_is_not_deleted() -> None:
     async with open_sessions(Programs([told(2, "held", "x", 60, open=True)])) as (driven, _):
         await driven.press("down", "delete")
-        assert "Another window holds this session. Close it there first." in driven.text()
+        assert "This session is open in another window. Close it there first." in driven.text()
 
 
 async def test_a_session_is_replayed_from_its_log(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ async def test_where_the_session_stands_there_is_nothing_to_go_to(tmp_path: Path
     async with walk(tmp_path) as walked:
         await walked.slash("/tree")
         await walked.keys("enter")
-        assert "The session stands here already." in walked.text()
+        assert "The session is already at this point." in walked.text()
         await walked.keys("up", "enter")
         assert "Go to after “timesheet report" in walked.text()
 

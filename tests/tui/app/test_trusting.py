@@ -95,7 +95,7 @@ async def test_before_anything_is_opened_the_files_are_listed_with_what_each_cou
         assert str(place.folder)[:60] in text
         for said in (".tui_agent/config.toml", "sets the model to theirs", ".env", "sets OPENAI_BASE_URL"):
             assert said in text
-        assert "› W  Go on without them" in text and "T  Trust these files" in text and "Q  Quit" in text
+        assert "› W  Ignore these files" in text and "T  Trust these files" in text and "Q  Quit" in text
         assert place.opened == []
 
 
@@ -204,7 +204,7 @@ async def test_quit_leaves_without_opening_anything(place: Place) -> None:
 async def test_the_mouse_answers_too(place: Place) -> None:
     async with place.app() as driven:
         await sheet_of(driven)
-        y, row = next((y, row) for y, row in enumerate(driven.rows()) if "Go on without them" in row)
+        y, row = next((y, row) for y, row in enumerate(driven.rows()) if "Ignore these files" in row)
         await driven.pilot.click(offset=(row.index("Go on"), y))
         await opened(driven, place)
         assert place.standing == "without"
@@ -263,7 +263,7 @@ async def test_trusting_says_how_many_files_were_not_in_sight_yet(place: Place) 
     for number in range(20):
         (agents / f"rev{number:02}.md").write_text("---\nname: rev\ndescription: reviews\n---\nReview.\n")
     async with place.app((80, 24)) as driven:
-        await driven.until(lambda: "22 files could steer" in driven.text())
+        await driven.until(lambda: "22 files can change" in driven.text())
         sheet = driven.app.screen
         assert isinstance(sheet, TrustSheet)
         sheet.end_grace_period()

@@ -227,7 +227,7 @@ def every_state() -> Samples:
         "The model server failed or could not be reached.",
         "http://localhost:11434 refused the connection: Ollama is not running.",
         "Your message and 1 tool result are kept. No file was changed in this turn.",
-        "Enter try again · /model use another model · /trace see the 4 tries · Esc leave it",
+        "Enter try again · /model switch to another model · /trace see the 4 tries · Esc leave it",
         command="qwen3-coder:30b",
     )
     s.tool(

@@ -167,8 +167,8 @@ def test_a_request_says_why_the_cache_could_not_serve_all_of_the_one_before() ->
     assert [one.cache_miss_reason for one in view.requests] == [
         "",
         "",
-        "outputs put away",
-        "outputs put away, turns summarised",
+        "outputs shortened",
+        "outputs shortened, turns summarised",
         "tools changed",
         "messages restored",
         "nothing in the provider's cache",

@@ -58,12 +58,12 @@ def compacted() -> ContextCompacted:
 def test_outputs_that_are_put_away_step_by_step_are_one_notice_until_the_next_summary() -> None:
     steps = [reduced(9_000, 8_000), reduced(8_900, 7_900), reduced(8_800, 7_800)]
     (told,) = notices(*steps)
-    assert told.lines[0] == "3 old outputs put away, over several requests"
+    assert told.lines[0] == "3 old outputs shortened, over several requests"
     again = notices(*steps, compacted(), reduced(6_000, 5_000))
     assert [one.lines[0].split(":")[0].split(",")[0] for one in again] == [
-        "3 old outputs put away",
+        "3 old outputs shortened",
         "1 turn summarised",
-        "1 old output put away",
+        "1 old output shortened",
     ]
     assert len(notices(reduced(9_000, 8_000), TurnStarted(turn=2), reduced(9_000, 8_000))) == 2
 

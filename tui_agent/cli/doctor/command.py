@@ -331,7 +331,7 @@ def describe_cleanup(held: ProcessControl) -> str:
     """Describe how processes that a command leaves behind are stopped."""
     if not held.reaper:
         return "by their process group; one that leaves the group is found by an environment variable, if /proc exists"
-    kernel = ", and together by the kernel (cgroup.kill)" if held.cgroup_kill else ""
+    kernel = ", or, all at once, by the kernel (cgroup.kill)" if held.cgroup_kill else ""
     return f"reliably, by a parent process (subreaper){kernel}"
 
 

@@ -94,9 +94,9 @@ def describe_foreign_files(found: Sequence[ForeignFile]) -> tuple[str, str]:
     )
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     problem = (
-        "Code that no installed package brought runs"
+        "Files from no installed package run code"
         if any(file.runs for file in found)
-        else "Folders are added to the module path"
+        else "Files from no installed package add folders to the module path"
     )
     return (
         f"{problem} at every start of {sys.executable}: {names}{more}.",

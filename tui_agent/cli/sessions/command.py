@@ -58,7 +58,7 @@ def configure(parser: Parser) -> None:
     listing.add_argument(
         "--id",
         metavar="BEGINNING",
-        help="only the session with this id, or those whose ids begin so; latest: the last used one",
+        help="only sessions whose id starts with this; `latest`: the last one used",
     )
     show = verbs.add("show", show_session, "show a session's events")
     show.add_argument("id", metavar="ID", help=RECORDING_HELP)

@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--result",
         metavar="TEXT",
-        help="replace a tool call's result: SEQ is an event of that call, or one at which only it is open",
+        help="replace a tool call's result: SEQ is an event of that call, or an event while it is the only unfinished call",
     )
     group.add_argument(
         "--message",

@@ -34,8 +34,8 @@ examples:
   tui-agent sessions prune --older-than 90
 """
 WASTE = {
-    "empty": "nothing was said in it",
-    "old": "not used for that long",
+    "empty": "sessions without messages",
+    "old": "not used for the given number of days",
     "texts": "texts that no event refers to",
     "draft": "half-written files",
     "rest": "left by an interrupted removal",

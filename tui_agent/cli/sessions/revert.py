@@ -56,9 +56,9 @@ _ACTS = {"write": "restored", "create": "recreated", "remove": "deleted", "mode"
 
 def add_verbs(verbs: Verbs) -> None:
     """Add the verbs `revert` and `checkpoints`."""
-    parser = verbs.add("revert", revert_session, "go back to an event of a session", examples=EXAMPLES)
+    parser = verbs.add("revert", revert_session, "revert a session to one of its events", examples=EXAMPLES)
     parser.add_argument("id", metavar="ID", help=SESSION_HELP)
-    parser.add_argument("--to", metavar="SEQ", type=int, required=True, help="the event to go back to")
+    parser.add_argument("--to", metavar="SEQ", type=int, required=True, help="the event to revert to")
     parser.add_argument("--preview", action="store_true", help="only list what would happen to each file")
     scope = parser.add_mutually_exclusive_group()
     scope.add_argument("--conversation", action="store_true", help="only the conversation, not the files")

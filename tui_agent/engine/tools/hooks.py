@@ -34,7 +34,7 @@ _ALLOWED_DECISIONS: Final[Mapping[HookEvent, frozenset[HookDecision]]] = {
     "before_turn": frozenset({"allow", "deny"}),
     "before_compaction": frozenset({"allow", "deny"}),
 }
-_STOPPED = "It was stopped together with the event that it was asked about."
+_STOPPED = "It was stopped because its event was cancelled."
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ RETAINED_TOOLS: Final = ("present_plan", "run_tests")
 """Tools whose newest call is always stored; of plans, the newest one that was approved."""
 QUOTED_CHARS: Final = 4_000
 """Maximum characters of a call's arguments in a quotation."""
-REDUCED_PREFIX = "[Output put away to save room. "
+REDUCED_PREFIX = "[Output shortened to save room. "
 _ORIGINS: Final[dict[MessageOrigin, str]] = {
     "prompt": "a message of the user",
     "mentions": "files mentioned by the user",

@@ -179,7 +179,7 @@ class Ledger:
             case ContextCompacted() as compaction:
                 self._compact(ev.seq, compaction)
             case ContextReduced():
-                self._changes["outputs put away"] = None
+                self._changes["outputs shortened"] = None
             case ContextRestored() as restored:
                 self._restore(ev.seq, restored)
             case _:

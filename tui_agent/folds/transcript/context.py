@@ -34,7 +34,7 @@ from tui_agent.units import format_percent, format_tokens
 
 CONTEXT_HANDLERS: Handlers[Draft] = Handlers()
 
-_LIST_HINT = "/compact list shows what was put away and can restore it."
+_LIST_HINT = "/compact list shows the shortened outputs and can restore them."
 _WARNINGS = {
     "near": "The context is near the soft limit.",
     "over": "The context is over the soft limit.",
@@ -99,9 +99,9 @@ def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> 
     outputs = format_count(known + count, "old output")
     hint = f"The agent can read them again. {_LIST_HINT}"
     if known:
-        draft.update_notice(index, "info", (f"{outputs} put away, over several requests", hint))
+        draft.update_notice(index, "info", (f"{outputs} shortened, over several requests", hint))
     else:
-        headline = f"{outputs} put away: {_describe_reduction(payload.before_tokens, payload.after_tokens)}"
+        headline = f"{outputs} shortened: {_describe_reduction(payload.before_tokens, payload.after_tokens)}"
         index = draft.add_notice(ev, "compaction", "info", (headline, hint))
     draft.reduction_notice = index, known + count
 

@@ -258,9 +258,9 @@ def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
         if section.state != "whole" and not columns.has_room_for_reason(section, width):
             rows += viewer.say(width, section.description, "warning")
     if view.cache_breaks:
-        times = "Once" if view.cache_breaks == 1 else f"{view.cache_breaks:,} times"
-        reason = f" Newly written the last time: {view.cache_break}." if view.cache_break else ""
-        rows += viewer.say(width, f"{times} the provider could not use its cache.{reason}", "t3")
+        times = "once" if view.cache_breaks == 1 else f"{view.cache_breaks:,} times"
+        reason = f" Reason for the last miss: {view.cache_break}." if view.cache_break else ""
+        rows += viewer.say(width, f"The provider missed its cache {times}.{reason}", "t3")
     if view.estimated:
         rows += viewer.say(width, "~ marks an estimate; the provider has not reported its count yet.", "t3")
     return rows

@@ -26,12 +26,12 @@ Look first: README, CONTRIBUTING, the build files, the CI's configuration, the t
 lines of plain Markdown:
 - what this is, in one or two sentences;
 - the exact commands to install, build, run, lint and test, and how to run a single test;
-- the layout: where what lies, and what depends on what;
-- the conventions that the code shows and its documents say: style, names, errors, tests;
+- the layout: what is in which folder, and the dependencies between the parts;
+- the conventions seen in the code and its docs: style, names, errors, tests;
 - traps: generated files, what must not be touched, what is slow.
-Only what you have seen in the files, nothing that holds for every project. Where there is an AGENTS.md already, keep what is \
-right in it and improve it. Files of other agents' rules (CLAUDE.md, .cursorrules, .github/copilot-instructions.md) are \
-worth reading for it."""
+Write only what you have seen in the files, nothing that is true of every project. If there is an AGENTS.md already, keep \
+what is right in it and improve it. Rule files of other agents (CLAUDE.md, .cursorrules, .github/copilot-instructions.md) are \
+worth reading."""
 
 
 def choose_skill(context: AppContext, argument: str) -> None:
@@ -92,16 +92,20 @@ def _task_rows(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
     """Return the working memory as it is now."""
     settings = context.state.settings
     mode = settings.context_mode if settings is not None else "pack"
-    rows = [viewer.heading(width, "Of this task")]
+    rows = [viewer.heading(width, "This task")]
     for title, lines in list_blocks(context.state.memory):
         for index, line in enumerate(lines):
             rows += viewer.pair(width, "" if index else title, clean_line(line), names=18)
     if mode == "none":
-        return [*rows, *viewer.say(width, "Context mode none takes no notes.", "t3")]
+        return [*rows, *viewer.say(width, "No notes are taken in context mode `none`.", "t3")]
     if len(rows) == 1:
         rows += viewer.say(width, "Nothing yet. The agent's reads, changes and tests appear here.", "t3")
-    hint = "Sent" if mode == "memory" else "Only --context-mode memory sends it"
-    return [*rows, *viewer.say(width, f"{hint} to the model with each request.", "t3")]
+    hint = (
+        "Sent to the model with each request."
+        if mode == "memory"
+        else "Sent to the model only with --context-mode memory."
+    )
+    return [*rows, *viewer.say(width, hint, "t3")]
 
 
 async def _read_notes(context: AppContext) -> list[NoteFile]:
@@ -116,7 +120,7 @@ def _show_note(context: AppContext, name: str) -> None:
         note = next((file for file in files if name in (file.path.name, file.path.stem)), None)
         text = None if note is None else await asyncio.to_thread(read_note, note.path)
         if note is None or text is None:
-            context.app.say(f"No note {clean_line(name)}. /memory lists the notes.", "warning")
+            context.app.say(f"There is no note {clean_line(name)}. /memory lists the notes.", "warning")
             return
         show(context, note.path.name, lambda viewer, width: viewer.say(width, text, "t1"), plain=text)
 

@@ -90,7 +90,7 @@ def set_up_provider(context: AppContext, argument: str) -> None:
 
 def _choose_vendor(context: AppContext) -> None:
     keys = context.known_keys()
-    items = [Item(ACT, "Own server", "your OpenAI-compatible server, by its address", group="By address")]
+    items = [Item(ACT, "Own server", "an OpenAI-compatible server at your URL", group="By URL")]
     vendors = [(name, vendor) for name, vendor in PROVIDERS.items() if vendor.key_variables]
     for name, vendor in sorted(
         vendors, key=lambda pair: (not pair[1].suggested_models, pretty(pair[0]).lower())
@@ -148,7 +148,7 @@ def keep_model(context: AppContext, argument: str) -> None:
         return
     path = str(context.config.paths.user_config)
     items = [
-        Item("yes", "Yes", "; ".join(lines), group=f"Written into {path}"),
+        Item("yes", "Yes", "; ".join(lines), group=f"saved in {path}"),
         Item("no", "No", "this session only"),
     ]
 
@@ -156,4 +156,4 @@ def keep_model(context: AppContext, argument: str) -> None:
         if value == "yes":
             context.worker(context.default_model.write(), "keep")
 
-    open_picker(context, "Start with this model from now on?", items, choose)
+    open_picker(context, "Make this model the default?", items, choose)

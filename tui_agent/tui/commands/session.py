@@ -155,7 +155,7 @@ def resume(context: AppContext, argument: str) -> None:
         context.submit(Resume())
         context.app.say("The turn continues without a pause.")
     elif context.running:
-        context.app.say("A turn is already running. /pause holds it.", "warning")
+        context.app.say("A turn is already running. /pause pauses it.", "warning")
     else:
         context.app.push_screen(SessionsScreen(context))
 
@@ -163,13 +163,13 @@ def resume(context: AppContext, argument: str) -> None:
 def pause(context: AppContext, argument: str) -> None:
     """Pause the running turn, or continue a paused one."""
     if not context.running:
-        context.app.say("No turn is running. /pause holds one before its next call.")
+        context.app.say("No turn is running. /pause pauses one before its next call.")
     elif context.state.agent_state == "paused":
         context.submit(Resume())
     else:
         if context.state.state_reason != PAUSE_PENDING:
             context.submit(Pause())
-        context.app.say("The turn pauses after this call. /resume cancels that.")
+        context.app.say("The turn pauses after this call. /resume cancels the pause.")
 
 
 def rename(context: AppContext, argument: str) -> None:

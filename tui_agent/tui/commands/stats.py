@@ -76,7 +76,7 @@ def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
         sandbox = state.sandbox or f"none: {state.no_sandbox_reason or 'not known yet'}"
         pairs.append(("sandbox", clean_line(sandbox)))
         if state.exposed_variables:
-            pairs.append(("shown to commands", clean_line(", ".join(state.exposed_variables))))
+            pairs.append(("secrets passed to commands", clean_line(", ".join(state.exposed_variables))))
         pairs += [
             ("agent", state.settings.agent),
             ("context mode", state.settings.context_mode),
@@ -104,7 +104,7 @@ def _model_pairs(model: ModelInfo) -> list[tuple[str, str]]:
         effort += f", sent as {model.effective_effort}"
     price = "price unknown"
     if model.input_price is not None:
-        price = f"{_price(model.input_price)} in, {_price(model.output_price)} out a million tokens"
+        price = f"{_price(model.input_price)} in, {_price(model.output_price)} out per million tokens"
     return [
         ("model", f"{model.model or 'none'} ({model.provider or 'no provider'}) {model.base_url}".strip()),
         ("reasoning", effort),

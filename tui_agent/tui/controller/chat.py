@@ -306,7 +306,7 @@ class Chat:
             self.context.worker(self._search.run(self.widget, text), "find")
         elif not self.widget.find_next():
             self.app.say(
-                "/find needs a text, for example /find midnight. Without one it goes to the next hit."
+                "/find needs a text, for example /find midnight. Without a text, /find goes to the next match."
             )
 
     def toggle(self) -> None:
@@ -360,7 +360,7 @@ class ChatSearch:
         """Read the long texts that contain `text`, then go to the first match."""
         self._wanted = text
         if older := self._chat.context.sessions.older:
-            self._chat.app.say(f"/find waits until all of the session is known: {older}.")
+            self._chat.app.say(f"/find starts when the whole session is loaded: {older}.")
             await self._chat.context.sessions.wait_until_whole()
         await self._read_long_texts(pattern_of(text))
         if widget is not self._chat.widget or text != self._wanted:
@@ -370,7 +370,7 @@ class ChatSearch:
         if text != self._wanted:
             return
         if count:
-            self._chat.app.say(f"{count} {'place' if count == 1 else 'places'}. /find goes to the next.")
+            self._chat.app.say(f"{count} {'match' if count == 1 else 'matches'}. /find goes to the next one.")
         else:
             self._chat.app.say(f'Nothing matches "{text}".', "warning")
 

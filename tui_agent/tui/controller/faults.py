@@ -62,7 +62,7 @@ class FaultReporter:
 
     def report(self, part: str, error: Exception) -> None:
         """Report that a part of the screen could not be drawn."""
-        notice = f"could not be drawn ({{}}). The rest works, and the log has everything. {REPORT}."
+        notice = f"could not be drawn ({{}}). Everything else works, and the log is complete. {REPORT}."
         self._report(part, describe_error(error), notice, "".join(traceback.format_exception(error)))
 
     def report_folds(self) -> None:

@@ -128,7 +128,7 @@ class OpenQuestions:
                 return
             if self._host.session is not None and self._host.session.is_closed:
                 self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")
-                self._app.say("The engine had stopped. It starts again and repeats the question.", "warning")
+                self._app.say("The engine had stopped. It is restarting and will ask again.", "warning")
             else:
                 self._host.submit(decision)
 

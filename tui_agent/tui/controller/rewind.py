@@ -21,7 +21,7 @@ from tui_agent.units import format_elapsed
 ALL = "*"
 SHOWN = 12
 _WAYS = (
-    ("both", "conversation and files", "nothing is lost: /redo brings it back"),
+    ("both", "conversation and files", "nothing is lost: /redo restores it"),
     ("conversation", "conversation only", "files stay as they are"),
     ("files", "files only", "the conversation stays as it is"),
 )
@@ -153,7 +153,7 @@ class RewindActions:
         host = self._host
         items = [Item("", "keep your versions", about="none of your changes is lost")]
         if len(kept) > 1:
-            items.append(Item(ALL, f"restore all {len(kept)} anyway", about="/redo brings yours back"))
+            items.append(Item(ALL, f"restore all {len(kept)} anyway", about="/redo restores your version"))
         items += [Item(path, path, about="restore anyway", group="Changed by you since") for path in kept]
 
         def choose(value: str | None) -> None:

@@ -204,7 +204,7 @@ class SessionSwitcher:
             self._host.panes.show_status()
             self._host.app.header.set_views(self._host.state, self._host.views.meter.view())
             self._host.app.say(
-                "The engine stopped. Everything recorded is kept. "
+                "The engine stopped. The session is saved. "
                 "Send a message to open the session again, or /new to start another.",
                 "error",
             )

@@ -79,9 +79,9 @@ class TrustDialog:
             return False
         count = format_count(sum(len(folder.files.files) for folder in folders), "file")
         notices = {
-            "trust": f"Trusted {count} of this folder until one changes. Undo with /trust.",
+            "trust": f"Trusted {count} of this folder until one changes. Revoke with /trust.",
             "without": f"Ignoring {count} of this folder. /trust shows them.",
-            "forget": "Decision removed. You are asked again at the next start.",
+            "forget": "Decision forgotten. You are asked again at the next start.",
         }
         app.say(notices.get(answer, ""), "done")
         return True

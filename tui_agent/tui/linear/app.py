@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 ReadLine = Callable[[], Awaitable[str | None]]
-HELP = "Type a message, or a number to answer a question. /stop interrupts, /quit quits."
+HELP = "Type a message, or a number to answer a question. /stop stops the turn, /quit quits."
 TWICE_S = 1.5
 ENGINE_ENDS_S = 5.0
 

@@ -16,7 +16,7 @@ from tui_agent.tui.text import clean_line
 
 _ANSWERS: Mapping[str, Answer] = {"1": "without", "2": "trust", "3": "quit"}
 _CHOICES = (
-    "1. Continue without them; you are asked again when one changes",
+    "1. Ignore these files until one of them changes",
     "2. Trust these files until one of them changes",
     "3. Quit",
 )
@@ -37,7 +37,8 @@ async def ask_about_files(
         marks = trust.compare_files(folder.files, paths)
         say(
             clean_line(
-                f"These files of {folder.files.folder} can steer this program. None is used yet.", reveal=True
+                f"These files of {folder.files.folder} can change what tui-agent does or runs. They are not used yet.",
+                reveal=True,
             )
         )
         for file in folder.files.files:

@@ -121,8 +121,10 @@ class ApprovalBody:
         rows = command_table(shown, self._sheet.pen, width)
         hidden = len(commands) - len(shown)
         if hidden:
-            verbs = "more reads, runs or changes" if hidden == 1 else "more read, run or change"
-            rows += self._sheet.text_rows(width, f"{hidden} {verbs} this workspace", "t3")
+            verbs = (
+                "command only reads, runs or changes" if hidden == 1 else "commands only read, run or change"
+            )
+            rows += self._sheet.text_rows(width, f"{hidden} more {verbs} this workspace", "t3")
         return rows
 
     def risky_commands(self, width: int, room: int) -> list[Strip]:
@@ -130,7 +132,7 @@ class ApprovalBody:
         rows = self.commands(width, only_risky=True)
         if len(rows) <= room:
             return rows
-        hint = f"and more: {self._sheet.key_map.key_of('whole_command')} shows all"
+        hint = f"more commands: {self._sheet.key_map.key_of('whole_command')} shows all"
         return [*rows[: room - 1], *self._sheet.text_rows(width, hint, "t3")] if room else []
 
     def folder_rows(self, width: int) -> list[Strip]:
@@ -202,5 +204,5 @@ class ApprovalBody:
             for rule in granted_rules:
                 rows += sheet.text_rows(width, named(rule))
         key = sheet.key_map.key_of("next_policy")
-        hint = f"{key} or /policy changes it, after this answer."
+        hint = f"To change the policy after you answer: {key} or /policy."
         return [*rows, sheet.line(width, []), *sheet.text_rows(width, hint, "t3")]

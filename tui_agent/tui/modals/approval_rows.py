@@ -236,7 +236,7 @@ class ApprovalRows(ApprovalState):
             max_rows = _MAX_RISK_ROWS if self.tight else 2 * _MAX_RISK_ROWS
             rows += [*self._gap(width), *self.content.rule_error(width, max_rows)]
         if self.is_gated:
-            rows += self.text_rows(width, "More than fits here: read it to its end first.", "warning")
+            rows += self.text_rows(width, "Scroll to the end before you can allow this.", "warning")
         note = "" if self.typing else "nothing runs until you answer"
         if self.typing and self.chosen == "a":
             note = "Edit the rule; it is saved as typed"
@@ -301,7 +301,7 @@ class ApprovalRows(ApprovalState):
         assert field is not None
         hint = "the rule"
         if answer == "n":
-            hint = f"a word to the agent; {self.key_map.key_of('say_it')} sends it"
+            hint = f"your reason; {self.key_map.key_of('say_it')} sends it"
         cursor = self.pen._replace(ground="accent").style("on-accent")
         if max_rows == 1 or not field.text:
             return [field.parts(room, pen.style(), cursor, hint, pen.style("t3"))]
@@ -311,10 +311,10 @@ class ApprovalRows(ApprovalState):
         """Return the scope of an answer in one or two rows. A longer rule is cut off, with the key that shows it."""
         choice, session = self.choice(answer), self.choice("s")
         is_exact = choice.rule.startswith("allow exact ") and bool(choice.unavailable_reason)
-        reason = choice.unavailable_reason or "not offered"
+        reason = choice.unavailable_reason or "not available"
         has_same_reason = not session.offered and choice.unavailable_reason == session.unavailable_reason
         if answer == "a" and not choice.offered and has_same_reason and not self.is_gated:
-            reason = "not offered either"
+            reason = "not available either"
         text = choice.rule if choice.offered and not is_exact else reason
         line_break = "\\n" if self.looks.symbols.name == "ascii" else "⏎"
         line = clean(text, reveal=True).replace("\n", line_break)

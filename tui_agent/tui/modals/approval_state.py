@@ -175,25 +175,25 @@ class ApprovalState(Sheet[DecidePermission | None]):
         """Return what an answer allows, or the reason why it is not available."""
         if answer == "n":
             is_wide = self.app.size.width >= 72
-            hint = "the agent reads your words and goes on" if is_wide else "tell the agent why"
+            hint = "the agent reads it and continues" if is_wide else "tell the agent why"
             return PermissionChoice(reach="once", rule=self.reason.text or hint)
         reach = REACHES[answer]
         if answer == "y" and self.hidden_rows:
-            rows = "the row" if self.hidden_rows == 1 else f"the {self.hidden_rows} rows"
-            return PermissionChoice(reach=reach, rule=f"first shows {rows} left out above")
+            rows = "row" if self.hidden_rows == 1 else f"{self.hidden_rows} rows"
+            return PermissionChoice(reach=reach, rule=f"press once to show the hidden {rows}")
         if answer == "y" and self.unseen_rows and not self.is_gated:
             return PermissionChoice(reach=reach, rule=f"{format_count(self.unseen_rows, 'row')} not seen yet")
         if self.is_gated:
             key = self.key_map.key_of(self.whole_action)
-            reason = "to the end first" if self.is_expanded else f"{key} first, to the end"
+            reason = "read to the end first" if self.is_expanded else f"press {key} and read to the end first"
             return PermissionChoice(reach=reach, rule="", offered=False, unavailable_reason=reason)
         choice = next((choice for choice in self.request.choices if choice.reach == reach), None)
         if choice is None:
             return PermissionChoice(
-                reach=reach, rule="", offered=answer == "y", unavailable_reason="not offered here"
+                reach=reach, rule="", offered=answer == "y", unavailable_reason="not available here"
             )
         if answer == "y" and self.following_calls and not choice.rule:
-            return choice.model_copy(update={"rule": "this call only; the others will ask"})
+            return choice.model_copy(update={"rule": "this call only; you are asked about the others"})
         if answer == "a" and self.rule is not None:
             return choice.model_copy(update={"rule": self.rule.text})
         return choice

@@ -195,7 +195,7 @@ async def compare_contents(context: AppContext, old: str | None, new: str | None
         before = await _read_content(context, old)
         after = await _read_content(context, new)
     except BlobNotFound:
-        return FileComparison(note="Cannot compare: the content is no longer in the session's folder.")
+        return FileComparison(note="Cannot compare: the recorded content is missing.")
     if len(before) > MAX_COMPARED_BYTES or len(after) > MAX_COMPARED_BYTES:
         return FileComparison(note="Too large to compare here.")
     if "\0" in before or "\0" in after:

@@ -87,7 +87,7 @@ def open_link(app: SessionApp, link: str) -> None:
         if yes:
             app.open_url(address.shown)
 
-    paragraphs = (address.shown, f"It leads to {address.host}.")
+    paragraphs = (address.shown, f"The address is on {address.host}.")
     yes: tuple[Literal["confirm_yes"], str] = "confirm_yes", "open it in the browser"
     confirm = Confirm(
         lambda: app.looks, "Open this address?", paragraphs, yes=yes, no="leave it", level="info"

@@ -92,7 +92,7 @@ def _joined(texts: Sequence[str], otherwise: str, separator: str = ", ") -> str:
 def _reads(effects: Sequence[Effect], unknown: bool) -> str:
     reads = [effect for effect in effects if isinstance(effect, ReadEffect)]
     paths = [named(read.path) + ("/**" if read.recursive else "") for read in reads]
-    return _joined(paths, "not known" if unknown else "nothing new")
+    return _joined(paths, "not known" if unknown else "nothing else")
 
 
 def _writes(effects: Sequence[Effect], unknown: bool, workspace: str) -> str:
@@ -133,7 +133,7 @@ def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:
 def _reason(reason: str, policy: str) -> str:
     text = named(reason).strip().removesuffix(".")
     if not text:
-        return f"because policy {policy} wants a yes"
+        return f"because policy {policy} requires your approval"
     return text if text.startswith("because") else f"because {text[:1].lower()}{text[1:]}"
 
 

@@ -39,7 +39,7 @@ WORKPLACE_LABELS: Final[dict[Workplace, str]] = {
 _WORKPLACE_NOTES: Final[dict[Workplace, str]] = {
     "folder": "a new folder with the files as they were at that event",
     "worktree": "a work tree of your repository, with the files as they were at that event",
-    "here": "the same folder, with the files as they are now: both write into it",
+    "here": "the same folder and its current files; both sessions change them",
 }
 LABEL_WIDTH: Final = 11
 MAX_TEXT_ROWS: Final = 5
@@ -85,9 +85,9 @@ class ForkDraft:
     def find_missing(self) -> tuple[Line, str] | None:
         """Return the line with a missing value and what to do there; None if the form is complete."""
         if self.change is not None and not self.value.strip():
-            return "value", "The new text is missing."
+            return "value", "Enter the new text."
         if self.workplace != "here" and not self.folder.text.strip():
-            return "folder", "Name the folder for the fork."
+            return "folder", "Enter the folder for the fork."
         return None
 
     def can_work_in(self, workplace: str) -> bool:

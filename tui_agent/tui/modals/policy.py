@@ -142,11 +142,11 @@ class PolicySheet(ChoiceSheet[None]):
     def _sandbox_rows(self, width: int) -> list[Strip]:
         state, symbols = self._state(), self.looks.symbols
         if state.sandbox:
-            limits = "commands write only this workspace and reach no network, unless they are allowed to."
+            limits = "commands write only to this workspace and use no network, unless you allow more."
             text = f"{clean_line(state.sandbox)}: {limits}"
             mark = self.part(f"{symbols.done} ", "success", bold=True)
         else:
-            reason = clean_line(state.no_sandbox_reason) or "Nothing confines commands."
+            reason = clean_line(state.no_sandbox_reason) or "Commands run without limits."
             text = f"none. {reason} accept-edits asks about commands."
             mark = self.part(f"{symbols.warning} ", "warning", bold=True)
         label = self.part("Sandbox ", "t2", bold=True)
@@ -164,7 +164,7 @@ class PolicySheet(ChoiceSheet[None]):
         return rows
 
     def _file_rule_rows(self, width: int) -> list[Strip]:
-        rows = self.text_rows(width, "Rules of files", "t2", bold=True)
+        rows = self.text_rows(width, "Rules from files", "t2", bold=True)
         if self._fault:
             rows += self.text_rows(width, self._fault, "error", indent=2)
         elif not self._file_rules:

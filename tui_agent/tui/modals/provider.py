@@ -85,10 +85,10 @@ class ProviderForm(ChoiceSheet[Provider | None]):
     def body(self, width: int) -> list[Strip]:
         labels = (
             ("Model", "provider/model, as anthropic/claude-sonnet-5-5"),
-            ("Address", "empty: the provider's own; or http://localhost:8000/v1"),
+            ("Address", "leave empty for the provider's own, or http://localhost:8000/v1"),
             (
                 key_variable(self.vendor) if self.fields[MODEL].text else "Key",
-                "hidden; empty: use the variable, if it is set",
+                "not shown; leave empty to use the environment variable",
             ),
         )
         cursor = self.pen._replace(ground="t1").style("s2")
@@ -153,14 +153,14 @@ class ProviderForm(ChoiceSheet[Provider | None]):
     def _submit(self) -> None:
         model, address, key = (typed.text.strip() for typed in self.fields)
         if not model:
-            self._show_fault(MODEL, "A model's name is needed.")
+            self._show_fault(MODEL, "Enter the name of a model.")
         elif address and not address.startswith(("http://", "https://")):
             self._show_fault(ADDRESS, "An address starts with http:// or https://.")
         elif " " in model or model.lower().startswith(_KEY_PREFIXES) or model.endswith("/"):
             text = "This is not a model's name: type provider/model, or a profile. The key goes below."
             self._show_fault(MODEL, text)
         elif self.ticked[0] and not key:
-            self._show_fault(KEY, "There is no key to keep yet.")
+            self._show_fault(KEY, "Enter a key first, or untick “Keep the key”.")
         else:
             self.dismiss(Provider(model, address, self.vendor, key, *self.ticked))
 

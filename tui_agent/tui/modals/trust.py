@@ -29,7 +29,7 @@ _ANSWER_WIDTH: Final = 27
 _LEAST_EFFECT_WIDTH: Final = 28
 """Minimum width of an effect next to its file's name, in cells; if there is less room, it is below the name."""
 _STATES: Final[Mapping[str, str]] = {
-    "open": "nothing of it is used yet",
+    "open": "not used yet",
     "without": "not used, as you decided",
     "trusted": "in use, as you decided",
 }
@@ -106,11 +106,11 @@ class TrustSheet(ChoiceSheet[Answer | None]):
     def _offer_choices(self, fault: str) -> list[Choice]:
         about = f"not possible: {fault}" if fault else "used until one of them changes"
         trust = Choice("trust_these", "trust", "Trust these files", about, not fault)
-        leave = Choice("trust_without", "without", "Go on without them", "not asked again until one changes")
-        forget = Choice("trust_forget", "forget", "Take it back", "not used; the next start asks again")
+        leave = Choice("trust_without", "without", "Ignore these files", "not asked again until one changes")
+        forget = Choice("trust_forget", "forget", "Revoke trust", "ask at the next start")
         choices = {"open": [trust, leave], "without": [trust], "trusted": []}.get(self._state, [])
         if self._asking:
-            return [*choices, Choice("trust_quit", "quit", "Quit", "leave the program")]
+            return [*choices, Choice("trust_quit", "quit", "Quit", "quit tui-agent")]
         return [*choices, *([forget] if self._state in ("trusted", "without") else [])]
 
     @property
@@ -128,9 +128,9 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         fits = cells(title) + cells(state) + 2 <= width
         rows = [self.line(width, title, state if fits else []), *self._gap(width)]
         if self.app.size.height >= 16 and self.entries:
-            text = f"{format_count(len(self.entries), 'file')} could steer this program; what each could do:"
+            text = f"{format_count(len(self.entries), 'file')} can change what tui-agent does or runs:"
             if self._has_marks:
-                text = "They have changed since you decided about them:"
+                text = "These files have changed since you decided:"
             rows += [*self.text_rows(width, text, "t2"), *self._gap(width)]
         return rows
 
@@ -143,7 +143,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
 
     def body(self, width: int) -> list[Strip]:
         if not self.entries:
-            return self.text_rows(width, "This folder has no files that could steer it.", "t2")
+            return self.text_rows(width, "This folder has no files that change what tui-agent does.", "t2")
         rows: list[Strip] = []
         self._first_rows = []
         folder = ""
@@ -182,7 +182,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         hint = self.key_map.hint
         on_answer = self.chosen >= len(self.entries)
         keys = [
-            hint("trust_use", "use it" if on_answer else "look inside"),
+            hint("trust_use", "use it" if on_answer else "open file"),
             hint("trust_later", "ask next time" if self._asking else "close"),
             *([hint("trust_look")] if on_answer and self.entries else []),
             hint("trust_choose"),
@@ -251,7 +251,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
 def _content_of(file: ProjectFile) -> str:
     """Return the content of a file with invisible characters as code points, or the reason why it cannot be shown."""
     if file.fault:
-        return "There is no content that trust could be bound to."
+        return "This file cannot be read, so it cannot be trusted."
     try:
         text = file.content.decode("utf-8")
     except UnicodeDecodeError:
@@ -272,5 +272,5 @@ def _entries(project: Project, marks: Mapping[str, Mapping[str, FileChange]]) ->
         for file in project.files.files
     ]
     gone = [name for name, change in changes.items() if change == "gone"]
-    about = "it was there when you decided"
+    about = "deleted since you decided"
     return [*entries, *(Entry(named(name), about, "gone", None, named(folder)) for name in gone)]

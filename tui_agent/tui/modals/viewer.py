@@ -132,7 +132,7 @@ def show_full_note(context: AppContext, note: Note) -> bool:
     if not (note.display and note.cut):
         return False
     text = note.text
-    show(context, "All of it", lambda viewer, width: viewer.say(width, text, "t1"), plain=text)
+    show(context, "Full text", lambda viewer, width: viewer.say(width, text, "t1"), plain=text)
     return True
 
 
@@ -141,4 +141,7 @@ def newest_only_rows(context: AppContext, viewer: Viewer, width: int) -> list[St
     older = context.sessions.older
     if not older:
         return []
-    return [*viewer.say(width, f"Of the newest part only: {older}.", "warning"), viewer.gap(width)]
+    return [
+        *viewer.say(width, f"Counts only the newest part of the session: {older}.", "warning"),
+        viewer.gap(width),
+    ]

@@ -36,7 +36,7 @@ class Note(LinePane):
         if not self.cut:
             return pieces
         count = max(0, min(limit, MAX_ROWS) - 1)
-        return [*pieces[:count], f"{self.key} shows all of it, {len(pieces) - count} more lines."]
+        return [*pieces[:count], f"{self.key} shows {len(pieces) - count} more lines."]
 
     def draw(self, width: int, height: int) -> list[Strip]:
         symbols, pen = self.looks.symbols, self.pen

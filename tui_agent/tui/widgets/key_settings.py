@@ -137,14 +137,14 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
             return f"there is no key {part}.{_nearest(part)}", ()
         parsed.append(" ".join(filter(None, pressed)))
     if len(set(parsed)) < len(parsed):
-        return "a key is named twice.", ()
+        return "the same key is listed twice.", ()
     if any(" " in key for key in parsed) and action.name != "revert":
         return "a key pressed twice works for revert only.", ()
     if action.name in WAYS_OUT and not parsed:
-        return "it needs a key, or you could not leave.", ()
+        return "this action needs a key, or you could not close the screen.", ()
     if len(parsed) % action.choices:
         example = ", ".join(f'"{key}"' for key in action.keys[: action.choices])
-        return f"it needs {action.choices} keys, one for each choice, as in [{example}].", ()
+        return f"this action needs {action.choices} keys, one for each choice, as in [{example}].", ()
     text = next((key for key in parsed if _is_text(key)), "")
     if text and action.scope in TYPING and not any(map(_is_text, action.keys)):
         return (

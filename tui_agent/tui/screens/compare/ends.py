@@ -78,7 +78,7 @@ class Ends:
     def _draw_file(self, number: int) -> list[Strip]:
         files, columns = self._comparison.differences, self._columns
         if not files:
-            words = " " * columns.labels + "No file ends otherwise."
+            words = " " * columns.labels + "No files differ at the end."
             none = row(columns.width, [(words, self._style("t3"))], fill=self.fill)
             return [self._title("Where they differ"), none]
         file = files[number]

@@ -278,7 +278,7 @@ class CompareHead(LinePane):
     def _draw_timeline(self, number: int, scale: float, room: int) -> list[Part]:
         side, symbols = self.sides[number], self.looks.symbols
         if not side.timeline:
-            return [("nothing came after", self.style("t3"))]
+            return [("no events after the fork", self.style("t3"))]
         length = max(1, min(room, round(side.duration_ms * scale)))
 
         def column(ms: float) -> int:

@@ -95,7 +95,7 @@ def parse_answer(status: int, output: str) -> Answer:
     """Parse the printed answer; `status` is the exit status."""
     note = beside_json(output)
     if status:
-        return Answer(fault=note or "The map could not be made.")
+        return Answer(fault=note or "The map could not be created.")
     files = read_rows(MapFile, output)
     top = max((file.score for file in files), default=0.0) or 1.0
     return Answer(tuple(replace(file, score=max(0.0, min(1.0, file.score / top))) for file in files), note)

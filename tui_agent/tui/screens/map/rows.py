@@ -86,19 +86,19 @@ PINNED = "pinned"
 """The reason that the ranking gives for pinned files."""
 MEANINGS: Final = {
     "named": "the question names it",
-    "words": "it has words of the question",
-    "window": "several stand close together",
-    "history": "such commits changed it before",
-    "neighbour": "it goes with the first files",
-    "no word": "it has no word of the question",
-    "recent": "it was changed lately",
-    "entry": "a program begins here",
-    "graph": "other files lean on it",
-    "place": "it lies where such files lie",
-    "test": "tests come behind code",
-    "doc": "documents come behind code",
-    "foreign": "it comes from elsewhere",
-    "settings": "settings come behind code",
+    "words": "it contains words of the question",
+    "window": "it contains several of them close together",
+    "history": "commits with these words changed it",
+    "neighbour": "it is connected to the top files",
+    "no word": "it contains no word of the question",
+    "recent": "it was changed recently",
+    "entry": "a program starts here",
+    "graph": "other files use it",
+    "place": "its folder has files like those you ask for",
+    "test": "tests are ranked below code",
+    "doc": "docs are ranked below code",
+    "foreign": "it is copied from another project",
+    "settings": "settings are ranked below code",
     "hidden": "you hid it; the same key shows it again",
 }
 """The ranking's reasons in words."""
@@ -107,16 +107,16 @@ MEANINGS: Final = {
 def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None:
     """Add the details of a file: the reasons why it is listed, and its symbols."""
     facts.text(file.path, bold=True)
-    facts.section("Why it stands here")
+    facts.section("Why it is listed")
     for reason in file.reasons:
         if reason in MEANINGS:
             facts.fact(reason, MEANINGS[reason])
         elif reason != PINNED:
             facts.text(reason, "t2")
     if file.path in choice.pinned:
-        facts.fact(PINNED, "it always comes first", "accent")
+        facts.fact(PINNED, "it is always listed first", "accent")
     if file.symbols:
-        facts.section("Shown of it")
+        facts.section("Shown symbols")
     for symbol in file.symbols:
         facts.fact(symbol.lines, symbol.text.strip())
 

@@ -52,7 +52,7 @@ class MapPage(SearchPage[MapLine | None]):
     scope: ClassVar[Scope] = "map"
     find_scope = "map_find"
     use_action = "map_mention"
-    detail_word = "more about it"
+    detail_word = "details"
 
     def __init__(self, context: AppContext, query: str = "") -> None:
         super().__init__(context)
@@ -311,7 +311,7 @@ class MapScreen(MapPage):
         self._choose(self.choice.model_copy(update=lists))
         self.list_files("row" if which == "pinned" else "place")
         self.show_detail()
-        self.say(f"{clean_line(file.path)} is {which} {'no more' if was_on else 'from now on'}.")
+        self.say(f"{clean_line(file.path)} is {'no longer' if was_on else 'now'} {which}.")
 
     def _chosen_file(self, action: str) -> MapFile | None:
         """Return the file under the cursor; if there is none, say why the action has no effect."""
@@ -329,7 +329,7 @@ class MapScreen(MapPage):
             length = min(others) if longer else max(others)
             self._choose(self.choice.model_copy(update={"max_tokens": length}))
         else:
-            self.say(f"The map is as {'long' if longer else 'short'} as it can be.", "warning")
+            self.say(f"The map cannot be {'longer' if longer else 'shorter'}.", "warning")
 
     def _choose(self, choice: RepoMapOptions) -> None:
         self.choice = choice
@@ -341,17 +341,15 @@ class MapScreen(MapPage):
         """Switch between sending the map with the first message and sending it only when the model asks."""
         settings = self.context.state.settings
         if settings is None or not self.context.connected:
-            self.say("There is no session yet; --repo-map-mode off begins one without a map.", "warning")
+            self.say("No session yet. To start one without a map: --repo-map-mode off", "warning")
             return
         if settings.context_mode == "none":
-            self.say(
-                "Context mode none sends no map; --context-mode pack opens the session with one.", "warning"
-            )
+            self.say("Context mode `none` sends no map. To send one: --context-mode pack", "warning")
             return
         mode = "off" if settings.repo_map == "auto" else "auto"
         self.context.submit(SetRepoMap(mode="off" if mode == "off" else "auto"))
         self.say(
-            "The model gets a map only when it asks."
+            "The model now gets a map only when it asks."
             if mode == "off"
-            else "New sessions and compactions get a map."
+            else "The model now gets a map at the start and after a compaction."
         )

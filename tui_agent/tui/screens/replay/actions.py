@@ -147,7 +147,7 @@ class ReplayActions(MomentScreen):
                 changes = format_line_changes(file.added, file.removed, minus)
                 counts = [part(f" {words}", viewer.style(role)) for words, role in changes]
                 facts.line([part(file.path, viewer.style())], counts)
-            return facts.rows or viewer.say(width, "No file was changed yet.", "t3")
+            return facts.rows or viewer.say(width, "No files changed yet.", "t3")
 
         self._open_sheet("Files", draw)
 
@@ -173,7 +173,7 @@ class ReplayActions(MomentScreen):
                     if line.strip():
                         facts.text(line, "t3")
                 facts.gap()
-            return facts.rows or viewer.say(width, "No background job yet.", "t3")
+            return facts.rows or viewer.say(width, "No background jobs yet.", "t3")
 
         self._open_sheet("Jobs", draw)
 

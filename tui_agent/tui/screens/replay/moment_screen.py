@@ -54,9 +54,9 @@ class ReplayHeader(Header):
         gap: Part = ("   ", self.style())
         parts: list[Part] = [(" REPLAY ", palette.rich("on-accent", "accent", bold=True))]
         if self.broken_part:
-            parts += [gap, (f"{self.broken_part} lacks something", self.style("error"))]
+            parts += [gap, (f"{self.broken_part} is incomplete", self.style("error"))]
         elif width >= 80:
-            note = "read only: no model, no tool runs" if width >= 140 else "read only"
+            note = "read only: runs no model and no tools" if width >= 140 else "read only"
             parts += [gap, (note, self.style("t2"))]
         cost = "" if self.state is None else format_cost(self.state.totals.cost_usd)
         if cost and width >= 50:

@@ -122,7 +122,7 @@ class ReplayScreen(ReplayActions):
             self.move_to(match)
         else:
             where = "after" if forward else "before"
-            self.say(f'No event {where} this one holds "{self._wanted}".', "warning")
+            self.say(f'No event {where} this one contains "{self._wanted}".', "warning")
 
 
 def search_text(records: Sequence[Record], text: str, place: int, *, forward: bool) -> int | None:

@@ -47,7 +47,7 @@ class SessionsPage(SearchPage[Line]):
     scope = "sessions"
     find_scope = "sessions_find"
     use_action = "sessions_open"
-    detail_word = "more about it"
+    detail_word = "details"
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
@@ -112,7 +112,7 @@ class SessionsPage(SearchPage[Line]):
 
     def _show_slow_list(self) -> None:
         if not self.rows:
-            self._status = "Reading the sessions' logs: there is no list of them yet, or an old one …"
+            self._status = "Reading the logs: the list of sessions is missing or old …"
             self.show_lines()
 
     def set_title(self, session: str, title: str) -> None:
@@ -152,7 +152,7 @@ class SessionsPage(SearchPage[Line]):
         self.show_lines()
 
     def _show_slow_search(self) -> None:
-        self.top.status = "searching: what is new is read once …"
+        self.top.status = "searching: reading new logs first …"
         self.top.show()
 
     async def _read_preview(self, row: Row) -> None:
@@ -190,7 +190,7 @@ class SessionsPage(SearchPage[Line]):
             pending = " in a name yet" if self.top.status else ""
             return f'Nothing matches "{clean_line(self.text)}"{pending}. {key_of("sessions_clear")} clears.'
         if self.rows:
-            return f"No sessions of this folder. {key_of('sessions_place')} shows all."
+            return f"No sessions in this folder. {key_of('sessions_place')} shows all."
         return self._status
 
     def show_head(self) -> None:

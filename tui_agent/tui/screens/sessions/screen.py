@@ -63,7 +63,7 @@ class SessionsScreen(SessionsPage):
         if self._renaming is not None:
             hint = self.key_map.hint
             self.footer.set_keys(
-                [hint("field_use", "keep this name"), hint("field_leave", "leave it as it was")]
+                [hint("field_use", "save this name"), hint("field_leave", "keep the old name")]
             )
             return
         folder = "all folders" if self.here_only else "this folder only"
@@ -110,7 +110,7 @@ class SessionsScreen(SessionsPage):
 
     def open_help(self) -> None:
         actions = [action for action in self.key_map.actions if action.scope == "sessions"]
-        note = "What you type is searched for; Up or Down, and letters mean these keys."
+        note = "Type to search. After Up or Down, letters are the keys below."
         self.show_keys_of("Sessions", actions, note)
 
     def clear_or_leave(self) -> None:
@@ -172,7 +172,7 @@ class SessionsScreen(SessionsPage):
         self._comparing = row
         self.show_head()
         open_key, leave_key = map(self.key_map.key_of, ("sessions_open", "sessions_leave"))
-        self.say(f"Choose the other session; {open_key} compares, {leave_key} stops.")
+        self.say(f"Choose the other session; {open_key} compares, {leave_key} cancels.")
 
     def _run(self, task: str, *words: str, then: Callable[[], None]) -> None:
         """Run a command of `tui-agent`, then call `then`, or show the error."""
@@ -192,7 +192,7 @@ class SessionsScreen(SessionsPage):
 
     def _fork(self, row: Row) -> None:
         if row.other_version or row.damaged:
-            self.say(f"This session cannot be gone on with here. {self._replay_key} replays it.", "warning")
+            self.say(f"This session cannot be continued here. {self._replay_key} replays it.", "warning")
             return
 
         def report(text: str, level: Level) -> None:
@@ -217,25 +217,23 @@ class SessionsScreen(SessionsPage):
     def _delete(self, row: Row) -> None:
         """Delete the session, after asking."""
         if row.id == self.context.app.session_id:
-            self.say(
-                "This session is open here. /new or another one first; then it can be deleted.", "warning"
-            )
+            self.say("This session is open here. Open another one first, or use /new.", "warning")
             return
         if row.open:
-            self.say("Another window holds this session. Close it there first.", "warning")
+            self.say("This session is open in another window. Close it there first.", "warning")
             return
         forks = sum(other.parent == row.id for other in self.rows)
-        kept = f"Its {forks} forks keep what they took. " if forks else ""
+        kept = f"Its {forks} forks keep their copy of its events. " if forks else ""
         if forks == 1:
-            kept = "A fork of it keeps what it took. "
+            kept = "Its fork keeps its copy of the events. "
         size = f"{format_count(row.events, 'event')}, {format_bytes(row.size_bytes)} of log"
         paragraphs = (
             f"{row.name}, {size}, with its texts and checkpoints.",
-            f"{kept}Files of the workspace stay as they are. This cannot be undone.",
+            f"{kept}The files in the workspace do not change. This cannot be undone.",
         )
 
         def report() -> None:
-            self.say(f"{row.name} is gone.", "done")
+            self.say(f"Deleted {row.name}.", "done")
             self.read()
 
         def delete(yes: bool | None) -> None:
@@ -246,7 +244,7 @@ class SessionsScreen(SessionsPage):
             self.looks_of,
             "Delete this session?",
             paragraphs,
-            yes=("confirm_yes", "delete it for good"),
+            yes=("confirm_yes", "delete it permanently"),
             no="keep it",
         )
         self.context.app.push_screen(sheet, delete)

@@ -31,9 +31,9 @@ AUTHOR_FROM, PART_FROM, LINES_FROM = 44, 66, 54
 """Width of the list in cells from which each of these columns is shown."""
 MAX_FILES = 20
 _AUTHORS: Final[dict[str, str]] = {
-    "agent": "an edit of the agent",
-    "command": "a command, beside what it was run for",
-    "human": "you, in between",
+    "agent": "the agent's edit",
+    "command": "a command, as a side effect",
+    "human": "you, between the agent's changes",
 }
 _SHORT_AUTHORS: Final[dict[str, str]] = {"human": "you"}
 """Names of authors in the list, if they differ from those in the log."""
@@ -85,7 +85,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         shown = [checkpoint for checkpoint in self.all if self.filter in ("all", checkpoint.author)]
         key = self.key_map.key_of("checkpoint_author")
         self.listing.empty_text = (
-            f"No checkpoint of that author. {key} shows all {len(self.all)}." if self.all else empty
+            f"No checkpoints by this author. {key} shows all {len(self.all)}." if self.all else empty
         )
         self.listing.set_items(shown)
         self.show_head()
@@ -146,10 +146,10 @@ class CheckpointsScreen(Page[Checkpoint]):
         if checkpoint is None:
             return
         if self.context.running:
-            self.say("A turn is running. Going back has to wait for its end.", "warning")
+            self.say("A turn is running. You can revert when it has ended.", "warning")
             return
         target = _name(checkpoint) if checkpoint.part < 0 else f"after part {checkpoint.part}"
-        self.context.rewind.go(checkpoint.seq, f"Go back to {target}", then=self.leave)
+        self.context.rewind.go(checkpoint.seq, f"Revert to {target}", then=self.leave)
 
     def show_author(self, number: int) -> None:
         """Show only the changes by this author; if they are shown already, show all."""
@@ -165,9 +165,9 @@ def _name(checkpoint: Checkpoint) -> str:
     """Return a name for a checkpoint: its files, or the operation on them."""
     count = len(checkpoint.files) + checkpoint.unlisted_count
     if checkpoint.restored:
-        return f"put back {format_count(count, 'file')}"
+        return f"restored {format_count(count, 'file')}"
     if checkpoint.part < 0:
-        return "the files as they were found"
+        return "the files before the session"
     first = checkpoint.files[0].path if checkpoint.files else "no file"
     return f"{first} and {count - 1} more" if count > 1 else first
 
@@ -185,7 +185,7 @@ def _draw_facts(facts: Facts, checkpoint: Checkpoint) -> None:
     is_change = not checkpoint.restored and checkpoint.part >= 0
     facts.text(f"After part {checkpoint.part}" if is_change else _name(checkpoint), bold=True)
     if not checkpoint.on_branch:
-        facts.text("on another branch: going there is going back to that branch", "warning")
+        facts.text("on another branch: reverting to it switches to that branch", "warning")
     facts.gap()
     facts.fact("event", f"{checkpoint.seq}" + (f", in turn {checkpoint.turn}" if checkpoint.turn else ""))
     facts.fact("taken", _clock(checkpoint, "%d %b %H:%M:%S"))
@@ -216,7 +216,7 @@ def _right_columns(
 def _columns(width: int, looks: Looks) -> Strip:
     quiet = looks.palette.rich("t3", "s0")
     names = _right_columns(width, "author", "part", [("lines", quiet)], "time", quiet)
-    return row(width, [("    what it holds", quiet)], names, fill=quiet)
+    return row(width, [("    changed files", quiet)], names, fill=quiet)
 
 
 def _row(checkpoint: Checkpoint, width: int, looks: Looks, *, chosen: bool) -> Strip:

@@ -67,7 +67,8 @@ async def _fork(context: AppContext, point: ForkPoint, say: Say, *, is_what_if: 
         say(result.fault, "error")
     elif context.running or context.sessions.under_way:
         say(
-            f"Forked after event {point.at_seq}: /session {result.id} opens it once the turn is over.", "done"
+            f"Forked after event {point.at_seq}: /session {result.id} opens it when the turn has ended.",
+            "done",
         )
     else:
         await context.app.close_screens()
@@ -80,10 +81,10 @@ async def _open(context: AppContext, point: ForkPoint, request: ForkRequest, res
     if request.change is not None:
         context.submit(ContinueTurn())
         context.app.say(
-            f"The what-if goes on here. /compare shows both, /tree goes back; {point.session} is as it was.",
+            f"The what-if runs here. /compare shows both, /tree switches back; {point.session} is unchanged.",
             "done",
         )
         return
     if point.prompt_text and not context.prompt.text:
         context.prompt.put_text(point.prompt_text)
-    context.app.say(f"A fork of {point.session} after event {point.at_seq}. /tree shows both.", "done")
+    context.app.say(f"Forked {point.session} after event {point.at_seq}. /tree shows both.", "done")

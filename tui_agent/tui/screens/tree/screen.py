@@ -30,7 +30,7 @@ from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part
 
 FOLLOW_S = 1.0
-EMPTY = "Nothing was said yet. Your first message begins the first branch."
+EMPTY = "No messages yet. Your first message starts the first branch."
 
 
 class TreeScreen(Page[Node]):
@@ -102,18 +102,16 @@ class TreeScreen(Page[Node]):
             return
         branch = node.branch
         if self.context.running:
-            self.say(
-                "A turn is running. Going elsewhere has to wait for its end; /tree stays as it is.", "warning"
-            )
+            self.say("A turn is running. You can switch branches when it has ended.", "warning")
         elif branch.session != self.context.app.session_id:
             self.leave()
             self.context.act("open_session", branch.session)
         elif branch.current and node.result.last_seq >= branch.last_seq:
-            self.say("The session stands here already.")
+            self.say("The session is already at this point.")
         else:
             message = f"after “{clean_line(node.result.text)[:40]}”"
             target = message if node.is_message else f"the end of {branch.name}"
-            self.context.rewind.go(node.result.last_seq, f"Go to {target}", then=self.leave)
+            self.context.rewind.go(node.result.last_seq, f"Revert to {target}", then=self.leave)
 
     def _fork(self, node: Node) -> None:
         forking.fork(self.context, self._fork_point(node), self.say)
@@ -121,7 +119,7 @@ class TreeScreen(Page[Node]):
     def _compare(self, node: Node) -> None:
         if node.branch.current:
             key = self.key_map.key_of("tree_compare")
-            self.say(f"This is the present branch. {key} on a row of another one compares the two.")
+            self.say(f"This is the current branch. Choose a row of another branch, then press {key}.")
         else:
             self.context.act("compare", f"{node.branch.session}@{node.result.last_seq}")
 
@@ -153,9 +151,9 @@ class TreeScreen(Page[Node]):
         message = last_message(self.listing.items, node)
         key = self.key_map.key_of("tree_what_if")
         if message is None:
-            self.say("Nothing was said there that could be answered in another way.", "warning")
+            self.say("There is no message here to repeat.", "warning")
         elif self.context.running:
-            self.say(f"A turn is running. {key} can be used after it.", "warning")
+            self.say(f"A turn is running. You can use {key} when it has ended.", "warning")
         else:
             point = replace(self._fork_point(node), at_seq=message.result.seq)
             forking.what_if(self.context, point, self.say)
