@@ -93,7 +93,7 @@ def _describe_state(report: api.JobReport) -> str:
     seconds = f"{report.seconds:.0f} s"
     match report.state:
         case "running":
-            return f"has been running in the background for {seconds}; read_job_output reads more, stop_job ends it"
+            return f"has been running in the background for {seconds}; read_job_output reads more, stop_job stops it"
         case "failed":
             return f"could not start: {report.message}"
         case "exited" if report.exit_code is not None:

@@ -68,7 +68,7 @@ def test_the_tree_leads_back_to_a_message_and_forward_to_the_branch_that_was_lef
         terminal.until_text("Go to after “write one”")
         terminal.until_text("a.txt")
         terminal.send("\r")
-        terminal.until_text("Went back to event")
+        terminal.until_text("Reverted to event")
         assert content(program.workspace) == "one\n"
         terminal.send("write two again\r")
         terminal.until_text("Second done.")

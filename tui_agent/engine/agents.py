@@ -90,7 +90,7 @@ class InitAgent:
             return f"{GUIDE_FILE} was not written."
         done = f"Created {GUIDE_FILE}" if existing is None else f"Added the missing commands to {GUIDE_FILE}"
         return (
-            f"{done}. Read it, correct it, and add what the repository's files do not say. /undo reverts it."
+            f"{done}. Read it, correct it, and add what the repository's files do not say. /undo removes it."
         )
 
 

@@ -51,7 +51,7 @@ def find_files_at(folder: Path, at_seq: int) -> FilesAtEvent:
     if first:
         note = "There is no checkpoint before that event. The files are those from the start of the session."
         return FilesAtEvent(workspace, owner, first, note)
-    note = "There is no checkpoint of that time. The files are the present files of the workspace."
+    note = "There is no checkpoint from that time. The files are the workspace's current files."
     return FilesAtEvent(workspace, owner, "", note)
 
 

@@ -327,7 +327,7 @@ def _workspace(base: StartupContext, recorder: Recorder, past: UnfinishedHistory
     if not workspace.is_dir():
         raise ConfigError(
             f"The workspace {workspace} was not found.",
-            hint="Name its present folder with -C DIR to continue the session there.",
+            hint="Name its current folder with -C DIR to continue the session there.",
         )
     if not os.access(workspace, os.R_OK | os.X_OK):
         raise ConfigError(f"The workspace {workspace} cannot be read.", hint="Check its permissions.")

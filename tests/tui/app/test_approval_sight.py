@@ -131,10 +131,13 @@ async def test_more_that_changes_things_than_fits_must_be_read_to_its_end() -> N
         modal = await ask(driven, command(script))
         assert (
             modal.is_gated
-            and "More than fits here" in driven.text()
+            and "Scroll to the end before" in driven.text()
             and "and more: D shows all" in driven.text()
         )
-        assert driven.text().count("D first, to the end") == 3 and "not available either" not in driven.text()
+        assert (
+            driven.text().count("press D and read to the end first") == 3
+            and "not available either" not in driven.text()
+        )
         assert "Y once" not in driven.rows()[-1]
         await driven.press("y", "s", "a", "enter")
         assert driven.session.submitted == []
@@ -210,7 +213,7 @@ async def test_the_first_yes_to_a_command_that_is_cut_shows_what_was_left_out(ke
         asked = command(heredoc).model_copy(update={"choices": choices, "default_no": False})
         modal = await ask(driven, asked)
         left = modal.hidden_rows
-        assert left and f"first shows the {left} rows left out above" in driven.text()
+        assert left and f"press once to show the hidden {left} rows" in driven.text()
         await driven.press(key)
         assert driven.session.submitted == [] and modal.is_expanded and "line = 3" in driven.text()
         for _ in range(20):
@@ -226,7 +229,7 @@ async def test_what_was_read_whole_may_be_allowed_from_the_short_view() -> None:
         modal = await ask(driven, command(MANY))
         await driven.press("d", *["space"] * 20)
         await driven.press("d")
-        assert not modal.is_expanded and not modal.hidden_rows and "left out above" not in driven.text()
+        assert not modal.is_expanded and not modal.hidden_rows and "press once to show" not in driven.text()
         await driven.press("y")
         assert len(driven.session.submitted) == 1
 

@@ -166,7 +166,7 @@ async def test_words_are_looked_for_once_all_is_known() -> None:
         assert controller is not None
         controller.chat.find("question number 17")
         await driven.pilot.pause()
-        assert "/find waits until all of the session is known" in driven.text()
+        assert "/find starts when the whole session is loaded" in driven.text()
         await _whole(driven, session)
         while "places. /find" not in driven.text():
             await driven.pilot.pause(0.01)

@@ -35,9 +35,9 @@ async def test_they_are_filtered_by_author_by_key_and_by_mouse(tmp_path: Path) -
         await walked.slash("/checkpoints")
         await walked.keys("3")
         assert names(walked) == ["command 63"]
-        assert "changed by  a command, beside what it was run" in walked.text()
+        assert "changed by  a command, as a side effect" in walked.text()
         await walked.keys("4")
-        assert names(walked) == [] and "No checkpoint of that author. 1 shows all 8." in walked.text()
+        assert names(walked) == [] and "No checkpoints by this author. 1 shows all 8." in walked.text()
         row = walked.rows()[2]
         await walked.pilot.click(offset=(row.index("agent"), 2))
         await walked.quiet()

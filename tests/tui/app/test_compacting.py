@@ -288,7 +288,7 @@ async def test_an_empty_list_says_why_in_whole_words_on_a_narrow_screen() -> Non
         driven.app.push_screen(Picker(lambda: driven.app.looks, "Nothing", [], empty=EMPTY))
         await driven.until(lambda: "Nothing yet" in driven.text())
         rows = driven.rows()
-        at = next(at for at, row in enumerate(rows) if "Nothing yet: everything that was said is in" in row)
+        at = next(at for at, row in enumerate(rows) if "Nothing yet: all messages are in" in row)
         assert "context." in rows[at] + rows[at + 1] and "…" not in rows[at]
 
 

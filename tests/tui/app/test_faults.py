@@ -135,7 +135,7 @@ async def test_all_of_a_long_error_can_be_read(size: tuple[int, int]) -> None:
     async with open_app(golden("night_shift"), size=size) as driven:
         driven.app.say(LONG, "error")
         await driven.settle()
-        assert "Ctrl+O shows all of it" in driven.text()
+        assert "Ctrl+O shows" in driven.text()
         await driven.press("ctrl+o")
         await driven.until(lambda: len(driven.app.screen_stack) > 1)
         await driven.press("end")
@@ -151,7 +151,7 @@ async def test_all_of_a_long_error_on_a_page_can_be_read(size: tuple[int, int]) 
         page = driven.app.screen
         assert isinstance(page, Page)
         page.say(LONG, "error")
-        await driven.until(lambda: "D shows all of it" in driven.text())
+        await driven.until(lambda: "D shows" in driven.text())
         await driven.press("d")
         await driven.until(lambda: driven.app.screen is not page)
         await driven.press("end")
@@ -212,7 +212,7 @@ async def test_a_pane_of_a_replay_that_cannot_be_drawn_is_said_and_the_others_ar
         )
         assert "32 passed" in replayed.text()
         await replayed.press("home")
-        assert "the sidebar lacks something" in replayed.rows()[0]
+        assert "the sidebar is incomplete" in replayed.rows()[0]
         assert "32 passed" not in replayed.text()
 
 
@@ -225,5 +225,5 @@ async def test_a_replay_whose_timeline_cannot_be_drawn_goes_on_and_says_so_at_it
 
         replayed.screen.pane.set_head = fails  # type: ignore[method-assign]
         await replayed.press("end")
-        await replayed.until(lambda: "the timeline lacks something" in replayed.rows()[0])
+        await replayed.until(lambda: "the timeline is incomplete" in replayed.rows()[0])
         assert "32 passed" in replayed.text()

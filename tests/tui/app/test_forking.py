@@ -31,7 +31,7 @@ def form(walked: Walked) -> ForkForm:
 async def test_a_fork_of_the_newest_event_is_made_in_this_folder_and_opened(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
         await walked.slash("/fork")
-        assert "this folder" in walked.text() and "both write into it" in walked.text()
+        assert "this folder" in walked.text() and "both sessions change them" in walked.text()
         await walked.keys("enter")
         (asked,) = walked.told.forks
         assert asked == ("sessions", "fork", SESSION, "--at", str(walked.told.branched.end), "--json")

@@ -38,7 +38,7 @@ async def test_every_job_stands_with_its_state_time_and_last_line() -> None:
             SERVER,
             "exit 0",
             "exit 2",
-            "ended by you",
+            "stopped by you",
             "[Finished]",
             "2.4 MB",
         ):
@@ -69,7 +69,7 @@ async def test_a_job_that_was_chosen_is_ended_and_says_so() -> None:
         await grown(driven, page)
         assert "1 running" in driven.text()
         await driven.press("e")
-        assert "does not run any more" in driven.text()
+        assert "has already ended" in driven.text()
 
 
 async def test_all_jobs_are_ended_after_a_question_only() -> None:
@@ -123,7 +123,7 @@ async def test_a_replay_shows_the_jobs_as_they_were() -> None:
     async with open_replay(list(records), size=(100, 30), to_seq=len(records) - 1) as shown:
         await shown.press("j")
         await shown.pilot.pause()
-        assert "exit 0" in shown.text() and "ended by you" in shown.text()
+        assert "exit 0" in shown.text() and "stopped by you" in shown.text()
 
 
 async def test_leaving_says_that_the_jobs_end() -> None:

@@ -101,7 +101,7 @@ async def test_memory_shows_what_is_noted_of_the_task_as_it_changes() -> None:
     for size in ((120, 40), (80, 24)):
         async with open_app(golden("streaming"), size=size) as driven:
             await _command(driven, "/memory")
-            await _until(driven, lambda: "Only --context-mode memory sends it" in driven.text())
+            await _until(driven, lambda: "only with --context-mode memory" in driven.text())
             driven.session.feed(
                 MemoryUpdated(
                     blocks={"failing_tests": ["test_[b]a[/]", "test_b"], "patch_summary": {"a.py": [3, 1]}}

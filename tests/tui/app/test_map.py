@@ -344,7 +344,7 @@ async def test_in_context_mode_none_no_map_is_promised() -> None:
         await opened(driven)
         await driven.press("i")
         assert not any(isinstance(one, SetRepoMap) for one in driven.session.submitted)
-        assert "Context mode none sends no map" in driven.text()
+        assert "Context mode `none` sends no map" in driven.text()
         assert "as the context mode is none" in " ".join(driven.text().split())
 
 

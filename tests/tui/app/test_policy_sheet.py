@@ -86,7 +86,7 @@ async def test_it_shows_profiles_sandbox_and_rules_with_their_source() -> None:
         await opened(driven)
         text = driven.text()
         assert "ask in force" in text and "accept-edits    yes        yes        asks       yes" in text
-        assert "bubblewrap: commands write only this workspace" in text
+        assert "bubblewrap: commands write only to this workspace" in text
         assert RULE in text
         assert "allow run pytest *" in text and "~/.config/tui-agent/policy.toml, rule 1" in text
         assert "/home/ada/timesheet/.tui_agent/policy.toml, rule 1" in text

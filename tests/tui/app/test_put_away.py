@@ -26,4 +26,4 @@ async def test_a_replay_lists_what_was_put_away_by_then_and_shows_it_whole(size:
         await shown.until(lambda: "you, turn 1" in shown.text())
         assert "How is the weekly report put together?" in shown.text()
         await shown.press("escape", "left", "a")
-        await shown.until(lambda: "Nothing yet: everything" in shown.text())
+        await shown.until(lambda: "Nothing yet: all messages" in shown.text())

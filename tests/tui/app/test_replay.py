@@ -200,7 +200,10 @@ async def test_what_cannot_be_done_is_not_offered() -> None:
     async with open_replay(NIGHT, size=(160, 45), to_seq=150) as shown:
         assert "F fork" in shown.rows()[-1] and "revert" not in shown.rows()[-1]
         await shown.press("r", "f1")
-        assert "go back to here" not in shown.text() and "go to the previous or next event" in shown.text()
+        assert (
+            "revert the open session to here" not in shown.text()
+            and "go to the previous or next event" in shown.text()
+        )
 
 
 async def test_small_screens_show_the_other_panes_in_place_of_the_chat() -> None:

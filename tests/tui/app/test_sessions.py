@@ -138,7 +138,7 @@ async def test_nothing_found_and_nothing_there_say_so_and_what_to_press() -> Non
         await driven.press("escape")
         assert len([name for name in names(screen) if name.isdigit()]) == 9
         await driven.press("tab")
-        assert "No sessions of this folder. Tab shows all." in driven.text()
+        assert "No sessions in this folder. Tab shows all." in driven.text()
         await driven.press("escape")
         assert not isinstance(over(driven), SessionsScreen)
     async with open_sessions(Programs([])) as (driven, _):
@@ -270,7 +270,7 @@ async def test_deleting_asks_first() -> None:
         assert isinstance(driven.app.screen, Confirm)
         assert (
             "break-rounding, 369 events" in driven.text()
-            and "A fork of it keeps what it took." in driven.text()
+            and "Its fork keeps its copy of the events." in driven.text()
         )
         hear(driven)
         await driven.press("enter", "escape")

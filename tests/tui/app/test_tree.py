@@ -123,7 +123,7 @@ async def test_c_compares_with_the_present_branch_and_says_where_that_is_the_sam
     async with walk(tmp_path) as walked:
         await walked.slash("/tree")
         await walked.keys("c")
-        assert "This is the present branch." in walked.text()
+        assert "This is the current branch." in walked.text()
         await walked.keys("down", "c")
         asked = [words for words in walked.told.asked if words[0] == "compare"]
         assert asked[0][:3] == ("compare", SESSION, f"{SESSION}@{walked.told.branched.branch_end}")
@@ -204,10 +204,10 @@ async def test_before_anything_was_said_it_says_so(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
         await walked.slash("/tree")
         screen = tree(walked)
-        screen.listing.empty_text = "Nothing was said yet."
+        screen.listing.empty_text = "No messages yet."
         screen.listing.set_items([])
         screen.show_detail()
         await walked.quiet()
-        assert "Nothing was said yet." in walked.text()
+        assert "No messages yet." in walked.text()
         await walked.keys("enter", "f", "w", "c", "r", "down")
         assert isinstance(walked.app.screen, TreeScreen)

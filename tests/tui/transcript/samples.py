@@ -217,7 +217,7 @@ def every_state() -> Samples:
     s.add_reasoning("The user wants more.\nSo I look at entry.py first.\nThen I change it.", streaming=False)
     s.notice("compaction", "info", "6 turns became 1.2k tokens", blocks=(TerminalBlock(text="summary"),))
     s.notice("retry", "running", "The provider is busy (429). Trying again in 4 s, try 2 of 5.")
-    s.notice("rejected", "warning", "A turn is running.", "/model can change after it; Esc stops it.")
+    s.notice("rejected", "warning", "A turn is running.", "You can change the model when it has ended.")
     s.notice(
         "shell", "info", "exit 0", command="git status --short", blocks=(TerminalBlock(text=" M entry.py\n"),)
     )

@@ -151,7 +151,7 @@ def test_without_any_checkpoint_they_are_those_of_the_workspace_now(
     store.remove("ses_a", None)
     status, out, _ = call("sessions", "fork", fork.id, "--at", at_end(store, fork.id), "--folder", "../try")
     assert status == 0
-    assert "The files are the present files of the workspace." in out
+    assert "The files are the workspace's current files." in out
     assert files(tmp_path / "try") == files(work)
 
 

@@ -108,7 +108,7 @@ class Rewind:
                 to_seq, reason, conversation, files = known.undo_to, "undo", True, True
             case Redo():
                 if known.redo_to is None:
-                    raise UsageError("Nothing to redo.", hint="/undo reverts the newest turn.")
+                    raise UsageError("Nothing to redo.", hint="/undo undoes the last turn.")
                 if not self._recorder.has_event(known.redo_to):
                     raise UsageError(
                         "Nothing to redo in this session.",

@@ -29,7 +29,7 @@ def require_messages(parts: EngineParts, command: RestoreContext | PinContext) -
     if isinstance(command, PinContext):
         return
     if command.compaction is not None and command.compaction != fold.removed.newest_compaction:
-        raise ConfigError("Only the newest summary can be reverted.", hint=LIST_HINT)
+        raise ConfigError("Only the newest summary can be undone.", hint=LIST_HINT)
     if command.compaction is None and not command.seqs:
         raise ConfigError("Name a message or a summary to restore.", hint=LIST_HINT)
 

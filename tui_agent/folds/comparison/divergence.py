@@ -63,7 +63,7 @@ class Turn:
         if self.message is not None and self.message.attachments:
             return "its message has a picture"
         reasons = (
-            (UserSteered, "it was steered while it ran"),
+            (UserSteered, "it got a message while it ran"),
             (ModelFailed, "the model failed in it"),
             (ModelRetried, "the model failed in it"),
             (ContextCompacted, "its context was compacted"),

@@ -63,7 +63,7 @@ class JobView:
             case "exited":
                 return f"exit {self.exit_code}" if self.exit_code is not None else "ended"
             case "stopped":
-                return f"ended{suffix}"
+                return f"stopped{suffix}"
             case "session":
                 return "ended with session"
             case "failed":

@@ -31,7 +31,7 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 
 COMPACTING_REASON = "summarising"
 """State reason of an agent whose history is being compacted."""
-RESTORING_REASON = "bringing back"
+RESTORING_REASON = "restoring"
 """State reason of an agent while compacted messages are restored."""
 
 STUCK_AFTER = 3

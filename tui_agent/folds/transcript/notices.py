@@ -63,10 +63,10 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
 _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
 """Ends of a command that are shown with its duration."""
 _HEAD_MOVES = {
-    "undo": "Undid the last turn, back to {event}. /redo brings it back.",
-    "revert": "Went back to {event}. /redo brings it back.",
-    "redo": "Redone, up to {event}.",
-    "branch": "Switched to another branch, at {event}. /redo brings it back.",
+    "undo": "Undid the last turn, back to {event}. /redo restores it.",
+    "revert": "Reverted to {event}. /redo restores the newer state.",
+    "redo": "Redid, up to {event}.",
+    "branch": "Switched to another branch, at {event}. /redo switches back.",
 }
 
 
@@ -346,7 +346,7 @@ def _describe_end(payload: JobFinished) -> str:
         case "exited":
             return f"ended, exit {payload.exit_code}" if payload.exit_code is not None else "ended"
         case "stopped":
-            return f"ended by {'you' if payload.stopped_by == 'user' else 'the agent'}"
+            return f"stopped by {'you' if payload.stopped_by == 'user' else 'the agent'}"
         case "session":
             return "ended with the session"
         case "failed":

@@ -314,7 +314,7 @@ def _undo(shadow: CheckpointStore, staging: StagingFolder) -> None:
     except OSError as fault:
         raise CheckpointError(
             f"A restore failed and could not be undone completely: {fault.strerror or fault}.",
-            hint=f"The moved files are in {shadow.workspace}/{STAGING_PREFIX}*; they are put back when the session is opened again.",
+            hint=f"The moved files are in {shadow.workspace}/{STAGING_PREFIX}*; they are restored when the session is opened again.",
         ) from fault
     if skipped:
         saved = shadow.workspace / staging.saved_folder
