@@ -65,7 +65,7 @@ def test_the_tree_leads_back_to_a_message_and_forward_to_the_branch_that_was_lef
         shown = open_tree(terminal)
         assert "1 branch" in shown and "write one" in shown and "write two" in shown
         terminal.send("\x1b[A\r")
-        terminal.until_text("Go to after “write one”")
+        terminal.until_text("Revert to after “write one”")
         terminal.until_text("a.txt")
         terminal.send("\r")
         terminal.until_text("Reverted to event")
@@ -76,7 +76,7 @@ def test_the_tree_leads_back_to_a_message_and_forward_to_the_branch_that_was_lef
         shown = open_tree(terminal)
         assert "2 branches" in shown and "branch at" in shown
         terminal.send("\x1b[H\r")
-        terminal.until_text("Go to the end of main")
+        terminal.until_text("Revert to the end of main")
         terminal.send("\r")
         terminal.until_text("write two")
         terminal.until(lambda screen: "write two again" not in screen, "the branch that was left")
@@ -91,7 +91,7 @@ def test_a_fork_works_in_a_folder_of_its_own_and_the_tree_of_each_shows_the_othe
         terminal.send("\x1b[C")
         terminal.until_text("work-fork-")
         terminal.send("\r")
-        terminal.until_text("A fork of ses_")
+        terminal.until_text("Forked ses_")
         shown = open_tree(terminal)
         here = next(row for row in shown.splitlines() if "  here" in row)
         assert "fork at" in here and "main" in shown

@@ -110,7 +110,7 @@ def test_a_session_is_renamed_and_deleted_from_the_list(
         terminal.until_text("1 of 2")
         terminal.send("\x1b[B\x1b[3~")
         terminal.until_text("Delete this session?")
-        terminal.press_until("y", lambda screen: "other words is gone" in screen, "the session to go")
+        terminal.press_until("y", lambda screen: "Deleted other words" in screen, "the session to go")
         terminal.until_text("1 session ")
     assert not (program.data / "sessions" / recorded).exists()
 

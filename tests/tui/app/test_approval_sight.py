@@ -132,10 +132,10 @@ async def test_more_that_changes_things_than_fits_must_be_read_to_its_end() -> N
         assert (
             modal.is_gated
             and "Scroll to the end before" in driven.text()
-            and "and more: D shows all" in driven.text()
+            and "more commands: D shows all" in driven.text()
         )
         assert (
-            driven.text().count("press D and read to the end first") == 3
+            driven.text().count("read to the end first (D)") == 3
             and "not available either" not in driven.text()
         )
         assert "Y once" not in driven.rows()[-1]
@@ -243,7 +243,7 @@ async def test_it_says_how_many_of_its_kind_are_asked_about_after_it() -> None:
         await ask(driven, request(choices=(PermissionChoice(reach="once", rule=""),)))
         text = driven.text()
         assert "2 more edit calls follow" in text
-        assert "this call only; you are asked about the others" in text
+        assert "this call only; you are asked again" in text
 
 
 async def test_a_long_change_says_how_many_of_its_rows_were_not_in_sight_yet() -> None:

@@ -49,7 +49,7 @@ async def test_enter_goes_back_there_after_the_plan_was_shown(tmp_path: Path) ->
         await walked.slash("/checkpoints")
         await walked.keys("down", "enter")
         assert isinstance(walked.app.screen, Picker)
-        assert "Go back to after part 44" in walked.text()
+        assert "Revert to after part 44" in walked.text()
         assert isinstance(walked.session.submitted[-1], PlanRevert)
         await walked.keys("down", "down", "enter")
         (revert,) = [one for one in walked.session.submitted if isinstance(one, Revert)]

@@ -234,7 +234,7 @@ async def test_find_marks_and_says_how_often() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/find midnight")
         await driven.press("enter")
-        assert "place" in driven.app.note.text
+        assert "match" in driven.app.note.text
         await driven.type("/find shfit")
         await driven.press("enter")
         assert 'Nothing matches "shfit".' in driven.text()
@@ -254,7 +254,7 @@ async def test_find_looks_through_the_whole_of_a_long_output_and_opens_it_there(
         await driven.settle()
         await driven.type("/find needle")
         await driven.press("enter")
-        while "1 place" not in driven.text():
+        while "1 match" not in driven.text():
             await driven.pilot.pause(0.01)
         await driven.pilot.pause()
         assert any("line 450 has the Needle" in row for row in driven.rows())

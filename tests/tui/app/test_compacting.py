@@ -165,7 +165,7 @@ async def test_one_message_is_brought_back_or_pinned() -> None:
     async with open_app(session=story()) as driven:
         seq = task(driven.session).seq
         for deed, wanted in (
-            ("Bring", RestoreContext(seqs=(seq,))),
+            ("Restore", RestoreContext(seqs=(seq,))),
             ("pin", PinContext(seqs=(seq,))),
         ):
             await listed(driven)

@@ -36,7 +36,7 @@ async def test_a_fork_of_the_newest_event_is_made_in_this_folder_and_opened(tmp_
         (asked,) = walked.told.forks
         assert asked == ("sessions", "fork", SESSION, "--at", str(walked.told.branched.end), "--json")
         assert [(one.session, one.model) for one in walked.opened] == [(FORK, None)]
-        assert "A fork of ses_0000night0shift after event 218." in walked.text()
+        assert "Forked ses_0000night0shift after event 218." in walked.text()
         assert walked.newest.submitted == [], "it waits for what is said in it"
 
 

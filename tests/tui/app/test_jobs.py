@@ -76,7 +76,7 @@ async def test_all_jobs_are_ended_after_a_question_only() -> None:
     async with open_app(session=story()) as driven:
         await opened(driven)
         await driven.press("a")
-        assert "End 2 background jobs?" in driven.text()
+        assert "Stop 2 background jobs?" in driven.text()
         await driven.press("escape")
         assert not [one for one in driven.session.submitted if isinstance(one, StopJob)]
 

@@ -94,7 +94,7 @@ async def test_memory_lists_the_notes_and_shows_one(tmp_path: Path) -> None:
         await _until(driven, lambda: "Refunds go through the ledger." in driven.text())
         await driven.press("escape")
         await _command(driven, "/memory nope")
-        await _until(driven, lambda: "No note nope." in driven.text())
+        await _until(driven, lambda: "There is no note nope." in driven.text())
 
 
 async def test_memory_shows_what_is_noted_of_the_task_as_it_changes() -> None:

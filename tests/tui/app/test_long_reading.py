@@ -91,7 +91,7 @@ async def test_what_is_typed_in_the_transcript_is_not_lost() -> None:
         assert driven.app.prompt.editor.text == "/find "
         await driven.type("Point 7:")
         await driven.press("enter")
-        while "1 place" not in driven.text():
+        while "1 match" not in driven.text():
             await driven.pilot.pause(0.01)
         assert "Point 7:" in driven.text()
 

@@ -280,7 +280,7 @@ async def test_deleting_asks_first() -> None:
         await driven.press("y")
         screen = await shown(driven)
         assert programs.of("rm") == [("sessions", "rm", "ses_0000000000000002", "--yes", "--json")]
-        assert "break-rounding is gone." in driven.text()
+        assert "Deleted break-rounding." in driven.text()
         assert [name for name in names(screen) if name.isdigit()][:2] == ["1", "3"]
 
 

@@ -60,7 +60,7 @@ async def test_enter_goes_to_the_end_of_another_branch_after_the_plan_was_shown(
         await walked.slash("/tree")
         await walked.keys("down", "enter")
         assert isinstance(walked.app.screen, Picker)
-        assert "Go to the end of branch at 46" in walked.text()
+        assert "Revert to the end of branch at 46" in walked.text()
         end = walked.told.branched.branch_end
         assert walked.session.submitted[-1].model_dump()["to_seq"] == end
         assert isinstance(walked.session.submitted[-1], PlanRevert)
@@ -78,7 +78,7 @@ async def test_where_the_session_stands_there_is_nothing_to_go_to(tmp_path: Path
         await walked.keys("enter")
         assert "The session is already at this point." in walked.text()
         await walked.keys("up", "enter")
-        assert "Go to after “timesheet report" in walked.text()
+        assert "Revert to after “timesheet report" in walked.text()
 
 
 async def test_enter_on_a_fork_opens_it_and_its_tree_shows_the_parent(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ async def test_the_mouse_chooses_and_a_second_press_goes_there(tmp_path: Path) -
         assert row_of(walked, "branch at 46").startswith("›")
         await walked.pilot.click(offset=(20, y))
         await walked.quiet()
-        assert "Go to the end of branch at 46" in walked.text()
+        assert "Revert to the end of branch at 46" in walked.text()
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 20)])
@@ -197,7 +197,7 @@ async def test_where_there_is_no_room_enter_shows_the_detail_first(
         await walked.keys("escape")
         assert "Now round every" in walked.text()
         await walked.keys("enter", "enter")
-        assert "Go to the end of branch at 46" in walked.text()
+        assert "Revert to the end of branch at 46" in walked.text()
 
 
 async def test_before_anything_was_said_it_says_so(tmp_path: Path) -> None:

@@ -205,7 +205,7 @@ async def test_the_mouse_answers_too(place: Place) -> None:
     async with place.app() as driven:
         await sheet_of(driven)
         y, row = next((y, row) for y, row in enumerate(driven.rows()) if "Ignore these files" in row)
-        await driven.pilot.click(offset=(row.index("Go on"), y))
+        await driven.pilot.click(offset=(row.index("Ignore these"), y))
         await opened(driven, place)
         assert place.standing == "without"
 

@@ -83,7 +83,7 @@ async def test_an_event_of_long_ago_can_be_gone_to_and_words_of_it_found() -> No
             await driven.pilot.pause(0.01)
         assert "question number 501" in driven.text()
         controller.chat.find("question number 77")
-        while "places" not in driven.text():
+        while "matches" not in driven.text():
             await asyncio.sleep(0)
             await driven.pilot.pause()
         controller.chat.to_end()

@@ -185,7 +185,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
             return PermissionChoice(reach=reach, rule=f"{format_count(self.unseen_rows, 'row')} not seen yet")
         if self.is_gated:
             key = self.key_map.key_of(self.whole_action)
-            reason = "read to the end first" if self.is_expanded else f"press {key} and read to the end first"
+            reason = "read to the end first" if self.is_expanded else f"read to the end first ({key})"
             return PermissionChoice(reach=reach, rule="", offered=False, unavailable_reason=reason)
         choice = next((choice for choice in self.request.choices if choice.reach == reach), None)
         if choice is None:
@@ -193,7 +193,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
                 reach=reach, rule="", offered=answer == "y", unavailable_reason="not available here"
             )
         if answer == "y" and self.following_calls and not choice.rule:
-            return choice.model_copy(update={"rule": "this call only; you are asked about the others"})
+            return choice.model_copy(update={"rule": "this call only; you are asked again"})
         if answer == "a" and self.rule is not None:
             return choice.model_copy(update={"rule": self.rule.text})
         return choice
