@@ -22,7 +22,7 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
-TURN_ENDED_FIRST = "the turn before ended first"
+TURN_ENDED_FIRST = "the previous turn ended before this call started"
 """The reason for closing a call that waited for approval when another turn or command starts."""
 _REDACTED = "[redacted: "
 """The start of the marker that replaces a secret in the log; the model's original argument is then unknown."""

@@ -23,7 +23,9 @@ from tui_agent.protocol.parts import ToolCallPart
 
 MIN_REQUESTS_BETWEEN: Final = 10
 """Minimum number of requests before the next summary if the last one left little room for work."""
-TIGHT_HINT: Final = "Results are shortened and old turns summarised only rarely. Choose a model with a larger window with /model."
+TIGHT_HINT: Final = (
+    "To save requests, tui-agent now compacts only rarely. Choose a model with a larger window with /model."
+)
 
 
 class CompactionBreaker:

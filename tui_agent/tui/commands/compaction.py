@@ -51,13 +51,13 @@ def _show_list(context: AppContext) -> None:
         picker.empty = EMPTY
         picker.set_items(_rows(view))
 
-    picker = open_picker(context, "Bring back or pin", [], choose, empty=LOOKING)
+    picker = open_picker(context, "Restore or pin", [], choose, empty=LOOKING)
     context.worker(fill(), "compactions")
 
 
 def _rows(view: CompactedView) -> list[Item]:
     """Return a row to undo the newest summary, then the summarised messages, then messages that can be pinned."""
-    undo = Item(UNDO, "undo", "undo the newest summary and bring back everything in it")
+    undo = Item(UNDO, "undo", "undo the newest summary and restore its messages")
     return [*([undo] if view.compaction is not None else []), *compacted_rows(view), *present_rows(view)]
 
 
@@ -79,13 +79,13 @@ def _offer_undo(context: AppContext, view: CompactedView) -> None:
 
 
 def _offer_actions(context: AppContext, item: MessageRow) -> None:
-    items = [Item("show", "Show all of it")]
+    items = [Item("show", "Show the full text")]
     if item.pinned:
         items.insert(0, Item("unpin", "Unpin it", "later summaries may leave it out"))
     else:
         items.insert(0, Item("pin", "Pin it", "every later summary keeps it word for word"))
     if item.place not in ("back", "here"):
-        items.insert(0, Item("back", "Bring it back", "as a message in the context"))
+        items.insert(0, Item("back", "Restore it", "add it to the context again"))
 
     def choose(value: str) -> None:
         match value:

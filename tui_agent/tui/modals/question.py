@@ -24,8 +24,8 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 TITLES: Final = {
     "text": "A question for you",
     "choice": "A question for you",
-    "plan": "Go on with this plan?",
-    "stuck": "The agent repeats itself",
+    "plan": "Continue with this plan?",
+    "stuck": "The agent repeats the same call",
 }
 
 

@@ -19,9 +19,9 @@ from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.text import clean_line
 from tui_agent.units import format_tokens
 
-IN_CONTEXT: Final = "In the context: pin what must stay"
-TITLE: Final = "Put away or summarised"
-EMPTY: Final = "Nothing yet: everything that was said is in the context."
+IN_CONTEXT: Final = "In the context: pin messages that must stay"
+TITLE: Final = "Shortened or summarised"
+EMPTY: Final = "Nothing yet: all messages are in the context."
 
 
 def read_compacted(records: Sequence[Record]) -> CompactedView:
@@ -47,7 +47,7 @@ def present_rows(view: CompactedView) -> list[Item]:
 
 
 def _row(number: int, item: MessageRow) -> Item:
-    place = {"summary": "", "line": "put away, ", "back": "brought back, ", "here": ""}[item.place]
+    place = {"summary": "", "line": "shortened, ", "back": "restored, ", "here": ""}[item.place]
     pin = "pinned, " if item.pinned else ""
     return Item(
         str(number),

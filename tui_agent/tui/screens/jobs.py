@@ -28,7 +28,7 @@ SIZE_FROM, STATE_FROM, LINE_FROM = 40, 56, 64
 """Width of the list in cells from which each of these columns is shown."""
 FACTS_FROM = 14
 """Height of the details pane in rows from which it shows more than the output."""
-EMPTY: Final = "No background job yet. The agent starts one where a command is to go on: a server, a watcher, a long build."
+EMPTY: Final = "No background jobs yet. The agent starts one for a command that keeps running: a server, a watcher, a long build."
 
 
 class JobsScreen(Page[JobView]):
@@ -113,7 +113,7 @@ class JobsScreen(Page[JobView]):
             facts.fact("why", job.message, "warning")
             facts.fact("time", format_elapsed(elapsed_s(job, self._now)))
             facts.fact("printed", format_bytes(job.size) if job.size else "nothing")
-            facts.fact("not kept", format_bytes(job.dropped) if job.dropped else "")
+            facts.fact("not saved", format_bytes(job.dropped) if job.dropped else "")
             facts.section("Output")
         self._draw_output(facts, job)
 
@@ -122,7 +122,7 @@ class JobsScreen(Page[JobView]):
         room = max(3, self.detail.size.height - len(facts.rows) - 1)
         text = "\n".join(final_lines(job.output)[-room:])
         if not text.strip():
-            facts.text("nothing was printed yet" if job.is_running else "nothing was printed", "t3")
+            facts.text("no output yet" if job.is_running else "no output", "t3")
             return
         above = len(facts.rows)
         facts.text(text)
@@ -154,19 +154,21 @@ class JobsScreen(Page[JobView]):
         """End a job and all processes that it started."""
         if job.is_running:
             self.context.submit(StopJob(job_id=job.job_id))
-            self.say(f"{job.job_id} is being ended, with all that it started.")
+            self.say(f"Stopping {job.job_id} and all that it started.")
         else:
-            self.say(f"{job.job_id} does not run any more.", "warning")
+            self.say(f"{job.job_id} has already ended.", "warning")
 
     def end_all(self) -> None:
         """End all jobs, after asking."""
         running = [job for job in self.listing.items if job.is_running]
         if not running:
-            self.say("No job runs.", "warning")
+            self.say("No jobs are running.", "warning")
             return
         names = [named(f"{job.job_id}  {job.command}") for job in running]
-        title = f"End {format_count(len(running), 'background job')}?"
-        question = Confirm(self.looks_of, title, names, yes=("confirm_yes", "end them"), no="let them run")
+        title = f"Stop {format_count(len(running), 'background job')}?"
+        question = Confirm(
+            self.looks_of, title, names, yes=("confirm_yes", "stop them"), no="keep them running"
+        )
         self.app.push_screen(question, lambda yes: self.context.submit(StopJob()) if yes else None)
 
 

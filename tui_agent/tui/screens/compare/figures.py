@@ -104,14 +104,14 @@ def describe_model(side: Side) -> str:
 def describe_fork_point(point: ForkPoint | None) -> tuple[str, str]:
     """Return a description of the sides' common beginning: the app's words, and a quotation from the session."""
     if point is None:
-        return "they share nothing: all of both is compared", ""
+        return "no common start: the whole sessions are compared", ""
     words = f"both start at event {point.seq}"
     return (f"{words}, after ", f'"{point.after}"') if point.after else (words, "")
 
 
 def describe_missing(file: FileDifference, side: Side) -> str:
     """Return the reason why one side has no hunks of a file."""
-    return "not changed" if all(file.path != other.path for other in side.files) else "the same content"
+    return "not changed" if all(file.path != other.path for other in side.files) else "same content"
 
 
 _DrawCell: TypeAlias = Callable[[Side, Beat, Beat], Cell]

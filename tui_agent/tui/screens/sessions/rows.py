@@ -44,7 +44,7 @@ class Row:
     @property
     def name(self) -> str:
         """The title, or a description of a session without one."""
-        return self.title or "without a name"
+        return self.title or "no name"
 
     @property
     def folder(self) -> str:
@@ -164,14 +164,14 @@ def days(now: float) -> tuple[tuple[str, float], ...]:
     return tuple((name, (today - timedelta(days=ago)).timestamp()) for name, ago in before)
 
 
-_OUTCOMES: Final = {"waiting": "waiting for you", "": "nothing has run in it"}
+_OUTCOMES: Final = {"waiting": "waiting for you", "": "nothing has run yet"}
 """Words for outcomes whose own name is not clear."""
 
 
 def state_of(row: Row, symbols: Symbols) -> tuple[str, Role, str]:
     """Return the symbol, role and words of a session's state."""
     if row.damaged:
-        return symbols.warning, "warning", "its beginning is damaged"
+        return symbols.warning, "warning", "the start of its log is damaged"
     if row.other_version:
-        return symbols.warning, "warning", "of another version: it cannot be opened"
+        return symbols.warning, "warning", "written by another version: cannot be opened"
     return *outcome_mark(row.outcome, symbols), _OUTCOMES.get(row.outcome, row.outcome)

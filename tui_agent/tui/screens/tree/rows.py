@@ -144,7 +144,7 @@ def _sum_results(branch: Branch) -> Result:
 MAX_ANSWER_ROWS, MAX_TEXT_ROWS = 8, 6
 COST_FROM, TURNS_FROM = 44, 66
 """Width of the list in cells from which each of these columns is shown."""
-CONTINUED = "went on without a new message"
+CONTINUED = "continued without a message"
 
 
 def _right_columns(width: int, turns: str, cost: str, age: str) -> str:
@@ -158,7 +158,7 @@ def column_names(width: int, looks: Looks) -> Strip:
     """Return the row above the list."""
     quiet = looks.palette.rich("t3", "s0")
     names = _right_columns(width, "turns", "cost", "age")
-    return row(width, [("    branches and what was said", quiet)], [(names, quiet)], fill=quiet)
+    return row(width, [("    branches and messages", quiet)], [(names, quiet)], fill=quiet)
 
 
 def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) -> Strip:
