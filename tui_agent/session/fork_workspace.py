@@ -147,7 +147,7 @@ async def verify_checkpoints(folder: Path) -> list[str]:
 
 
 def _commits(folder: Path) -> list[str]:
-    """Return the checkpoints that this session took, without those of a fork's parent."""
+    """Return the commits of this session's own checkpoints and restores, not those of a parent session."""
     commits = []
     for record in read_records(folder, skip_deltas=True):
         match record:

@@ -360,7 +360,7 @@ class SessionLog:
         self._followers.discard(follower)
 
     def close(self) -> None:
-        """Close the file and release the lock. Followers end after the records that they have not read yet."""
+        """Close the file and release the lock. Followers stop once they have read the remaining records."""
         if self._closed:
             return
         self._closed = True

@@ -279,7 +279,7 @@ class Frame(App[int]):
             self.report_error(event.worker.name, event.worker.error)
 
     def report_error(self, name: str, error: BaseException) -> str:
-        """Report an error in the background and return the notice; the app keeps running."""
+        """Show a notice about an error in background work and return its text; the app keeps running."""
         # By name, since only an error needs this module.
         clean = import_module("tui_agent.session.fault_redaction").redact_text
         error_text = clean(repr(error), self.environ, self.options.cwd)

@@ -15,7 +15,7 @@ from tests.tui.app.replaying import FakeCommandLine, open_replay
 from tui_agent.protocol.commands import ContinueTurn
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.modals.fork_form import ForkForm
-from tui_agent.tui.modals.fork_point import ForkPoint, ForkRequest, find_workplaces, fork_arguments
+from tui_agent.tui.modals.fork_request import ForkPoint, ForkRequest, find_workplaces, fork_arguments
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.transcript.messages import EntryAction
 

@@ -467,10 +467,10 @@ def test_what_opening_repaired_is_told_with_the_right_numbers() -> None:
     chat.tell(LogRepaired(moved_bytes=20, side_file="events.torn-2", bad_lines=(3, 4)))
     first, second = chat.only(NoticeEntry)
     assert first.lines[1:] == (
-        "An unfinished line (1 byte) was moved to events.torn-1.",
+        "An incomplete line at the end of the log (1 byte) was moved to events.torn-1.",
         "1 damaged line was skipped.",
     )
     assert second.lines[1:] == (
-        "An unfinished line (20 bytes) was moved to events.torn-2.",
+        "An incomplete line at the end of the log (20 bytes) was moved to events.torn-2.",
         "2 damaged lines were skipped.",
     )

@@ -21,7 +21,7 @@ from tui_agent.policy.places.paths import OWN_WORKSPACE
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.ids import SessionId
 from tui_agent.session.fork_files import find_files_at, read_records_until, write_files
-from tui_agent.session.fork_request import ForkStart, find_fork_start
+from tui_agent.session.fork_start import ForkStart, find_fork_start
 from tui_agent.session.fork_workspace import add_worktree, fork_checkpoints, load_state
 from tui_agent.store.forks import find_fork_point
 from tui_agent.wiring.startup_context import StartupContext

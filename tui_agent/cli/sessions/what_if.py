@@ -22,7 +22,7 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.session.fork_files import read_records_until
-from tui_agent.session.fork_request import find_fork_start
+from tui_agent.session.fork_start import find_fork_start
 from tui_agent.session.fork_workspace import load_state
 from tui_agent.wiring.startup_context import load_startup_context
 

@@ -87,7 +87,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) -> list[NamedFile]:
-    """Return the files whose path ends with the given path, or with which the given path ends."""
+    """Return the files whose path is a suffix of the given path, or has it as a suffix."""
     parts = _parts(word)
     if not parts:
         return []

@@ -134,7 +134,7 @@ def _fit_paths(paths: Sequence[str], room: int) -> tuple[list[str], int]:
 def _group_by_folder(paths: Sequence[str], place: int) -> list[str]:
     """Keep the map's first `IN_ORDER` files in order of rank, and group the other paths by folder.
 
-    `place` is the rank of the first path.
+    `place` is the rank in the map of `paths[0]`.
     """
     fixed_count = max(0, IN_ORDER - place)
     folders: dict[str, list[str]] = {}

@@ -24,8 +24,8 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 FIRST_PRIORITY = 950
 """Places the instructions after everything else in the system prompt."""
 HEADING = (
-    "Follow the instructions below, from the user and the project. If two conflict, the later one applies to the files "
-    "that it is about. What the user says in this conversation overrides all of them."
+    "Follow the instructions below, from the user and the project. If two conflict, follow the later one for the files "
+    "that it covers. What the user says in this conversation overrides all of them."
 )
 
 

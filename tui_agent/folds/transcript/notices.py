@@ -89,7 +89,7 @@ def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> None:
         lines += [f"The file found in its place is now {payload.side_file}."] if payload.side_file else []
     else:
         amount = format_count(payload.moved_bytes, "byte")
-        moved = f"An unfinished line ({amount}) was moved to {payload.side_file}."
+        moved = f"An incomplete line at the end of the log ({amount}) was moved to {payload.side_file}."
         lines = ["The session's log was repaired."]
         lines += [moved] if payload.moved_bytes else []
         lines += [f"{skipped_lines_notice(len(payload.bad_lines))}."] if payload.bad_lines else []

@@ -54,7 +54,7 @@ class DemoEnd:
         if context.views.branches.view().redo_to is None:
             return
         back_at = context.views.seq
-        context.app.say("Undone, files included. Redoing it next, as /redo does.")
+        context.app.say("Undid the turn and its file changes. Next, /redo brings them back.")
         await self._pause(back_at)
         if context.views.seq == back_at:
             context.submit(Redo())

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from tui_agent.protocol.settings import CONTEXT_MODES, EFFORTS
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.modals.fork_point import Change, ForkPoint, ForkRequest, Workplace, Workplaces
+from tui_agent.tui.modals.fork_request import Change, ForkPoint, ForkRequest, Workplace, Workplaces
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role

@@ -137,7 +137,7 @@ def farewell(
 
 
 def last_words(words: str) -> bool:
-    """Print the text on the normal screen; return False, with the outputs redirected, if the terminal is gone."""
+    """Print the text on the normal screen. If the terminal is gone, redirect both outputs to /dev/null and return False."""
     try:
         sys.stdout.write(f"{words}\n" if words else "")
         for stream in (sys.stdout, sys.__stderr__):  # The screen's driver writes to the second one.

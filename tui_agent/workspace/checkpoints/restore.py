@@ -253,8 +253,9 @@ def find_missing_folders(shadow: CheckpointStore, created: list[str], gone: set[
 async def commit_restore(
     shadow: CheckpointStore, prepared: PreparedRestore, done: set[str], kept: Sequence[str]
 ) -> str:
-    """Commit the restored workspace: move to the source itself, or create a commit on top of it that names skipped
-    paths.
+    """Record the restored files: reuse the source checkpoint if they match it exactly, else commit on top of it.
+
+    The commit names the skipped paths.
     """
     with shadow.draft() as draft:
         candidates = await find_candidates(shadow) | done

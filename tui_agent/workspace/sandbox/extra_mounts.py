@@ -95,7 +95,7 @@ def _remove_if_unused(place: OpenedPath) -> None:
 
 
 def _may_be_opened(bounds: Bounds, path: str) -> bool:
-    """Return True if the path's name alone does not forbid opening it."""
+    """Return True if the path is absolute and normalised, and outside the workspace and all hidden or guarded places."""
     if not path.startswith("/") or os.path.normpath(path) != path or path in ("/", *PRIVATE_FOLDERS):
         return False
     hidden = [folder.rstrip("/") for folder in find_existing(bounds.hidden)]

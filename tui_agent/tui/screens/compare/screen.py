@@ -20,8 +20,8 @@ from tui_agent.tui.panes.marks import DENIED, MARKS, mark_symbol
 from tui_agent.tui.panes.note import Level, Note
 from tui_agent.tui.screens.compare.ends import Ends
 from tui_agent.tui.screens.compare.head import CompareHead, CompareHeader, Moment, columns_for
-from tui_agent.tui.screens.replay.pane import minutes
 from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead, PlayheadScreen
+from tui_agent.tui.screens.replay.timeline_pane import minutes
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.line_pane import Intent

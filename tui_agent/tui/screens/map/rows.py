@@ -94,7 +94,7 @@ MEANINGS: Final = {
     "recent": "it was changed recently",
     "entry": "a program starts here",
     "graph": "other files use it",
-    "place": "its folder has files like those you ask for",
+    "place": "its folder also holds files that match your question",
     "test": "tests are ranked below code",
     "doc": "docs are ranked below code",
     "foreign": "it is copied from another project",

@@ -14,7 +14,7 @@ from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.tui.actions import Action, footer
 from tui_agent.tui.modals.fork_form import ForkForm
-from tui_agent.tui.modals.fork_point import ForkPoint, fork_point_at, make_fork, workplaces_for
+from tui_agent.tui.modals.fork_request import ForkPoint, fork_point_at, make_fork, workplaces_for
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.viewer import DrawBody, Viewer
 from tui_agent.tui.panes.todo import item_row

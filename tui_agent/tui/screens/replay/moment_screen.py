@@ -23,9 +23,9 @@ from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.screens.replay.chat import ReplayChat
-from tui_agent.tui.screens.replay.pane import Head, TimelinePane, rows_for
 from tui_agent.tui.screens.replay.playhead import Playhead, PlayheadScreen
 from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
+from tui_agent.tui.screens.replay.timeline_pane import Head, TimelinePane, rows_for
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role

@@ -14,7 +14,7 @@ from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.screens.replay.actions import ReplayActions
-from tui_agent.tui.screens.replay.pane import LinePlace
+from tui_agent.tui.screens.replay.timeline_pane import LinePlace
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.line_pane import Intent
 

@@ -13,7 +13,7 @@ from tui_agent.tui.actions import Scope
 from tui_agent.tui.cli_client import run_export
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
-from tui_agent.tui.modals.fork_point import ForkPoint
+from tui_agent.tui.modals.fork_request import ForkPoint
 from tui_agent.tui.panes.note import Level
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.screens.sessions.list_page import SessionsPage

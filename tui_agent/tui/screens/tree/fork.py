@@ -13,7 +13,7 @@ from tui_agent.folds.session.branches import is_on_branch, stretches
 from tui_agent.protocol.commands import ContinueTurn
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.fork_form import ForkForm
-from tui_agent.tui.modals.fork_point import (
+from tui_agent.tui.modals.fork_request import (
     ForkPoint,
     ForkRequest,
     ForkResult,

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.fork_point import ForkPoint
+from tui_agent.tui.modals.fork_request import ForkPoint
 from tui_agent.tui.screens.page import Page
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.screens.tree import fork as forking

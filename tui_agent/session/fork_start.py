@@ -109,5 +109,5 @@ def _only_open_call(records: Sequence[Record], at_seq: int) -> CallId:
     names = ", ".join(f"{call.name} ({call.call_id})" for call in open_calls)
     raise UsageError(
         f"Several tool calls are open at event {at_seq}: {names}.",
-        hint="Name an event of the call that you mean.",
+        hint="Give an event that belongs to the call you want.",
     )
