@@ -27,7 +27,7 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 
 SAID = "It tried to read .env and keys, which may hold secrets."
 RISK = "It runs again in the sandbox and can read .env and keys; the model sees what it prints."
-KEPT = " Answering “Always” adds it to [sandbox] readable in your config.toml."
+KEPT = " “Always” adds it to [sandbox] readable in your config.toml."
 
 
 class Wanting(LocalEnvironment):

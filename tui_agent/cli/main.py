@@ -43,7 +43,7 @@ VERBS: dict[str, Verb] = {
     "trace": Verb("tui_agent.cli.trace", "show a session's figures: events, tools, files, tokens, cost"),
     "checkout-part": Verb(
         "tui_agent.cli.checkout_part",
-        "write the workspace's files as they were after a part (one step of a turn)",
+        "write the workspace's files as they were after a part of a turn (see `trace --parts`)",
     ),
     "compare": Verb("tui_agent.cli.compare", "compare two sessions or branches"),
     "replay": Verb("tui_agent.cli.replay.command", "show a recorded session at any of its events"),

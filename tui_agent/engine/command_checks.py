@@ -57,9 +57,7 @@ def check_command(
         case commands.SubmitPrompt() | commands.Delegate() if (
             running and state.shell is None and not state.is_compacting
         ):
-            return Refusal(
-                "A turn is running.", "Enter sends your message now, Tab after the turn; Esc stops the turn."
-            )
+            return Refusal("A turn is running.", "Enter sends your message now, Tab after it; Esc stops it.")
         case _ if running and type(command) in _LATER:
             return Refusal(f"{subject} is running. {_LATER[type(command)]}", _ESC)
         case commands.Delegate(text=text) if not text.strip():

@@ -77,13 +77,13 @@ async def test_x_in_the_trace_stops_the_chosen_subtask_alone() -> None:
     async with open_app(golden("night_shift")) as driven:
         await begun(driven)
         await driven.press("f3")
-        assert "X stop it" in driven.text()
+        assert "X stop subtask" in driven.text()
         await driven.press("x")
         [stopped] = driven.session.submitted
         assert isinstance(stopped, Interrupt) and (stopped.scope, stopped.agent) == ("agent", CHILD)
         driven.session.feed(AgentFinished(success=False, summary="", reason="interrupted"), agent=CHILD)
         await driven.settle()
-        await driven.until(lambda: "X stop it" not in driven.text())
+        await driven.until(lambda: "X stop subtask" not in driven.text())
         await driven.press("x")
         assert len(driven.session.submitted) == 1
 
@@ -92,11 +92,11 @@ async def test_x_is_offered_on_the_rows_of_a_subtask_that_runs_alone() -> None:
     async with open_app(golden("night_shift")) as driven:
         await begun(driven)
         await driven.press("f3")
-        assert "X stop it" in driven.rows()[-1]
+        assert "X stop subtask" in driven.rows()[-1]
         await driven.press("home")
-        assert "X stop it" not in driven.rows()[-1]
+        assert "X stop subtask" not in driven.rows()[-1]
         await driven.press("end")
-        assert "X stop it" in driven.rows()[-1]
+        assert "X stop subtask" in driven.rows()[-1]
 
 
 async def test_what_was_stopped_is_called_stopped_in_the_trace_too() -> None:

@@ -123,7 +123,7 @@ _NAME: Final = re.compile(
     rf"(?i)(?:{_REVEALING_WORD}|\b(?:bearer|creds|following|identified|insert\s+into|machine|username|authenticate\(|login\("
     r"|(?:\w+_)?auth[=(]))\w{0,20}"
 )
-"""A secret's name, or a word that precedes an unnamed secret: `basic_auth('bob', …)`."""
+"""A secret's name, or a word that precedes an unnamed secret, such as `bearer`."""
 _LINE_BREAK: Final = re.compile(r"\n\s*")
 _FILLER_WORD: Final = (
     r"(?:account|and|by|default|for|generated|is|not|now|null|of|set|the|to|user|was|with)(?=[ ,.;!?])"

@@ -167,9 +167,7 @@ class Gate:
         paths = tuple(file.path.rstrip("/") for file in refused.needed_secrets)
         names = " and ".join(file.name.rstrip("/") for file in refused.needed_secrets)
         always = self._parts.remember_readable is not None
-        effect_of_always = (
-            " Answering “Always” adds it to [sandbox] readable in your config.toml." if always else ""
-        )
+        effect_of_always = " “Always” adds it to [sandbox] readable in your config.toml." if always else ""
         decision = Decision(
             "ask",
             OPEN_FILES_RULE,

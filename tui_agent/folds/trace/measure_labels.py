@@ -58,7 +58,7 @@ def _describe_map(metrics: MetricsView) -> str:
 
 
 def _describe_first_edit(metrics: MetricsView) -> str:
-    """Return a description of the session's steps before its first edit, and from there to a test."""
+    """Describe how many parts came before the session's first edit, and from there to a test."""
     if metrics.first_edit_part is None:
         return ""
     phrases = [f"part {metrics.first_edit_part}"]

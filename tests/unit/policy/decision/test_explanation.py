@@ -223,10 +223,10 @@ INSIDE = {"Undo": "/undo restores its files, no other effects"}
     "effects, expected",
     [
         ((), {**UNKNOWN, **INSIDE}),
-        ((NetworkEffect(host="x.org"),), {"Reads": "nothing new", "Writes": "nothing", "Network": "x.org"}),
+        ((NetworkEffect(host="x.org"),), {"Reads": "nothing else", "Writes": "nothing", "Network": "x.org"}),
         (
             (InternalEffect(subject="notes"),),
-            {"Reads": "nothing new", "Writes": "nothing", "Network": "none"},
+            {"Reads": "nothing else", "Writes": "nothing", "Network": "none"},
         ),
         *(
             ((RunEffect(script=script),), OUTSIDE)
