@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
+from tui_agent.context import summary_facts
 from tui_agent.context.assembly import Assembly, RequestInput
 from tui_agent.context.summary import Summary, build_summary
 from tui_agent.context.summary_facts import Facts
@@ -113,3 +114,9 @@ def test_a_request_tells_in_its_record_what_its_summary_has_no_room_for(
     assert all(artifact_reference(one.whole) in sent or found.cuts for one in made.cuts)
     assert all(artifact_reference(one.whole) in sent for one in found.cuts)
     assert found.manifest.total_tokens <= max(window, 700)
+
+
+def test_a_text_that_would_grow_by_being_cut_stays_whole() -> None:
+    words = "one short line\n" * 27
+    fitted = summary_facts._head_and_tail(words, 380, kept=True)
+    assert (fitted.text, fitted.cut) == (words, False)

@@ -121,6 +121,8 @@ def _head_and_tail(words: str, room: int, *, kept: bool) -> FittedText:
     grain = 1 << max(0, size.bit_length() - 4)
     size -= size % grain  # rounding keeps the cut at the same position when the room changes slightly
     shown = head_and_tail(words, max_bytes=round(size * dense), max_lines=2_000_000, artifact=kept)
+    if len(shown.text) >= len(words):  # the note on what is left out may be longer than what was left out
+        return FittedText(words, cut=False)
     return FittedText(shown.text, cut=shown.is_cut)
 
 

@@ -98,9 +98,12 @@ def test_secrets_of_many_kinds_cost_a_long_text_little_more_than_none() -> None:
     held = "\n".join(place.replace("@@", "Tr0ub4dor&3x") for place in kinds)
     took = []
     for text in (plain, plain + held):
-        began = time.process_time()
-        REDACTOR.redact_text(text)
-        took.append(time.process_time() - began)
+        rounds = []
+        for _ in range(3):  # the quickest: other processes only ever make a round slower
+            began = time.process_time()
+            REDACTOR.redact_text(text)
+            rounds.append(time.process_time() - began)
+        took.append(min(rounds))
     assert "Tr0ub4dor&3x" not in REDACTOR.redact_text(held)
     assert took[1] < 1.5 * took[0] + 0.3
 
