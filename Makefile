@@ -17,13 +17,13 @@ ARGS ?=
 run: $(RUNTIME) ## install what is needed and open the app (ARGS="…" goes to it)
 	@$(BIN)/tui-agent $(ARGS)
 
-test: $(DEV) ## run the unit, engine and app tests and eight end-to-end ones (five minutes)
-	@echo "Running the unit, engine and app tests and eight end-to-end ones (about five minutes on two cores)."
+test: $(DEV) ## run the unit, engine and app tests and eight end-to-end ones (eight minutes)
+	@echo "Running the unit, engine and app tests and eight end-to-end ones (about eight minutes on two cores)."
 	@echo "\`make test-all\` adds the slow and the other end-to-end tests."
 	@$(PYTEST) --hypothesis-profile dev -m "not soak and not slow and (not e2e or smoke)" $(ARGS)
 
-test-all: $(DEV) ## run all tests, as CI does (fifteen minutes)
-	@echo "Running all tests (about fifteen minutes on two cores)."
+test-all: $(DEV) ## run all tests, as CI does (seventeen minutes)
+	@echo "Running all tests (about seventeen minutes on two cores)."
 	@$(PYTEST) --hypothesis-profile ci $(ARGS)
 
 bench: $(DEV) ## measure, beside an empty Textual app on the same machine, and print the table
