@@ -1,4 +1,4 @@
-"""List agents: those that can answer in a session, and named ones that tasks can be delegated to."""
+"""List the agents: those that can run a session, and those that a task can be delegated to."""
 
 import argparse
 from pathlib import Path
@@ -23,15 +23,18 @@ BUILT_IN = ("default", "asks a model and runs the tools that it calls")
 
 
 def configure(parser: Parser) -> None:
-    """Add the verb below `agents`."""
+    """Add the verb of `agents`."""
     verbs = Verbs(parser, EXAMPLES)
     verbs.add(
-        "list", list_agents, "list agents and where they come from", groups=("place", "extensions", "project")
+        "list",
+        list_agents,
+        "list agents and where they come from",
+        groups=("folders", "extensions", "project"),
     )
 
 
 def list_agents(arguments: argparse.Namespace) -> int:
-    """Print the built-in agent, plugin agents and delegates; report invalid files and missing references."""
+    """Print all agents, and warn about invalid agent files and about tools and models that do not exist."""
     base = load_context(arguments)
     loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
     subagents = Subagents(base.config)

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def reject_demo(options: SessionOptions) -> None:
-    """Raise a `UsageError` for a demo model: its script must not run in the user's folder."""
+    """Raise a `UsageError` if the model is a demo, because its script must not run in the user's folder."""
     kind, _, name = (options.model or "").partition(":")
     if kind == "demo":
         raise UsageError(
@@ -74,32 +74,35 @@ def reject_demo(options: SessionOptions) -> None:
 
 
 def open_app(options: SessionOptions, *, choose: bool = False) -> int:
-    """Run the session in the app on this terminal until the user quits. `choose` opens the session list first."""
+    """Run the app on this terminal until the user quits; return its exit status.
+
+    If `choose` is True, the app opens with the list of sessions.
+    """
     require_terminal()
-    # Objects made at start-up live as long as the app, so collecting them is wasted time; importing Textual alone
-    # would trigger the collector eighty times. The app turns it on again after loading.
+    # Objects created at start-up live as long as the app, so collecting them is wasted time. Importing Textual alone
+    # would trigger eighty collections. The app enables the garbage collector again after loading.
     gc.disable()
-    # Start the engine process first: it starts while Textual, which is slow to import, is loaded. Both are imported by
-    # name because no other command needs them.
+    # Start the engine process first, so that it loads while this process imports Textual. Both are imported only here,
+    # because no other command needs them.
     handle = import_module("tui_agent.session.engine_handle").EngineHandle.start(options)
     status: int = import_module("tui_agent.tui.app").run_app(options, handle=handle, choose=choose)
     return status
 
 
 def open_lines(options: SessionOptions) -> int:
-    """Run the session line by line on standard output and input."""
+    """Run a session that prints lines and reads answers from standard input; return its exit status."""
     handle = import_module("tui_agent.session.engine_handle").EngineHandle.start(options)
     status: int = import_module("tui_agent.tui.linear.app").run_linear(options, handle=handle)
     return status
 
 
 def is_plain_terminal() -> bool:
-    """Return True for an interactive terminal that can only print (TERM=dumb)."""
+    """Return True if this is a terminal without cursor movement (TERM=dumb)."""
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") == "dumb"
 
 
 def require_terminal() -> None:
-    """Raise a `UsageError` if there is no terminal on which the app can be drawn and used."""
+    """Raise a `UsageError` if there is no terminal, or if it cannot draw the app."""
     if is_plain_terminal():
         raise UsageError(
             "This terminal can only print (TERM=dumb), but the app has to draw.",

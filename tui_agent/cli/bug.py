@@ -1,8 +1,8 @@
-"""Write a bug report to a file that you can read and pass on yourself; nothing is sent.
+"""Write a bug report to a file that you can read and share; nothing is sent.
 
-Invariant: a report is written only by this command, readable by its user only, and never into the workspace. It
-contains the doctor's results, settings, kinds of events and the newest faults, with secrets removed; no prompts,
-answers or files.
+Invariant: only this command writes reports. A report is readable by the user only and never in the workspace. It
+contains the doctor's results, changed settings, kinds of events and the newest errors, with secrets removed, but no
+prompts, answers or files.
 """
 
 import argparse
@@ -32,11 +32,11 @@ from tui_agent.wiring.startup_context import StartupContext, load_startup_contex
 MAX_EVENTS = 400
 """Number of newest events that are read."""
 MAX_LISTED_EVENTS = 60
-"""Number of these events that are listed one by one."""
+"""Number of newest events that are listed one by one."""
 MAX_FAULTS = 5
 MAX_FAULT_BYTES = 2 << 20
 HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
-"""Characters kept from the start and end of a long text: the start names the source, the end the error."""
+"""Characters kept from the start of a long text, which says where the error occurred, and from its end."""
 
 EXAMPLES = """\
 examples:
@@ -48,14 +48,14 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `bug`."""
     parser.add_argument("id", nargs="?", metavar="ID", help="a session id or its beginning")
-    parser.add_argument("--json", action="store_true", help="JSON lines")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
         "--terminal",
         metavar="WORDS",
         default="",
-        help="the terminal's description, passed by the app that calls this command",
+        help="a description of the terminal (used by the app's /bug)",
     )
-    add_groups(parser, ("place", "model", "extensions"))
+    add_groups(parser, ("folders", "model", "extensions"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -81,7 +81,10 @@ def _file_date(base: StartupContext) -> str:
 
 
 def _find_session(base: StartupContext, name: str | None) -> Path | None:
-    """Return the folder of the named session, or of the newest one; None if there is none."""
+    """Return the folder of session `name`, or of the newest session if `name` is None.
+
+    Return None if there are no sessions. Raises `SessionNotFound` for an unknown name.
+    """
     try:
         return base.store.find(name or "latest")
     except SessionNotFound:
@@ -93,7 +96,7 @@ def _find_session(base: StartupContext, name: str | None) -> Path | None:
 def report_lines(
     base: StartupContext, options: SessionOptions, folder: Path | None, terminal: str = ""
 ) -> Iterator[str]:
-    """Yield the report's lines before redaction. `terminal` replaces the doctor's own result for the terminal."""
+    """Yield the report's lines before redaction. `terminal`, if not empty, replaces the doctor's terminal check."""
     yield "# Problem\n\nWrite here what you did, what you expected, and what happened instead.\n"
     yield "## Environment\n"
     for name, result in run_checks(options):
@@ -117,7 +120,7 @@ def report_lines(
 
 
 def _event_lines(records: Sequence[Record]) -> Iterator[str]:
-    """Yield a line for each event with its kind only, because the content is private to the user."""
+    """Yield the kinds of the newest events, without their content, which is private."""
     counts = Counter(_event_kind(record) for record in records)
     yield f"Newest {len(records)} events: " + ", ".join(f"{count} {kind}" for kind, count in counts.items())
     yield "\nThe last ones:\n"
@@ -149,7 +152,7 @@ def _fault_lines(records: Sequence[Record], folder: Path) -> Iterator[str]:
 
 
 def _screen_fault_lines(base: StartupContext, session: str) -> Iterator[str]:
-    """Yield the errors that the app logged for this session. The first line of each has its time and session."""
+    """Yield the errors that the app logged for this session. Each starts with a line that has its time and session."""
     try:
         content = read_regular(screen_error_log(base.config.data_dir), MAX_FAULT_BYTES) or b""
     except OSError:  # The app logged no error.
@@ -166,7 +169,10 @@ def _screen_fault_lines(base: StartupContext, session: str) -> Iterator[str]:
 
 
 def _shorten(text: str) -> str:
-    """Return the start and end of a long text, without words cut in half: the redactor cannot detect half a secret."""
+    """Return the start and end of a long text.
+
+    No word is cut, because the redactor could not recognise half a secret.
+    """
     if len(text) <= HEAD_CHARS + TAIL_CHARS:
         return text
     first, last = text[:HEAD_CHARS], text[-TAIL_CHARS:]

@@ -1,4 +1,4 @@
-"""Write the workspace as it was after a part of a session to a separate folder."""
+"""Write the workspace's files as they were after a given part of a session to a new folder."""
 
 import argparse
 from pathlib import Path
@@ -16,21 +16,21 @@ examples:
   tui-agent checkout-part latest 42 /tmp/after-42
   tui-agent checkout-part latest -1 /tmp/before
 
-Parts count from 0; -1 is the state before the first part. To list parts: tui-agent trace ID --parts
+The first part has number 0. To list the parts of a session: tui-agent trace ID --parts
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the session, the part and the destination."""
     parser.add_argument("id", metavar="ID", help=RECORDING_HELP)
-    parser.add_argument("part", metavar="PART", type=int, help="the number of a part")
+    parser.add_argument("part", metavar="PART", type=int, help="the part's number; -1: before the first part")
     parser.add_argument("dest", metavar="DEST", type=Path, help="an empty or new folder")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
-    GROUPS["place"](parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    GROUPS["folders"](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the files; the session and its workspace do not change."""
+    """Write the files; return 0. The session and its workspace do not change."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
     dest = arguments.dest.expanduser().absolute()

@@ -1,7 +1,7 @@
 """Compare two sessions, or two branches of one: their outcome, cost and changed files.
 
-Counting starts after the last event that both share; sessions that share none are compared in full. Without B, A is
-compared with the session it was forked from, or else with its newest fork.
+Only events after the fork point count; sessions without a common event are compared in full. Without B, A is compared
+with the session it was forked from, or else with its newest fork.
 """
 
 import argparse
@@ -48,19 +48,19 @@ ID@SEQ is the branch of a session that ends at event SEQ; ID alone is its curren
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add both branches and the output form."""
+    """Add the two branches and the output format."""
     parser.add_argument(
-        "left", metavar="A", help=f"{RECORDING_HELP}; with @SEQ the branch that ends at that event"
+        "left", metavar="A", help=f"{RECORDING_HELP}; A@SEQ is the branch that ends at event SEQ"
     )
-    parser.add_argument("right", metavar="B", nargs="?", help="the other session, in the same form")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("right", metavar="B", nargs="?", help="the second session, given like A")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
         "--markdown", action="store_true", help="write Markdown to a new file in the current folder"
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="with --markdown: the file to write; - for standard output"
     )
-    GROUPS["place"](parser)
+    GROUPS["folders"](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -102,12 +102,12 @@ def show(compared: Comparison, *, as_json: bool) -> None:
 
 
 def compare_named(store: SessionStore, left: str, right: str) -> Comparison:
-    """Compare two branches named as on the command line. Raises `SessionNotFound`, `UsageError`."""
+    """Compare two branches given as `ID` or `ID@SEQ`. Raises `SessionNotFound`, `UsageError`."""
     return compare(resolve_branch(store, left), resolve_branch(store, right))
 
 
 def resolve_branch(store: SessionStore, name: str) -> Branch:
-    """Return the branch named by `ID` or `ID@SEQ`."""
+    """Return the branch given as `ID` or `ID@SEQ`; warn if its log is damaged."""
     session, separator, seq = name.rpartition("@")
     if not (separator and seq.isdecimal()):
         session, seq = name, ""
@@ -124,7 +124,10 @@ def resolve_branch(store: SessionStore, name: str) -> Branch:
 
 
 def default_pair(store: SessionStore, name: str) -> tuple[str, str]:
-    """Return a session with its parent, or with its newest fork if it has no parent. Raises `UsageError`."""
+    """Return the names of a session and of its parent, or else of its newest fork, the older session first.
+
+    Raises `UsageError` if the session has neither parent nor fork.
+    """
     session, _, seq = name.rpartition("@")
     folder = store.find(session if seq.isdecimal() and session else name)
     origin = read_origin(folder)
@@ -149,7 +152,7 @@ SIDE_BY_SIDE_FROM = 100
 
 
 def table(compared: Comparison, width: int) -> Iterator[str]:
-    """Yield the lines, none longer than `terminal_width` columns (at least `LEAST`)."""
+    """Yield the comparison as lines of at most `width` columns, or of `MIN_COLUMNS` if `width` is smaller."""
     width = max(LEAST, width)
     yield from textwrap.wrap(
         escape_control("What if: " + "".join(describe_fork_point(compared.fork_point))), width
@@ -164,7 +167,7 @@ def table(compared: Comparison, width: int) -> Iterator[str]:
 
 
 def rows(compared: Comparison) -> Iterator[tuple[str, str, str]]:
-    """Yield label, left and right value of every row."""
+    """Yield the rows of the table: (label, value of the left branch, value of the right branch)."""
     left, right = compared.left, compared.right
     yield "", left.name, right.name
     yield "", describe_model(left), describe_model(right)
@@ -222,7 +225,7 @@ def _two_columns(
 
 
 def _wrap(text: str, room: int, *, code: bool) -> list[str]:
-    """Wrap the text to `room` columns; code keeps its spaces, and its continued lines are indented by 2."""
+    """Wrap the text to `room` columns. If it is code, keep its spaces and indent continuation lines by 2 more."""
     lines: list[str] = []
     for line in escape_control(text, lines=True).expandtabs(4).split("\n"):
         indent = " " * (min(len(line) - len(line.lstrip()), room // 2) + 2 * code)
@@ -234,7 +237,7 @@ def _wrap(text: str, room: int, *, code: bool) -> list[str]:
 
 
 def to_markdown(compared: Comparison) -> str:
-    """Return the Markdown file of a comparison."""
+    """Return a comparison as a Markdown document."""
     return "\n\n".join(_blocks(compared)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Show settings and their origin, print the locations of files, or open the configuration in an editor."""
+"""Show settings and where they come from, show where files are stored, or edit the configuration."""
 
 import argparse
 import json
@@ -37,16 +37,16 @@ FIRST_LINES = """\
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs below `config`."""
+    """Add the verbs of `config`."""
     verbs = Verbs(parser, EXAMPLES)
     show = verbs.add("show", show_config, "list settings and where they come from", groups=EVERYTHING)
-    show.add_argument("--all", action="store_true", help="also settings with their default value")
+    show.add_argument("--all", action="store_true", help="also list settings with their default value")
     verbs.add("path", show_paths, "show where files are stored")
     verbs.add("edit", edit_config, "open your configuration in $EDITOR")
 
 
 def flatten_settings(value: object, key: str = "") -> list[tuple[str, object]]:
-    """Flatten nested tables into dotted names and values; tables in a list are named by their index."""
+    """Convert nested tables to pairs of a dotted name and a value. A table in a list is named by its index."""
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         return [(f"{key}.{number}", item) for number, item in enumerate(value)]
     if not isinstance(value, dict):
@@ -113,7 +113,10 @@ def file_locations(config: Config) -> dict[str, str]:
 
 
 def edit_config(arguments: argparse.Namespace) -> int:
-    """Open the user's configuration file, created with commented examples if missing, and check it afterwards."""
+    """Open the user's configuration file in an editor and check it afterwards.
+
+    A missing file is created with examples in comments.
+    """
     options = session_options(arguments, client="headless", interactive=True)
     path = load_startup_context(options).config.paths.user_config
     installed = (find_system_program(program, os.environ) for program in ("nano", "vi"))

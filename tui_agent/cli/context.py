@@ -1,4 +1,4 @@
-"""Start of a command that runs without the app: loads the configuration and the store that its options select."""
+"""Loading of the configuration and the session store for a command that runs without the app."""
 
 import argparse
 
@@ -7,10 +7,8 @@ from tui_agent.wiring.startup_context import StartupContext, load_startup_contex
 
 
 def load_context(arguments: argparse.Namespace, *, interactive: bool = False) -> StartupContext:
-    """Load the configuration and store for a command's options.
+    """Load the configuration and store that the parsed arguments select.
 
-    `interactive` applies the settings of an interactive start.
-
-    Raises `UsageError` and `ConfigError`.
+    If `interactive` is True, use the settings that the app would use. Raises `UsageError` and `ConfigError`.
     """
     return load_startup_context(session_options(arguments, client="headless", interactive=interactive))

@@ -1,6 +1,6 @@
-"""Standard error with secrets removed, for everything that this process writes there.
+"""A replacement for `sys.stderr` that removes secrets from everything this process writes to it.
 
-Invariant: the redactor is loaded only when something is written, and its absence never hides a message.
+Invariant: the redactor is loaded only when something is written.
 """
 
 import io
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from tui_agent.store.redaction.redactor import Redactor
 
 MIN_REDACTED_CHARS = 8
-"""Texts with fewer characters cannot contain a secret and are not redacted."""
+"""Texts with fewer characters are not redacted: they are too short to contain a secret."""
 
 
 class ErrorStream(io.TextIOBase):
-    """Stream that redacts text and writes it to `out`; `words` are the command line's words."""
+    """Stream that redacts text and writes it to `out`. `words` is the command line, without the program's name."""
 
     def __init__(self, out: TextIO, words: Sequence[str] = ()) -> None:
         self._out = out
@@ -26,13 +26,13 @@ class ErrorStream(io.TextIOBase):
         self._redactor: Redactor | None = None
 
     def write(self, text: str) -> int:
-        """Write the text without secrets. Raises OSError, as `out` does."""
+        """Redact the text and write it. Raises OSError."""
         self._out.write(text if len(text) < MIN_REDACTED_CHARS else self._load_redactor().redact_text(text))
         return len(text)
 
     def _load_redactor(self) -> "Redactor":
         if self._redactor is None:
-            # Imported by name: it is slow to load, and only errors need it.
+            # Imported only here: the redactor is slow to load, and only errors need it.
             redactor: Redactor = import_module("tui_agent.session.fault_redaction").build_fault_redactor(
                 dict(os.environ), working_folder(self._words)
             )
@@ -62,10 +62,10 @@ class ErrorStream(io.TextIOBase):
 
 
 def working_folder(words: Sequence[str] = ()) -> Path:
-    """Return the working folder given on the command line, if it can be recognised there; otherwise the process's
-    own.
+    """Return the folder given by `-C` or `--cwd`, or else the process's working folder.
 
-    If that folder no longer exists, return the root folder.
+    The command line may be invalid, so it is not parsed by argparse. If the process's folder no longer exists, `/` is
+    used instead.
     """
     try:
         current = Path.cwd()

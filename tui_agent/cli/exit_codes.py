@@ -1,4 +1,4 @@
-"""Exit statuses. Invariant: one table holds them for all commands, because scripts rely on them."""
+"""Exit statuses of all commands. Invariant: a status never changes its meaning, because scripts rely on it."""
 
 import errno
 from enum import IntEnum
@@ -47,12 +47,12 @@ _TURN_ENDS = {
 
 
 def of_turn_end(reason: str) -> Exit:
-    """Return the exit status for the reason a turn ended; an unknown reason counts as failed."""
+    """Return the exit status for a `TurnFinished.reason`; `FAILED` for an unknown one."""
     return _TURN_ENDS.get(reason, Exit.FAILED)
 
 
 def is_place_fault(error: OSError) -> bool:
-    """Return True if a given file or folder cannot be used because of its permissions or type."""
+    """Return True if the error says that a file or folder has the wrong permissions or type."""
     return bool(error.filename) and error.errno in _PLACE_FAULTS
 
 

@@ -43,14 +43,14 @@ VERBS: dict[str, Verb] = {
     "trace": Verb("tui_agent.cli.trace", "show a session's figures: events, tools, files, tokens, cost"),
     "checkout-part": Verb(
         "tui_agent.cli.checkout_part",
-        "write the workspace's files as they were after a part of a turn (see `trace --parts`)",
+        "write the workspace's files after a given part of a session to a folder",
     ),
     "compare": Verb("tui_agent.cli.compare", "compare two sessions or branches"),
     "replay": Verb("tui_agent.cli.replay.command", "show a recorded session at any of its events"),
     "map": Verb("tui_agent.cli.map", "rank a repository's files for a question"),
-    "policy": Verb("tui_agent.cli.policy.command", "show how a command line would be judged"),
+    "policy": Verb("tui_agent.cli.policy.command", "show what the policy decides about a command line"),
     "redact": Verb("tui_agent.cli.redact", "remove secrets from text on standard input"),
-    "models": Verb("tui_agent.cli.models", "list the models, or check that one answers"),
+    "models": Verb("tui_agent.cli.models", "list the models, or test one"),
     "agents": Verb("tui_agent.cli.agents", "list the agents"),
     "plugins": Verb("tui_agent.cli.plugins", "list, create, check or disable plugins"),
     "themes": Verb("tui_agent.cli.themes", "list or preview themes"),
@@ -67,7 +67,7 @@ EXAMPLES = """\
 examples:
   tui-agent                                  open the app on the current directory
   tui-agent "why does test_login fail?"      open it with a first message
-  tui-agent demo                             watch it work, without account or network
+  tui-agent demo                             watch the agent work, without account or network
   tui-agent run "add a --json flag" --policy accept-edits
   tui-agent -- run                           a prompt that looks like a command or an option
 """
@@ -77,10 +77,10 @@ OUTPUT_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, e
 
 
 class ClosedOutput(io.TextIOBase):
-    """Replacement for a standard output that was closed at start-up: writing fails, so a lost answer is reported.
+    """Standard output for a process that was started without one: every write fails, and the failure is reported.
 
-    It occupies the file descriptor, so that no other file gets that number and receives the output of a child
-    program.
+    It occupies the file descriptor of standard output. Otherwise the next opened file would get that number and receive
+    the output of child programs.
     """
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ def run_command_line(words: list[str]) -> int:
 
 
 def innermost_error(error: BaseException) -> BaseException:
-    """Return the first error inside exception groups; errors of tui-agent come before others."""
+    """Return the first error inside nested exception groups, preferably a `TuiAgentError`."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     inner = [innermost_error(nested) for nested in error.exceptions]
@@ -130,7 +130,7 @@ def innermost_error(error: BaseException) -> BaseException:
 
 
 def report(error: BaseException, *, debug: bool) -> None:
-    """Print the error on standard error; print nothing if the reader of standard output is gone."""
+    """Print the error on standard error, but nothing for a `BrokenPipeError`."""
     if isinstance(error, BrokenPipeError):
         drop_output()  # The reader of standard output is gone.
     elif isinstance(error, KeyboardInterrupt):
@@ -144,7 +144,7 @@ def report(error: BaseException, *, debug: bool) -> None:
 
 
 def is_output_fault(error: BaseException) -> bool:
-    """Return True if writing to standard output failed: such an OSError names no file."""
+    """Return True if writing to standard output failed: the OSError then has no file name."""
     return isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT_FAULTS
 
 
@@ -156,7 +156,7 @@ def drop_output() -> None:
 
 
 def format_error(error: BaseException) -> str:
-    """Describe the error and the remedy in one line."""
+    """Return one line with the error and what to do about it."""
     if isinstance(error, TuiAgentError):
         text = str(error)
     elif is_output_fault(error):
@@ -169,7 +169,7 @@ def format_error(error: BaseException) -> str:
 
 
 def dispatch(words: list[str]) -> int:
-    """Find the command among the words, parse the other words for it, and run it."""
+    """Find the command's name in the command line, parse the other words as its arguments, and run it."""
     top = top_parser()
     position = position_of_command(words, top.options_with_value())
     if position is None:
@@ -190,12 +190,12 @@ def dispatch(words: list[str]) -> int:
 
 
 def options_part(words: list[str]) -> list[str]:
-    """Return the words before `--`, among which options are recognised."""
+    """Return the words before `--`; only these can be options."""
     return words[: words.index("--")] if "--" in words else words
 
 
 def position_of_command(words: list[str], options_with_value: set[str]) -> int | None:
-    """Return the index of the first word that is neither an option nor its value; None after `--`."""
+    """Return the index of the first word that is not an option or its value; None if `--` or the end comes first."""
     index = 0
     while index < len(words):
         word = words[index]
@@ -208,7 +208,7 @@ def position_of_command(words: list[str], options_with_value: set[str]) -> int |
 
 
 def reject_mistyped_command(name: str, words: list[str]) -> None:
-    """Raise a `UsageError` for a single word that looks like a mistyped command."""
+    """Raise a `UsageError` if `name` is one word and similar to a command."""
     close = difflib.get_close_matches(name, VERBS, n=1, cutoff=0.75)
     if close and " " not in name:
         raise UsageError(
@@ -226,7 +226,7 @@ def call(prog: str, verb: Verb, words: list[str]) -> int:
 
 
 def parser_for(prog: str, verb: Verb, module: ModuleType) -> Parser:
-    """Return the parser of one command, with its own arguments and its common options."""
+    """Return the parser of one command."""
     parser = Parser(
         prog=prog,
         description=(module.__doc__ or verb.summary).strip().split("\n\n")[0],
@@ -240,7 +240,7 @@ def parser_for(prog: str, verb: Verb, module: ModuleType) -> Parser:
 
 
 def top_parser() -> Parser:
-    """Return the parser whose help lists the commands and that knows every common option."""
+    """Return the parser for `tui-agent` without a command. Its help lists the commands."""
     listed = "\n".join(f"  {name:<14} {verb.summary}" for name, verb in VERBS.items())
     parser = Parser(
         prog="tui-agent",

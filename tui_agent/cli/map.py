@@ -1,7 +1,7 @@
 """Print the map of a repository: its files ranked for a question, with the symbols that matter.
 
-Invariant: with a fresh index no parser, schema or model is loaded. The index is stored in the user's cache folder, or
-beside the sessions if they have their own folder.
+Invariant: if the index is up to date, no parser, schema or model is imported. The index is in the user's cache folder,
+or in the folder given by --data-dir.
 """
 
 import argparse
@@ -37,25 +37,27 @@ MOST_SYMBOLS = 20
 
 def configure(parser: Parser) -> None:
     """Add the options of `map`."""
-    parser.add_argument("-q", "--query", metavar="Q", help="a question, a task or names to rank files for")
+    parser.add_argument(
+        "-q", "--query", metavar="Q", help="rank the files for this question, task or list of names"
+    )
     parser.add_argument(
         "--max-tokens", metavar="N", type=count, default=1200, help="maximum length in tokens (default 1200)"
     )
     parser.add_argument("--max-files", metavar="N", type=count, help="maximum number of files")
     parser.add_argument(
-        "--pin", metavar="PATH", action="append", default=[], help="a file to list first; may be repeated"
+        "--pin", metavar="PATH", action="append", default=[], help="list this file first; may be repeated"
     )
     parser.add_argument(
-        "--hide", metavar="PATH", action="append", default=[], help="a file to leave out; may be repeated"
+        "--hide", metavar="PATH", action="append", default=[], help="leave this file out; may be repeated"
     )
     parser.add_argument("--refresh", action="store_true", help="wait until every file is in the index")
     parser.add_argument("--symbol", metavar="NAME", help="only list definitions whose name contains NAME")
     parser.add_argument(
         "--state",
         action="store_true",
-        help="only show how many files the index has, and if it is being built",
+        help="only show how many files are in the index, and whether it is being built",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object per file, in rank order")
+    parser.add_argument("--json", action="store_true", help="print a JSON object per file, best first")
     parser.add_argument(
         "-C", "--cwd", metavar="DIR", type=Path, help="map DIR (default: the current directory)"
     )
@@ -104,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
-    """Answer from the existing index, without listing or reading files."""
+    """Print the state of the index or matching definitions, without reading the repository's files."""
     files, building = repo_map.state()
     if arguments.state:
         message = f"{format_count(files, 'file')} in the index{', which is being built' if building else ''}"
@@ -120,14 +122,14 @@ def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
 
 
 def why_unpinned(file: Path, path: str, hidden: Sequence[str]) -> str:
-    """Explain why a file that the user pinned is not in the map."""
+    """Return the reason why a pinned file is not in the map, without the file's name: `is hidden`."""
     if path in map(os.path.normpath, hidden):
         return "is hidden"
     return "is left out of every map (docs/repomap.md)" if file.is_file() else "was not found"
 
 
 def summary(shown: MapView) -> str:
-    """Return the figures that are not part of the JSON objects of files."""
+    """Return a line with the numbers of files and tokens in the map, and of files left out."""
     words = f"{len(shown.files):,} of {format_count(shown.total, 'file')}, about {format_count(shown.tokens, 'token')}"
     skipped = ", ".join(describe_skipped(reason, count) for reason, count in sorted(shown.skipped.items()))
     words += f"; left out: {skipped}" if skipped else ""
@@ -145,7 +147,7 @@ def as_json(file: RankedFile) -> dict[str, object]:
 
 
 def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
-    """Return the values to redact; the settings are loaded only if the user's file has a table `[redaction]`."""
+    """Return the secrets to redact. Settings are loaded only if the user's file has a table `[redaction]`."""
     if "redaction" not in (read_small(locations.user_config) or ""):
         return RedactionOptions(Keys(os.environ, locations.secrets).collect_secrets())
     known: RedactionOptions = import_module("tui_agent.session.fault_redaction").load_redaction_options(

@@ -1,4 +1,4 @@
-"""List the models that can be used here, or check that one answers."""
+"""List the models that you can use, or test one with a short question."""
 
 import argparse
 import time
@@ -30,17 +30,19 @@ PATIENCE_S = 60.0
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs below `models`."""
+    """Add the verbs of `models`."""
     verbs = Verbs(parser, EXAMPLES)
-    verbs.add("list", list_models, "list the models that can be used now")
-    check = verbs.add("check", check_model, "send a model one short question", groups=("place", "model"))
+    verbs.add("list", list_models, "list the models that you can use")
+    check = verbs.add(
+        "check", check_model, "test a model with one short question", groups=("folders", "model")
+    )
     check.add_argument(
         "name", nargs="?", metavar="NAME", help="a profile or a model name (default: the configured model)"
     )
 
 
 def list_models(arguments: argparse.Namespace) -> int:
-    """Print the usable models, and the reason for each profile that cannot be used."""
+    """Print the usable models, and the profiles that cannot be used, each with the reason."""
     base = load_context(arguments)
     factory = build_model_factory(base)
     models, unready = factory.usable_models(), factory.unusable_profiles()

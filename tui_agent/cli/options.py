@@ -1,7 +1,7 @@
 """Options that are common to several commands, and their conversion to `SessionOptions`.
 
-Invariant: this imports only argparse and dataclasses, so that --help is fast; its word lists equal those of
-`protocol.settings` (a test compares them).
+Invariant: no slow module is imported, so that --help is fast; the choices below equal those in `protocol.settings` (a
+test compares them).
 """
 
 import argparse
@@ -20,10 +20,10 @@ HEADLESS_SECONDS = 7200.0
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser that raises `UsageError` where argparse would print and exit."""
+    """Parser that raises `UsageError` for a wrong command line; argparse would print a message and exit."""
 
     def options_with_value(self) -> set[str]:
-        """Return the option words that are followed by a value."""
+        """Return the options that take a value, in every spelling."""
         return {word for word, action in self._option_string_actions.items() if action.nargs != 0}
 
     def error(self, message: str) -> None:  # type: ignore[override]
@@ -48,14 +48,14 @@ def amount(text: str) -> float:
     return value
 
 
-def add_place(parser: argparse.ArgumentParser) -> None:
+def add_folders(parser: argparse.ArgumentParser) -> None:
     """Add the options for the workspace and the session folder."""
-    group = parser.add_argument_group("place")
+    group = parser.add_argument_group("folders")
     group.add_argument(
         "-C", "--cwd", metavar="DIR", type=Path, help="work in DIR (default: the current directory)"
     )
     group.add_argument(
-        "--data-dir", metavar="DIR", type=Path, help="store sessions in DIR (or set TUI_AGENT_HOME)"
+        "--data-dir", metavar="DIR", type=Path, help="the folder of the sessions (or set TUI_AGENT_HOME)"
     )
 
 
@@ -66,7 +66,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "-m",
         "--model",
         metavar="NAME",
-        help="a profile, PROVIDER/MODEL, scripted:FILE, replay:SESSION or demo",
+        help="the model: a profile, PROVIDER/MODEL, scripted:FILE, replay:SESSION or demo",
     )
     group.add_argument("--base-url", metavar="URL", help="the URL of an OpenAI-compatible server")
     group.add_argument(
@@ -87,7 +87,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--carry-from",
         metavar="ID",
-        help="start a new session with a short summary of session ID",
+        help="start a new session that begins with a short summary of session ID",
     )
     group.add_argument("--policy", choices=POLICIES, help="what the agent may do without asking")
     group.add_argument(
@@ -95,7 +95,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="let sandboxed commands read FILE even if it may contain secrets (FILE may be a pattern)",
+        help="let sandboxed commands read FILE, a path or pattern, although it may contain secrets",
     )
     group.add_argument("--agent", metavar="NAME", help="the agent that answers (see: tui-agent agents list)")
     group.add_argument(
@@ -105,7 +105,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
         "--repo-map-mode",
         dest="repo_map",
         choices=("off", "auto"),
-        help="auto: offer the model a map of the code",
+        help="auto: send the model a map of the code with its first request",
     )
     group.add_argument(
         "--investigator-model-profile",
@@ -116,7 +116,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add the limits that end a turn."""
+    """Add the options for limits that end a turn."""
     group = parser.add_argument_group("limits")
     group.add_argument(
         "--max-parts",
@@ -130,7 +130,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         "--timeout-seconds",
         metavar="N",
         type=amount,
-        help=f"stop a turn after N seconds ({HEADLESS_SECONDS:.0f} headless)",
+        help=f"stop a turn after N seconds (default without the app: {HEADLESS_SECONDS:.0f})",
     )
     group.add_argument(
         "--max-cost",
@@ -173,7 +173,7 @@ def add_project(parser: argparse.ArgumentParser) -> None:
 
 
 GROUPS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
-    "place": add_place,
+    "folders": add_folders,
     "model": add_model,
     "session": add_session,
     "limits": add_limits,
@@ -187,7 +187,7 @@ RECORDING_HELP = "a session id or its beginning, a run id, the path of a log, or
 
 
 def add_groups(parser: argparse.ArgumentParser, groups: Iterable[str]) -> None:
-    """Add the common options of these groups."""
+    """Add the options of these `GROUPS` to the parser."""
     for group in groups:
         GROUPS[group](parser)
 
@@ -206,9 +206,9 @@ class Verbs:
         summary: str,
         *,
         examples: str = "",
-        groups: tuple[str, ...] = ("place",),
+        groups: tuple[str, ...] = ("folders",),
     ) -> Parser:
-        """Add a verb that runs `call`, and return its parser; `examples` replaces those of the command."""
+        """Add a verb that runs `call`, and return its parser. `examples` defaults to the command's examples."""
         parser = self._parsers.add_parser(
             name,
             help=summary,
@@ -217,7 +217,7 @@ class Verbs:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        parser.add_argument("--json", action="store_true", help="JSON lines")
+        parser.add_argument("--json", action="store_true", help="print JSON lines")
         parser.add_argument("--debug", action="store_true", help="show a traceback for errors")
         add_groups(parser, groups)
         parser.set_defaults(call=call)
@@ -226,7 +226,10 @@ class Verbs:
 
 
 def session_options(arguments: argparse.Namespace, *, client: Client, interactive: bool) -> SessionOptions:
-    """Return the options of one start. Raises `UsageError` if the folder or the theme does not exist."""
+    """Convert parsed arguments to the options of a session.
+
+    Raises `UsageError` if a folder or the theme does not exist, or if options contradict each other.
+    """
     values = vars(arguments)
     cwd = (values.get("cwd") or Path.cwd()).expanduser()
     if not cwd.is_dir():
@@ -235,7 +238,7 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
         "--session" if values.get("session") else "--resume" if values.get("resume") is not None else ""
     )
     if chosen_by and values.get("continue_latest"):
-        raise UsageError(f"{chosen_by} and --continue name two sessions.", hint="Use only one of them.")
+        raise UsageError(f"{chosen_by} and --continue select two sessions.", hint="Use only one of them.")
     if values.get("carry_from") and (values.get("continue_latest") or chosen_by == "--resume"):
         raise UsageError(
             "--carry-from starts a new session; --continue and --resume open an earlier one.",
@@ -275,6 +278,6 @@ def _resolve_plugin_dir(path: Path) -> Path:
     if not place.exists():
         raise UsageError(
             f"--plugin-dir: {place} was not found.",
-            hint="Name a plugin's folder or file, or a folder of plugins.",
+            hint="Give a plugin's folder or file, or a folder of plugins.",
         )
     return place

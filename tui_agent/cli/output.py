@@ -1,7 +1,7 @@
 """Printing for all commands.
 
-Invariant: colour is used only on a terminal that supports it; untrusted text cannot control the terminal; the only
-import from the rest of the product is text cleaning.
+Invariant: colour is used only on a terminal that supports it; control characters in texts from outside never reach the
+terminal; nothing of tui-agent but `unicode_text` is imported.
 """
 
 import json
@@ -15,7 +15,7 @@ from tui_agent.protocol.unicode_text import replace_invisible
 
 
 def escape_control(text: str, *, lines: bool = False) -> str:
-    """Replace control and invisible characters by `�`; with `lines`, keep line breaks and tabs."""
+    """Replace control and invisible characters by `�`. If `lines` is True, keep line breaks and tabs."""
     if text.isascii() and text.isprintable():
         return text
     shown = replace_invisible(text, "�", "\t" if lines else "")
@@ -23,7 +23,7 @@ def escape_control(text: str, *, lines: bool = False) -> str:
 
 
 def say(text: str, *, file: TextIO | None = None) -> None:
-    """Print one or more lines for a person."""
+    """Print one or more lines of text for a person."""
     print(escape_control(text, lines=True), file=file or sys.stdout)
 
 
@@ -38,13 +38,13 @@ def say_json(value: object, file: TextIO | None = None) -> None:
 
 
 def say_json_lines(values: Iterable[object]) -> None:
-    """Print many lines of JSON in one write, because thousands of single flushes would slow down the reader."""
+    """Print a line of JSON for each value, all in one write: thousands of flushes would be slow."""
     lines = [plain_json(json.dumps(value, ensure_ascii=False, default=str)) for value in values]
     print("".join(f"{line}\n" for line in lines), end="", flush=True)
 
 
 def plain_json(line: str) -> str:
-    """Escape control and invisible characters in JSON; the value stays the same."""
+    """Replace control and invisible characters in JSON text by `\\uXXXX`; the JSON value does not change."""
     return _UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], line)
 
 
@@ -56,15 +56,15 @@ _UNSEEN = re.compile(
 
 
 def say_text(text: str) -> None:
-    """Write a whole document as it would be in a file; on a terminal, control characters in JSON are escaped.
+    """Write an exported document to standard output, byte for byte as to a file.
 
-    Other formats have already been cleaned by the export.
+    On a terminal, control characters in JSON are escaped. Documents of other formats contain none.
     """
     sys.stdout.write(plain_json(text) if sys.stdout.isatty() else text)
 
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
-    """Print a table whose columns are as wide as their cells; the last column is not padded."""
+    """Print a table with the column names `head`. Columns are as wide as their longest cell."""
     cells = [[escape_control(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in [list(head), *cells]) for column in range(len(head))]
     for number, row in enumerate([list(head), *cells]):
@@ -81,19 +81,19 @@ def say_result(value: object, text: str, *, as_json: bool) -> None:
 
 
 def shorten(text: str, room: int) -> str:
-    """Cut a line to `room` characters; the last one is then an ellipsis."""
+    """Return the line, cut to `room` characters including an ellipsis if it is longer."""
     return text if len(text) <= room else f"{text[: room - 1]}…"
 
 
 def wants_colour(file: TextIO | None = None) -> bool:
-    """Return True if the stream is a terminal that wants colour."""
+    """Return True if colour can be used on the stream (standard output by default)."""
     return (
         (file or sys.stdout).isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )
 
 
 def dim(text: str) -> str:
-    """Dim text on a terminal that can show it."""
+    """Return the text with escape codes that dim it, or unchanged if colour cannot be used."""
     return f"\x1b[2m{text}\x1b[0m" if wants_colour() else text
 
 

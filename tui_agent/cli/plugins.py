@@ -88,22 +88,25 @@ def register(api: PluginApi) -> None:
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs below `plugins`."""
+    """Add the verbs of `plugins`."""
     verbs = Verbs(parser, EXAMPLES)
-    groups = ("place", "extensions")
+    groups = ("folders", "extensions")
     verbs.add("list", list_plugins, "list the plugins without importing them", groups=groups)
     new = verbs.add("new", new_plugin, "create a plugin in ./NAME")
-    new.add_argument("name", metavar="NAME", help="lower-case letters, digits and _")
-    for on, verb, summary in ((True, "enable", "load a plugin"), (False, "disable", "stop loading a plugin")):
+    new.add_argument("name", metavar="NAME", help="the plugin's name: lower-case letters, digits and _")
+    for on, verb, summary in (
+        (True, "enable", "load a plugin from the next start on"),
+        (False, "disable", "do not load a plugin from the next start on"),
+    ):
         toggle = verbs.add(verb, set_enabled, summary, groups=groups)
         toggle.add_argument("name", metavar="NAME", help="a name from plugins list")
         toggle.set_defaults(on=on)
-    checker = verbs.add("check", check_command, "load a plugin alone and report faults; runs its code")
+    checker = verbs.add("check", check_command, "load one plugin, which runs its code, and report problems")
     checker.add_argument("path", metavar="PATH", type=Path, help="a plugin's folder or file")
 
 
 def set_enabled(arguments: argparse.Namespace) -> int:
-    """Enable or disable a plugin in the user's configuration."""
+    """Enable or disable a plugin in the user's configuration file."""
     base = load_context(arguments)
     name: str = arguments.name
     known = sorted({plugin.name for plugin in discover(plugin_places(base))})
@@ -123,7 +126,7 @@ def set_enabled(arguments: argparse.Namespace) -> int:
 
 
 def list_plugins(arguments: argparse.Namespace) -> int:
-    """Print a line for each plugin, also disabled ones, without importing any."""
+    """Print a line for each plugin, including disabled ones. No plugin is imported."""
     base = load_context(arguments)
     host = PluginHost(plugin_places(base), base.config.plugins_disabled)
     rows = []
@@ -157,7 +160,7 @@ def as_json(found: FoundPlugin, state: str, fault: str) -> dict[str, object]:
 
 
 def new_plugin(arguments: argparse.Namespace) -> int:
-    """Create a small working plugin."""
+    """Create a folder with a small plugin that works."""
     name: str = arguments.name
     if not is_valid_name(name):
         raise UsageError(

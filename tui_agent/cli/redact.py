@@ -1,7 +1,7 @@
 """Copy standard input to standard output with secrets removed, line by line.
 
-Invariant: every input line is written as one line, at once; only a line that ends in a backslash waits for the next one.
-With `--explain` one line per secret is printed instead of the text, and nothing else.
+Invariant: every input line becomes one output line, written as soon as the input line is read. Only a line that ends in
+a backslash waits for the next one. With `--explain`, the output is one line per secret, without the text.
 """
 
 import argparse
@@ -22,9 +22,9 @@ examples:
   tui-agent redact --explain < build.log
 """
 LINES_BEFORE, MAX_BEFORE = 4, 500
-"""Number of earlier lines that are examined together with a line, and the number of characters used of each."""
+"""Each line is searched together with this many earlier lines, each cut to this many characters."""
 MAX_CONTINUED = 1_000
-"""Maximum number of lines held back while a command continues."""
+"""Maximum number of lines that are read before the first is written, because each ends in a backslash."""
 _KEY_BEGINS = re.compile(
     r"(?P<before>(?:\s{0,20}\d{1,6}[:|\t ])?[\s+>|]{0,40}(?:-(?=-----))?(?:[\w.]{1,60}\s?[:=]\s?[\"'|>]{0,2}-?\s{0,4})?)"
     r"(?:-{4,5} ?BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}[\s\\n]{0,4}|PuTTY-User-Key-File-\d{1,2}: .{0,200})"
@@ -34,20 +34,22 @@ _KEY_LINE = re.compile(
 )
 """Matches a line inside a private key: Base64, a header, or the end."""
 _KEY_GOES_ON = "private-key-line"
-"""Marks the lines of a private key after its first; `--explain` does not list them."""
+"""Rule name for the lines of a private key after its first line; `--explain` does not list them."""
 _KEY_ENDS = re.compile(r"-----END|^\s*Private-(?:MAC|Hash):")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the place options, which decide the known secrets, and `--explain`."""
-    GROUPS["place"](parser)
+    """Add `--explain` and the folder options; the folder's `.env` may contain secrets to redact."""
+    GROUPS["folders"](parser)
     parser.add_argument(
-        "--explain", action="store_true", help="print line, rule and kind of each secret instead of the text"
+        "--explain",
+        action="store_true",
+        help="list the secrets (line, rule, kind) instead of printing the text",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Redact or explain standard input."""
+    """Print standard input without its secrets, or list the secrets."""
     redactor = load_context(arguments).redactor
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
@@ -62,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def explained_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
-    """Yield `line N: rule (kind)` for each secret that `redacted_lines` removes. Lines count from 1."""
+    """Yield `line N: rule (kind)` for each secret that `redacted_lines` would remove. N counts from 1."""
     for number, (_, hits) in enumerate(_judged_lines(lines, redactor), 1):
         for hit in (hit for hit in hits if hit.rule != _KEY_GOES_ON):
             variable = hit.rule == hit.what
@@ -70,13 +72,13 @@ def explained_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
 
 
 def redacted_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
-    """Yield the lines without secrets; every line of a private key is removed."""
+    """Yield the lines with their secrets replaced, including every line of a private key."""
     for line, hits in _judged_lines(lines, redactor):
         yield spliced(_encode(line), hits).decode("utf-8", "surrogatepass")
 
 
 def _judged_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[tuple[str, list[Hit]]]:
-    """Yield each line with the byte ranges of its secrets. The lines of a private key are secret as a whole."""
+    """Yield each line with the byte ranges of its secrets. A line of a private key is one secret."""
     in_key = False
     before: deque[str] = deque(maxlen=LINES_BEFORE)
     for block in _continued_lines(lines):
@@ -94,7 +96,7 @@ def _judged_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[tuple[st
 
 
 def _continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Yield each line together with the lines that continue it."""
+    """Yield blocks of lines: in each block, every line but the last ends in a backslash."""
     block: list[str] = []
     for line in lines:
         block.append(line)
@@ -106,7 +108,7 @@ def _continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _hits_by_line(texts: Sequence[str], before: Iterable[str], redactor: Redactor) -> Iterator[list[Hit]]:
-    """Yield each line's secrets, including those recognised only with the lines before it."""
+    """Yield the secrets of each line, including those that only the lines `before` reveal."""
     raw, context = _encode("\n".join(texts)), _encode("".join(f"{text}\n" for text in before))
     hits = redactor.hits(raw)
     if context and raw.strip() and redactor.suspects(context + raw):

@@ -18,7 +18,7 @@ examples:
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs below `themes`."""
+    """Add the verbs of `themes`."""
     verbs = Verbs(parser, EXAMPLES)
     verbs.add("list", list_themes, "list the themes")
     preview = verbs.add("preview", preview_theme, "show a theme's colours and contrasts")
@@ -26,7 +26,7 @@ def configure(parser: Parser) -> None:
 
 
 def themes(arguments: argparse.Namespace) -> tuple[dict[str, ThemeFile], list[str], str]:
-    """Return the bundled and the user's themes, faults in theme files, and the configured theme's name."""
+    """Return all themes by name, the errors in theme files, and the name of the configured theme."""
     config = load_context(arguments).config
     available, faults = discover([bundled_folder(), config.paths.config_dir / "themes"])
     return available, [str(fault) for fault in faults], config.theme
@@ -61,7 +61,7 @@ def as_json(theme: ThemeFile, chosen: str) -> dict[str, object]:
 
 
 def preview_theme(arguments: argparse.Namespace) -> int:
-    """Print a theme's roles and their colours, and its lowest contrasts."""
+    """Print the colours of a theme by role, and its five lowest contrasts."""
     available, _, chosen = themes(arguments)
     theme = available.get(arguments.name)
     if theme is None:
@@ -82,7 +82,7 @@ def preview_theme(arguments: argparse.Namespace) -> int:
 
 
 def swatch(color: str) -> str:
-    """Return six cells of a colour; empty if colour is not wanted."""
+    """Return six terminal cells in a colour such as `#a0b1c2`; empty if colour cannot be used."""
     if not wants_colour():
         return ""
     red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))

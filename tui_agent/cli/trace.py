@@ -31,16 +31,18 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the session and the output form."""
+    """Add the session and the output format."""
     parser.add_argument("id", metavar="ID", help=RECORDING_HELP)
     parser.add_argument(
         "--spans", action="store_true", help="also print the tree of turns, requests and tools"
     )
     parser.add_argument(
-        "--parts", action="store_true", help="print a line per part instead, with its checkpoint"
+        "--parts", action="store_true", help="instead, print a line per part, with its checkpoint"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object; with --parts one per part")
-    GROUPS["place"](parser)
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object; with --parts, one per part"
+    )
+    GROUPS["folders"](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -80,13 +82,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def integrity(folder: Path) -> dict[str, object]:
-    """Return the damage found in the log and in the texts stored for it."""
+    """Check the log and its blobs; return `ok` and the list of `problems`."""
     problems = verify_session(folder)
     return {"ok": not problems, "problems": problems}
 
 
 def summary(metrics: MetricsView) -> list[tuple[str, str]]:
-    """Return the most important figures by name; rows without a value are left out."""
+    """Return rows of a name and a formatted figure, without the rows that have no value."""
     tools = ", ".join(
         f"{name} {count}" for name, count in sorted(metrics.tools.items(), key=lambda pair: -pair[1])
     )
@@ -119,7 +121,7 @@ def _end_label(reason: str) -> str:
 
 
 def kinds(metrics: MetricsView) -> str:
-    """Format the most frequent kinds of events with their counts."""
+    """Format the eight most frequent kinds of events with their counts, and the total of the others."""
     commonest = sorted(metrics.kinds.items(), key=lambda pair: (-pair[1], pair[0]))
     rest = sum(count for _, count in commonest[8:])
     counts = [f"{kind} {count}" for kind, count in commonest[:8]]
@@ -127,7 +129,7 @@ def kinds(metrics: MetricsView) -> str:
 
 
 def spans_in_order(trace: TraceView) -> list[Span]:
-    """Return the spans in the order of the printed tree."""
+    """Return the spans in tree order: each span before its children."""
     spans: list[Span] = []
     pending = list(reversed(trace.roots))
     while pending:
@@ -138,7 +140,7 @@ def spans_in_order(trace: TraceView) -> list[Span]:
 
 
 def format_tokens(span: Span) -> str:
-    """Format a request's tokens; for other spans, the total output and the largest input."""
+    """Format the tokens of a model request; for other spans, the total output and the largest input."""
     tokens_in, tokens_out = span.tokens_in or 0, span.tokens_out or 0
     if span.estimated:
         return f"about {tokens_in}+{tokens_out} tokens, not counted by the provider"

@@ -1,7 +1,7 @@
-"""Show which of a folder's own files can change what tui-agent does or runs; trust or ignore them, or forget that decision.
+"""Show a folder's files that can change what tui-agent does or runs, and decide whether to use them.
 
-Trust applies to a folder at its path with exactly these contents. Changes since the last decision are marked.
-With --trust-project the contents at this moment are trusted for one run, and nothing is stored.
+A decision holds for the folder's path and the files' present contents. Changes since the last decision are marked.
+--trust-project trusts the present contents for one run, and stores nothing.
 """
 
 import argparse
@@ -39,19 +39,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "folder", nargs="?", type=Path, metavar="DIR", help="the folder (default: the current one)"
     )
     decision = parser.add_mutually_exclusive_group()
-    decision.add_argument("--yes", action="store_true", help="trust its files as they are now")
-    decision.add_argument("--no", action="store_true", help="ignore them without asking until they change")
-    decision.add_argument("--forget", action="store_true", help="forget the decision about it")
+    decision.add_argument("--yes", action="store_true", help="use the files until they change")
+    decision.add_argument(
+        "--no", action="store_true", help="ignore the files without asking until they change"
+    )
+    decision.add_argument("--forget", action="store_true", help="forget the decision about the folder")
     decision.add_argument("--list", action="store_true", help="list all folders with a decision")
-    parser.add_argument("--json", action="store_true", help="JSON lines")
-    GROUPS["place"](parser)
+    parser.add_argument("--json", action="store_true", help="print JSON lines")
+    GROUPS["folders"](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show or decide, and return the exit status."""
+    """Store the decision, if one is given, then show the folder's files and the decision about them."""
     if arguments.folder is not None:
         if arguments.cwd is not None:
-            raise UsageError("DIR and --cwd name two folders.", hint="Use only one of them.")
+            raise UsageError("DIR and --cwd give two folders.", hint="Use only one of them.")
         arguments.cwd = arguments.folder
     options = session_options(arguments, client="headless", interactive=True)
     paths = find_paths(options.cwd, os.environ)
@@ -67,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show(found: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
-    """Print the files, what each could do, and the decision."""
+    """Print each folder's decision and its files, with what each file could do."""
     for project in found:
         rows = list(files_of(project, paths))
         if as_json:
@@ -84,7 +86,7 @@ def show(found: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
 
 
 def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
-    """Yield (mark, name, possible effect) of each file; files deleted since the decision come last."""
+    """Yield (mark, name, possible effect) of each file. Files deleted since the decision come last."""
     marked = trust.compare_files(project.files, paths)
     for file in project.files.files:
         yield marked.get(file.name, ""), file.name, describe_effect(file)
@@ -94,7 +96,7 @@ def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
 
 
 def show_decisions(paths: Paths, *, as_json: bool) -> int:
-    """Print every folder with a decision, and whether that decision still applies."""
+    """Print every folder with a decision. `holds` is False if its files have changed since."""
     rows = []
     for folder, decision in sorted(trust.load_decisions(paths).items()):
         is_current = trust.is_decision_current(Path(folder), paths)

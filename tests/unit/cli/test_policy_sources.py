@@ -164,7 +164,7 @@ def test_a_check_follows_links_and_looks_for_programs_as_a_session_does(
     (work / "bin" / "git").write_text("#!/bin/sh\n")
     (work / "bin" / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{work}/bin:/usr/bin:/bin")
-    bench = PolicyBench.from_ground(base, judging.build_policy(base)[0])
+    bench = PolicyBench.for_workspace(base, judging.build_policy(base)[0])
     assert bench.judge(script)[0].verdict == expected
 
 
@@ -203,7 +203,7 @@ class BlindEnvironment(LocalEnvironment):
 
 def test_a_path_that_cannot_be_looked_up_denies_its_line_and_no_other(base: StartupContext) -> None:
     env = BlindEnvironment(base.options.cwd)
-    bench = replace(PolicyBench.from_ground(base, judging.build_policy(base, [])[0]), env=env)
+    bench = replace(PolicyBench.for_workspace(base, judging.build_policy(base, [])[0]), env=env)
     denied, allowed = (bench.judge(line)[0] for line in ("cat /proc/1/ns/net", "ls"))
     assert (denied.verdict, allowed.verdict) == ("deny", "allow")
     assert "/proc/1/ns/net cannot be resolved" in denied.reason

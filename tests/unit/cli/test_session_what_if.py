@@ -61,7 +61,7 @@ def test_a_folder_that_is_named_is_the_one_it_works_in(call: Call, tmp_path: Pat
 def test_one_thing_is_different(call: Call, tmp_path: Path, words: tuple[str, ...]) -> None:
     at = seq_of(tmp_path, "tool.finished", name="read_file")
     status, _, err = what_if(call, tmp_path, at, *words)
-    assert (status, "exactly one change" in err) == (2, True)
+    assert (status, "needs exactly one change" in err) == (2, True)
     assert len(list((tmp_path / "data" / "sessions").glob("ses_*"))) == 1
 
 

@@ -41,7 +41,7 @@ examples:
 
 
 class CheckResult(NamedTuple):
-    """The result of one check. `advice` suggests a fix."""
+    """The result of one check: `bad` for an error, `note` for a limitation. `advice` suggests a fix."""
 
     state: Literal["ok", "note", "bad"]
     message: str
@@ -65,9 +65,11 @@ def bad(message: str, advice: str = "") -> CheckResult:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `doctor`."""
-    parser.add_argument("--json", action="store_true", help="JSON lines")
-    parser.add_argument("--only", choices=sorted(CHECKS), metavar="WHAT", help=f"only: {', '.join(CHECKS)}")
-    add_groups(parser, ("place", "model", "extensions"))
+    parser.add_argument("--json", action="store_true", help="print JSON lines")
+    parser.add_argument(
+        "--only", choices=sorted(CHECKS), metavar="CHECK", help=f"run only one check: {', '.join(CHECKS)}"
+    )
+    add_groups(parser, ("folders", "model", "extensions"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -84,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:
-    """Run all checks; a check that fails becomes a result and does not stop the others."""
+    """Run all checks and yield (name, result). An error in a check becomes its result."""
     yield "version", version()
     yield "terminal", terminal()
     yield "locale", check_locale()
@@ -106,7 +108,7 @@ def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:
 
 
 def run_check(name: str, base: StartupContext) -> tuple[str, CheckResult]:
-    """Run one check; turn a `TuiAgentError` into a result."""
+    """Run one check and return (name, result). A `TuiAgentError` becomes a bad result."""
     try:
         return name, CHECKS[name](base)
     except TuiAgentError as error:
@@ -120,7 +122,7 @@ def version() -> CheckResult:
 
 
 def terminal() -> CheckResult:
-    """Check that the app can be drawn here."""
+    """Check that the app can be drawn on standard output."""
     if not sys.stdout.isatty():
         return note("This is not a terminal.", "The app needs one; run and demo --headless do not.")
     columns, lines = shutil.get_terminal_size()
@@ -139,13 +141,13 @@ def check_locale() -> CheckResult:
 
 
 def check_program(name: str, purpose: str) -> CheckResult:
-    """Check for a program that is optional but useful."""
+    """Check that an optional program is installed; `purpose` is the advice if it is not."""
     path = shutil.which(name)
     return ok(path) if path else note("not found.", purpose)
 
 
 def check_installation() -> CheckResult:
-    """Check that the installation is complete."""
+    """Check that plugins, themes and demos are installed, and report the version of litellm."""
     missing = [kind for kind in ("plugins", "themes", "demos") if bundled_folder(kind) is None]
     if missing:
         return bad(f"{', '.join(missing)} are missing.", "Install tui-agent again.")
@@ -157,7 +159,7 @@ def check_installation() -> CheckResult:
 
 
 def startup(folders: Iterable[Path]) -> CheckResult:
-    """Check these folders for start-up code that does not belong to an installed package."""
+    """Report start-up files in these folders that do not belong to an installed package."""
     files = doctor_startup.find_foreign_files(folders)
     if not files:
         return ok("only installed packages run code at the interpreter's start.")
@@ -166,7 +168,7 @@ def startup(folders: Iterable[Path]) -> CheckResult:
 
 
 def sessions(base: StartupContext) -> CheckResult:
-    """Check that sessions can be written, and who can read them."""
+    """Check that sessions can be written, and that other users cannot read them."""
     folder = base.config.data_dir
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:
@@ -187,7 +189,7 @@ def sessions(base: StartupContext) -> CheckResult:
 
 
 def model(base: StartupContext) -> CheckResult:
-    """Check that the chosen model can be used, or list usable ones."""
+    """Check that the configured model can be used; without one, list the usable models."""
     config = base.config
     if config.model or config.base_url:
         info = build_model_factory(base).resolve(config.model, config.base_url, config.reasoning_effort)
@@ -210,7 +212,7 @@ def plugins(base: StartupContext) -> CheckResult:
 
 
 def hooks(base: StartupContext) -> CheckResult:
-    """List the configured hooks and their origin."""
+    """List the configured hooks."""
     descriptions = [
         f"{hook.event} {hook.command}{' (from the project)' * (origin == 'project')}"
         for hook, origin in base.config.hooks
@@ -219,7 +221,7 @@ def hooks(base: StartupContext) -> CheckResult:
 
 
 def workspace(base: StartupContext) -> CheckResult:
-    """Check the agent's access to the workspace."""
+    """Check that the workspace can be read and written."""
     folder: Path = base.options.cwd
     if not os.access(folder, os.R_OK | os.X_OK):
         return bad(f"{folder} cannot be read.", "Check its permissions.")
@@ -229,7 +231,7 @@ def workspace(base: StartupContext) -> CheckResult:
 
 
 def checkpoints(base: StartupContext) -> CheckResult:
-    """Check that files can be restored here, and show the space limits."""
+    """Check that checkpoints are possible in the workspace, and show their size limits."""
     workspace = base.options.cwd.resolve()
     reason = unavailable_reason(workspace, find_git(workspace), base.store.root)
     if reason:
@@ -241,12 +243,10 @@ def checkpoints(base: StartupContext) -> CheckResult:
 
 
 def processes(base: StartupContext) -> CheckResult:
-    """Check how leftover processes are stopped and how their number is limited."""
+    """Start a command; report how leftover processes are stopped and how their number is limited."""
     limits = probe_limits()
     if limits is None:
-        return bad(
-            "Commands cannot be started.", "Check the temporary folder and the Python that runs tui-agent."
-        )
+        return bad("Commands cannot be started.", "Check the temporary folder and the Python installation.")
     bound = describe_process_limit(limits)
     if not bound:
         message = f"Leftover processes are stopped {describe_cleanup(limits)}. Their number is not limited."
@@ -256,7 +256,7 @@ def processes(base: StartupContext) -> CheckResult:
 
 
 def sandbox(base: StartupContext) -> CheckResult:
-    """Describe the sandbox for commands, or why there is none."""
+    """Describe the sandbox, or the reason why there is none."""
     status = confining.build_confinement(base, base.options.cwd).sandbox
     if status.kind:
         return ok(f"{status.kind}. {' '.join(status.lines)}")
@@ -267,7 +267,7 @@ def sandbox(base: StartupContext) -> CheckResult:
 
 
 def secrets(base: StartupContext) -> CheckResult:
-    """List secret files that are hidden from commands, and limits of the search for them."""
+    """List the secret files that are hidden from commands, and report if the search for them was cut off."""
     confined = confining.build_confinement(base, base.options.cwd)
     files = confined.secret_files()
     if not confined.sandbox.kind:
@@ -286,7 +286,7 @@ def secrets(base: StartupContext) -> CheckResult:
 
 
 def _describe_variables(base: StartupContext) -> str:
-    """Return a sentence with the secret variables that commands get; empty if there are none."""
+    """Return a sentence that lists the secret variables which commands may see; empty if there are none."""
     shown = base.config.sandbox.variables
     return f" Commands get {', '.join(shown)} ([sandbox] variables)." if shown else ""
 
@@ -313,7 +313,7 @@ CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
 
 
 def probe_limits() -> ProcessControl | None:
-    """Return the limits that apply to commands here; None if no command can be started."""
+    """Start a command that does nothing, and return the limits that applied to it; None if it could not start."""
     return anyio.run(_run_probe)
 
 
@@ -336,7 +336,7 @@ def describe_cleanup(held: ProcessControl) -> str:
 
 
 def describe_process_limit(held: ProcessControl) -> str:
-    """Describe the limit on the number of processes; empty if there is none."""
+    """Describe the limit on the number of processes; return an empty string if there is none."""
     match held.limited_by:
         case "cgroup":
             return f"at most {held.max_processes:,} per command (pids.max of a control group)"
@@ -347,7 +347,7 @@ def describe_process_limit(held: ProcessControl) -> str:
 
 
 def process_limit_advice() -> str:
-    """Return advice on how to get a limit on the number of processes."""
+    """Return advice for a machine where the number of processes is not limited."""
     if os.getuid() == 0:
-        return "Run it as a user other than root, or where it may create control groups."
-    return "Run it where it may create control groups."
+        return "To limit it, run tui-agent as another user than root, or where it may create control groups."
+    return "To limit it, run tui-agent where it may create control groups."

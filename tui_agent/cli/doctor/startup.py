@@ -1,6 +1,6 @@
-"""Code that runs at every start of this Python interpreter, and the packages that installed it.
+"""Search for files that run code at every start of this Python interpreter, and that no package installed.
 
-Invariant: reads only file names, packages' file lists and file hashes; it never runs or imports the files it finds.
+Invariant: the files are compared by hash, and never run or imported.
 """
 
 import base64
@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 STARTUP_MODULES = ("sitecustomize", "usercustomize")
-"""Modules that an interpreter imports at its start if they exist."""
+"""Modules that Python imports at every start, if they exist."""
 MAX_READ_BYTES = 1_000_000
 _RUNS = re.compile(rb"^import[ \t]", re.MULTILINE)
 _OF_VENV = {"_virtualenv.pth": b"import _virtualenv"}
-"""Files that virtual environment tools write but do not list in a package."""
+"""Files, with their content, that tools for virtual environments create and that no package lists."""
 
 
 class ForeignFile(NamedTuple):
-    """A file that no package installed, or that was changed since then.
+    """A start-up file that no package installed, or that differs from the installed one (`changed`).
 
-    `runs` is True if it runs code, not only adds folders.
+    `runs` is True if the file runs code; otherwise it only adds folders to the module path.
     """
 
     path: Path
@@ -33,13 +33,13 @@ class ForeignFile(NamedTuple):
 
 
 def package_folders() -> list[Path]:
-    """Return the package folders of this interpreter."""
+    """Return the existing `site-packages` folders of this interpreter."""
     user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     return [path for name in dict.fromkeys((*site.getsitepackages(), *user)) if (path := Path(name)).is_dir()]
 
 
 def find_foreign_files(places: Iterable[Path]) -> list[ForeignFile]:
-    """Return the start-up files in these folders that differ from those of all installed packages."""
+    """Return the start-up files in these folders that no installed package contains in this form."""
     files: list[ForeignFile] = []
     for folder in places:
         package_hashes = _package_hashes(folder)
@@ -65,7 +65,7 @@ def _startup_files(folder: Path) -> Sequence[Path]:
 
 
 def _package_hashes(folder: Path) -> dict[Path, str]:
-    """Return installed packages' start-up files with their SHA-256 (base64); an empty hash if a package records none."""
+    """Return the SHA-256 (base64) of each start-up file of the installed packages; empty if not recorded."""
     hashes: dict[Path, str] = {}
     for package in metadata.distributions(path=[str(folder)]):
         for file in package.files or ():
@@ -88,7 +88,7 @@ def _digest(content: bytes) -> str:
 
 
 def describe_foreign_files(found: Sequence[ForeignFile]) -> tuple[str, str]:
-    """Describe the files and suggest what to do."""
+    """Return a description of the files, and advice on what to do."""
     names = ", ".join(
         f"{file.path}{' (changed since it was installed)' if file.changed else ''}" for file in found[:3]
     )

@@ -1,4 +1,4 @@
-"""The verbs of `tui-agent policy`: judge a command line, list the rules in force, check a table of programs."""
+"""Show what the policy decides about a command line, list your rules, or check rules and program tables."""
 
 import argparse
 import json
@@ -51,42 +51,42 @@ def configure(parser: Parser) -> None:
     """Add the verbs of `policy`."""
     verbs = Verbs(parser, EXAMPLES)
     check = verbs.add(
-        "check", check_command, "show what a command line does and how it is judged", groups=OPTION_GROUPS
+        "check", check_command, "show what a command line does and what is decided", groups=OPTION_GROUPS
     )
     check.add_argument(
-        "--policy", choices=POLICIES, default="ask", help="the policy profile to judge with (default: ask)"
+        "--policy", choices=POLICIES, default="ask", help="the policy profile to use (default: ask)"
     )
     check.add_argument(
         "--stdin",
         action="store_true",
-        help='read {"command": "…"} lines and answer each with a JSON line; exit status 1 if a line was invalid',
+        help='read {"command": "…"} lines and print a decision for each as JSON; exit status 1 if a line is invalid',
     )
     check.add_argument("--explain", action="store_true", help="also print the chain of reasons, one per line")
     check.add_argument("command", nargs="*", metavar="COMMAND", help="the command line, after --")
     table = verbs.add(
         "check-table",
         check_table_file,
-        "validate a table of programs and its examples",
+        "check a program table and its examples",
         examples=TABLE_EXAMPLES,
     )
-    table.add_argument("file", metavar="FILE", type=Path, help="a table as in programs.toml")
+    table.add_argument("file", metavar="FILE", type=Path, help="a program table, such as programs.toml")
     what_if.add_verbs(verbs)
     verbs.add(
         "rules",
         list_rules,
-        "list the rules in force and their sources",
+        "list the rules that apply here and their files",
         examples=RULES_EXAMPLES,
         groups=OPTION_GROUPS,
     )
 
 
 def check_command(arguments: argparse.Namespace) -> int:
-    """Judge one command line, or each line of standard input."""
+    """Print the decision about one command line, or about each line of standard input."""
     base = load_context(arguments)
     policy, refused = judging.build_policy(base, load_external_plugins(base).policy_tables)
     for fault in refused:
         warn(f"The plugin {fault.plugin} is not used: {fault.message}")
-    bench = PolicyBench.from_ground(base, policy)
+    bench = PolicyBench.for_workspace(base, policy)
     if arguments.stdin:
         return answer_lines(bench, explain=arguments.explain)
     command = " ".join(arguments.command)
@@ -110,7 +110,7 @@ def check_command(arguments: argparse.Namespace) -> int:
 
 
 def check_table_file(arguments: argparse.Namespace) -> int:
-    """Check a table of programs and print each fault with its place; return 1 if there are any."""
+    """Print each error in a program table with its position; return 1 if there are any."""
     path: Path = arguments.file
     faults = check_table_path(path)
     if arguments.json:
@@ -125,7 +125,7 @@ def check_table_file(arguments: argparse.Namespace) -> int:
 
 
 def answer_lines(bench: "PolicyBench", *, explain: bool) -> Exit:
-    """Judge the JSON lines of standard input, one answer per line. An invalid line is answered with its number and the error."""
+    """Print a JSON line for each line of standard input: the decision, or the line's number and an error."""
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     status = Exit.DONE
     for number, line in enumerate(sys.stdin, 1):
@@ -142,7 +142,7 @@ def answer_lines(bench: "PolicyBench", *, explain: bool) -> Exit:
 
 
 def read_line(line: str) -> str:
-    """Return the command in one JSON line. Raises `ValueError` with the reason if the line is invalid."""
+    """Return the command in a line such as `{"command": "ls"}`. Raises `ValueError` if the line is invalid."""
     try:
         value = json.loads(line)
     except ValueError as error:
@@ -160,15 +160,15 @@ def read_line(line: str) -> str:
 
 @dataclass(frozen=True)
 class PolicyBench:
-    """A policy, with the facts about the workspace for which it judges."""
+    """A policy, and the facts about one workspace that its decisions depend on."""
 
     policy: RulePolicy
     facts: PolicyFacts
     env: LocalEnvironment
 
     @classmethod
-    def from_ground(cls, base: StartupContext, policy: RulePolicy) -> "PolicyBench":
-        """Collect the facts about this folder and its sandbox, as a session does at its start."""
+    def for_workspace(cls, base: StartupContext, policy: RulePolicy) -> "PolicyBench":
+        """Collect the facts about the workspace and its sandbox, as a session does at its start."""
         env = LocalEnvironment(
             base.options.cwd, confinement=confining.build_confinement(base, base.options.cwd)
         )
@@ -188,9 +188,9 @@ class PolicyBench:
         return cls(policy, facts, env)
 
     def judge(self, command: str) -> tuple[Decision, tuple[str, ...]]:
-        """Judge a bash script; return the decision and its chain of reasons.
+        """Return the decision about a bash script, and the reasons that led to it, in order.
 
-        A path that cannot be resolved is denied, as in a session.
+        A script with a path that cannot be resolved is denied, as in a session.
         """
         effects = (RunEffect(script=command),)
         policy, env = self.policy, self.env
@@ -216,7 +216,7 @@ class PolicyBench:
 def as_json(
     command: str, decision: Decision, reasons: Sequence[str] = (), *, explain: bool = False
 ) -> dict[str, object]:
-    """Return a decision as a JSON object; with `explain`, also its chain of reasons."""
+    """Return a decision as a JSON object, with its `reasons` if `explain` is True."""
     return {
         "command": command,
         "decision": decision.verdict,
@@ -229,7 +229,7 @@ def as_json(
 
 
 def list_rules(arguments: argparse.Namespace) -> int:
-    """Print the rules of the user and of trusted project files, one per line."""
+    """Print the user's rules and those of a trusted project, one per line."""
     base = load_context(arguments)
     rules = judging.load_rules(base)
     for fault in judging.load_catalog(base, load_external_plugins(base).policy_tables)[1]:
@@ -245,7 +245,7 @@ def list_rules(arguments: argparse.Namespace) -> int:
 
 
 def rule_to_json(rule: Rule) -> dict[str, object]:
-    """Return a rule as a JSON object. `bounded`: a project's rule, which allows only work in its folder."""
+    """Return a rule as a JSON object. `bounded`: the rule is a project's and can allow work only in its folder."""
     return {
         "rule": rule.text,
         "verdict": rule.verdict,

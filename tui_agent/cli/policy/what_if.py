@@ -1,7 +1,7 @@
-"""The verb `policy try`: judges past sessions by other rules.
+"""The verb `policy try`: shows which decisions of past sessions would differ with other rules.
 
-Invariant: logs are only read. A decision is judged with the facts of its time (workspace, profile, session rules,
-sandbox). Links are not followed, because their targets are not recorded.
+Invariant: logs are only read. Each call is judged with the workspace, profile, session rules and sandbox recorded for
+it. Links are not followed, because their targets are not recorded.
 """
 
 import argparse
@@ -38,21 +38,26 @@ Change: TypeAlias = Literal["saved", "passes", "opened", "stopped", "asked", "sa
 CHANGES: tuple[Change, ...] = get_args(Change)
 """How the decision about a call would change.
 
-`saved`: a question would no longer be asked; the user allowed the call, or nobody could answer. `passes`: the user denied
-the call, and it would run. `opened`: a rule or the profile denied it, and it would run or be asked about. `stopped`: it
-ran, and would be denied. `asked`: it ran unasked, and would be asked about. `same`: no change.
+| change | recorded decision | new decision |
+|---|---|---|
+| `saved` | asked, and the user allowed the call or nobody could answer | allow |
+| `passes` | asked, and the user denied the call | allow |
+| `opened` | denied by a rule or the profile | allow or ask |
+| `stopped` | allowed | deny |
+| `asked` | allowed without asking | ask |
+| `same` | any | no change |
 """
 
 
 HOOK: Final = "hook"
-"""The rule id recorded for a hook's decision."""
+"""The rule id of a decision that a hook made."""
 SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
-"""The rule ids recorded for leaving the sandbox and for opening secret files to it."""
+"""The rule ids of questions about leaving the sandbox, and about showing secret files to commands in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedDecision:
-    """A recorded decision of a session, and the decision that would be made now."""
+    """A recorded decision, and the decision that the other rules would make (`now`)."""
 
     session: str
     record: DecisionRecord
@@ -61,13 +66,16 @@ class JudgedDecision:
 
     @property
     def description(self) -> str:
-        """A short description of the judged effects."""
+        """A short description of the call's effects."""
         return "; ".join(map(_describe_effect, self.record.event.effects)) or "unknown effects"
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts over many decisions. `changed` are those that differ now; `by_rule` counts changes by the rule that decides now."""
+    """Counts over many decisions.
+
+    `changed` lists the decisions that would differ; `by_rule` counts them by the id of the rule that would decide.
+    """
 
     decisions: int = 0
     questions: int = 0
@@ -88,7 +96,7 @@ class Tally:
 
 
 class DecisionJudge:
-    """Judges recorded decisions by `policy`; `profile` replaces the recorded profile."""
+    """Judges recorded calls again by `policy`. `profile`, if given, replaces the recorded profile."""
 
     def __init__(self, policy: Policy, profile: PolicyName | None = None) -> None:
         self._policy = policy
@@ -96,7 +104,7 @@ class DecisionJudge:
         self._decisions: dict[object, Decision] = {}
 
     def judge(self, session: str, record: DecisionRecord) -> JudgedDecision:
-        """Return a recorded decision with the one that would be made now."""
+        """Return a recorded decision together with the decision of `policy` about the same call."""
         recorded, profile = record.event, self._profile or record.event.policy
         key = (record.tool, recorded.effects, record.workspace, profile, record.sandboxed, record.granted)
         now = self._decisions.get(key)
@@ -113,20 +121,20 @@ class DecisionJudge:
 
 
 def was_asked(recorded: PermissionDecided) -> bool:
-    """Return True if the user was asked, or would have been asked if the session had been interactive."""
+    """Return True if the policy asked, even if no user was there to answer."""
     return recorded.request_id is not None or was_unanswered(recorded)
 
 
 def was_unanswered(recorded: PermissionDecided) -> bool:
-    """Return True for a denial because nobody could be asked."""
+    """Return True if the call was denied because no user was there to answer."""
     return recorded.decided_by == "engine"
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
-    """Return today's decision, adjusted for recorded hook verdicts and sandbox questions, which rules do not cover.
+    """Return the new decision, changed by what hooks and the sandbox would still demand.
 
-    A hook that denied or asked does so again; if it allowed, the profile does not ask. Leaving the sandbox and exposing
-    secret files always ask.
+    A hook is expected to deny, ask or allow as it did before; if it allowed, a question of the profile is not asked.
+    Leaving the sandbox and showing secret files to a command are always asked about.
     """
     if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):
         return now if now.verdict == "deny" else replace(now, verdict="ask")
@@ -174,7 +182,7 @@ examples:
   tui-agent policy try new-rules.toml --all --instead
   tui-agent policy try new-rules.toml --session latest --json
 """
-OPTION_GROUPS = ("place", "extensions", "project")
+OPTION_GROUPS = ("folders", "extensions", "project")
 MAX_EXAMPLES = 5
 HEADINGS: dict[Change, str] = {
     "saved": "would no longer be asked",
@@ -185,7 +193,7 @@ HEADINGS: dict[Change, str] = {
     "same": "unchanged",
 }
 UNANSWERED_HEADING = "would run; nobody could answer"
-"""The heading for saved questions that nobody answered."""
+"""The heading for `saved` decisions where no user could answer."""
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -193,27 +201,27 @@ def add_verbs(verbs: Verbs) -> None:
     parser = verbs.add(
         "try",
         try_rules,
-        "judge the decisions of past sessions by other rules",
+        "show which past decisions would differ with other rules",
         examples=EXAMPLES,
         groups=OPTION_GROUPS,
     )
-    parser.add_argument("file", metavar="FILE", type=Path, help="rules as in policy.toml")
+    parser.add_argument("file", metavar="FILE", type=Path, help="rules in the format of policy.toml")
     parser.add_argument(
         "--instead", action="store_true", help="use FILE instead of your rules (default: in addition)"
     )
     parser.add_argument(
-        "--policy", choices=POLICIES, help="judge with this profile instead of the recorded one"
+        "--policy", choices=POLICIES, help="use this policy profile instead of the recorded one"
     )
     scope = parser.add_mutually_exclusive_group()
     scope.add_argument("--session", metavar="ID", help="only this session")
     scope.add_argument(
-        "--workspace", metavar="DIR", type=Path, help="sessions of DIR (default: of this folder)"
+        "--workspace", metavar="DIR", type=Path, help="sessions of DIR (default: the current folder)"
     )
     scope.add_argument("--all", action="store_true", help="sessions of every workspace")
 
 
 def try_rules(arguments: argparse.Namespace) -> int:
-    """Judge recorded decisions by other rules and print the differences."""
+    """Judge recorded calls by other rules and print which decisions would change."""
     base = load_context(arguments)
     if not arguments.file.is_file():
         raise UsageError(
@@ -249,7 +257,7 @@ def _session_folders(arguments: argparse.Namespace, base: StartupContext) -> Seq
 
 
 def as_json(tally: Tally, *, instead: bool) -> dict[str, object]:
-    """Return the result as one object; `cases` are the decisions that would change."""
+    """Return the counts as a JSON object. `cases` lists the decisions that would change."""
     return {
         "decisions": tally.decisions,
         "sessions": len(tally.sessions),

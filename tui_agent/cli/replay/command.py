@@ -1,7 +1,7 @@
-"""Show a recorded session at any of its events in the app, with a timeline; no model and no tool runs.
+"""Show a recorded session in the app as it was at any of its events; no model and no tool runs.
 
-It only reads the session's log, so it also works while another process uses the session. With --headless it prints
-the content of every pane at an event as one JSON object.
+The session's log is only read, so another process may use the session meanwhile. With --headless, the content of every
+pane at an event is printed as one JSON object.
 """
 
 import argparse
@@ -31,8 +31,8 @@ examples:
   tui-agent replay ses_01 --to 214 --headless | jq .state.todo
   tui-agent replay latest --rerun
 
---rerun calls no model and no tool. It compares kinds and payloads, without ids, times, digests and compacted content.
-Exit status: 0 if the events are the same, 1 if not.
+--rerun calls no model and runs no tool. It compares the events' kinds and contents, except ids, times, digests and
+summaries. Exit status: 0 if the events are the same, 1 if not.
 
 the object that --headless prints:
   session, path, events     the log and its number of events
@@ -45,7 +45,7 @@ the object that --headless prints:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the session, the event and the output form."""
+    """Add the session, the event and the output options."""
     parser.add_argument("id", metavar="ID", help=RECORDING_HELP)
     parser.add_argument("--to", metavar="SEQ", type=int, help="the event to show (default: the last one)")
     parser.add_argument(
@@ -55,10 +55,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rerun",
         action="store_true",
-        help="run the loop again on the recorded answers and results, and report the first event that differs",
+        help="run the turns again with the recorded answers and results; report the first event that differs",
     )
-    parser.add_argument("--json", action="store_true", help="with --rerun: one JSON object")
-    GROUPS["place"](parser)
+    parser.add_argument("--json", action="store_true", help="with --rerun: print one JSON object")
+    GROUPS["folders"](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = base.store.find(arguments.id)
     records = read_records(folder)
     if arguments.rerun:
-        # Imported by name: only a rerun needs an engine.
+        # Imported only here, because only a rerun needs an engine.
         rerun_status: int = import_module("tui_agent.cli.replay.rerun").rerun(
             base, folder, records, as_json=arguments.json
         )
@@ -78,9 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
     seq = resolve_seq(records, arguments.to)
     if arguments.headless:
         return headless(folder, records, seq)
-    # The records are needed until the end, so collecting garbage repeatedly would only cost time.
+    # The records are needed until the end, so exempt them from garbage collection.
     gc.freeze()
-    # Imported by name: only the app needs Textual.
+    # Imported only here, because only the app needs Textual.
     recording = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
     status: int = import_module("tui_agent.tui.screens.replay.app").run_replay(
         options, recording, to_seq=seq, speed=arguments.speed
@@ -97,14 +97,14 @@ def _require_terminal() -> None:
 
 
 def headless(folder: Path, records: Sequence[Record], seq: int) -> int:
-    """Print the panes' content at an event."""
+    """Print the content of all panes at event `seq` as one JSON object."""
     views = views_to_json(views_at(records, seq))
     say_json({"session": folder.name, "path": str(folder), "events": len(records), **views})
     return 0
 
 
 def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
-    """Return the event number to show. Raises `UsageError` if the log has no such event."""
+    """Return `wanted`, or the last event if it is None. Raises `UsageError` if the log has no event `wanted`."""
     last = records[-1].seq if records else -1
     if wanted is None:
         return last
@@ -114,9 +114,9 @@ def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
 
 
 def views_to_json(views: Views) -> JsonMap:
-    """Return each view by its name as plain JSON.
+    """Return the content of each view by the view's name, as JSON data.
 
-    `seq`, `at` and `kind` are those of the newest event; the transcript is a list of entries with their type.
+    `seq`, `at` and `kind` describe the newest event. `transcript` is a list of entries, each with its `type`.
     """
     transcript = [
         {"type": type(entry).__name__.removesuffix("Entry").lower(), **to_jsonable_python(entry)}

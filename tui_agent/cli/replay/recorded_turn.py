@@ -1,7 +1,7 @@
-"""A recorded turn that is run again: its answers, tool results and map, in an environment that cannot be changed.
+"""Stand-ins for model, tools, map and environment with which a recorded turn can be run again.
 
-Invariant: a recorded tool never runs the real tool; it calls only its pure methods, for targets and effects. Answers
-are returned by their order in the turn, so a turn with a shortened history gets its own answers.
+Invariant: of a real tool, only the methods without side effects are called. The model's recorded answers are returned
+in their order, whatever is requested.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -46,7 +46,7 @@ from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 _ENGINE_KINDS = tuple(
     "tool. permission. model. checkpoint. context. memory. iteration. turn. user. run. env.".split()  # noqa: SIM905 - read as prose
 )
-"""Prefixes of event kinds that the engine and the memory log while a call runs; they are not part of a result."""
+"""Prefixes of the kinds of events that the engine itself records while a call runs. Other events are the tool's."""
 
 
 WAIT_S = 2.0
@@ -55,15 +55,16 @@ _Edge: TypeAlias = tuple[str, CallId]
 
 
 class RecordedResults:
-    """Recorded results of calls with their events, returned in the recorded order.
+    """The recorded results of all tool calls of a session, with the events of each result.
 
-    `note_event` must be called with every event of the new log, so that parallel calls start and end in the recorded order.
+    Parallel calls must end in the recorded order. So call `note_event` with every event of the new log: a result is not
+    returned before the recorded earlier starts and ends of other calls have happened.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._results: dict[CallId, ToolResult] = {}
         self._before: dict[CallId, set[_Edge]] = {}
-        """Starts and ends of other calls between a call's start and its end, by call."""
+        """For each call: the starts and ends of other calls that were recorded while the call ran."""
         self._seen_edges: set[_Edge] = set()
         self._changed = anyio.Event()
         self._called: list[ToolCalled] = []
@@ -86,7 +87,8 @@ class RecordedResults:
             elif isinstance(payload, ToolFinished):
                 between = running.pop(payload.call_id, set())
                 self._before[payload.call_id] = between - {("tool.finished", payload.call_id)}
-                # A result's own events stand right before it; a change names its call.
+                # A tool's events are recorded right before its result. Changes to files have a call id; use only those
+                # of this call.
                 own = [event for event in loose if getattr(event, "call_id", None) in (None, payload.call_id)]
                 loose = [event for event in loose if event not in own]
                 self._results[payload.call_id] = _build_result(payload, own)
@@ -94,7 +96,7 @@ class RecordedResults:
                 loose.append(payload)
 
     def note_event(self, event: Envelope) -> None:
-        """Record an event of the new log."""
+        """Remember an event of the new log."""
         edge = _edge(event.payload)
         if edge is not None:
             self._seen_edges.add(edge)
@@ -102,7 +104,7 @@ class RecordedResults:
             self._changed = anyio.Event()
 
     def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
-        """Return the effects recorded when the tool was called with these arguments; None if there was no such call."""
+        """Return the recorded effects of the tool's call with these arguments; None if there was no such call."""
         for call in self._called:
             if call.name == spec.name and call.call_id in self._effects:
                 parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)
@@ -111,8 +113,11 @@ class RecordedResults:
         return None
 
     async def result_of_call(self, call_id: CallId) -> ToolResult:
-        """Return a call's result after the recorded earlier events have happened. Raises `ToolError` if there is none."""
-        with anyio.move_on_after(WAIT_S):  # after the logs diverge, the awaited event may never come
+        """Wait for the events that were recorded during the call, and return its result.
+
+        Raises `ToolError` if no result is recorded.
+        """
+        with anyio.move_on_after(WAIT_S):  # if the new log differs, an awaited event may never come
             while not self._before.get(call_id, set()) <= self._seen_edges:
                 await self._changed.wait()
         result = self._results.get(call_id)
@@ -139,7 +144,7 @@ def _build_result(end: ToolFinished, events: Sequence[Payload]) -> ToolResult:
 
 
 class RecordedTool:
-    """Stands in for a tool and returns its recorded results."""
+    """A tool with the recorded results of `tool`, which is never run."""
 
     spec: ClassVar[ToolSpec]
 
@@ -164,14 +169,14 @@ class RecordedTool:
 
 
 class RecordedSettlingTool(RecordedTool):
-    """Stands in for a tool that resolves arguments from files, which may have changed since."""
+    """A `RecordedTool` for a tool that resolves its arguments from files; these may have changed since."""
 
     def __init__(self, tool: Tool[BaseModel], results: RecordedResults) -> None:
         super().__init__(tool, results)
         self._settled: list[tuple[BaseModel, tuple[Effect, ...]]] = []
 
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
-        """Return the arguments unchanged: the recorded effects contain what was resolved."""
+        """Return the arguments unchanged if the call is recorded: its recorded effects are used instead of the files."""
         known = self._results.effects_of(self.spec, args)
         if known is not None:
             self._settled.append((args, known))
@@ -185,7 +190,7 @@ class RecordedSettlingTool(RecordedTool):
 
 
 def recorded_tools(offered: Sequence[OfferedTool], results: RecordedResults) -> ToolRegistry:
-    """Return a registry of the same tools in the same order that only return recorded results."""
+    """Return a registry that contains a `RecordedTool` for each tool, in the same order."""
     registry = ToolRegistry()
     for entry in offered:
         recorded_class = RecordedSettlingTool if isinstance(entry.tool, ArgumentSettler) else RecordedTool
@@ -194,7 +199,7 @@ def recorded_tools(offered: Sequence[OfferedTool], results: RecordedResults) -> 
 
 
 class ReadOnlyEnvironment(EnvironmentWrapper):
-    """Environment that only reads; it reports `sandbox`, the sandbox of the recorded commands."""
+    """Environment that refuses to write and run. `sandbox` is the sandbox of the recorded session."""
 
     def __init__(self, inner: Environment, sandbox: Sandbox) -> None:
         super().__init__(inner)
@@ -222,7 +227,7 @@ def _refuse() -> NoReturn:
 
 
 class RecordedTurn:
-    """The turn that is run again, used as its model and its map. `name` appears in messages."""
+    """The model and the repository map of a rerun: both return what was recorded. `name` is used in messages."""
 
     def __init__(self, name: str, blobs: BlobReader) -> None:
         self._name = name
@@ -232,7 +237,7 @@ class RecordedTurn:
         self._requests = 0
 
     def begin(self, events: Sequence[Envelope]) -> None:
-        """Start a turn: its answers are returned from the first one on."""
+        """Use the events of the next turn, and its answers from the first one on."""
         self._events, self._requests = events, 0
         self._answers = list(recorded_answers(events, self._blobs))
 
@@ -253,7 +258,7 @@ class RecordedTurn:
             yield chunk
 
     async def render(self, request: MapRequest) -> RenderedMap:
-        """Return the map that the turn began with, or an empty one. Raises the recorded `EnvironmentFault`."""
+        """Return the first recorded map of the turn, or an empty map. Raises the recorded `EnvironmentFault`."""
         built = used = None
         for event in self._events:
             match event.payload:
@@ -271,14 +276,14 @@ class RecordedTurn:
         return RenderedMap(text, used.tokens, used.files, built.files, built.skipped, built.partial, 0.0)
 
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
-        """Return the map that the turn began with; None if its first request was sent before the map was ready."""
+        """Return the first recorded map; None if the turn's first request was sent before the map was ready."""
         maps = (event.payload for event in self._events if isinstance(event.payload, RepomapBuilt))
         first = next(maps, None)
         return None if first is not None and first.delay_reason else await self.render(request)
 
     def take_late_map(self) -> RenderedMap | None:
-        """Return None: the time of a late map is not recorded."""
+        """Return None: a log does not show when a late map was ready."""
         return None
 
     async def aclose(self) -> None:
-        """Do nothing: no resources are open."""
+        """Do nothing: there are no resources to close."""

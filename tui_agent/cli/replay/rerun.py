@@ -1,7 +1,7 @@
-"""Rerun of a recorded session's loop on its recorded answers and results, with a comparison of the events.
+"""Rerun of a session's turns with the recorded answers and tool results, and comparison of the events.
 
-Invariant: no model is asked, no tool runs, and only a temporary folder is written; the workspace is only read. Turns
-that cannot be rerun from a recording (a turn that was stopped) are copied as recorded.
+Invariant: no model is called, no tool runs, and only a temporary folder is written; the workspace is only read. A turn
+that cannot be run again, such as an interrupted one, is copied as recorded.
 """
 
 import os
@@ -66,19 +66,19 @@ from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 PATIENCE_S = 60.0
-"""Time limit for one turn in seconds. Nothing in a rerun waits, so a turn that takes longer is stuck."""
+"""Time limit for one turn in seconds. A rerun waits for nothing, so a turn that takes longer hangs."""
 _OURS = ("run.", "env.", "session.started", "session.head_moved", "log.", "plugin.loaded")
 
 
 def rerun(base: StartupContext, folder: Path, records: Sequence[Record], *, as_json: bool) -> int:
-    """Rerun the session and print the first event that differs; return 0 if there is none, else 1."""
+    """Rerun the session and print the first event that differs. Return 0 if no event differs, else 1."""
     with tempfile.TemporaryDirectory(prefix="tui-agent-rerun-") as temporary:
         result = anyio.run(partial(_rerun, base, folder, records, Path(temporary)))
     return result.print_result(folder.name, as_json=as_json)
 
 
 class RerunResult:
-    """Result of a rerun: compared and copied turns, and the first difference."""
+    """Result of a rerun: numbers of equal turns and events, turns that were copied, and the first difference."""
 
     def __init__(self) -> None:
         self.turns = 0
@@ -149,7 +149,7 @@ async def _rerun(
 
 
 class RerunBench:
-    """An engine with a log of its own that receives its input from another log."""
+    """An engine with a new log, which gets its prompts, decisions, answers and results from a recorded log."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class RerunBench:
             if isinstance(payload, PermissionDecided) and payload.decided_by == "user"
         }
         self._answers = [payload for payload in recorded if isinstance(payload, QuestionAnswered)]
-        # If no question was asked, it does not matter whether a user was present, so none is assumed.
+        # If no question was asked, the session runs in the same way with or without a user.
         alone = not any(isinstance(payload, PermissionRequested | QuestionAsked) for payload in recorded)
         self._failures: list[TuiAgentError] = []
         settings = started.settings
@@ -234,14 +234,14 @@ class RerunBench:
         self.engine.submit(command.model_copy(update={"id": self._base.ids.command()}))
 
     def copy_events(self, events: Sequence[Envelope]) -> None:
-        """Copy recorded events into the new log."""
+        """Copy recorded events to the new log, without those that the new log has itself."""
         for event in events:
             if not event.payload.kind.startswith(_OURS):
                 self._recorder.append(event.payload, agent=event.agent)
         self._events.clear()
 
     async def replay_turn(self, turn: Turn) -> list[Envelope]:
-        """Send the turn's message and the user's answers again; return the turn's new events."""
+        """Send the turn's message and the user's answers again; return the new events of the turn."""
         self._events.clear()
         self._recorded_turn.begin(turn.events)
         self.submit(self._start_command(turn))
@@ -304,7 +304,7 @@ def payloads(records: Sequence[Record]) -> list[Payload]:
 
 
 def _copy_blobs(folder: Path, target: Path) -> None:
-    """Copy the blobs that the recording's events refer to."""
+    """Copy the blobs of the recorded session and of its parents."""
     for strand in load_lineage(folder).parts:
         blobs = strand.folder / "blobs"
         if blobs.is_dir():

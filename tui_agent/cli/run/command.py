@@ -1,7 +1,7 @@
 """Run one turn without the app and print the answer.
 
-Actions that the policy would ask about are denied, because nobody is there to answer. Each warning of
-what the run has to work without is printed once.
+Actions that the policy would ask about are denied, because no user is there to answer. A warning, such as a plugin that
+failed, is printed only once.
 """
 
 import argparse
@@ -75,7 +75,7 @@ exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached,
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the prompt and every common option."""
     parser.add_argument(
-        "prompt", metavar="PROMPT", nargs="?", help="the task; - reads it from standard input"
+        "prompt", metavar="PROMPT", nargs="?", help="the task; - to read it from standard input"
     )
     parser.add_argument(
         "--go-on",
@@ -86,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stream",
         action="store_true",
-        help="print a line for each part as it happens (with --json an object instead of the events)",
+        help="print a line for each part as it happens (with --json: an object for each part, no events)",
     )
     parser.add_argument(
         "--retry-crashed",
@@ -98,7 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run one turn and return its exit status."""
+    """Run one turn in this process, or in child processes with --retry-crashed; return the exit status."""
     begin = _go_on_command(arguments) if arguments.go_on else _read_prompt(arguments.prompt)
     arguments.prompt = None
     options = session_options(arguments, client="headless", interactive=False)
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.retry_crashed is None:
         return run_once(options, begin)
     print_end = partial(finish, as_json=arguments.json)
-    # Imported by name: only this option needs it.
+    # Imported only here, because only this option needs it.
     run_with_restarts = import_module("tui_agent.cli.run.supervisor").run_with_restarts
     status: int = run_with_restarts(
         options, begin, arguments.retry_crashed, run_once, print_end, by_line=arguments.json
@@ -154,7 +154,7 @@ def one_turn(
 
 
 def continue_session(options: SessionOptions) -> int:
-    """Continue a session, print only the reason if it did not finish, and return the exit status."""
+    """Continue a session without a prompt. Print nothing but the reason if the turn fails; return the exit status."""
     with redirect_stdout(sys.stderr):
         outcome = anyio.run(run_one_turn, options, ContinueTurn(), ignore_record)
     if outcome.exit:
@@ -165,9 +165,10 @@ def continue_session(options: SessionOptions) -> int:
 async def run_one_turn(
     options: SessionOptions, begin: TurnStart, show: Show, coda: AfterTurn | None = None
 ) -> Outcome:
-    """Open the session, run one turn and close it.
+    """Open the session, run one turn and close the session.
 
-    Raises `ConfigError` if no model is set or project files are undecided, `StoreError` if the log cannot be written.
+    Raises `ConfigError` if no model is set or there is no trust decision about the project's files, and `StoreError` if
+    the log cannot be written.
     """
     base = load_startup_context(options)
     if not options.interactive:
@@ -190,7 +191,10 @@ async def run_one_turn(
 async def use_session(
     options: SessionOptions, base: StartupContext, act: Callable[[LocalSession], Awaitable[ResultT]]
 ) -> ResultT:
-    """Open the session, return the result of `act`, and close it. Raises the engine's error if it fails."""
+    """Open the session, call `act` with it, close the session and return the result of `act`.
+
+    Raises the engine's error if the engine fails.
+    """
     errors: list[TuiAgentError] = []
     scope = anyio.CancelScope()
 
@@ -205,7 +209,7 @@ async def use_session(
 
 
 def print_record(file: TextIO, record: Record) -> None:
-    """Print one JSON line and flush it, because others may follow the run as it happens."""
+    """Print one JSON line and flush it, so that another program can follow the run."""
     print(record_json(record), file=file, flush=True)
 
 
@@ -230,11 +234,11 @@ def warn_unconfined(settings: SessionSettings | None, sandbox: Sandbox) -> None:
 
 
 def ignore_record(record: Record) -> None:
-    """Do nothing: a plain run prints only the answer."""
+    """Print nothing: without --json and --stream only the answer is printed."""
 
 
 def finish(outcome: Outcome, *, as_json: bool) -> int:
-    """Print the result and return the exit status."""
+    """Print the answer and the result lines, or only a failure if `as_json`; return the exit status."""
     if not as_json:
         if outcome.answer:
             say(outcome.answer)
@@ -252,7 +256,7 @@ def record_json(record: Record) -> str:
 
 
 class WarningPrinter:
-    """Passes each record on and prints the warnings it causes."""
+    """Calls `show` with each record, and prints a warning if the record reports a problem."""
 
     def __init__(self, show: Show) -> None:
         self._show = show

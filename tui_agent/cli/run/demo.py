@@ -25,12 +25,12 @@ examples:
 """
 DEFAULT = "todo-api"
 UNATTENDED = "bypass"
-"""Policy for a demo without a user: the scenario's commands are known and run in a temporary workspace."""
+"""Policy of a demo without the app: nobody can answer, and the scenario's commands are known to be harmless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """A bundled scenario: `script.yaml` for the model, `workspace/` for its files, `demo.toml` describes it."""
+    """A bundled scenario. Its folder has `script.yaml` (the model's answers), `workspace/` and `demo.toml`."""
 
     name: str
     folder: Path
@@ -40,14 +40,16 @@ class Demo:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the scenario and the output form."""
+    """Add the scenario and the output options."""
     parser.add_argument(
         "name", nargs="?", metavar="NAME", default=DEFAULT, help=f"the scenario (default: {DEFAULT})"
     )
-    parser.add_argument("--headless", action="store_true", help="without the app, for scripts")
-    parser.add_argument("--json", action="store_true", help="with --headless: every event as a JSON line")
+    parser.add_argument("--headless", action="store_true", help="run without the app, for scripts")
+    parser.add_argument(
+        "--json", action="store_true", help="with --headless: print every event as a JSON line"
+    )
     parser.add_argument("--list", action="store_true", dest="listing", help="list the scenarios")
-    add_groups(parser, ("place", "extensions"))
+    add_groups(parser, ("folders", "extensions"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -79,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def headless(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
     """Run the scenario like `run`, then undo and redo its turn."""
-    # Imported by name: the app's process must not load the engine.
+    # Imported only here: the app's process must not load the engine.
     coda = import_module("tui_agent.cli.run.demo_end").undo_and_redo
     status: int = import_module("tui_agent.cli.run.command").one_turn(
         options, prompt, as_json=as_json, coda=coda
@@ -130,9 +132,9 @@ def list_demos(demos: dict[str, Demo], *, as_json: bool) -> int:
 
 
 def make_workspace(demo: Demo, folder: Path | None) -> tuple[Path, bool]:
-    """Copy the scenario's files to a workspace; return the workspace, and True if it must be kept.
+    """Copy the scenario's files to `folder`, or to a new temporary folder.
 
-    A folder given by the user is kept and must be empty or new, so that nothing is overwritten.
+    Return the workspace, and False if it must be deleted after the demo. Raises `UsageError` if `folder` is not empty.
     """
     is_permanent = folder is not None
     if folder is None:

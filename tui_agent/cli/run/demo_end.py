@@ -1,6 +1,6 @@
-"""End of a demo without the app: its last turn is undone with its files, and redone.
+"""End of a demo without the app: undoes the turn and its file changes, and redoes both.
 
-Invariant: it uses the user's own commands; afterwards conversation and files are as the turn left them.
+Invariant: afterwards, conversation and files are the same as after the turn.
 """
 
 from tui_agent.cli.run.headless import submit_and_wait
@@ -15,7 +15,7 @@ from tui_agent.protocol.events.turn import TurnFinished
 
 
 async def undo_and_redo(session: Session) -> None:
-    """Undo the turn that has just ended and redo it; do nothing if it changed no file.
+    """Undo and redo the turn that has just ended; do nothing if the turn changed no file.
 
     Raises `TuiAgentError` if the engine rejects a command.
     """
@@ -30,7 +30,7 @@ async def undo_and_redo(session: Session) -> None:
 
 
 async def _seq_before_turn(follower: Follower) -> int | None:
-    """Wait for the turn's end; return the event before its message, or None if it changed no file."""
+    """Wait for the turn's end; return the last event before the turn, or None if the turn changed no file."""
     branches, files, ended = Branches(), FilesChanged(), False
     while not ended:
         batch = await follower.next_batch()

@@ -1,6 +1,6 @@
-"""One turn of a session without the app: submit the prompt, follow the events, report how it ended.
+"""One turn of a session without the app: submits the prompt, follows the events, returns how the turn ended.
 
-Invariant: independent of engines and models; works with any `Session`.
+Invariant: nothing depends on a certain engine or model; any `Session` can be used.
 """
 
 import signal
@@ -28,14 +28,14 @@ from tui_agent.protocol.settings import AgentState
 
 Show = Callable[[Record], None]
 TurnStart: TypeAlias = str | ContinueTurn
-"""The start of a turn: a prompt, or a command to continue without one."""
+"""The start of a turn: a prompt, or the command to continue without a prompt."""
 AfterTurn: TypeAlias = Callable[[Session], Awaitable[None]]
-"""A function to run in the session after the turn has finished and before the session is closed."""
+"""A function that is called after the turn, before the session is closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a turn. `answer` is the last text of the main agent."""
+    """The result of a turn. `reason` is a `TurnFinished.reason`; `answer` is the main agent's last text."""
 
     reason: str
     detail: str
@@ -45,26 +45,25 @@ class Outcome:
 
     @property
     def status(self) -> str:
-        """`success`, or the reason why the turn ended."""
+        """`success` if the turn finished, else `reason`."""
         return "success" if self.reason == "finished" else self.reason
 
     @property
     def exit(self) -> Exit:
-        """The exit status for this end."""
+        """The exit status of the command."""
         return of_turn_end(self.reason)
 
 
 async def run_turn(
     session: Session, begin: TurnStart, show: Show, after: int = -1, coda: AfterTurn | None = None
 ) -> Outcome:
-    """Start a turn, follow the session to the end of that turn, and close it.
+    """Start a turn, wait for its end, close the session and return the result.
 
-    `after` is the last event of earlier runs if known, so that the history need not be read. `show` is called with
-    every record of this run in order, including those written while the session closes. `coda` runs after the turn,
-    before the session closes.
+    Only events after `after` are read. `show` is called with every record of this run in order, including those written
+    while the session closes. `coda` is called between the end of a finished turn and the closing of the session.
 
     Raises `BudgetExceeded` if the session's turn limit is reached, `UsageError` if the command is rejected for
-    another reason, `TuiAgentError` if the session ends before the turn.
+    another reason, `TuiAgentError` if the session ends before the turn does.
     """
     command = session.submit(SubmitPrompt(text=begin) if isinstance(begin, str) else begin)
     turn = _Turn(command, show)
@@ -86,15 +85,15 @@ async def run_turn(
             turn.take(batch)
     finally:
         follower.close()
-    # For a script, a turn that was given up after a denial is a failure, even if the model ends it with an
-    # explanation.
+    # If the model stops after a denied call and only explains why, the turn is "finished" in the log, but the task was
+    # not done. A script must see a failure.
     gave_up = turn.ended.reason == "finished" and turn.denial
     reason, detail = ("denied", turn.denial) if gave_up else (turn.ended.reason, turn.ended.detail)
     return Outcome(reason, detail, turn.run_id, session.id, answer)
 
 
 class _Turn:
-    """The state of the turn that one command started."""
+    """The state of the turn that `command` starts."""
 
     def __init__(self, command: CommandId, show: Show) -> None:
         self._command = command
@@ -105,10 +104,10 @@ class _Turn:
         self.run_id = ""
         self.words: Sequence[LongText] = ()
         self.denial = ""
-        """The reason why a call of the newest answer with calls was denied; empty if none was."""
+        """Why a call of the newest answer that has calls was denied; empty if no call was denied."""
 
     def take(self, batch: Sequence[Record]) -> None:
-        """Process records, and show those of this run, which are all since its `run.started`."""
+        """Process records, and show those of this run: all records from its `run.started` on."""
         for record in batch:
             if not self._begun:
                 self._hold_back(record)
@@ -117,7 +116,8 @@ class _Turn:
                 self._process(record)
 
     def _hold_back(self, record: Record) -> None:
-        # Events of earlier runs are history. The `run.started` of this run is known only once its command appears.
+        # Events of earlier runs are not shown. Which `run.started` is this run's is known only when the first event
+        # caused by this run's command arrives.
         if isinstance(record, Envelope):
             if isinstance(record.payload, RunStarted):
                 self._waiting = [] if len(self._waiting) > 1 else self._waiting
@@ -171,7 +171,7 @@ async def submit_and_wait(session: Session, follower: Follower, command: Command
 
 
 async def join_texts(session: Session, texts: Sequence[LongText]) -> str:
-    """Join texts of the log, loading those stored as blobs."""
+    """Return the joined texts; load those that are stored as blobs."""
     pieces = [
         text
         if isinstance(text, str)
@@ -182,7 +182,10 @@ async def join_texts(session: Session, texts: Sequence[LongText]) -> str:
 
 
 async def interrupt_on_signal(session: Session) -> None:
-    """Interrupt the turn at the first Ctrl+C or SIGTERM; raise KeyboardInterrupt at the second. Runs until cancelled."""
+    """Wait for signals until cancelled: interrupt the turn at the first Ctrl+C or SIGTERM.
+
+    Raises KeyboardInterrupt at the second.
+    """
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         interrupted = False
         async for _ in signals:
@@ -195,7 +198,7 @@ async def interrupt_on_signal(session: Session) -> None:
 async def run_supervised(
     session: Session, begin: TurnStart, show: Show, after: int = -1, coda: AfterTurn | None = None
 ) -> Outcome:
-    """Call `run_turn`; Ctrl+C interrupts the turn."""
+    """Return the result of `run_turn`; meanwhile, Ctrl+C interrupts the turn."""
     async with anyio.create_task_group() as group:
         group.start_soon(interrupt_on_signal, session)
         outcome = await run_turn(session, begin, show, after, coda)
@@ -204,11 +207,11 @@ async def run_supervised(
 
 
 def result_lines(outcome: Outcome) -> str:
-    """Return the lines printed after the answer, for people and scripts."""
+    """Return the lines with status, run and session that follow the answer."""
     lines = [f"status: {outcome.status}", f"run_id: {outcome.run_id}", f"session: {outcome.session}"]
     return "\n".join(lines)
 
 
 def failure_line(outcome: Outcome) -> str:
-    """Return one line on why the turn did not finish."""
+    """Return one line with the reason why the turn did not finish."""
     return " ".join(outcome.detail.split()) or f"The turn ended: {outcome.reason}."

@@ -1,8 +1,8 @@
-"""Supervisor of a headless run: restarts its process when it is killed and continues the session.
+"""Supervisor of a headless run: runs the turn in a child process, and starts another one if the child crashes.
 
-Invariant: this process opens no session; it waits for a child that does. A crash is death by a signal that is not a
-normal request to stop; errors, limits and requested stops are ends. A line that
-the child leaves unfinished is dropped, and a process that keeps its output open does not delay the end.
+Invariant: only the child opens the session. The child crashed if a signal killed it, except for the signals that ask it
+to stop (`STOPS`). An output line that the child did not finish is dropped. Waiting for the child ends when it ends, even
+if another process still holds its output open.
 """
 
 import os
@@ -36,7 +36,7 @@ PIECE = 65_536
 
 
 class LineRelay:
-    """Passes the child's output to the parent.
+    """Pipe through which the child's complete output lines reach the parent's standard output.
 
     Create it before the fork; then call `in_child` in the child and `relay_lines` in the parent.
     """
@@ -44,19 +44,20 @@ class LineRelay:
     def __init__(self) -> None:
         self._source, self._sink = os.pipe()
         self._life, self._alive = os.pipe()
-        """A pipe without data: it closes when the child ends, because programs run by the child do not inherit it."""
+        """A pipe without data that closes when the child ends: programs started by the child do not inherit it."""
 
     def in_child(self) -> None:
-        """In the child: redirect standard output to the parent."""
+        """Redirect this process's standard output to the parent."""
         os.close(self._source)
         os.close(self._life)
         os.dup2(self._sink, sys.stdout.fileno())
         os.close(self._sink)
 
     def relay_lines(self) -> None:
-        """In the parent: print every complete line of the child until it ends.
+        """Print every complete line of the child until the child ends.
 
-        If the reader of standard output is gone, the child gets the same error as it would without a parent.
+        If the reader of standard output is gone, stop reading: the child's next write then fails, as it would without a
+        supervisor.
         """
         os.close(self._sink)
         os.close(self._alive)
@@ -104,10 +105,10 @@ def run_with_restarts(
     *,
     by_line: bool = False,
 ) -> int:
-    """Run a turn in a child process and continue it after a crash, at most `retries` times; return the exit status.
+    """Run a turn in a child process, continue it after at most `retries` crashes, and return the exit status.
 
-    Call it before any thread or event loop starts. `finish` prints the result of a turn whose process was killed after
-    the turn's end. `by_line`: output consists of lines, and a line cut by a crash is dropped.
+    Must be called before any thread or event loop starts. `finish` prints the result if the child crashed after the end
+    of the turn. `by_line`: the output consists of lines, and a line that a crash cut is dropped.
     """
     base = load_startup_context(options)
     latest = base.store.latest(str(options.cwd)) if options.continue_latest else None
@@ -138,11 +139,11 @@ def _report_crash(killed_by: str, session: str, retries: int) -> None:
 
 
 class _Child(SystemExit):
-    """Passes the child's exit status up to the interpreter."""
+    """Raised in the child to exit with its status."""
 
 
 def _run_in_child(run: Callable[[], int], lines: LineRelay | None) -> int:
-    """Run in a child process; return its exit status, or the negative number of the signal that killed it."""
+    """Call `run` in a child process; return its exit status, or minus the number of the signal that killed it."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
@@ -168,7 +169,7 @@ def _exit_status(status: int) -> int:
 
 
 def _last_seq(folder: Path) -> int:
-    """Return the newest event of a session; -1 if it has none."""
+    """Return the number of a session's newest event; -1 if it has none."""
     if not (folder / "events.jsonl").exists():
         return -1
     last = read_tail(folder, 1)
@@ -184,7 +185,7 @@ def _is_message(record: Record) -> bool:
 
 
 def _turn_outcome(new: list[Record], folder: Path) -> Outcome | None:
-    """Return the outcome of the turn in these events; None if the turn did not end."""
+    """Return the result of the turn in these events; None if the turn did not end."""
     transcript, run_id, ended = Transcript(), "", None
     for record in new:
         if not isinstance(record, Envelope):
@@ -197,7 +198,7 @@ def _turn_outcome(new: list[Record], folder: Path) -> Outcome | None:
                 ended = record.payload
             case _:
                 pass
-    # A later run records a crashed turn as interrupted, although the user did not interrupt it.
+    # A run that opens the session after a crash records the crashed turn as interrupted.
     if ended is None or ended.reason == "interrupted":
         return None
     texts: list[LongText] = [

@@ -51,28 +51,28 @@ MAX_NAME_CHARS = 200
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs below `sessions`."""
+    """Add the verbs of `sessions`."""
     verbs = Verbs(parser, EXAMPLES)
     listing = verbs.add("list", list_sessions, "list this workspace's sessions, newest first")
     listing.add_argument("--all", action="store_true", help="sessions of every workspace")
     listing.add_argument(
         "--id",
         metavar="BEGINNING",
-        help="only sessions whose id starts with this; `latest`: the last one used",
+        help="only sessions whose id starts with this text; `latest`: the last one used",
     )
     show = verbs.add("show", show_session, "show a session's events")
     show.add_argument("id", metavar="ID", help=RECORDING_HELP)
     show.add_argument("--branch", action="store_true", help="only events of the current branch")
-    show.add_argument("--from", metavar="SEQ", type=int, default=0, dest="first", help="start at this event")
-    show.add_argument("--to", metavar="SEQ", type=int, default=None, dest="last", help="end at this event")
+    show.add_argument("--from", metavar="SEQ", type=int, default=0, dest="first", help="start at event SEQ")
+    show.add_argument("--to", metavar="SEQ", type=int, default=None, dest="last", help="end at event SEQ")
     forms = show.add_mutually_exclusive_group()
     forms.add_argument(
-        "--actions", action="store_true", help="print actions and observations, each with its event"
+        "--actions", action="store_true", help="print actions and observations instead of events"
     )
     forms.add_argument(
         "--state",
         action="store_true",
-        help="print the state after the last of these events, as one JSON object",
+        help="print the session's state after the last of these events, as one JSON object",
     )
     for module in (preview, tree, search, fork, what_if, revert):
         module.add_verbs(verbs)
@@ -171,7 +171,7 @@ def show_session(arguments: argparse.Namespace) -> int:
 
 
 def show_entry(entry: HistoryEntry, *, as_object: bool) -> None:
-    """Print one action or observation with its event and the event that it answers."""
+    """Print one action or observation with its event; for an observation, also the event of its action."""
     plain = entry.item.to_dict()
     if as_object:
         say_json({"seq": entry.seq, "agent": entry.agent, "answers": entry.action_seq, **plain})
@@ -199,7 +199,7 @@ def line(record: Record) -> str:
 
 
 def rename_session(arguments: argparse.Namespace) -> int:
-    """Rename a session that no process has open."""
+    """Give a session a new name. Raises `SessionLocked` if another process has the session open."""
     store = load_context(arguments).store
     name, title = store.resolve(arguments.id), " ".join(" ".join(arguments.title).split())[:MAX_NAME_CHARS]
     if not title:

@@ -1,4 +1,4 @@
-"""Write a session to a file (`sessions export`), or read such a file back (`sessions import`)."""
+"""Write a session to a file (`sessions export`), or create a session from an archive (`sessions import`)."""
 
 import argparse
 from pathlib import Path
@@ -22,13 +22,13 @@ examples:
   tui-agent sessions export ses_01 --format bundle -o repo.bundle && git clone repo.bundle files
   tui-agent sessions import ~/ses_01.tar.gz
 
-Secrets are removed from all texts. A bundle, and the checkpoints in an archive, contain the workspace's files as they
-were; to leave them out of an archive, add --no-files.
+Secrets are removed from all texts, but not from files: a bundle and an archive contain checkpoints of the workspace's
+files. To export an archive without them, add --no-files.
 """
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add `export` and `import` below `sessions`."""
+    """Add the verbs `export` and `import`."""
     out = verbs.add("export", export_session, "write a session to a file", examples=EXAMPLES)
     out.add_argument("id", metavar="ID", help=RECORDING_HELP)
     out.add_argument("--format", choices=tuple(FORMATS), default="html", help="file format (default: html)")
@@ -38,9 +38,9 @@ def add_verbs(verbs: Verbs) -> None:
         metavar="FILE",
         help="the file to write; - for standard output (default: a new file in the current folder)",
     )
-    out.add_argument("--all", action="store_true", help="jsonl: also events of abandoned branches")
-    out.add_argument("--no-files", action="store_true", help="archive: without file checkpoints")
-    importer = verbs.add("import", import_session, "restore a session from an archive", examples=EXAMPLES)
+    out.add_argument("--all", action="store_true", help="for jsonl: also events of abandoned branches")
+    out.add_argument("--no-files", action="store_true", help="for archive: leave out the checkpoints")
+    importer = verbs.add("import", import_session, "create a session from an archive", examples=EXAMPLES)
     importer.add_argument("file", metavar="FILE", type=Path, help="an archive written by sessions export")
 
 

@@ -1,6 +1,6 @@
-"""The verb `sessions fork`: a new session that continues from an event of another, with changes.
+"""The verb `sessions fork`: creates a session that continues from an event of another session.
 
-Invariant: the parent's log and files do not change; if the fork's folder cannot be created, no fork is created.
+Invariant: the parent's log and files do not change. If the fork's workspace cannot be created, there is no fork.
 """
 
 import argparse
@@ -33,14 +33,14 @@ examples:
   tui-agent sessions fork ses_01 --at 40 --folder ../another-way --model openai/MODEL
   tui-agent sessions fork ses_01 --at 57 --result "2 passed, 1 failed"
 
-Without --worktree or --folder the fork works in its parent's folder, with the files as they are then.
-Changes take effect when the fork is first opened. To continue it: tui-agent run --go-on --session FORK
+Without --worktree or --folder, the fork works in its parent's folder, with the files as they are now.
+To continue a fork without a new message: tui-agent run --go-on --session FORK
 """
 
 
 @dataclass(frozen=True, slots=True)
 class CreatedFork:
-    """A created fork. `note` tells where its files come from, if not from the event's checkpoint."""
+    """A created fork. `note` says where its files come from, if not from a checkpoint at event `at`."""
 
     id: SessionId
     path: Path
@@ -54,15 +54,17 @@ class CreatedFork:
 def add_verbs(verbs: Verbs) -> None:
     """Add the verb `fork`."""
     fork = verbs.add(
-        "fork", fork_session, "continue from an event of a session in a new session", examples=EXAMPLES
+        "fork", fork_session, "create a session that continues from an event of another", examples=EXAMPLES
     )
     add_arguments(fork)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the event, the folder and the changes."""
+    """Add the session, the event, the workspace and the changes."""
     parser.add_argument("id", metavar="ID", help=SESSION_HELP)
-    parser.add_argument("--at", metavar="SEQ", type=int, required=True, help="the last event to include")
+    parser.add_argument(
+        "--at", metavar="SEQ", type=int, required=True, help="the event after which the fork continues"
+    )
     location = parser.add_mutually_exclusive_group()
     location.add_argument(
         "--worktree",
@@ -83,12 +85,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--result",
         metavar="TEXT",
-        help="replace a tool call's result: SEQ is an event of that call, or an event while it is the only unfinished call",
+        help="replace the result of a tool call; SEQ is an event of that call, or an event while only that call runs",
     )
     group.add_argument(
         "--message",
         metavar="TEXT",
-        help="replace your message: SEQ is that message or the event before it",
+        help="replace your message; SEQ is that message or the event before it",
     )
 
 
@@ -111,7 +113,7 @@ def fork_session(arguments: argparse.Namespace) -> int:
 
 
 def as_json(fork: CreatedFork) -> dict[str, object]:
-    """Return a fork as a JSON object; `changed` contains only actual changes."""
+    """Return a fork as a JSON object. `changed` contains only the fields that differ from the parent."""
     return {
         "id": fork.id,
         "path": str(fork.path),
@@ -141,9 +143,11 @@ def make_fork(
     *,
     own: bool = False,
 ) -> CreatedFork:
-    """Create the fork given by the options. `own`: in a folder below the fork's own, unless another is given.
+    """Create the fork that the arguments describe.
 
-    Raises `SessionNotFound`, `UsageError`, `ConfigError`, `CheckpointError`, `StoreError`; then nothing is left behind.
+    Its workspace is `worktree` or `folder`. If both are None, it is the parent's workspace, or, with `own`, a new folder
+    inside the fork's session folder. Raises `SessionNotFound`, `UsageError`, `ConfigError`, `CheckpointError` or
+    `StoreError`; then no fork exists.
     """
     store, child = base.store, base.ids.session()
     parent = store.resolve(arguments.id)
@@ -172,13 +176,13 @@ def make_fork(
 
 
 def _check_model(base: StartupContext, parent: Path, request: ForkStart) -> None:
-    """Raise `ConfigError` if the model is not found or does not support the effort."""
+    """Raise `ConfigError` if the requested model is unknown or does not support the requested effort."""
     settings, change = load_state(parent, request.at_seq).settings, request.change
     if settings is None:
         raise UsageError(f"The log of {parent.name} does not contain its model at that event.")
     base_url = "" if change.model else settings.model.base_url
     effort = change.reasoning_effort or settings.model.effort
-    # Imported by name: it loads plugins, and only a change of the model needs it.
+    # Imported only here: it loads plugins, and only a change of the model needs it.
     factory = import_module("tui_agent.wiring.models").build_model_factory(base)
     factory.resolve(change.model or settings.model.profile, base_url, effort)
 
@@ -190,7 +194,7 @@ def _absolute(path: Path | None) -> Path | None:
 async def _make_folder(
     home: Path, at_seq: int, worktree: Path | None, folder: Path | None
 ) -> tuple[Path | None, str]:
-    """Create the fork's folder; return it (None for the parent's folder) and a note for the user."""
+    """Create the fork's workspace and return it with a note for the user; return None if it is the parent's."""
     if worktree is None and folder is None:
         return None, ""
     files = find_files_at(home, at_seq)

@@ -1,4 +1,4 @@
-"""The verbs of `sessions` that check and remove sessions. Invariant: nothing is removed unasked."""
+"""The verbs of `sessions` that check and remove sessions. Invariant: nothing is removed without a yes or --yes."""
 
 import argparse
 import sys
@@ -46,9 +46,9 @@ def add_verbs(verbs: Verbs) -> None:
     """Add the verbs `rm`, `verify` and `prune`."""
     remove = verbs.add("rm", remove_sessions, "delete a session permanently", examples=EXAMPLES)
     remove.add_argument("id", metavar="ID", nargs="+", help=SESSION_HELP)
-    remove.add_argument("--yes", action="store_true", help="do not ask")
+    remove.add_argument("--yes", action="store_true", help="delete without asking")
     check = verbs.add(
-        "verify", verify_sessions, "check that stored data is complete and undamaged", examples=EXAMPLES
+        "verify", verify_sessions, "check that sessions are complete and undamaged", examples=EXAMPLES
     )
     scope = check.add_mutually_exclusive_group(required=True)
     scope.add_argument("id", metavar="ID", nargs="?", help=f"{SESSION_HELP}, or the path of a log")
@@ -61,7 +61,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def remove_sessions(arguments: argparse.Namespace, ask: AskUser = input) -> int:
-    """Delete sessions, asking before each."""
+    """Delete sessions. Without --yes, ask before each deletion."""
     store = load_context(arguments).store
     for name in dict.fromkeys(store.resolve(name) for name in arguments.id):
         folder = store.folder(name)
@@ -92,7 +92,7 @@ def _require_terminal() -> None:
 
 
 def verify_sessions(arguments: argparse.Namespace) -> int:
-    """Print what is damaged or missing; return 1 if anything is."""
+    """Print the problems of each session; return 1 if there are any."""
     base = load_context(arguments)
     store = base.store
     folders = sorted(store.folders()) if arguments.all else [store.find(arguments.id)]
@@ -130,7 +130,7 @@ def _notes(base: StartupContext, folder: Path) -> list[str]:
 
 
 def prune_sessions(arguments: argparse.Namespace) -> int:
-    """List data that can be removed, or remove it."""
+    """List data that can be removed; with --yes, remove the data."""
     base = load_context(arguments)
     days = arguments.older_than
     since = None if days is None else base.clock.now() - days * DAY_S

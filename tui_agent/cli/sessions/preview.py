@@ -1,4 +1,4 @@
-"""Preview of one session before it is opened. Invariant: reads a limited part of its log, from the end."""
+"""The verb `sessions preview`: what a session is about and its state. Invariant: of a long log, only the end is read."""
 
 import argparse
 from collections.abc import Sequence
@@ -36,16 +36,16 @@ examples:
   tui-agent sessions preview ses_01 --json | jq .files
 """
 MAX_TEXT_CHARS = 2_000
-"""Maximum characters of a message or answer."""
+"""Maximum characters of a message or answer in the preview."""
 MAX_FORKS = 8
 MAX_BYTES = 1024 * 1024
-"""Default limit of bytes read for a preview."""
+"""Maximum bytes of a log that are read for a preview, by default."""
 _HEAD_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """The records from which a preview is made, and the first message if it is not among them."""
+    """The records for a preview. `first_message` is set if it could be read but is not among the records."""
 
     records: Sequence[Record]
     is_complete: bool
@@ -72,9 +72,9 @@ def preview_session(arguments: argparse.Namespace) -> int:
 
 
 def preview(store: SessionStore, name: str) -> dict[str, object]:
-    """Return a session as a JSON object. Times are seconds since the epoch; unknown values are null.
+    """Return the preview of a session as a JSON object. Times are seconds since the epoch; unknown values are null.
 
-    `is_complete`: the log was read completely; if not, the data comes from its end. Raises `SessionNotFound`.
+    `whole` is False if only the end of the log was read. Raises `SessionNotFound`.
     """
     summary = store.index.summary(store.folder(name))
     log_part = read_log_part(summary.path, summary.size_bytes)
@@ -94,7 +94,7 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
 
 
 def summary_json(summary: SessionSummary) -> dict[str, object]:
-    """Return the fields that lists and previews show of a session."""
+    """Return the fields that `sessions list` and `sessions preview` have in common."""
     return {
         "title": summary.title,
         "workspace": summary.workspace,
@@ -139,7 +139,7 @@ def _message_entry(record: Record) -> dict[str, object] | None:
 
 
 def _newest_tests(records: list[Record]) -> dict[str, int] | None:
-    """Return the counts of the newest test run with known counts."""
+    """Return the numbers of passed and failed tests in the newest test run; None if no run has numbers."""
     for record in reversed(records):
         payload = record.payload if isinstance(record, Envelope) else None
         if isinstance(payload, TestFinished) and (payload.passed >= 0 or payload.failed >= 0):
@@ -159,7 +159,7 @@ def _work(records: list[Record]) -> dict[str, object]:
 
 
 def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
-    """Return the input that the session waits for: approvals, questions, queued messages and an unsent draft."""
+    """Return open approvals and questions, queued messages, and if there is an unsent draft."""
     try:
         draft = (folder / "draft").stat().st_size > 0
     except OSError:
@@ -175,7 +175,7 @@ def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
 
 
 def _abandoned_branches(log_part: LogPart, here: Sequence[Record]) -> list[dict[str, object]]:
-    """Return the session's own branches that are not part of the current one."""
+    """Return the branches that the user left, the newest `MAX_FORKS` of them. `here`: the current branch."""
     on_branch = {record.seq for record in here}
     moves = [
         record
@@ -255,7 +255,7 @@ def _context_rows(meter: object) -> list[str]:
 
 
 def _waiting_rows(waiting: object) -> list[str]:
-    """Return a row for each kind of input that the session waits for."""
+    """Return a row for each open approval and question, each queued message, and a draft."""
     if not isinstance(waiting, dict):
         return []
     rows = [f"{name}: {entry}" for name in ("approval", "question", "queued") for entry in waiting[name]]
@@ -273,9 +273,9 @@ def _branch_rows(branches: object) -> list[str]:
 
 
 def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_only: bool = False) -> LogPart:
-    """Read all of a short session; of a longer one, the end of its log of `size` bytes and its first message.
+    """Read a session's log of `size` bytes completely, or only its end and its first message if it is long.
 
-    No more than `max_bytes` bytes are read. `own_only` leaves out its parents' events. Raises OSError.
+    At most about `max_bytes` bytes are read. `own_only` leaves out the parents' events. Raises OSError.
     """
     blobs = open_blobs(folder)
     if size <= max_bytes and not own_only and _parents_size(folder, max_bytes) + size <= max_bytes:
@@ -289,7 +289,7 @@ def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_on
 
 
 def _parents_size(folder: Path, max_bytes: int) -> int:
-    """Return the total bytes of the logs that a fork inherits from, counted up to about `max_bytes`."""
+    """Return the total size in bytes of the parents' logs; stop counting above `max_bytes`."""
     total, visited = 0, {folder}
     while total <= max_bytes and (origin := read_origin(folder)) is not None and origin.folder not in visited:
         folder = origin.folder
@@ -302,7 +302,7 @@ def _parents_size(folder: Path, max_bytes: int) -> int:
 
 
 def _first_message(folder: Path) -> Envelope | None:
-    """Return the first message if it is at the beginning of the log."""
+    """Return the first message if it is in the first `_HEAD_BYTES` of the log, else None."""
     with (folder / EVENTS_FILE).open("rb") as log:
         head = log.read(_HEAD_BYTES)
     for record in read_records_from(head, open_blobs(folder)):

@@ -1,7 +1,4 @@
-"""Choice of the session for `--resume`; asks on the terminal if no id is given.
-
-Invariant: the returned session exists.
-"""
+"""Choice of the session for `--resume`. Invariant: the returned session exists."""
 
 from collections.abc import Callable
 
@@ -16,7 +13,7 @@ MAX_LISTED = 20
 
 
 def choose_session(options: SessionOptions, wanted: str) -> str:
-    """Return the session given by an id, its beginning or `latest`; if empty, ask the user."""
+    """Return the id of session `wanted` (an id, its beginning or `latest`). If `wanted` is empty, ask the user."""
     store = load_startup_context(options).store
     if wanted:
         return store.resolve(wanted)
@@ -24,7 +21,10 @@ def choose_session(options: SessionOptions, wanted: str) -> str:
 
 
 def pick_session(store: SessionStore, workspace: str, ask: Callable[[str], str]) -> str:
-    """List this workspace's newest sessions and ask for one. Raises `SessionNotFound` if there are none."""
+    """Print the workspace's newest sessions, ask the user for one and return its id.
+
+    Raises `SessionNotFound` if there are no sessions, `UsageError` for an answer that is not in the list.
+    """
     summaries = store.list(workspace)[:MAX_LISTED]
     if not summaries:
         raise SessionNotFound(f"No sessions in {workspace} yet.", hint="To start one: tui-agent")

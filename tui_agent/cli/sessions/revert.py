@@ -1,7 +1,7 @@
-"""The verbs `sessions revert` and `sessions checkpoints`: go back to an event, and list the restorable file states.
+"""The verbs `sessions revert` and `sessions checkpoints`: go back to an event, and list the checkpoints.
 
-Invariant: a revert uses a command of the session's engine, so that `/undo` and `/redo` know of it. Files that someone else
-also changed are kept unless they are named.
+Invariant: the session's engine does the revert and records it, so that `/redo` can take it back. Files that someone else
+also changed are kept, except those given by `--overwrite`.
 """
 
 import argparse
@@ -41,9 +41,9 @@ examples:
   tui-agent sessions revert latest --to 40 --files --overwrite src/app.py
   tui-agent sessions revert ses_01 --to 40 --conversation --json
 
-Nothing is lost: /redo in the app, or reverting to the event you came from, restores the previous state. Files that someone
-else also changed are kept unless --overwrite names them. Exit status 4: every file was changed by someone else, so
-nothing was done. Exit status 1: a file could not be restored; the reason is printed on standard error.
+Nothing is lost: /redo in the app, or a revert to the event you came from, restores the previous state. Files that someone
+else also changed are kept; to restore one anyway, use --overwrite. Exit status 4: nothing was done, because someone else
+changed every file. Exit status 1: a file could not be restored; the reason is printed on standard error.
 """
 CHECKPOINT_EXAMPLES = """\
 examples:
@@ -59,7 +59,7 @@ def add_verbs(verbs: Verbs) -> None:
     parser = verbs.add("revert", revert_session, "revert a session to one of its events", examples=EXAMPLES)
     parser.add_argument("id", metavar="ID", help=SESSION_HELP)
     parser.add_argument("--to", metavar="SEQ", type=int, required=True, help="the event to revert to")
-    parser.add_argument("--preview", action="store_true", help="only list what would happen to each file")
+    parser.add_argument("--preview", action="store_true", help="only show what would happen to each file")
     scope = parser.add_mutually_exclusive_group()
     scope.add_argument("--conversation", action="store_true", help="only the conversation, not the files")
     scope.add_argument("--files", action="store_true", help="only the files, not the conversation")
@@ -68,7 +68,7 @@ def add_verbs(verbs: Verbs) -> None:
         metavar="PATH",
         action="append",
         default=[],
-        help="restore this file even if someone else also changed it (may be repeated)",
+        help="restore this file although someone else also changed it (may be repeated)",
     )
     states = verbs.add(
         "checkpoints", show_checkpoints, "list file states you can restore", examples=CHECKPOINT_EXAMPLES
@@ -77,8 +77,8 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def revert_session(arguments: argparse.Namespace) -> int:
-    """Revert the session, or list the effects of a revert."""
-    # Project files are not used, so they need not be trusted.
+    """Revert the session, or with --preview only list what would happen to its files."""
+    # A revert does not use the project's own configuration, so no trust decision is needed.
     options = replace(session_options(arguments, client="headless", interactive=False), ignore_project=True)
     base = load_startup_context(options)
     session = base.store.resolve(arguments.id)
@@ -97,8 +97,8 @@ def revert_session(arguments: argparse.Namespace) -> int:
         files=not arguments.conversation,
         overwrite=_workspace_paths(arguments.overwrite, base.store.folder(session)),
     )
-    options = replace(options, session=session, timeout_seconds=None)  # keep the session's own limits
-    # No model is called, so none has to be configured; the session keeps its own.
+    options = replace(options, session=session, timeout_seconds=None)  # do not change the session's limits
+    # No model is called, so none has to be configured, and the session's model must not change.
     config = base.config.model_copy(update={"model": "", "base_url": "", "investigator_profile": ""})
     result: RevertResult = reverting.revert(replace(base, options=options, config=config), request)
     if arguments.json:
@@ -118,7 +118,7 @@ def revert_session(arguments: argparse.Namespace) -> int:
 
 
 def _workspace_paths(paths: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Return the paths relative to the workspace, as checkpoints name them."""
+    """Return the paths relative to the workspace, as they are in checkpoints."""
     relative = []
     for path in paths:
         target = os.path.normpath(path)
@@ -129,7 +129,7 @@ def _workspace_paths(paths: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 
 def _preview(arguments: argparse.Namespace, session: str, base: StartupContext) -> None:
-    """Print the effects of a revert without opening the session."""
+    """Print what a revert would do to each file, without opening the session."""
     planning = import_module("tui_agent.session.revert_plan")
     limits = read_limits(base.config.checkpoints)
     plan: CheckpointPlanned = anyio.run(
@@ -147,7 +147,7 @@ def as_json(
     moved: SessionHeadMoved | None = None,
     restored: CheckpointRestored | None = None,
 ) -> dict[str, object]:
-    """Return the plan and its result as a JSON object."""
+    """Return a plan and the events that it led to as a JSON object."""
     return {
         "session": session,
         "to": plan.to_seq,
@@ -203,7 +203,7 @@ def _print_result(result: "RevertResult", request: "RevertRequest") -> None:
 
 
 def show_checkpoints(arguments: argparse.Namespace) -> int:
-    """Print a line per checkpoint, the oldest first."""
+    """Print a line for each checkpoint, oldest first."""
     store = load_context(arguments).store
     taken = fold(Checkpoints(), iterate_records(store.find(arguments.id)))
     if arguments.json:

@@ -1,7 +1,7 @@
-"""Revert without the app: open the session, get the engine's plan, and carry it out.
+"""Revert without the app: opens the session, asks the engine for a plan, and carries the plan out.
 
-A separate module because it loads the engine. Invariant: nothing is changed if every file to change was also changed by
-someone else and none was named.
+A separate module because it loads the engine. Invariant: if only files are reverted, and someone else also changed all
+of them, nothing happens without `--overwrite`.
 """
 
 import sys
@@ -29,7 +29,7 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 
 @dataclass(frozen=True, slots=True)
 class RevertRequest:
-    """The requested revert: its target, its parts, and files of others that may be overwritten."""
+    """A requested revert: the target event, what to revert, and files to restore although others changed them."""
 
     to_seq: int
     conversation: bool
@@ -39,23 +39,23 @@ class RevertRequest:
 
 @dataclass(frozen=True, slots=True)
 class RevertResult:
-    """The plan and its result; `moved` and `restored` are None if that was not done."""
+    """The plan and the events that it led to. `moved` or `restored` is None if that step was not done."""
 
     plan: CheckpointPlanned
     moved: SessionHeadMoved | None = None
     restored: CheckpointRestored | None = None
     needs_answer: bool = False
-    """True if nothing was done because each file was also changed by someone else."""
+    """True if nothing was done, because someone else also changed every file."""
     blocked: tuple[str, ...] = ()
-    """Reasons why files could not be restored in any case, as sentences."""
+    """Sentences with the reasons why some files could not be restored."""
 
 
 def revert(base: StartupContext, request: RevertRequest) -> RevertResult:
-    """Open the session selected by the options of `base`, revert it, and close it.
+    """Open the session selected by the options of `base`, revert it and close it.
 
-    Raises `TuiAgentError` if the engine rejects a command, `SessionLocked`, `StoreError`.
+    Raises `SessionLocked`, `StoreError`, or `TuiAgentError` if the engine rejects a command.
     """
-    with redirect_stdout(sys.stderr):  # Plugins may print, which must not mix with the output.
+    with redirect_stdout(sys.stderr):  # plugins may print
         return anyio.run(use_session, base.options, base, partial(_plan_and_revert, request))
 
 

@@ -1,4 +1,4 @@
-"""Search of recorded sessions. Invariant: the logs are only read; the index is derived from them."""
+"""The verbs `sessions search` and `sessions reindex`. Invariant: the logs are only read; the index can be rebuilt."""
 
 import argparse
 import sqlite3
@@ -47,7 +47,9 @@ def add_verbs(verbs: Verbs) -> None:
     search = verbs.add(
         "search", search_sessions, "search messages, answers, tool calls and results", examples=EXAMPLES
     )
-    search.add_argument("text", metavar="TEXT", nargs="+", help="words or their beginnings; all must occur")
+    search.add_argument(
+        "text", metavar="TEXT", nargs="+", help="words or beginnings of words; a match has all of them"
+    )
     scope = search.add_mutually_exclusive_group()
     scope.add_argument(
         "--workspace", action="store_true", help="only this workspace's sessions (the default)"
@@ -56,16 +58,20 @@ def add_verbs(verbs: Verbs) -> None:
     search.add_argument(
         "--sessions",
         action="store_true",
-        help="list each session once, with its newest match and the number of matches",
+        help="print one line per session, with its newest match and the number of matches",
     )
     search.add_argument(
-        "--limit", metavar="N", type=count, default=MAX_MATCHES, help=f"at most N matches ({MAX_MATCHES})"
+        "--limit",
+        metavar="N",
+        type=count,
+        default=MAX_MATCHES,
+        help=f"print at most N matches (default: {MAX_MATCHES})",
     )
-    verbs.add("reindex", reindex, "rebuild the index of all sessions", examples=EXAMPLES)
+    verbs.add("reindex", reindex, "rebuild the search index of all sessions", examples=EXAMPLES)
 
 
 def search_sessions(arguments: argparse.Namespace) -> int:
-    """Print a line for each match."""
+    """Print a line for each match; return 1 if there is none."""
     base = load_context(arguments)
     workspace = None if arguments.all else str(base.options.cwd)
     text, index, session_files = " ".join(arguments.text), base.store.index, base.store.log_states()
@@ -88,7 +94,7 @@ def search_sessions(arguments: argparse.Namespace) -> int:
 
 
 def as_json(found: SearchHit) -> dict[str, object]:
-    """Return a match as a JSON object. `time`: seconds since the epoch."""
+    """Return a match as a JSON object. `at` is in seconds since the epoch."""
     return {
         "session": found.session,
         "seq": found.seq,
@@ -102,7 +108,7 @@ def as_json(found: SearchHit) -> dict[str, object]:
 
 
 def line(found: SearchHit, *, everywhere: bool) -> str:
-    """Format a match: session, event, time, kind, and the words around it."""
+    """Format a match as one line: session, event, time, kind, and the text around the match."""
     place = f"  {Path(found.workspace).name}" if everywhere else ""
     head = f"{found.session} {found.seq:>6}  {format_time(found.time)}{place}  {KINDS.get(found.kind, found.kind)}"
     room = max(30, terminal_width() - len(head) - 2)

@@ -39,7 +39,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def show_tree(arguments: argparse.Namespace) -> int:
-    """Print all related sessions, a branch per line, each with its messages below."""
+    """Print a line for each branch of all related sessions, followed by the branch's messages."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
     for node in nodes(folder, store.folders()):
@@ -61,13 +61,16 @@ class Member:
 
     @property
     def forked_at(self) -> int | None:
-        """The event of its parent after which the session continues."""
+        """The parent's event after which this session continues; None for a session without a parent."""
         return self.relative.origin.at_seq if self.relative.origin is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One branch in the tree. `current` is True for the current branch of the requested session."""
+    """One branch in the tree: branch number `index` of `member`, drawn at `depth`.
+
+    `current` is True for the current branch of the requested session.
+    """
 
     member: Member
     index: int
@@ -76,27 +79,27 @@ class Node:
 
     @property
     def branch(self) -> Branch:
-        """The branch."""
+        """The branch with its turns and outcome."""
         return self.member.view.branches[self.index]
 
     @property
     def kind(self) -> str:
-        """`main`, `branch`, or `fork` for the first branch of a forked session."""
+        """`main` or `fork` for a session's first branch, `branch` for its other branches."""
         return "branch" if self.index else "main" if self.member.forked_at is None else "fork"
 
     @property
     def at_seq(self) -> int | None:
-        """The event after which the branch leaves its parent branch."""
+        """The event after which the branch differs from its parent branch; None for `main`."""
         return self.branch.at_seq if self.index else self.member.forked_at
 
     @property
     def name(self) -> str:
-        """`main`, `branch at 50`, `fork at 88`."""
+        """The displayed name: `main`, `branch at 50` or `fork at 88`."""
         return self.kind if self.at_seq is None else f"{self.kind} at {self.at_seq}"
 
     @property
     def outcome(self) -> Outcome:
-        """The branch's outcome. An unfinished branch counts as running if a process has the session open."""
+        """The branch's outcome; `running` for an unfinished branch if a process has the session open."""
         recorded = self.branch.outcome
         running = recorded.state == "open" and self.branch.current and self.member.summary.is_locked
         return Outcome("open", "running") if running else recorded
@@ -137,7 +140,7 @@ def _prompt(message: TurnResult) -> dict[str, object]:
 
 
 def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
-    """Return the branches of all related sessions in drawing order: each followed by its children."""
+    """Return the branches of all related sessions in the order of the tree: each before its children."""
     relatives = map(_load_member, find_family(folder, folders))
     members = {member.relative.folder.name: member for member in relatives if member is not None}
     forks = _forks_by_branch(members)
@@ -161,7 +164,7 @@ def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
 
 
 def _is_shown(member: Member, index: int, forks: Mapping[tuple[str, int], list[Member]]) -> bool:
-    """Return True if the branch has something to show, or a fork below it does."""
+    """Return True if the branch is worth showing, or if a fork started on it or on one of its children."""
     pending = [index]
     while pending:
         current = pending.pop()
@@ -187,7 +190,7 @@ def _fork_changes(folder: Path) -> tuple[str, ...]:
 
 
 def _forks_by_branch(members: Mapping[str, Member]) -> dict[tuple[str, int], list[Member]]:
-    """Return the forks of each branch: (session, branch index)."""
+    """Return the forks of each branch, by (session id, branch index)."""
     forks: dict[tuple[str, int], list[Member]] = {}
     for member in members.values():
         origin = member.relative.origin
@@ -204,7 +207,7 @@ def _forks_by_branch(members: Mapping[str, Member]) -> dict[tuple[str, int], lis
 
 
 def _roots(members: Mapping[str, Member]) -> list[Member]:
-    """Return the members whose parent is not among them."""
+    """Return the members whose parent is not among `members`."""
     return [
         member
         for member in members.values()

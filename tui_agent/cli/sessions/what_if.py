@@ -1,7 +1,7 @@
-"""The verb `sessions what-if`: run a fork with one change and compare it with the original.
+"""The verb `sessions what-if`: runs a fork with one change and compares it with the original.
 
-Invariant: the two never write into the same folder. Actions that the policy would ask about are denied, as in every
-headless run, because nobody is there to answer.
+Invariant: fork and original never work in the same folder. Actions that the policy would ask about are denied, because
+no user is there to answer.
 """
 
 import argparse
@@ -33,9 +33,9 @@ examples:
   tui-agent sessions what-if ses_01 --at 12 --message "the same, but without new dependencies" --json
   tui-agent sessions what-if ses_01 --at 40 --reasoning-effort high --worktree ../try-harder
 
-The fork works in its own folder (below its session's folder, unless you name one), with the files as they were at that
-event, without ignored and very large ones. Actions that the policy would ask about are denied. The exit status is that
-of the run. To print the comparison again: tui-agent compare
+The fork works in a new folder: DIR, or a folder inside the fork's session folder. It has the files as they were at that
+event, except ignored and very large ones. Actions that the policy would ask about are denied. The exit status is that of
+the fork's run. To print the comparison again: tui-agent compare FORK
 """
 
 
@@ -44,9 +44,9 @@ def add_verbs(verbs: Verbs) -> None:
     parser = verbs.add(
         "what-if",
         what_if,
-        "continue from an event with one change, and compare",
+        "run a fork with one change, and compare it with the original",
         examples=EXAMPLES,
-        groups=("place", "limits", "project"),
+        groups=("folders", "limits", "project"),
     )
     add_arguments(parser)
 
@@ -56,7 +56,7 @@ def what_if(arguments: argparse.Namespace) -> int:
     change = requested_change(arguments)
     if len(fork_changes(change)) != 1:
         raise UsageError(
-            "A what-if has exactly one change.",
+            "A what-if needs exactly one change.",
             hint="Give one of --model, --reasoning-effort, --context-mode, --result, --message.",
         )
     options = replace(
@@ -76,7 +76,7 @@ def what_if(arguments: argparse.Namespace) -> int:
 
 
 def _print_fork(fork: CreatedFork) -> None:
-    """Print the fork on standard error, because it remains even if the run fails."""
+    """Print the fork on standard error before it runs, because it remains even if its run fails."""
     changes = "; ".join(fork_changes(fork.changed.model_copy(update={"workspace": ""})))
     say(f"{fork.id}  what if: {changes}, after event {fork.at} of {fork.parent}", file=sys.stderr)
     for line in (f"Its workspace is {fork.workspace}", fork.note):
@@ -85,16 +85,13 @@ def _print_fork(fork: CreatedFork) -> None:
 
 
 def _workspace(home: Path) -> Path | None:
-    """Return the original's workspace; None if it no longer exists.
-
-    Its project configuration also applies to the fork.
-    """
+    """Return the original's workspace, whose configuration applies to the fork; None if it no longer exists."""
     known = Path(load_state(home).workspace)
     return known if known.is_dir() else None
 
 
 def _require_open_end(home: Path, at_seq: int, change: ForkChange) -> None:
-    """Raise `UsageError` if the fork leaves the agent nothing to respond to."""
+    """Raise `UsageError` if the agent would have nothing to respond to at the start of the fork."""
     request = find_fork_start(read_records_until(home, at_seq), at_seq, change)
     if change.message is not None:
         return
