@@ -1,4 +1,4 @@
-"""Plugin: reading outputs that were too long to show in full."""
+"""Plugin: reading tool outputs that were too long for the model."""
 
 from tui_agent.plugin_api import PluginApi
 

@@ -1,4 +1,4 @@
-"""read_artifact: part of a long output that the session stored in full."""
+"""read_artifact: reads part of a tool output that was too long for the model and is stored in the session."""
 
 import asyncio
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class ReadArtifactArgs(api.FrozenModel):
 
 
 class ReadArtifact(api.SessionTool):
-    """Reads recorded outputs only. Secrets in them are redacted, as in the log."""
+    """Reads stored outputs of this session. Their secrets are redacted, as in the log."""
 
     subject = "artifacts"
 
@@ -108,7 +108,7 @@ def _empty_result(
 
 
 def _number_rows(rows: list[str], numbers: list[int]) -> tuple[list[str], int]:
-    """Return as many numbered rows as fit (at least one), and the number of the last one."""
+    """Return as many numbered rows as `MAX_CHARS` allows, at least one, and the number of the last row."""
     width, room, numbered, last = len(str(numbers[-1])), MAX_CHARS, list[str](), numbers[0]
     for number in numbers:
         line = f"{number:>{width}}\t{rows[number - 1]}"

@@ -1,4 +1,4 @@
-"""ask_user: one question, answered by choosing an option or in the user's own words."""
+"""ask_user: asks the user one question, with or without options to choose from."""
 
 from pydantic import Field
 
@@ -6,7 +6,7 @@ import tui_agent.plugin_api as api
 
 MAX_OPTIONS = 9
 MAX_DATA_CHARS = 2_000
-"""Characters of an answer that are copied into the result's data, for the session memory."""
+"""Maximum characters of an answer in the result's `data`, which the working memory reads."""
 
 
 class AskUserArgs(api.FrozenModel):
@@ -17,7 +17,7 @@ class AskUserArgs(api.FrozenModel):
 
 
 class AskUser(api.SessionTool):
-    """Waits for the user's answer without a time limit."""
+    """Asks one question and waits for the answer without a time limit."""
 
     subject = "question"
 

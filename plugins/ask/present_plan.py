@@ -1,4 +1,4 @@
-"""present_plan: a plan that the user approves, edits or rejects before anything is changed."""
+"""present_plan: shows a plan to the user, who approves, edits or rejects the plan."""
 
 from pydantic import Field
 
@@ -16,7 +16,7 @@ class PresentPlanArgs(api.FrozenModel):
 
 
 class PresentPlan(api.SessionTool):
-    """Waits for the answer. Text given with an approval is the edited plan; with a rejection, the reason."""
+    """Shows a plan and waits for the answer. Text sent with a yes is the edited plan; with a no, the reason."""
 
     subject = "plan"
 

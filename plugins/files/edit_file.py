@@ -1,7 +1,7 @@
-"""edit_file: replace an exact piece of a file.
+"""edit_file: replaces a piece of text in a file.
 
-Invariant: the given text may differ from the file only in line endings; all other characters must be equal. New lines
-get the file's line ending.
+Invariant: `old_text` must be equal to the text in the file, except for line endings. `new_text` gets the line endings of
+the replaced text.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class EditFileArgs(api.FrozenModel):
 
 
 class EditFile(api.BaseTool):
-    """Replaces text that occurs exactly once. The file must have been read and unchanged since."""
+    """Replaces text that occurs exactly once, in a file that was read and has not changed since."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("edit_file", __file__, EditFileArgs, verb="edit")
@@ -47,7 +47,7 @@ class EditFile(api.BaseTool):
         return args.path
 
     def effects(self, args: EditFileArgs) -> tuple[api.Effect, ...]:
-        """Return the write of the file."""
+        """Return a write effect for the file."""
         return (api.WriteEffect(path=args.path),)
 
     async def predict_failure(
@@ -57,11 +57,11 @@ class EditFile(api.BaseTool):
         require_current_read(await _read_base(args, env), state)
 
     async def preview(self, args: EditFileArgs, env: api.Environment) -> api.Preview:
-        """Return the diff that the edit would make."""
+        """Return the diff of the edit."""
         return preview_change((await _compute_edit(args, await _read_base(args, env)))[0])
 
     async def run(self, args: EditFileArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Make the edit and return its result."""
+        """Write the edited file."""
         content = await _read_base(args, ctx.env)
         require_current_read(content, ctx.state)
         change, places = await _compute_edit(args, content)
@@ -97,7 +97,7 @@ async def _compute_edit(args: EditFileArgs, content: api.FileContent) -> tuple[F
 
 
 def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, list[int]]:
-    """Return the new bytes and the line numbers of the changes."""
+    """Return the file's new bytes and the line numbers of the replaced texts."""
     decoded = decode(content.data)
     if decoded is None:
         raise _binary_error(content)
@@ -125,7 +125,7 @@ def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match in the text, from `start` up to but not including `end`, and the line `ending` used there."""
+    """A match in the text from `start` up to, but not including, `end`. `ending` is the line ending in the match."""
 
     start: int
     end: int
@@ -133,7 +133,7 @@ class Match:
 
 
 def find_matches(text: str, wanted: str) -> list[Match]:
-    """Return all non-overlapping matches in order. `wanted` may have either kind of line ending."""
+    """Return all non-overlapping matches in order. Lines may end differently in `text` and `wanted`."""
     if "\r" not in text and "\r" not in wanted:
         return _find_plain(text, wanted)
     if "\r\n" not in text:
@@ -157,7 +157,7 @@ def _line_ending(piece: str, usual: str) -> str:
 
 
 def replace_matches(text: str, places: Sequence[Match], new: str) -> str:
-    """Return the text with every match replaced by `new`, using the line ending found there."""
+    """Return the text with every match replaced by `new`, with the line ending of the match."""
     pieces: list[str] = []
     position = 0
     for place in places:

@@ -1,4 +1,4 @@
-"""Steps shared by write_file and edit_file: read the original, compute the change, show it, write it."""
+"""The steps that write_file and edit_file share: reading the file, computing, showing and writing the change."""
 
 import asyncio
 import hashlib
@@ -13,7 +13,7 @@ MAX_DIFF_BYTES = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A computed change that has not been written yet. `before` is None for a new file."""
+    """A change of one file that is not written yet. `before` is the present content, None for a new file."""
 
     path: str
     before: api.FileContent | None
@@ -27,8 +27,8 @@ class FileChange:
 
 
 def require_current_read(content: api.FileContent, state: api.SessionStateView) -> None:
-    """Raise a `ToolError` unless the session has read exactly this content of the file."""
-    # In the log, bytes of a name that are not UTF-8 are replaced, so look the name up in that form.
+    """Raise a `ToolError` if this content of the file has not been read in the session."""
+    # The log replaces bytes of a file name that are not UTF-8, so replace them here too.
     logged_path = content.path.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     last_read = state.read_files.get(logged_path)
     if last_read is None:
@@ -38,7 +38,7 @@ def require_current_read(content: api.FileContent, state: api.SessionStateView) 
 
 
 async def compute_change(path: str, before: api.FileContent | None, data: bytes) -> FileChange:
-    """Compute the change and its diff in a thread."""
+    """Return the change from `before` to `data`. The diff is computed in a thread."""
     return FileChange(path, before, data, await asyncio.to_thread(_diff, before, data))
 
 
@@ -51,13 +51,13 @@ def _diff(before: api.FileContent | None, data: bytes) -> api.LineDiff:
 
 
 def preview_change(change: FileChange) -> api.Preview:
-    """Return the diff to approve, bound to the exact bytes before and after."""
+    """Return the diff as a preview, whose `content` identifies the exact bytes before and after."""
     base = "" if change.before is None else change.before.digest
     return api.Preview((change.diff_block(),), content=f"{base} {hashlib.sha256(change.data).hexdigest()}")
 
 
 async def write_change(change: FileChange, message: str, ctx: api.ToolContext) -> api.ToolResult:
-    """Write the change if the file still has the content it was computed from. Return the result for model and user."""
+    """Write the change and return the tool's result. Raises `ToolError` if the file is no longer as in `before`."""
     expect = None if change.before is None else change.before.digest
     try:
         await ctx.env.write(change.path, change.data, expect)

@@ -1,4 +1,4 @@
-"""glob: find files by a path pattern."""
+"""glob: finds files by a path pattern."""
 
 import time
 
@@ -18,7 +18,7 @@ class GlobArgs(api.FrozenModel):
 
 
 class Glob(api.BaseTool):
-    """Finds files below a folder whose path matches a pattern; ignored files are left out."""
+    """Finds the files below a folder whose path matches a pattern, except files that git ignores."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("glob", __file__, GlobArgs, verb="find", parallel_safe=True)
@@ -28,11 +28,11 @@ class Glob(api.BaseTool):
         return f"{args.pattern} in {args.path}" if args.path not in ("", ".") else args.pattern
 
     def effects(self, args: GlobArgs) -> tuple[api.Effect, ...]:
-        """Return a read of the names below the folder."""
+        """Return a read effect for everything below the folder."""
         return (api.ReadEffect(path=args.path or ".", recursive=True),)
 
     async def run(self, args: GlobArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the matching paths in order, relative to the workspace root."""
+        """Return the matching paths, relative to the workspace."""
         folder = await ctx.env.stat(args.path)
         if folder is None or folder.kind == "file":
             raise api.ToolError(f"Folder not found: {args.path}.")

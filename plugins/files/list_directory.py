@@ -29,7 +29,7 @@ class ListDirectory(api.BaseTool):
         return args.path or "."
 
     def effects(self, args: ListDirectoryArgs) -> tuple[api.Effect, ...]:
-        """Return the read of the folder."""
+        """Return a read effect for the folder."""
         return (api.ReadEffect(path=args.path or "."),)
 
     async def run(self, args: ListDirectoryArgs, ctx: api.ToolContext) -> api.ToolResult:

@@ -1,6 +1,6 @@
-"""Explanation if the text to replace was not found: the most similar text in the file and how it differs.
+"""Explains to the model why edit_file did not find old_text: shows the most similar text in the file.
 
-Invariant: the work is limited: at most `MAX_LINES` lines are compared, each cut at `MAX_WIDTH` characters.
+Invariant: at most `MAX_LINES` lines of the file are compared, each cut at `MAX_WIDTH` characters.
 """
 
 import re
@@ -25,13 +25,14 @@ _LIKENESSES: tuple[tuple[Callable[[str], str], str], ...] = (
     (lambda line: line.translate(_LOOKALIKES).strip(), "they differ in quotes, dashes or special spaces."),
     (lambda line: line.strip().casefold(), "they differ in letter case."),
 )
-"""Functions that normalise a line, each with the difference that it ignores (if empty, `_describe_indentation`
-determines it).
+"""Ways to normalise a line: if old_text is found in the normalised file, the second item says how the texts differ.
+
+If that item is empty, `_describe_indentation` finds the difference.
 """
 
 
 def explain_mismatch(text: str, wanted: str) -> str:
-    """Return a few lines for the model: the most similar text with line numbers, and how it differs."""
+    """Return a few lines for the model: how `wanted` differs from the most similar lines of `text`, and these lines."""
     lines = [line.removesuffix("\r") for line in text.split("\n")][:MAX_LINES]
     old = [line.removesuffix("\r") for line in wanted.split("\n")]
     if old and old[-1] == "" and len(old) > 1:
@@ -55,7 +56,7 @@ def _find_nearest(lines: list[str], old: list[str]) -> tuple[int | None, str]:
 
 
 def _find_block(lines: list[str], old: list[str]) -> int | None:
-    """Return the index at which `old` starts in `lines`, or None if it does not occur or is all blank."""
+    """Return the index in `lines` where the block `old` starts; None if there is no such block or `old` is blank."""
     key = max(range(len(old)), key=lambda row: len(old[row]))
     if not old[key]:
         return None
@@ -88,7 +89,10 @@ def _count_blanks(text: str) -> str:
 
 
 def _find_similar(lines: list[str], old: list[str]) -> int | None:
-    """Return the start of the block in which the longest line of `old` has its most similar line."""
+    """Align the longest line of `old` with the line most similar to it; return the index where `old` then starts.
+
+    Return None if no line is similar.
+    """
     key = max(range(len(old)), key=lambda row: len(old[row].strip()))
     wanted = old[key].strip()[:MAX_WIDTH]
     if not wanted:

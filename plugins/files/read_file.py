@@ -1,4 +1,4 @@
-"""read_file: a file's lines with their numbers, or an image."""
+"""read_file: reads a file's lines with their numbers, or an image."""
 
 import asyncio
 from difflib import get_close_matches
@@ -25,7 +25,7 @@ class ReadFileArgs(api.FrozenModel):
 
 
 class ReadFile(api.BaseTool):
-    """Reads text by lines and images as a whole, and records what was read so that it may be edited."""
+    """Reads lines of a text file, or an image, and records the file's digest, which edit_file checks."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("read_file", __file__, ReadFileArgs, verb="read", parallel_safe=True)
@@ -37,7 +37,7 @@ class ReadFile(api.BaseTool):
         return f"{args.path}:{args.offset}-{args.offset + args.limit - 1}"
 
     def effects(self, args: ReadFileArgs) -> tuple[api.Effect, ...]:
-        """Return the read of the file."""
+        """Return a read effect for the file."""
         return (api.ReadEffect(path=args.path),)
 
     async def run(self, args: ReadFileArgs, ctx: api.ToolContext) -> api.ToolResult:
@@ -69,7 +69,7 @@ async def _path_kind(path: str, env: api.Environment) -> str:
 
 
 async def _suggest_similar(path: str, env: api.Environment) -> str:
-    """Return a hint at files with a similar name in the same folder."""
+    """Return a hint that lists files with a similar name in the same folder; empty if there are none."""
     wanted = PurePosixPath(path)
     try:
         siblings = [item.path for item in await env.listdir(str(wanted.parent))]
@@ -146,7 +146,7 @@ def _text_result(content: api.FileContent, args: ReadFileArgs, ctx: api.ToolCont
 
 
 def _number_lines(lines: list[str], first: int, count: int) -> tuple[list[str], int]:
-    """Return up to `count` numbered lines, as many as fit, and how many of them were shortened."""
+    """Return up to `count` numbered lines, as many as `MAX_CHARS` allows, and how many of them were cut."""
     width = len(str(first + count - 1))
     numbered: list[str] = []
     clipped = 0

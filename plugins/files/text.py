@@ -1,6 +1,6 @@
-"""Decoding and encoding of file content without loss, and detection of what a file contains.
+"""Decoding and encoding of text files, and detection of binary files.
 
-Invariant: `encode(decoded, decoded.text)` returns exactly the bytes that were decoded.
+Invariant: `encode(decode(data), decode(data).text)` equals `data`.
 """
 
 import codecs
@@ -18,7 +18,7 @@ _BOMS = (
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """Decoded text with its codec, the treatment of undecodable bytes, and the byte order mark."""
+    """The text of a file, with the codec, the codec's error handler and the byte order mark needed to encode it."""
 
     text: str
     codec: str = "utf-8"
@@ -27,7 +27,7 @@ class DecodedText:
 
     @property
     def note(self) -> str:
-        """A note about the encoding for the reader; empty for plain UTF-8."""
+        """The name of the encoding for a person, such as `UTF-16-LE`; empty for plain UTF-8."""
         if self.errors == "surrogateescape":
             return "UTF-8 with invalid bytes"
         if self.codec == "utf-8":
@@ -36,12 +36,12 @@ class DecodedText:
 
     @property
     def display_text(self) -> str:
-        """The text for screen and model; undecodable bytes become replacement characters."""
+        """The text for screen and model: bytes that cannot be decoded are shown as `?`."""
         return self.text.encode("utf-8", "replace").decode() if self.errors != "strict" else self.text
 
 
 def decode(data: bytes) -> DecodedText | None:
-    """Decode the content; return None if it is binary."""
+    """Decode a file's content; return None if the content is binary."""
     for bom, codec in _BOMS:
         if data.startswith(bom):
             try:
@@ -62,7 +62,7 @@ def decode(data: bytes) -> DecodedText | None:
 
 
 def encode(decoded: DecodedText, text: str) -> bytes | None:
-    """Encode the text as the original was encoded; return None if the codec lacks a character."""
+    """Encode `text` with the encoding of `decoded`; return None if the encoding lacks a character."""
     try:
         return decoded.bom + text.encode(decoded.codec, decoded.errors)
     except UnicodeEncodeError:
@@ -70,7 +70,7 @@ def encode(decoded: DecodedText, text: str) -> bytes | None:
 
 
 def describe_binary(data: bytes) -> str:
-    """Describe binary content in a few words."""
+    """Return the type of binary content by its first bytes, such as `a zip archive`."""
     for magic, words in (
         (b"\x7fELF", "an ELF program"),
         (b"%PDF", "a PDF"),

@@ -1,4 +1,4 @@
-"""write_file: create a file, or replace it as a whole."""
+"""write_file: creates or replaces a file."""
 
 from pydantic import Field
 
@@ -25,13 +25,13 @@ class WriteFileArgs(api.FrozenModel):
 
 
 class ResolvedWrite(WriteFileArgs):
-    """The arguments, and True if the file exists (looked up before the call is judged)."""
+    """The arguments, completed with `exists` before the policy judges the call."""
 
     exists: bool
 
 
 class WriteFile(api.BaseTool):
-    """Creates a file; replaces an existing one only if asked to, and only if it was read."""
+    """Creates a file. Replaces an existing file only with `overwrite`, and only if that file was read."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("write_file", __file__, WriteFileArgs, verb="write")
@@ -41,7 +41,7 @@ class WriteFile(api.BaseTool):
         return args.path
 
     async def settle_arguments(self, args: WriteFileArgs, env: api.Environment) -> ResolvedWrite:
-        """Look up if the file exists. A path that cannot be checked counts as missing."""
+        """Return the arguments with `exists` set; a path that cannot be checked counts as missing."""
         try:
             exists = await env.stat(args.path) is not None
         except api.EnvironmentFault:
@@ -49,14 +49,14 @@ class WriteFile(api.BaseTool):
         return ResolvedWrite(**args.model_dump(), exists=exists)
 
     def effects(self, args: WriteFileArgs) -> tuple[api.Effect, ...]:
-        """Return the write of the file."""
+        """Return a write effect for the file."""
         creates = not (args.exists if isinstance(args, ResolvedWrite) else args.overwrite)
         return (api.WriteEffect(path=args.path, creates=creates),)
 
     async def predict_failure(
         self, args: WriteFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise a `ToolError` if the file to be replaced was not read, or has changed since."""
+        """Raise a `ToolError` if the file to replace was not read, or has changed since."""
         before = await read_existing(args.path, env) if args.overwrite else None
         if before is not None:
             require_current_read(before, state)
@@ -66,7 +66,7 @@ class WriteFile(api.BaseTool):
         return preview_change(await _compute_write(args, env))
 
     async def run(self, args: WriteFileArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Write the file and return the result."""
+        """Write the file."""
         change = await _compute_write(args, ctx.env)
         if change.before is not None:
             require_current_read(change.before, ctx.state)

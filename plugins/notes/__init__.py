@@ -1,4 +1,4 @@
-"""Plugin: notes across sessions, a folder of Markdown that the agent may search, and may write with consent."""
+"""Plugin: notes on a project for later sessions. The agent can search them, and write them with the user's consent."""
 
 from tui_agent.plugin_api import PluginApi
 

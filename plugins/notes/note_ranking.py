@@ -1,6 +1,6 @@
-"""Ranking of a notes folder's paragraphs by a query's words, within fixed limits of notes and bytes.
+"""Search of a notes folder: ranks the notes' paragraphs by the words of a query.
 
-Invariant: notes that were not searched are counted, so that the caller can report them.
+Invariant: a search reads a limited number of notes and bytes, and reports how many notes it did not read.
 """
 
 import math
@@ -13,19 +13,19 @@ import tui_agent.plugin_api as api
 
 MAX_NOTES = 10_000
 MAX_BYTES = 16_000_000
-"""Limits of one search: number of notes and their total bytes. The newest notes are searched first."""
+"""Limits of one search: notes, and bytes in total. The newest notes are searched first."""
 SNIPPET_LINES = 8
 SNIPPET_CHARS = 600
 MIN_PREFIX_CHARS = 4
-"""Minimum letters for a word to match a longer one by its start: config, configuration."""
+"""Minimum letters of a word that matches longer words by their beginning, as `config` matches `configuration`."""
 PREFIX_WEIGHT = 0.4
-"""Weight of such a prefix match; an exact match has weight 1."""
+"""Weight of a match by the beginning of a word; an exact match has weight 1."""
 _K1, _B = 1.2, 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """Matching lines of a note: first line, title, text and score."""
+    """A matching piece of a note. `line` is its first line, from 1; `title` is the note's title and heading."""
 
     file: str
     line: int
@@ -36,21 +36,21 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Snippets, best first, with the numbers of notes that were and were not searched."""
+    """Snippets, best first. `notes` is the number of all notes, `skipped` of those not searched."""
 
     snippets: tuple[Snippet, ...]
     words: tuple[str, ...]
-    """The query's words in the form used for comparison."""
+    """The query's words, normalised."""
     notes: int
     skipped: int = 0
     truncated: tuple[str, ...] = ()
-    """Notes that are too long, so that only their start was searched."""
+    """Names of notes that are so long that only their beginning was searched."""
     unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
-    """A paragraph that contains a query word, or whose heading does."""
+    """A paragraph that contains a query word, or has one in its heading. `counts`: weighted matches by query word."""
 
     file: str
     line: int
@@ -61,7 +61,7 @@ class _Paragraph:
 
 @dataclass(slots=True)
 class _Scan:
-    """Data collected while the notes are read."""
+    """Data that is collected while the notes are read."""
 
     matching: list[_Paragraph] = field(default_factory=list)
     paragraphs: int = 0
@@ -71,7 +71,7 @@ class _Scan:
 
 
 class _QueryWords:
-    """The query's words, and the weights with which words in a note match them."""
+    """The words of a query. Finds them in a text, with a weight for each match."""
 
     def __init__(self, query: str) -> None:
         self.words = tuple(dict.fromkeys(api.word_forms(api.strip_accents(query))))
@@ -82,9 +82,9 @@ class _QueryWords:
         self._weights: dict[str, tuple[tuple[str, float], ...]] = {}
 
     def counts(self, text: str) -> dict[str, float]:
-        """Return the weighted number of matches of each query word in the text."""
+        """Return the sum of the match weights in the text for each query word that occurs."""
         lowered = text.lower()
-        # Most paragraphs contain no query word at all; a substring check skips them cheaply.
+        # Most paragraphs contain no query word, and a substring check is much faster than splitting the text.
         if not any(seed in lowered for seed in self._seeds):
             return {}
         counts: dict[str, float] = {}
@@ -94,7 +94,7 @@ class _QueryWords:
         return counts
 
     def excerpt(self, text: str) -> str:
-        """Return the text, shortened to the surroundings of its first query word if it is long."""
+        """Return the text. If it is long, cut it to `SNIPPET_CHARS` characters around its first query word."""
         if len(text) <= SNIPPET_CHARS:
             return text
         lowered = api.strip_accents(text).lower()
@@ -117,8 +117,9 @@ class _QueryWords:
 
 
 def search(folder: Path, query: str, max_results: int, *, max_notes: int = MAX_NOTES) -> SearchResult:
-    """Return the paragraphs that best match the query's words (BM25; title and file name count as part of each
-    paragraph).
+    """Return the paragraphs in `folder` that match the query best, at most `max_results`, ranked by BM25.
+
+    The note's title, the heading and the file name count as part of each paragraph.
     """
     places, query_words, scan = api.list_note_locations(folder), _QueryWords(query), _Scan()
     searched = 0
@@ -190,9 +191,9 @@ def _score(scan: _Scan, words: Sequence[str]) -> Iterator[tuple[float, _Paragrap
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield each paragraph with its first line number and its heading, at most `SNIPPET_LINES` lines each.
+    """Yield (number of the first line, heading, lines) for each paragraph; split longer ones at `SNIPPET_LINES` lines.
 
-    A heading alone is yielded only if the note has nothing else.
+    If a note has only headings, yield its last heading.
     """
     paragraph: list[str] = []
     heading, paragraph_heading, heading_line, only_headings = "", "", 1, True
@@ -212,11 +213,11 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def _shares_prefix(word: str, term: str) -> bool:
-    """Return True if one of the two is the beginning of the other."""
+    """Return True if one word is the beginning of the other and has at least `MIN_PREFIX_CHARS` letters."""
     short, long = sorted((word, term), key=len)
     return len(short) >= MIN_PREFIX_CHARS and long.startswith(short)
 
 
 def _without_e(word: str) -> str:
-    """Return the word with ae, oe, ue reduced to a, o, u, so that `groesse` matches `Größe` after `strip_accents`."""
+    """Replace ae, oe, ue by a, o, u: `groesse` then equals `Größe` after `strip_accents`."""
     return word.replace("ae", "a").replace("oe", "o").replace("ue", "u")

@@ -1,4 +1,4 @@
-"""search_notes: find notes that earlier sessions wrote about this project."""
+"""search_notes: searches the notes on this project."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class SearchNotesArgs(api.FrozenModel):
 
 
 class SearchNotes(api.SessionTool):
-    """Ranks paragraphs of notes by the query's words."""
+    """Returns the paragraphs of notes that match the query best."""
 
     subject = "notes"
 
@@ -34,7 +34,7 @@ class SearchNotes(api.SessionTool):
         return args.query
 
     async def run(self, args: SearchNotesArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return snippets with file:line, the best first."""
+        """Return snippets with `file:line`, best first."""
         result = await asyncio.to_thread(search, self._folder, args.query, args.max_results)
         pieces = [
             f"{snippet.file}:{snippet.line}{f' — {snippet.title}' if snippet.title else ''}\n{snippet.text}"
@@ -55,13 +55,15 @@ def _explain_empty(result: SearchResult) -> str:
     if not result.notes:
         return "There are no notes on this project yet."
     if not result.words:
-        return "The query has only words that occur in every text. Use words that a note would contain."
+        return (
+            "The query has only words that are too common. Use words that only the right note would contain."
+        )
     searched = result.notes - result.skipped
     return f"No note contains any of these words ({api.format_count(searched, 'note')} searched)."
 
 
 def _search_limits(result: SearchResult) -> list[str]:
-    """Return one line for each kind of note that was not fully searched."""
+    """Return a line each for notes that were not searched, searched in part, or unreadable."""
     lines = []
     if result.skipped:
         lines.append(

@@ -1,4 +1,4 @@
-"""write_note: save a note for later sessions, with the user's consent."""
+"""write_note: saves a note for later sessions, with the user's consent."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ class WriteNoteArgs(api.FrozenModel):
 
 
 class WriteNote(api.BaseTool):
-    """Writes one note. The file is outside the workspace, and the policy judges it as such."""
+    """Writes one note. The policy treats this as a write outside the workspace."""
 
     def __init__(self, folder: Path) -> None:
         self.spec = api.load_spec("write_note", __file__, WriteNoteArgs, verb="note")
@@ -30,7 +30,7 @@ class WriteNote(api.BaseTool):
         return args.title
 
     def effects(self, args: WriteNoteArgs) -> tuple[api.Effect, ...]:
-        """Return the write of the note's file."""
+        """Return a write effect for the note's file."""
         return (api.WriteEffect(path=str(note_path(self._folder, args.title))),)
 
     async def preview(self, args: WriteNoteArgs, env: api.Environment) -> api.Preview:
@@ -44,7 +44,7 @@ class WriteNote(api.BaseTool):
         """Write the note with its secrets redacted."""
         if ctx.blobs.read_text(ctx.blobs.put_text(args.title)) != args.title:
             raise api.ToolError(
-                "The title holds a secret, and the note's file is named after it.",
+                "The title contains a secret, which would become part of the file's name.",
                 hint="Choose another title.",
             )
         redacted = ctx.blobs.read_text(ctx.blobs.put_text(format_note(args.title, args.text)))
@@ -67,7 +67,7 @@ class WriteNote(api.BaseTool):
         )
 
     def _diff_note(self, title: str, after: str) -> tuple[api.DiffBlock, bool]:
-        """Return the diff that writing would make, and True if the note is new."""
+        """Return the diff from the present note to the text `after`, and True if the note is new."""
         path = note_path(self._folder, title)
         before = api.read_note(path)
         diff = api.diff_lines(before or "", after)
@@ -84,7 +84,7 @@ def note_path(folder: Path, title: str) -> Path:
 
 
 def _title_hash(text: str) -> int:
-    """Return a stable number for a title without any letter that a file name may contain."""
+    """Return a number that is always the same for a title: the file name if the title has no ASCII letter or digit."""
     number = 0
     for char in text:
         number = (number * 131 + ord(char)) % (1 << 32)

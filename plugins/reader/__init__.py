@@ -1,4 +1,4 @@
-"""Plugin: an agent that reads files and answers; it has no tool that writes or runs commands."""
+"""Plugin: an agent that reads files and answers questions, without tools that write or run commands."""
 
 from tui_agent.plugin_api import PluginApi
 

@@ -1,4 +1,4 @@
-"""The agent `reader`: only reading tools are offered to the model, whatever the policy would allow."""
+"""The agent `reader`: the model gets only reading tools, even if the policy would allow others."""
 
 import tui_agent.plugin_api as api
 
@@ -6,12 +6,12 @@ READING_TOOLS = ("read_file", "list_directory", "glob", "grep", "read_todos", "w
 
 
 class Reader:
-    """Makes one model request per iteration and runs only the calls that read."""
+    """Makes one model request per iteration, and runs only calls of `READING_TOOLS`."""
 
     name = "reader"
 
     async def step(self, state: api.SessionStateView, ask: api.AskModel) -> api.Action:
-        """Request a reply with the reading tools; a reply without calls ends the turn."""
+        """Ask the model and return its calls; end the turn if the reply has none."""
         reply = await ask(api.ModelQuery(tools=READING_TOOLS))
         calls = [part for part in reply.parts if isinstance(part, api.ToolCallPart)]
         if calls:

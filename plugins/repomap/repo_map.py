@@ -1,4 +1,4 @@
-"""repo_map: the files of the repository that are relevant to a question."""
+"""repo_map: ranks the repository's files for a question."""
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ class RepoMapArgs(api.FrozenModel):
 
 
 class RepoMapTool(api.BaseTool):
-    """Ranks the files of the workspace."""
+    """Returns the repository map as text."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec(
@@ -32,15 +32,15 @@ class RepoMapTool(api.BaseTool):
         )
 
     def target(self, args: RepoMapArgs) -> str:
-        """Return the question."""
+        """Return the query."""
         return args.query or "the whole repository"
 
     def effects(self, args: RepoMapArgs) -> tuple[api.Effect, ...]:
-        """Return a read of the whole workspace."""
+        """Return a read effect for the whole workspace."""
         return (api.ReadEffect(path=".", recursive=True),)
 
     async def run(self, args: RepoMapArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the map as text."""
+        """Return the map, and the events that record its use."""
         if ctx.repomap is None:
             raise api.ToolError("This workspace has no map.")
         request = api.MapRequest(
@@ -66,7 +66,7 @@ class RepoMapTool(api.BaseTool):
 
 
 def _built_events(shown_map: api.RenderedMap, *, refresh: bool) -> tuple[api.RepomapBuilt, ...]:
-    """Return the event of a complete index if the call waited for it."""
+    """Return the event that records a complete index, if the call waited for that (`refresh`)."""
     if not refresh:
         return ()
     files, skipped, duration_ms = shown_map.total, shown_map.skipped, shown_map.duration_ms

@@ -1,7 +1,7 @@
-"""grep: the lines of files that match a regular expression.
+"""grep: finds the lines of files that match a regular expression.
 
-Invariant: whether ripgrep or the Python search finds the lines, every shown line is read through the environment. So
-only files of the workspace, or files allowed for this call, can be shown.
+Invariant: ripgrep and the Python search return only line numbers. The lines are read through the environment, which
+allows only files of the workspace and files approved for this call.
 """
 
 import re
@@ -20,7 +20,7 @@ MAX_LINE = 300
 MAX_CHARS = 40_000
 MAX_PATTERN = 1000
 MAX_SINGLE_FILE_BYTES = 20_000_000
-"""Maximum bytes of a file that the call names; files found in a folder have the smaller limit of `query`."""
+"""Maximum bytes of a single file given as `path`. Files in a folder have a smaller limit (`query.MAX_FILE_BYTES`)."""
 
 
 class GrepArgs(api.FrozenModel):
@@ -36,7 +36,7 @@ class GrepArgs(api.FrozenModel):
 
 @dataclass
 class RenderedHits:
-    """The rows of the answer collected so far."""
+    """The rows of the result, and how many matching lines, files and characters they contain."""
 
     lines: list[str] = field(default_factory=list)
     hits: int = 0
@@ -46,18 +46,18 @@ class RenderedHits:
 
 
 class Grep(api.BaseTool):
-    """Searches with ripgrep if it is installed, else with Python in a process that can be stopped."""
+    """Searches with ripgrep, or with Python in a separate process if ripgrep is not installed."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("grep", __file__, GrepArgs, verb="search", timeout=60, parallel_safe=True)
 
     def target(self, args: GrepArgs) -> str:
-        """Return the pattern, and where it is searched."""
+        """Return the pattern, with the path and the glob if they are given."""
         where = " ".join(piece for piece in (args.path, args.glob) if piece)
         return f"{args.pattern} in {where}" if where else args.pattern
 
     def effects(self, args: GrepArgs) -> tuple[api.Effect, ...]:
-        """Return a read of everything below the path."""
+        """Return a read effect for everything below the path."""
         return (api.ReadEffect(path=args.path or ".", recursive=True),)
 
     async def run(self, args: GrepArgs, ctx: api.ToolContext) -> api.ToolResult:
@@ -125,7 +125,7 @@ async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) ->
 
 
 async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) -> tuple[list[int], list[str]]:
-    """Read the file through the environment. Return the matching lines that exist in it, and all its lines."""
+    """Read the file. Return the line numbers that exist in it, sorted, and all its lines; nothing if unreadable."""
     try:
         content = await env.read(path)
     except api.EnvironmentFault:
@@ -137,7 +137,7 @@ async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) ->
 
 
 def _format_rows(lines: list[str], numbers: list[int], context: int) -> list[str]:
-    """Return the rows of one file: `12:hit`, `13-context`, `--` between blocks that are not adjacent."""
+    """Return the rows of one file: `12:match`, `13-context`, and `--` between blocks that are not adjacent."""
     rows: list[str] = []
     hits = set(numbers)
     last = 0

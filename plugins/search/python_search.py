@@ -1,6 +1,6 @@
 """Search without ripgrep: files are read through the environment and matched in a separate process.
 
-Invariant: an expression never runs in this process, because endless backtracking could not be stopped here.
+Invariant: no regular expression runs in this process, because endless backtracking could not be stopped.
 """
 
 import asyncio
@@ -25,12 +25,13 @@ LENGTH = struct.Struct(">I")
 
 
 class WorkerEnded(Exception):
-    """Raised if the process was closed or failed."""
+    """The worker process was closed or failed."""
 
 
 class Worker:
-    """Process that matches texts. The first `scan` starts it; `close` ends it at once, and a running `scan` then
-    raises.
+    """A process that matches texts against a pattern. The first `scan` starts the process.
+
+    `close` may be called from another thread while `scan` runs; `scan` then raises `WorkerEnded`.
     """
 
     def __init__(self, pattern: str, ignore_case: bool, limit: int) -> None:
@@ -39,7 +40,7 @@ class Worker:
         self._closed = False
 
     def scan(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return, for each text, the numbers of its matching lines, up to the limit."""
+        """Return the numbers of the matching lines of each text, at most `limit` for each. Raises `WorkerEnded`."""
         process = self._process or self._start()
         assert process.stdin is not None and process.stdout is not None
         results: list[list[int]] = []
@@ -86,7 +87,7 @@ class Worker:
 async def search(
     query: Query, env: Environment, may_read: Callable[[str], bool], seconds: float = MAX_SEARCH_S
 ) -> SearchResult:
-    """Return the matching lines of readable files, within the limits of size, number and time."""
+    """Return the matching lines of the files for which `may_read` is True. Stop after `seconds`."""
     result = SearchResult("own")
     deadline = time.monotonic() + seconds
     worker = Worker(query.pattern, query.ignore_case, query.max_results + 1)
@@ -103,7 +104,7 @@ async def search(
 
 
 def _glob_filter(glob: str) -> Callable[[str], bool]:
-    """Return a predicate for paths; an empty glob matches everything, a leading `!` inverts the match."""
+    """Return a predicate for paths. An empty glob matches every path; a leading `!` inverts the match."""
     if not glob.strip("!"):
         return lambda path: True
     matches = compile_path_pattern(glob.removeprefix("!"))
@@ -149,7 +150,7 @@ async def _read_text(item: FileInfo, env: Environment) -> str | None:
         content = await env.read(item.path, MAX_FILE_BYTES)
     except EnvironmentFault:
         return None
-    # A link created since the folder was listed may lead to another file, which was never approved.
+    # If the file was replaced by a link after the folder was listed, the link's target was never approved.
     return decode_text(content.data) if content.path == item.path else None
 
 

@@ -1,18 +1,20 @@
-"""A text search and its result: line numbers of files."""
+"""A text search, and its result: the line numbers of the matches in each file."""
 
 import codecs
 from dataclasses import dataclass, field
 
 MAX_FILE_BYTES = 5_000_000
-"""Size in bytes; larger files are skipped."""
+"""Larger files in a folder are not searched."""
 MAX_SEARCH_S = 20.0
 _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One search. `path` is relative to the workspace, absolute if outside, or empty for all. `single`: the path is a
-    file.
+    """One search.
+
+    `path` is relative to the workspace, absolute if it is outside, or empty for the whole workspace. `single` is True if
+    the path is a file.
     """
 
     pattern: str
@@ -25,7 +27,7 @@ class Query:
 
 @dataclass
 class SearchResult:
-    """Line numbers by path. `incomplete`: the search stopped early; `notes` give the reason."""
+    """The line numbers of the matches by path. `incomplete`: the search stopped early, for the reasons in `notes`."""
 
     engine: str
     lines: dict[str, list[int]] = field(default_factory=dict)
@@ -34,7 +36,7 @@ class SearchResult:
 
 
 def decode_text(data: bytes) -> str | None:
-    """Decode a file's content; return None if it is binary."""
+    """Decode a file's content; return None if the content is binary."""
     for bom, codec in _BOMS:
         if data.startswith(bom):
             return data[len(bom) :].decode(codec, "replace")
@@ -44,7 +46,7 @@ def decode_text(data: bytes) -> str | None:
 
 
 def split_lines(data: bytes) -> list[str] | None:
-    """Return the lines of a file's content, split at line feeds only; None if it is binary."""
+    """Decode a file's content and split it at line feeds; return None if the content is binary."""
     text = decode_text(data)
     if text is None:
         return None

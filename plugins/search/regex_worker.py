@@ -1,6 +1,6 @@
-"""Program that matches an expression against texts from standard input and prints the line numbers.
+"""Program that matches a regular expression against texts from standard input and prints line numbers.
 
-Invariant: it uses only its two pipes, and its CPU time is limited even if nobody stops it.
+Invariant: the program opens no files, and its CPU time is limited even if nobody stops it.
 """
 
 import json
@@ -15,7 +15,7 @@ MAX_LINE = 20_000
 
 
 def main() -> None:
-    """Answer each text with a JSON list of line numbers, until standard input ends."""
+    """Read texts until standard input ends, and print a JSON list of matching line numbers for each."""
     resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
     query = json.loads(sys.argv[1])
     expression = re.compile(query["pattern"], re.IGNORECASE if query["ignore_case"] else 0)

@@ -1,4 +1,4 @@
-"""Search with ripgrep, if the environment has it. It returns only line numbers; `grep` reads the lines itself."""
+"""Search with ripgrep. Only line numbers are used; `grep` reads the lines itself."""
 
 import re
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _PLACE = re.compile(rb"([^\0\n]+)\0(\d+):")
 
 
 def build_arguments(query: Query) -> tuple[str, ...]:
-    """Return the argument vector; no part of the query can be taken for an option."""
+    """Return the arguments for ripgrep. No part of the query can be read as an option."""
     options = [
         "--no-config",
         "--color=never",
@@ -50,7 +50,10 @@ def build_arguments(query: Query) -> tuple[str, ...]:
 
 
 async def search(query: Query, env: Environment, may_read: Callable[[str], bool]) -> SearchResult | None:
-    """Return the places in readable files; None if ripgrep is missing or rejects the query."""
+    """Return the matches in the files for which `may_read` is True.
+
+    Return None if ripgrep is not installed or rejects the query.
+    """
     spec = ExecSpec(argv=build_arguments(query), timeout=MAX_SEARCH_S, max_output=MAX_OUTPUT)
     result = await env.exec(spec, lambda data: None)
     if result.outcome in ("not_found", "failed") or (

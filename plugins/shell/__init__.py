@@ -1,4 +1,4 @@
-"""Plugin: running commands and tests, in the foreground or as background jobs."""
+"""Plugin: running commands, background jobs and tests."""
 
 from tui_agent.plugin_api import PluginApi
 

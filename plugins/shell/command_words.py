@@ -1,7 +1,6 @@
 """Splitting of command lines into words, and detection of commands that need a shell.
 
-Invariant: `plain_words` returns words only if bash would run exactly the same words; all other commands are left to
-bash.
+Invariant: if `plain_words` returns words, bash would run exactly these words.
 """
 
 import shlex
@@ -19,11 +18,11 @@ _BUILTINS = frozenset(
     return select set shift shopt source suspend test then time times trap type typeset ulimit umask
     unalias unset until wait while { } !""".split()  # noqa: SIM905 - read as prose
 )
-"""Shell keywords and builtins: as a first word they need bash."""
+"""Shell keywords and builtins: a command that starts with one of them needs bash."""
 
 
 def plain_words(command: str) -> tuple[str, ...] | None:
-    """Return the words of a command that needs no shell; None if bash must parse it."""
+    """Return the words of a command that needs no shell; None for a command that needs one."""
     if not _is_plain(command):
         return None
     words = tuple(shlex.split(command, comments=False, posix=True))
@@ -51,7 +50,7 @@ def _is_plain(command: str) -> bool:
 
 
 def split_words(command: str) -> tuple[str, ...]:
-    """Split a command into an argument vector: quotes group words, everything else is literal."""
+    """Split a command into arguments: quotes group words, all other characters are literal. Raises `ToolError`."""
     try:
         words = tuple(shlex.split(command, comments=False, posix=True))
     except ValueError as error:

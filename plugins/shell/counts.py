@@ -1,6 +1,6 @@
-"""Test counts read from the output of test programs, with the names of failed tests.
+"""Reading of test counts and the names of failed tests from the output of test programs.
 
-Invariant: a count missing in the output is -1; if the output has no counts, all are -1.
+Invariant: a count that the output does not contain is -1.
 """
 
 import re
@@ -13,7 +13,7 @@ MAX_FAILURES = 50
 
 @dataclass(frozen=True, slots=True)
 class TestCounts:
-    """Counts of a test run; errors count as failures. -1: not in the output."""
+    """Counts of a test run, -1 if unknown. `failed` includes errors; `failures` has the names of failed tests."""
 
     passed: int = -1
     failed: int = -1
@@ -35,7 +35,7 @@ class TestCounts:
 
 
 def read_counts(framework: str, output: str) -> TestCounts:
-    """Read the counts from a framework's output. `framework` is a name returned by `frameworks.detect_framework`."""
+    """Read the counts from the output of a framework (a name returned by `frameworks.detect_framework`)."""
     return _READERS[framework](output)
 
 
@@ -92,7 +92,7 @@ def _go(output: str) -> TestCounts:
     if not rows:
         return TestCounts()
     count = {word: sum(row[0] == word for row in rows) for word in ("PASS", "FAIL", "SKIP")}
-    # Without -v, go names only failed tests, so the number of passed tests is unknown.
+    # Without -v, go prints only failed tests, so the number of passed tests is unknown.
     passed = count["PASS"] if count["PASS"] or "=== RUN" in output else -1
     return TestCounts(
         passed, count["FAIL"], count["SKIP"], _first([name for word, name in rows if word == "FAIL"])
@@ -159,7 +159,7 @@ _READERS: dict[str, Callable[[str], TestCounts]] = {
 
 
 def _count_words(words: str, text: str) -> Counter[str]:
-    """Read counts such as `1 failed, 2 passed`; `words` are alternatives of a regular expression."""
+    """Return the number before each word in a text such as `1 failed, 2 passed`. `words` is a regex alternation."""
     return Counter({word: int(count) for count, word in re.findall(rf"(\d+) ({words})\b", text)})
 
 

@@ -1,4 +1,4 @@
-"""Execution of one program for a tool, with live output and the full output afterwards."""
+"""Running one program for a tool, with live output."""
 
 import asyncio
 import shlex
@@ -13,14 +13,15 @@ from .output import DecodedOutput, LiveOutput, decode_output
 
 THREAD_DECODE_BYTES = 200_000
 MAX_KEPT_BYTES, KEPT_TAIL_BYTES = 50_000_000, 10_000_000
-"""Bytes of a command's output that are kept in total, and the number of them that come from its end."""
+"""Maximum bytes of output that are stored in total, and from the output's end; the middle is dropped."""
 MIN_TIMEOUT_S = 1.0
 
 
 async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, DecodedOutput]:
-    """Run a program until it ends or the call's time is over. Cancelling stops the program.
+    """Run a program until it ends or a time limit is reached; return its result and output.
 
-    Raises `ToolError` if the program or folder is not found, `EnvironmentFault` if it could not be started.
+    Cancelling stops the program. Raises `ToolError` if the program or folder is not found, `EnvironmentFault` if the
+    program cannot be started.
     """
     live = LiveOutput(ctx.progress)
     limited = replace(_limit_time(spec, ctx), max_output=MAX_KEPT_BYTES, tail_bytes=KEPT_TAIL_BYTES)
@@ -51,13 +52,13 @@ def _limit_time(spec: ExecSpec, ctx: ToolContext) -> ExecSpec:
 
 
 def sandbox_note(result: ExecResult) -> str:
-    """Return a note for the model if the sandbox stopped the command or hid files from it, else an empty string."""
+    """Return lines for the model on what the sandbox blocked or hid; empty if nothing."""
     stopped = f"\n[the sandbox: {result.blocked} Do not try to get around it.]" if result.blocked else ""
     return stopped + "".join(f"\n[the sandbox: {remark}]" for remark in result.remarks)
 
 
 def describe_end(result: ExecResult) -> str:
-    """Describe how the program ended: `exit 1`, `stopped after 2 s`."""
+    """Return how the program ended: `exit 1`, `timed out`, `not found`."""
     if result.outcome == "exited" and result.exit_code is not None:
         return f"exit {result.exit_code}" + (f" ({result.message})" if result.message else "")
     return {"timeout": result.message or "timed out", "not_found": "not found"}.get(
@@ -68,7 +69,7 @@ def describe_end(result: ExecResult) -> str:
 def test_event(
     command: TestCommand, result: ExecResult, counts: TestCounts, ctx: ToolContext
 ) -> TestFinished:
-    """Create the event of a test run."""
+    """Return the event that records a test run."""
     return TestFinished(
         framework=command.framework,
         command=shlex.join(command.argv),

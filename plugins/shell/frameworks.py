@@ -1,4 +1,4 @@
-"""Recognition of test frameworks from a command's words or from a project's files."""
+"""Detection of the test framework that a command or a project uses."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _PYTEST_SIGNS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TestCommand:
-    """A test command, its folder, and the framework that writes its output."""
+    """A test command, the folder to run it in, and the framework whose output it prints."""
 
     __test__ = False  # not a test class, although its name looks like one to test collectors
 
@@ -34,7 +34,7 @@ class TestCommand:
 
 
 def detect_framework(words: tuple[str, ...]) -> str:
-    """Return the test framework that a command runs; empty if it runs none."""
+    """Return the test framework that a command runs, such as `pytest`; empty if the command runs no tests."""
     if not words:
         return ""
     rest = _without_runner(words)
@@ -58,7 +58,7 @@ def detect_framework(words: tuple[str, ...]) -> str:
 
 
 def _without_runner(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words after `uv run`, `poetry run`, `npx` and similar runners."""
+    """Return the words without a leading `uv run`, `poetry run`, `npx` or similar."""
     if words[0] in ("uv", "poetry", "pipenv", "hatch", "pdm", "rye") and words[1:2] == ("run",):
         return words[2:]
     return words[1:] if words[0] in ("npx", "bunx") else words
@@ -71,10 +71,10 @@ def _is_test_script(words: tuple[str, ...]) -> bool:
 
 
 async def find_test_command(env: Environment, path: str) -> TestCommand:
-    """Find the project's test command, limited to `path` if given. The command runs in the project's folder.
+    """Return the command that runs the project's tests, or only those in `path` if it is not empty.
 
-    The project is the nearest folder at or above `path` that has tests; a folder that contains only tests does not
-    count.
+    The project is `path` or the nearest folder above it that has a project file, such as `pyproject.toml`, and tests.
+    Raises `ToolError` if there are no tests.
     """
     info = await env.stat(path) if path else None
     if path and info is None:
@@ -162,7 +162,7 @@ async def _python_command(
 
 
 def _start_folder(folder: str, tests: list[str]) -> str:
-    """Return the folder in which discovery must start: the only folder with tests, else the project's top folder."""
+    """Return the folder for unittest's discovery: the only folder with tests, or empty for the project's own folder."""
     prefix = f"{folder}/" if folder not in ("", ".") else ""
     tops = {
         path.removeprefix(prefix).partition("/")[0] if "/" in path.removeprefix(prefix) else ""

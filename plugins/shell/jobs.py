@@ -1,4 +1,4 @@
-"""read_job_output and stop_job, and the result of every tool that handles a background job."""
+"""read_job_output and stop_job, and the tool result that describes a background job."""
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ READ_TIMEOUT_S = MAX_WAIT + 10.0
 
 
 class JobArgs(api.FrozenModel):
-    """Arguments of stop_job, and the first of read_job_output."""
+    """Arguments of stop_job; read_job_output adds one."""
 
     job_id: str = Field(description="from run_command, e.g. job-1")
 
@@ -23,7 +23,7 @@ class ReadJobOutputArgs(JobArgs):
 
 
 class JobTool(api.SessionTool):
-    """A tool for one background job of the session."""
+    """Base class for tools that handle one background job."""
 
     subject = "jobs"
 
@@ -46,12 +46,12 @@ class ReadJobOutput(JobTool):
         )
 
     async def run(self, args: ReadJobOutputArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the new output and the job's state."""
+        """Wait up to `wait` seconds for new output; return the output and the job's state."""
         return job_result(await background_jobs(ctx).read(args.job_id, args.wait), ctx)
 
 
 class StopJob(JobTool):
-    """Stops a job and every process it started."""
+    """Stops a job and all processes that it started."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("stop_job", __file__, JobArgs, verb="end", timeout=15.0, needs={"jobs"})
@@ -62,14 +62,14 @@ class StopJob(JobTool):
 
 
 def background_jobs(ctx: api.ToolContext) -> api.Jobs:
-    """Return the session's jobs; raise a `ToolError` if this run has none."""
+    """Return the session's jobs. Raises `ToolError` if jobs are not available in this run."""
     if ctx.jobs is None:
         raise api.ToolError("Background jobs are not available in this run.")
     return ctx.jobs
 
 
 def job_result(report: api.JobReport, ctx: api.ToolContext) -> api.ToolResult:
-    """Return the report for the model and the user; a job that could not start is a failure."""
+    """Convert a job's report to a tool result, which is a failure if the job could not start."""
     output = decode_output(report.output, 0, ctx.blobs.put_text)
     text = shorten_for_model(output)
     missed_note = f"[{report.dropped_bytes:,} earlier bytes were not kept]\n" if report.dropped_bytes else ""

@@ -1,6 +1,6 @@
-"""A program's output: streamed to the screen, stored in full, and shortened for the model.
+"""A program's output: shown live on the screen, stored, and shortened for the model.
 
-Invariant: the live samples and the model's text have a fixed maximum size, however much the program writes.
+Invariant: the live output and the text for the model have a fixed maximum size.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ MAX_SHOWN_LINES = 400
 LIVE_CHARS = 64_000
 LIVE_SAMPLE_CHARS = 2_000
 LIVE_LINE_CHARS = 200
-"""Characters shown from the end of a single very long line, so that the note before it stays visible."""
+"""Characters shown of one very long line: few, so that the note before the line stays visible."""
 LIVE_PAUSE_S = 0.5
 _SPACE = re.compile(r"\s")
 _CONTROL = re.compile(
@@ -27,10 +27,10 @@ _CONTROL = re.compile(
 
 
 class LiveOutput:
-    """Decodes output as it arrives and passes it on: the first `LIVE_CHARS` characters completely, then samples of the
-    newest.
+    """Decodes a program's output while it runs and calls `progress` with text for the screen.
 
-    Each sample ends with output, after its note; the last output is shown within `LIVE_PAUSE_S`.
+    The first `LIVE_CHARS` characters are passed on completely; after them, every `LIVE_PAUSE_S` seconds, the newest
+    characters with a note of how many were skipped.
     """
 
     def __init__(self, progress: Callable[[str], None]) -> None:
@@ -44,7 +44,7 @@ class LiveOutput:
         self._due: asyncio.TimerHandle | None = None
 
     def add(self, data: bytes) -> None:
-        """Add the next bytes; called on the event loop."""
+        """Add the next bytes. Must be called on the event loop."""
         text = self._decode.decode(data)
         if self._room and text:
             first, text = text[: self._room], text[self._room :]
@@ -62,7 +62,7 @@ class LiveOutput:
             self._due = asyncio.get_running_loop().call_later(wait, self._show)
 
     def close(self) -> None:
-        """Stop passing output on."""
+        """Stop calling `progress`."""
         if self._due is not None:
             self._due.cancel()
 
@@ -76,11 +76,11 @@ class LiveOutput:
 
 
 def _sample(newest: str, waiting: int, joint: str) -> str:
-    """Return the end of `newest`, in whole lines if possible, after a note about the amount that is not shown.
+    """Return the end of `newest`, in whole lines if possible, after a note of how many characters are not shown.
 
-    `waiting` is the number of characters that wait to be shown. The note starts with `joint` (a line feed unless the
-    last line ended). A sample of only part of one long word ends with a line feed, because the screen holds back an
-    unfinished word.
+    `waiting` is the number of characters since the last sample; `newest` has the last ones. `joint` is put before the
+    note: a line feed if the screen is in the middle of a line. A sample without a space ends with a line feed, because
+    the screen does not show an unfinished word.
     """
     skipped = waiting - len(newest)
     if not skipped:
@@ -94,7 +94,7 @@ def _sample(newest: str, waiting: int, joint: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DecodedOutput:
-    """All output as text: as stored, and without control sequences."""
+    """A program's output as text: as stored, and without control sequences. `dropped`: bytes that were not stored."""
 
     stored: LongText
     clean: str
@@ -104,7 +104,10 @@ class DecodedOutput:
 def decode_output(
     data: bytes, dropped: int, keep: Callable[[str], LongText], cut_at: int = 0
 ) -> DecodedOutput:
-    """Decode and store output; `cut_at` is the position of dropped bytes. Blocking: use a thread for large output."""
+    """Decode output and store it with `keep`. Blocking: call it in a thread for large output.
+
+    If `dropped` bytes are missing, a note is inserted at the byte position `cut_at`.
+    """
     text = data.decode("utf-8", "replace")
     if dropped:
         first, last = (piece.decode("utf-8", "replace") for piece in (data[:cut_at], data[cut_at:]))
@@ -113,7 +116,7 @@ def decode_output(
 
 
 def strip_control_sequences(text: str) -> str:
-    """Remove control sequences. Of a line that was overwritten, keep only the last state."""
+    """Remove control sequences. Of a line that carriage returns overwrote, keep only the last text."""
     plain = _CONTROL.sub("", text).replace("\r\n", "\n")
     if "\r" not in plain:
         return plain
@@ -125,7 +128,7 @@ def _last_state(line: str) -> str:
 
 
 def shorten_for_model(output: DecodedOutput) -> str:
-    """Return the text for the model: the whole output if it is short, else head and tail around a note."""
+    """Return the output for the model: complete if it is short, else its head and tail with a note between them."""
     text = output.clean.rstrip("\n")
     lines = text.count("\n") + 1
     if len(text) <= HEAD_CHARS + TAIL_CHARS and lines <= MAX_SHOWN_LINES:

@@ -1,4 +1,4 @@
-"""run_command: a program with arguments, or a bash script if the command needs a shell."""
+"""run_command: runs a program, or a bash script if the command needs a shell."""
 
 from pydantic import Field
 
@@ -29,7 +29,7 @@ class RunCommandArgs(api.FrozenModel):
 
 
 class RunCommand(api.BaseTool):
-    """Runs a command to its end, streams its output, and stops every process it started."""
+    """Runs a command until it ends, or as a background job. All processes that it started are stopped afterwards."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec(
@@ -37,16 +37,16 @@ class RunCommand(api.BaseTool):
         )
 
     def target(self, args: RunCommandArgs) -> str:
-        """Return the command as given."""
+        """Return the command as the model wrote it."""
         return args.command.strip()
 
     def effects(self, args: RunCommandArgs) -> tuple[api.Effect, ...]:
-        """Return exactly what will run: words or a script."""
+        """Return a run effect with exactly the arguments or the script that will run."""
         argv, script = _parse_command(args)
         return (api.RunEffect(argv=argv, script=script, cwd=args.cwd),)
 
     async def preview(self, args: RunCommandArgs, env: api.Environment) -> api.Preview:
-        """Return the command exactly as it will run."""
+        """Return the command, with a note for a background job."""
         command = args.command.strip()
         if args.background:
             blocks = (api.TextBlock(text=command), api.TextBlock(text=BACKGROUND_NOTE))
@@ -89,14 +89,14 @@ class RunCommand(api.BaseTool):
 def _test_events(
     command: TestCommand, result: api.ExecResult, output: DecodedOutput, ctx: api.ToolContext
 ) -> tuple[api.TestFinished, ...]:
-    """Return the counts of a test program as an event, as run_tests does."""
+    """Return the event with test counts if the command is a test program that ended, else nothing."""
     if not command.framework or result.outcome != "exited":
         return ()
     return (test_event(command, result, read_counts(command.framework, output.clean), ctx),)
 
 
 def _parse_command(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
-    """Return (argument vector, script), of which only one is set; neither is for an empty command."""
+    """Return (arguments, ""), or ((), script) if a shell is needed; both are empty for an empty command."""
     command = args.command.strip()
     if not command:
         return (), ""

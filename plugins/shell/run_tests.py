@@ -1,4 +1,4 @@
-"""run_tests: run the project's tests and nothing else."""
+"""run_tests: runs the project's tests, and no other command."""
 
 import shlex
 from dataclasses import replace
@@ -25,7 +25,7 @@ class RunTestsArgs(api.FrozenModel):
 
 
 class ResolvedTests(RunTestsArgs):
-    """The arguments with the resolved command; exactly this command is judged, shown and run."""
+    """The arguments, completed with the command that is judged by the policy, shown and run."""
 
     argv: tuple[str, ...]
     framework: str
@@ -33,24 +33,24 @@ class ResolvedTests(RunTestsArgs):
 
 
 class RunTests(api.BaseTool):
-    """Runs a test program and counts passed and failed tests; refuses any other command."""
+    """Runs a test program and counts its tests. Refuses any other command."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("run_tests", __file__, RunTestsArgs, verb="test", timeout=None)
 
     def target(self, args: RunTestsArgs) -> str:
-        """Return the command, or the path to test."""
+        """Return the command, or else the path, or else `all tests`."""
         return args.command.strip() or args.path or "all tests"
 
     async def settle_arguments(self, args: RunTestsArgs, env: api.Environment) -> ResolvedTests:
-        """Return the arguments with the command that will run, detected if not given."""
+        """Return the arguments completed with the command, which is detected if none is given."""
         command = await _resolve_command(args, env)
         return ResolvedTests(
             **args.model_dump(), argv=command.argv, framework=command.framework, folder=command.cwd
         )
 
     def effects(self, args: RunTestsArgs) -> tuple[api.Effect, ...]:
-        """Return the command's words; none if the command is not known yet."""
+        """Return a run effect with the command; without arguments if no command is detected yet."""
         if isinstance(args, ResolvedTests):
             return (api.RunEffect(argv=args.argv, cwd=args.folder),)
         more = (args.path,) if args.path else ()
@@ -58,7 +58,7 @@ class RunTests(api.BaseTool):
         return (api.RunEffect(argv=(*words, *more) if words else ()),)
 
     async def preview(self, args: RunTestsArgs, env: api.Environment) -> api.Preview:
-        """Return the exact command; its folder is part of the effects."""
+        """Return the exact command. An approval shows the folder with the effects."""
         command = await _settled_command(args, env)
         text = shlex.join(command.argv)
         return api.Preview(
@@ -66,14 +66,14 @@ class RunTests(api.BaseTool):
         )
 
     async def run(self, args: RunTestsArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Run the tests; failed tests make the call a failure."""
+        """Run the tests. The call fails if a test fails."""
         command = await _settled_command(args, ctx.env)
         spec = api.ExecSpec(argv=command.argv, cwd=command.cwd, timeout=args.timeout)
         result, output = await run_program(spec, ctx)
         tests = _build_result(command, result, output, read_counts(command.framework, output.clean), ctx)
         if args.command.strip():
             return tests
-        # The call's row names only the tested path, so show a detected command above the output.
+        # The call's row in the chat shows only the path, so show the detected command above the output.
         return replace(tests, display=(api.TextBlock(text=f"$ {_with_folder(command)}"), *tests.display))
 
 

@@ -1,4 +1,4 @@
-"""Plugin: reading skills, which are instructions of the user or project for kinds of tasks."""
+"""Plugin: reading skills: instructions for certain tasks, written by the user or a project."""
 
 from tui_agent.plugin_api import PluginApi
 

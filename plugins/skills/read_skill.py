@@ -1,4 +1,4 @@
-"""read_skill: the instructions of a skill, or one of its other files."""
+"""read_skill: reads a skill's instructions, or another of its files."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ class ReadSkillArgs(api.FrozenModel):
 
 
 class ReadSkill(api.BaseTool):
-    """Reads files of the session's skills and nothing else."""
+    """Reads files of the session's skills, and no other files."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec(
@@ -25,7 +25,7 @@ class ReadSkill(api.BaseTool):
         )
 
     def target(self, args: ReadSkillArgs) -> str:
-        """Return the skill, and the file if one is given."""
+        """Return the skill's name, with the file if one is given."""
         return f"{args.name}/{args.file}" if args.file else args.name
 
     def effects(self, args: ReadSkillArgs) -> tuple[api.Effect, ...]:
@@ -33,7 +33,7 @@ class ReadSkill(api.BaseTool):
         return (api.InternalEffect(subject=f"the skill {args.name}"),)
 
     async def run(self, args: ReadSkillArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the text; for the instructions also the names of the other files."""
+        """Return the file's text; after the instructions, also the names of the other files."""
         if ctx.skills is None:
             raise api.ToolError("This session has no skills.")
         skill = await asyncio.to_thread(ctx.skills.read, args.name, args.file)

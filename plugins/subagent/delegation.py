@@ -1,4 +1,4 @@
-"""spawn_subtask and delegate_readonly: tasks for other agents, each with its own context."""
+"""spawn_subtask and delegate_readonly: give a task to another agent, which has its own context."""
 
 import json
 from collections.abc import Collection
@@ -17,7 +17,7 @@ _ENDS = {"completed": "done", "failed": "failed", "interrupted": "stopped", "bud
 
 
 class DelegationTool(api.SessionTool):
-    """A tool that gives a task to another agent. The policy judges each call of that agent separately."""
+    """Base class for tools that give a task to another agent. The policy judges that agent's calls one by one."""
 
     subject = "subtask"
 
@@ -55,22 +55,22 @@ class SpawnSubtaskArgs(api.FrozenModel):
 
 
 class SpawnSubtask(DelegationTool):
-    """Runs a delegate and returns its report."""
+    """Gives a task to another agent and returns that agent's report."""
 
     def __init__(self) -> None:
         super().__init__("spawn_subtask", SpawnSubtaskArgs)
 
     def target(self, args: SpawnSubtaskArgs) -> str:
-        """Return the agent's name, if given, and the task."""
+        """Return the task, after the agent's name if one is given."""
         task = " ".join(args.prompt.split())
         return f"{args.agent}: {task}" if args.agent else task
 
     async def preview(self, args: SpawnSubtaskArgs, env: api.Environment) -> api.Preview:
-        """Return an empty preview, because the task is shown already."""
+        """Return an empty preview, because `target` already shows the task."""
         return api.Preview((), content=args.prompt)
 
     async def run(self, args: SpawnSubtaskArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the delegate's report, never its conversation."""
+        """Run the other agent; return its report, without its conversation."""
         task = api.DelegateTask(args.prompt, tools=args.allowed_tools, max_tokens=args.max_tokens)
         if args.agent:
             task = replace(task, role=args.agent)
@@ -90,7 +90,7 @@ class DelegateReadonlyArgs(api.FrozenModel):
 
 
 class DelegateReadonly(DelegationTool):
-    """Runs an investigator agent and returns its findings."""
+    """Gives a question to an investigator agent and returns the findings."""
 
     def __init__(self) -> None:
         super().__init__("delegate_readonly", DelegateReadonlyArgs)
@@ -100,11 +100,11 @@ class DelegateReadonly(DelegationTool):
         return f"{INVESTIGATOR}: {' '.join(args.task.split())}"
 
     async def preview(self, args: DelegateReadonlyArgs, env: api.Environment) -> api.Preview:
-        """Return an empty preview, because the question is shown already."""
+        """Return an empty preview, because `target` already shows the question."""
         return api.Preview((), content=args.task)
 
     async def run(self, args: DelegateReadonlyArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the findings: a summary and its evidence."""
+        """Run the investigator; return its findings, with evidence that does not exist marked."""
         report = await _delegate(api.DelegateTask(args.task, INVESTIGATOR), ctx)
         findings = read_findings(report.summary, trusted=report.success)
         missing = await _missing_paths({place.path for place in findings.evidence}, ctx.env)
@@ -158,9 +158,9 @@ def _format_findings(findings: Findings) -> str:
 def _build_result(
     report: api.DelegateReport, findings: api.JsonMap, display: tuple[api.DisplayBlock, ...]
 ) -> api.ToolResult:
-    """Return the result of a delegation: its `findings`, success and, on failure, the reason.
+    """Return the tool result for a report: `findings` and success as JSON, with the reason of a failure.
 
-    The model's text omits tokens, cost and calls.
+    Tokens, cost and calls are in `data`, but not in the text for the model.
     """
     answer: api.JsonMap = {**findings, "success": report.success}
     if not report.success:
@@ -177,7 +177,7 @@ def _build_result(
 
 
 def _file_rows(report: api.DelegateReport) -> tuple[api.DisplayBlock, ...]:
-    """Return a block that lists the files the delegate wrote, if any."""
+    """Return a block that lists the files written by the other agent, or nothing if it wrote none."""
     rows = [f"created {path}" for path in report.files_created]
     rows += [f"changed {path}" for path in report.files_modified]
     return (api.TextBlock(text="\n".join(rows)),) if rows else ()

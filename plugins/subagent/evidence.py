@@ -1,6 +1,6 @@
-"""Findings of an investigator, parsed from its last answer whatever its form.
+"""Parsing of an investigator's last answer, which should be JSON but may be any text.
 
-Invariant: no answer is lost: one that cannot be parsed becomes the summary, with low confidence.
+Invariant: no answer is lost: an answer that cannot be parsed becomes the summary, with low confidence.
 """
 
 import json
@@ -16,7 +16,7 @@ Confidence: TypeAlias = Literal["high", "medium", "low"]
 MAX_ENTRIES = 40
 MAX_TEXT_CHARS = 400
 TRAILING_LINES = 1
-"""Number of lines that an editor counts after the last line feed."""
+"""Evidence may be this many lines past the end, because editors number the empty line after the last line feed."""
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
 _PLACE = re.compile(
     r"(?<![\w/.:-])((?:[\w.@+-]+/)*[\w.@+-]*\.?[\w+-]+\.[A-Za-z]\w{0,7}):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?"
@@ -29,13 +29,13 @@ _FENCED = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A location in a file. `lines` is `10` or `10-24`, or empty for the whole file."""
+    """A location in a file. `lines` is `10` or `10-24`, or empty for the whole file; `what` says what is there."""
 
     path: str
     lines: str = ""
     what: str = ""
     not_found: str = ""
-    """The reason why these lines do not exist; empty if they do."""
+    """The reason why these lines do not exist; empty if they exist."""
 
     @property
     def last_line(self) -> int:
@@ -43,14 +43,14 @@ class Evidence:
         return int(self.lines.rpartition("-")[2] or 0)
 
     def as_json(self) -> JsonMap:
-        """Return the location as JSON data."""
+        """Return the location as a JSON object."""
         missing: JsonMap = {"not_found": self.not_found} if self.not_found else {}
         return {"path": self.path, "lines": self.lines, "what": self.what, **missing}
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """An answer with its evidence, confidence and open questions."""
+    """An investigator's answer. `not_there` lists paths that do not exist."""
 
     summary: str
     evidence: tuple[Evidence, ...] = ()
@@ -59,9 +59,9 @@ class Findings:
     not_there: tuple[str, ...] = ()
 
     def without_missing_files(self, gone: Collection[str]) -> "Findings":
-        """Return a copy without evidence in missing files, which are listed in `not_there`.
+        """Return a copy in which evidence for the paths `gone` is moved to `not_there`.
 
-        If no other evidence remains, confidence is low.
+        Confidence is low if no evidence is left.
         """
         present = tuple(place for place in self.evidence if place.path not in gone)
         missing = tuple(dict.fromkeys(place.path for place in self.evidence if place.path in gone))
@@ -69,9 +69,9 @@ class Findings:
         return replace(self, evidence=present, confidence=confidence, not_there=missing)
 
     def mark_past_end(self, lines: Mapping[str, int]) -> "Findings":
-        """Return a copy in which evidence past the end of its file is marked. `lines` has the files' line counts.
+        """Return a copy with `not_found` set in evidence past the end of its file. `lines`: line counts by path.
 
-        If no other evidence remains, confidence is low.
+        Confidence is low if all evidence is past the end.
         """
         marked = tuple(
             replace(place, not_found=f"not found: the file has {format_count(lines[place.path], 'line')}")
@@ -83,7 +83,7 @@ class Findings:
         return replace(self, evidence=marked, confidence=self.confidence if has_valid_place else "low")
 
     def as_json(self) -> JsonMap:
-        """Return the findings as JSON data for the model that asked."""
+        """Return the findings as a JSON object for the model that asked."""
         evidence: list[JsonMap] = [place.as_json() for place in self.evidence]
         missing: JsonMap = {"not_there": list(self.not_there)} if self.not_there else {}
         return {
@@ -97,14 +97,17 @@ class Findings:
 
 
 def read_findings(text: str, *, trusted: bool = True) -> Findings:
-    """Parse an answer: a JSON object in it, else the locations in its text. If not `trusted`, confidence is low."""
+    """Parse an answer: its JSON object, or else the locations in its text.
+
+    `trusted` is False if the investigator failed; confidence is then low.
+    """
     candidates = (_parse_object(raw) for raw in _find_objects(text))
     findings = next((parsed for parsed in candidates if parsed is not None), None) or _parse_text(text)
     return findings if trusted else replace(findings, confidence="low")
 
 
 def _find_objects(text: str) -> Iterator[dict[str, object]]:
-    """Yield the JSON objects in a text: fenced ones first, the last fence first, then the text itself."""
+    """Yield JSON objects in a text: those in code fences, last fence first, then the text itself as an object."""
     first, last = text.find("{"), text.rfind("}")
     pieces = [*reversed(_FENCED.findall(text)), text, text[first : last + 1] if 0 <= first < last else ""]
     for piece in pieces:
@@ -156,7 +159,7 @@ def _parse_text(text: str) -> Findings:
 
 
 def _parse_questions(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the list below a line `Open questions`."""
+    """Return the items of the list below a line `Open questions`."""
     start = next((index for index, line in enumerate(lines) if _OPEN.match(line)), None)
     if start is None:
         return ()
@@ -188,7 +191,7 @@ def _parse_place(raw: object) -> Evidence | None:
 
 
 def _lines_text(raw: Mapping[str, object]) -> str:
-    """Return the lines as text; accepts `10-24`, `[10, 24]`, or `start_line` and `end_line`."""
+    """Return the line numbers as text such as `10-24`, given as text, a list, or `start_line` and `end_line`."""
     lines = raw.get("lines") or raw.get("line_range") or raw.get("line")
     if lines is None and raw.get("start_line") is not None:
         lines = [raw.get("start_line"), raw.get("end_line")]

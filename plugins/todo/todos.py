@@ -26,7 +26,7 @@ class WriteTodosArgs(api.FrozenModel):
 
 
 class WriteTodos(api.SessionTool):
-    """Replaces the list. If several items are in progress, only the first one stays so, and the model is told."""
+    """Replaces the list. If several items are in progress, the others become pending, and a note says so."""
 
     subject = "todos"
 
@@ -38,7 +38,7 @@ class WriteTodos(api.SessionTool):
         return api.format_count(len(args.todos), "item")
 
     async def run(self, args: WriteTodosArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the new list in order."""
+        """Return the new list."""
         items = _assign_ids(args.todos, ctx.state.todo)
         _check_tree(items)
         items, note = _keep_one_in_progress(items)
@@ -53,7 +53,10 @@ class WriteTodos(api.SessionTool):
 
 
 def _assign_ids(todos: Sequence[Todo], known: Sequence[api.TodoItem]) -> tuple[api.TodoItem, ...]:
-    """Return the items. One without an id gets that of the known item with the same text, else the next free number."""
+    """Return the items, all with ids.
+
+    An item without an id gets the id of the `known` item with the same text, or else the next free number.
+    """
     if len(todos) > MAX_ITEMS:
         raise api.ToolError(f"{len(todos)} items are too many; the limit is {MAX_ITEMS}.")
     taken = {todo.id for todo in todos if todo.id}
@@ -123,11 +126,11 @@ class ReadTodos(api.SessionTool):
         )
 
     def target(self, args: ReadTodosArgs) -> str:
-        """Return an empty string: there is nothing to name."""
+        """Return an empty string: the call has no arguments to show."""
         return ""
 
     async def run(self, args: ReadTodosArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the list in order."""
+        """Return the list with ids."""
         items = ctx.state.todo
         if not items:
             return api.text_result("There are no todos.", summary="none")

@@ -161,7 +161,7 @@ async def test_nothing_to_search_and_nothing_found_are_told_apart(bench: Bench, 
     _made(notes)
     assert "no notes on this project yet" in text(await bench.run("search_notes", query="refund"))
     (notes / "a.md").write_text("Something.")
-    assert "only words that occur in every text" in text(await bench.run("search_notes", query="how do you"))
+    assert "only words that are too common" in text(await bench.run("search_notes", query="how do you"))
     nothing = "No note contains any of these words (1 note searched)."
     assert text(await bench.run("search_notes", query="refund")) == nothing
 
@@ -237,4 +237,4 @@ async def test_no_file_is_named_after_a_secret(tmp_path: Path, notes: Path) -> N
         finished = (await bench.until("tool.finished")).payload
         await bench.until("turn.finished")
     assert _names(notes) == []
-    assert "The title holds a secret" in repr(finished)
+    assert "The title contains a secret" in repr(finished)
