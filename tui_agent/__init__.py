@@ -1,6 +1,6 @@
 """tui_agent: a full-screen terminal coding agent that records every event.
 
-Holds the version and imports nothing, so that `--version` costs no more than the interpreter.
+Contains only the version and imports nothing, so that `tui-agent --version` is as fast as starting Python.
 """
 
 __version__ = "0.1.0"

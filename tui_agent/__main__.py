@@ -17,13 +17,16 @@ def main() -> int:
     if argv in (["--version"], ["-V"]):
         sys.stdout.write(f"tui-agent {__version__}\n")
         return 0
-    # Import by name: a static import of the argument parser costs more than all of `--version`.
+    # Imported only here: importing the argument parser takes longer than all of `--version`.
     status: int = import_module("tui_agent.cli.main").main(argv)
     return status
 
 
 def leave_working_folder(path: list[str], package: str) -> None:
-    """Remove the working folder, which `python -m` puts first, from `path`, unless it contains the package itself."""
+    """Delete the first entry of `path`, unless it is the folder that contains `package`.
+
+    `python -m` puts the working folder there.
+    """
     if path and not sys.flags.safe_path and path[0] != os.path.dirname(package):  # noqa: PTH120 - loads nothing
         del path[0]
 

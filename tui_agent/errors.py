@@ -2,32 +2,33 @@
 
     TuiAgentError
     ├── UsageError            the command line or a slash command was used wrongly   (exit 2)
-    ├── BudgetExceeded         a limit that the user set is used up                       (exit 3)
+    ├── BudgetExceeded        a limit that the user set is reached                       (exit 3)
     ├── ConfigError           a configuration file, profile or key is wrong or missing   (exit 2)
     ├── StoreError            an operation of the session store failed
     │   ├── StoreFull         a write was incomplete or refused; none of it is in the log
     │   ├── StoreUnusable     the data folder cannot be read or written                  (exit 2)
-    │   ├── SessionVersionError another version of the product wrote the session     (exit 2)
+    │   ├── SessionVersionError another version of tui-agent wrote the session       (exit 2)
     │   ├── SessionLocked     another process uses the session
     │   ├── SessionNotFound   no session has this id
-    │   └── BlobNotFound       a blob that an event names is missing or damaged
+    │   └── BlobNotFound      a blob that an event refers to is missing or damaged
     ├── ModelError            the model or its provider failed, retries included         (exit 5)
-    ├── AgentLoopDetected         the agent only repeats itself; its turn ends
+    │   └── ContextOverflow   the request is longer than the model's context window
+    ├── AgentLoopDetected     the agent keeps repeating the same calls; its turn ends
     ├── ToolError             a tool call failed; the message is for the model
     ├── EnvironmentFault      the environment (files, processes) failed
-    │   └── StaleFile         the file changed after the writer read it
+    │   └── StaleFile         the file changed after it was read; nothing was written
     ├── CheckpointError       a checkpoint or restore failed; the workspace is unchanged
     ├── PluginError           a plugin cannot be loaded or misbehaves
     └── ScriptError           a scripted model got a request that its script does not expect
 
-Every message says what happened, to what, and what to do.
+Every message names what happened, the thing it happened to, and what to do.
 """
 
 
 class TuiAgentError(Exception):
-    """Base class of every exception that the product raises on purpose.
+    """Base class of every exception that tui-agent itself raises.
 
-    `hint` is one sentence that tells the user what to do; it is shown after the message.
+    `hint` is one sentence that tells the user what to do. It is shown after the message.
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:
@@ -44,7 +45,7 @@ class UsageError(TuiAgentError):
 
 
 class BudgetExceeded(TuiAgentError):
-    """A limit that the user set is used up."""
+    """A limit that the user set, such as a cost, is reached."""
 
 
 class ConfigError(TuiAgentError):
@@ -56,7 +57,7 @@ class StoreError(TuiAgentError):
 
 
 class StoreFull(StoreError):
-    """A write to the store was incomplete or refused; the log is unchanged."""
+    """The disk accepted only part of a write, or nothing; the log is unchanged."""
 
 
 class StoreUnusable(StoreError):
@@ -64,7 +65,7 @@ class StoreUnusable(StoreError):
 
 
 class SessionVersionError(StoreError):
-    """Another version of the product wrote the session; this one cannot read its events and would damage them."""
+    """Another version of tui-agent wrote the session, so this version cannot read it and must not write to it."""
 
 
 class SessionLocked(StoreError):
@@ -76,7 +77,7 @@ class SessionNotFound(StoreError):
 
 
 class BlobNotFound(StoreError):
-    """A blob that an event names is missing, or its content does not match its digest."""
+    """A blob that an event refers to is missing, or its content does not match its digest."""
 
 
 class ModelError(TuiAgentError):
@@ -88,7 +89,7 @@ class ContextOverflow(ModelError):
 
 
 class AgentLoopDetected(TuiAgentError):
-    """The agent keeps repeating the same calls, because compaction removes their results each time."""
+    """The agent repeats the same calls, because each compaction removes their results."""
 
 
 class ToolError(TuiAgentError):
@@ -108,7 +109,7 @@ class CheckpointError(TuiAgentError):
 
 
 class PluginError(TuiAgentError):
-    """A plugin cannot be loaded, or broke its contract."""
+    """A plugin cannot be loaded, or used the plugin API wrongly."""
 
 
 class ScriptError(TuiAgentError):

@@ -1,4 +1,4 @@
-"""Fast import of the modules that a process needs from start to end.
+"""Import of many modules at the start of a process, with garbage collection paused.
 
 Invariant: imports nothing from this package, and leaves the garbage collector enabled if it was enabled before.
 """
@@ -12,9 +12,9 @@ from types import ModuleType
 def load_module(module: str) -> ModuleType:
     """Import a module with garbage collection paused, and exempt all existing objects from later collections.
 
-    Importing a thousand modules would trigger about 300 collections that free nothing: 0.1 s of the 0.6 s that a
-    headless run needs to load, and another 0.1 s later. Call this only at the start of a process, because
-    reference cycles that are garbage by then are never freed. A module that is already loaded is returned unchanged.
+    A headless run imports a thousand modules in 0.6 s. Without the pause, 0.1 s of that would be spent on about 300
+    collections that free nothing, and another 0.1 s on later ones. Call this only at the start of a process, because
+    existing garbage is never freed afterwards. A module that is already loaded is returned unchanged.
     """
     if module in sys.modules:
         return import_module(module)

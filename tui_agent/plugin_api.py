@@ -1,10 +1,8 @@
-"""The only module that a plugin may import: versioned, documented, small.
+"""The only module of tui-agent that a plugin may import. `API_VERSION` changes when a plugin could break.
 
 A plugin is a package (a folder with `__init__.py`) or a module with a function `register(api: PluginApi) -> None`.
-The plugin owns what it registers, so that this can be listed, traced, disabled and isolated. Importing a plugin must do
-nothing; `register` runs once per process.
-
-Everything is registered as an object and lives in the engine's process.
+Importing a plugin must do nothing. `register` runs once per process, in the engine's process, and registers objects
+such as tools. Each object is stored with the plugin's name, so that it can be listed, traced and disabled.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -95,7 +93,7 @@ ArgsT = TypeVar("ArgsT", bound=BaseModel)
 
 
 class PluginApi(Protocol):
-    """The argument of `register`. Names are unique; registering one twice raises `PluginError`."""
+    """The argument of `register`. Registering a name twice raises `PluginError`."""
 
     @property
     def plugin(self) -> str:
@@ -104,7 +102,7 @@ class PluginApi(Protocol):
 
     @property
     def notes_folder(self) -> Path | None:
-        """The folder for notes about this project that outlive a session; it may not exist. None without a project."""
+        """The folder for notes on this project, shared by all its sessions. It may not exist. None without a project."""
         ...
 
     def tool(self, tool: Tool[ArgsT]) -> None:
@@ -112,22 +110,22 @@ class PluginApi(Protocol):
         ...
 
     def middleware(self, middleware: Middleware, *, order: int = 500) -> None:
-        """Add a middleware to the chain; a lower `order` is further out. Built-in ones use 100 to 400."""
+        """Add a middleware. It wraps all middlewares with a higher `order`; built-in ones use 100 to 400."""
         ...
 
     def agent(self, name: str, make: Callable[[], Agent], *, description: str = "") -> None:
-        """Register an agent that users can choose; `make` creates an instance for each task."""
+        """Register an agent that users can choose. `make` creates an instance for each task."""
         ...
 
     def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
-        """Register a provider; `make` creates a client for `provider/model`, or for a profile with this provider."""
+        """Register a model provider. `make` creates the client of one of its models."""
         ...
 
     def policy_table(self, path: str) -> None:
-        """Register a table of programs (TOML, see docs/policy.md). It can add programs, or make known ones need more
-        caution.
+        """Register a TOML file that describes programs for the policy; see docs/program-tables.md.
 
-        A relative path starts at the plugin's folder.
+        It can add programs. For programs that the policy knows, it can only add effects, so that the policy asks more
+        often. `path` is relative to the plugin's folder, or absolute.
         """
         ...
 
@@ -143,39 +141,40 @@ class PluginApi(Protocol):
         """Add a language to the repository map, for files with these suffixes (without a dot).
 
         `patterns`: pairs of a kind (`"function"`, `"class"`) and a regular expression with a group `name`; `^` matches at
-        each line. `grammar`: `"module:function"` of an installed package that returns a tree-sitter grammar; its `query`
-        captures `@name`, and the whole definition by its kind, such as `@function`. The patterns are used if the grammar
-        cannot be loaded.
+        the start of each line. `grammar`: `"module:function"`, a function of an installed package that returns a
+        tree-sitter grammar. `query`: a tree-sitter query that captures `@name`, and the whole definition by its kind,
+        such as `@function`. The patterns are used if the grammar cannot be loaded.
         """
         ...
 
     def hook(self, event: str, target: Callable[..., object]) -> None:
-        """Subscribe to a kind of event, or answer at a hook event.
+        """Call `target` for every event of a kind, or at a hook event.
 
-        For an event kind, `target` is called after each such event is stored; its return value is ignored. For one of
-        `HOOK_EVENTS`, `target` is an `async` function that takes a dict and returns a `HookAnswer` or None.
+        If `event` is a kind such as `tool.finished`, `target` is called after each event of this kind is stored, and its
+        return value is ignored. If `event` is one of `HOOK_EVENTS`, `target` must be an `async` function that takes a dict
+        and returns a `HookAnswer` or None.
         """
         ...
 
 
 class BaseTool:
-    """A tool with an empty preview: inherit from it, set `spec`, and define `target`, `effects` and `run`."""
+    """Base class for tools, with an empty preview. Set `spec`, and define `target`, `effects` and `run`."""
 
     spec: ToolSpec
 
     async def preview(self, args: Any, env: Environment) -> Preview:
-        """Return an empty preview, so that an approval shows only the call's verb and target. Override it to show more."""
+        """Return an empty preview: an approval then shows only the call's verb and target. Override it to show more."""
         return Preview(())
 
 
 class SessionTool(BaseTool):
-    """A tool that touches nothing outside the session: inherit from it, and define `target` and `run`."""
+    """Base class for tools that read and change only the session itself. Define `target` and `run`."""
 
     subject: str
     """The part of the session that the tool reads or changes, such as `todos`."""
 
     def effects(self, args: Any) -> tuple[Effect, ...]:
-        """Return an internal effect, which the policy allows."""
+        """Return an internal effect, which the policy always allows."""
         return (InternalEffect(subject=self.subject),)
 
 
@@ -199,7 +198,7 @@ def load_spec(
 
 
 class BaseMiddleware:
-    """A middleware that does nothing: inherit from it and override the methods you need."""
+    """Base class for middlewares. Its methods change nothing; override the ones you need."""
 
     name = "unnamed"
 
@@ -207,25 +206,25 @@ class BaseMiddleware:
         """Run before the turn's first iteration."""
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return pieces of the system prompt or context for the next request. Pure."""
+        """Return texts to add to the system prompt or context of the next request. Must have no side effects."""
         return ()
 
     async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
-        """Wrap a model request; may change the request or call `call_next` again."""
+        """Send a model request with `call_next`, and return the reply. May change both, or send the request again."""
         return await call_next(request)
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Wrap a tool call, after the policy's decision."""
+        """Run a tool call that the policy allowed with `call_next`, and return the result. May change both."""
         return await call_next(call)
 
     async def on_turn_end(self, turn: TurnContext) -> None:
-        """Run after the turn's last iteration; `turn.reason` tells why it ended."""
+        """Run after the turn's last iteration. `turn.reason` is the reason why the turn ended."""
 
 
 def act(state: SessionStateView, *wanted: AnyAction) -> Action:
-    """Return the result of an agent's `step` for named actions such as `actions.CmdRun(command="make")`.
+    """Convert named actions such as `actions.CmdRun(command="make")` to the return value of an agent's `step`.
 
-    Actions that call tools become tool calls, in order. If there are none, the last action becomes a message, a finish
+    Actions that use tools become tool calls, in order. If there are none, the last action becomes a message, a finish
     or a rejection.
     """
     calls = build_tool_calls(wanted, state.todo)
@@ -250,7 +249,7 @@ def text_result(
     events: Sequence[Payload] = (),
     full_output: LongText | None = None,
 ) -> ToolResult:
-    """Return a result with one text as its content for the model."""
+    """Return a tool result whose content for the model is `text`. The other arguments are fields of `ToolResult`."""
     return ToolResult(
         ok, (TextContent(text=text),), summary, tuple(display), data or {}, tuple(events), full_output
     )

@@ -1,6 +1,6 @@
 """Formatting of durations, times, tokens, costs, shares and sizes for people.
 
-Invariant: pure; every figure has its unit, and the app, the command line and exports use the same format.
+Invariant: pure; the app, the command line and exports use these functions, so that they show figures in the same form.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Literal
 
 
 def format_duration(seconds: float) -> str:
-    """Format how long something took: `9 ms`, `0.4 s`, `16.6 s`, `51 s`, `1 min 14 s`, `2 h 05 min`."""
+    """Format a duration: `9 ms`, `0.4 s`, `16.6 s`, `51 s`, `1 min 14 s`, `2 h 05 min`."""
     seconds = max(0.0, seconds)
     if seconds < 0.0995:
         return f"{round(seconds * 1000)} ms"
@@ -26,27 +26,27 @@ def format_duration(seconds: float) -> str:
 
 
 def format_milliseconds(ms: float | None) -> str:
-    """Format a duration in milliseconds; empty if there is none."""
+    """Format a duration given in milliseconds; return an empty string for 0 and None."""
     return format_duration(ms / 1000) if ms else ""
 
 
 def format_elapsed(seconds: float) -> str:
-    """Format how long something has been running, in completed seconds: `0 s`, `32 s`, `1 min 14 s`."""
+    """Format a duration that is still growing, in completed seconds: `0 s`, `32 s`, `1 min 14 s`."""
     completed = int(max(0.0, seconds))
     return f"{completed} s" if completed < 60 else format_duration(float(completed))
 
 
 def format_time(at: float) -> str:
-    """Format a Unix time in this machine's time zone; `-` for 0."""
+    """Format a Unix time as `2026-01-31 13:45:00` in this machine's time zone; `-` for 0."""
     return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else "-"
 
 
 KILO = 1000
-"""Tokens from this number on are shown in thousands."""
+"""A column of token counts with at least this total is shown in thousands."""
 
 
 def round_to_tenths(count: int) -> int:
-    """Return `count` in tenths of a thousand, rounded as `format_thousands` does: 71 for `7.1k`."""
+    """Return `count` in hundreds, rounded as `format_thousands` rounds: 71 for 7,149, which is shown as `7.1k`."""
     return round(float(f"{count / KILO:.1f}") * 10)
 
 
@@ -62,14 +62,14 @@ def format_tokens(count: int) -> str:
 
 
 def format_thousands(count: int) -> str:
-    """Format thousands, always with one decimal, for columns that must add up: `3.9k`, `0.0k`."""
+    """Format a count in thousands, always with one decimal, for columns that must add up: `3.9k`, `0.0k`."""
     return f"{count / 1000:.1f}k" if count < 999_950 else f"{count / 1_000_000:.2f}M"
 
 
 def format_token_column(counts: Sequence[int]) -> list[str]:
-    """Format token counts so that the displayed column adds up to its displayed total.
+    """Format token counts so that the displayed counts add up to their displayed total.
 
-    Counts are plain if the total is below a thousand, else in thousands: `3.9k`, or `<0.1k` for small ones.
+    They are in thousands if the total is at least a thousand: `3.9k`, or `<0.1k` for small counts.
     """
     total = sum(counts)
     if total < KILO:
@@ -89,9 +89,9 @@ def format_estimate(count: int) -> str:
 
 
 def format_cost(usd: float | None, *, digits: int = 3) -> str:
-    """Format an amount of money: `$2.26`, `$0.097`, `$0.0024`, `<$0.0001`; empty if no price is known.
+    """Format an amount of money: `$2.26`, `$0.097`, `$0.0024`, `<$0.0001`; an empty string for None.
 
-    `digits` are the decimals between one cent and one dollar.
+    `digits` is the number of decimals for amounts between one cent and one dollar.
     """
     if usd is None:
         return ""
@@ -105,17 +105,20 @@ def format_cost(usd: float | None, *, digits: int = 3) -> str:
 
 
 def format_percent(fraction: float) -> str:
-    """Format a share of 1: `21 %`."""
+    """Format a fraction between 0 and 1: `21 %`."""
     return f"{round(fraction * 100)} %"
 
 
 def percent_shares(counts: Sequence[int]) -> list[int]:
-    """Return whole percentages that add up to 100 (largest-remainder method), or all zeros if the counts are zero."""
+    """Return each count's whole percentage of the total. They add up to 100, or are all zero if the counts are."""
     return _largest_remainder(counts, 100)
 
 
 def _largest_remainder(counts: Sequence[int], whole: int) -> list[int]:
-    """Return integers proportional to `counts` that add up to `whole`, or all zeros if the counts are zero."""
+    """Split `whole` into integers proportional to `counts` by the largest-remainder method.
+
+    Return zeros if all counts are zero.
+    """
     total = sum(counts)
     if total <= 0:
         return [0] * len(counts)
@@ -140,7 +143,7 @@ def format_bytes(count: int) -> str:
 
 
 def format_age(seconds: float) -> str:
-    """Format how long ago something was, in one unit: `now`, `2 min`, `3 h`, `13 d`."""
+    """Format the time since an event, in one unit: `now`, `2 min`, `3 h`, `13 d`."""
     if seconds < 60:
         return "now"
     if seconds < 3600:
@@ -151,14 +154,17 @@ def format_age(seconds: float) -> str:
 
 
 def format_rough_duration(seconds: float) -> str:
-    """Format how long something lasted, in one unit: `under a minute`, `3 min`, `2 h`, `5 d`."""
+    """Format a duration in one unit: `under a minute`, `3 min`, `2 h`, `5 d`."""
     return "under a minute" if seconds < 60 else format_age(seconds)
 
 
 def format_line_changes(
     added: int, removed: int, minus: str
 ) -> tuple[tuple[str, Literal["success", "error"]], ...]:
-    """Return added and removed lines with their colour roles: `+4`, `−1`; zeros are left out."""
+    """Return pairs of a text and its colour role for the lines added and removed: `+4`, `−1`; zeros are left out.
+
+    `minus` is the sign for removed lines.
+    """
     signs: tuple[tuple[str, int, Literal["success", "error"]], ...] = (
         ("+", added, "success"),
         (minus, removed, "error"),
