@@ -1,4 +1,4 @@
-"""The steps that write_file and edit_file share: reading the file, computing, showing and writing the change."""
+"""The code that write_file and edit_file share: reads the file, computes the change, shows and writes it."""
 
 import asyncio
 import hashlib

@@ -39,7 +39,7 @@ class RevertRequest:
 
 @dataclass(frozen=True, slots=True)
 class RevertResult:
-    """The plan and the events that it led to. `moved` or `restored` is None if that step was not done."""
+    """The plan and the events that it led to. `moved` or `restored` is None if that was not done."""
 
     plan: CheckpointPlanned
     moved: SessionHeadMoved | None = None
