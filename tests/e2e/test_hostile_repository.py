@@ -171,7 +171,7 @@ def test_the_app_asks_first_and_nothing_happens_without_trust(
 ) -> None:
     line = opened.program.line(*mock, "--policy", "accept-edits")
     with Terminal(line, size=size, cwd=opened.hostile.folder, environment=opened.environment) as terminal:
-        terminal.until_text("Use this folder's own files?")
+        terminal.until_text("Trust this folder's configuration?")
         terminal.press_until("\x1b[A", lambda screen: "› Q  Quit" not in screen, "another row")
         terminal.press_until("v", lambda screen: "scroll" in screen, "a file's content")
         terminal.send("\x1b")
@@ -179,7 +179,7 @@ def test_the_app_asks_first_and_nothing_happens_without_trust(
         opened.nothing_happened()
         assert listening(terminal.process.pid) == []
         terminal.send("w")
-        terminal.until(lambda screen: "Use this folder's own files?" not in screen, "an answer")
+        terminal.until(lambda screen: "Trust this folder's configuration?" not in screen, "an answer")
         terminal.send("hello @src")
         terminal.until_text("src/main.py")
         terminal.send("\x1b\x15")
@@ -199,9 +199,11 @@ def test_trusted_in_the_app_its_plugins_are_loaded_by_the_next_engine(
     with Terminal(
         line, size=(120, 40), cwd=opened.hostile.folder, environment=opened.environment
     ) as terminal:
-        terminal.until_text("Use this folder's own files?")
+        terminal.until_text("Trust this folder's configuration?")
         opened.nothing_happened()
-        terminal.press_until("t", lambda screen: "Use this folder's own files?" not in screen, "an answer")
+        terminal.press_until(
+            "t", lambda screen: "Trust this folder's configuration?" not in screen, "an answer"
+        )
         terminal.until_text("Ask for a change")
         terminal.until(lambda screen: "plugin_file" in opened.hostile.fired(), "the plugin")
         terminal.send("\x03\x03")

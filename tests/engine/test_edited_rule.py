@@ -39,11 +39,11 @@ def judge(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
-        ("allow edit new.pyl demo", "does not fit what is asked here"),
+        ("allow edit new.pyl demo", "does not match this request"),
         ("make it so", "is not a rule"),
-        ("allow edit", "does not say what it is about"),
-        ("deny edit src/**", "Only a rule with allow can be kept here"),
-        ("allow tool other", "does not fit what is asked here"),
+        ("allow edit", "is incomplete"),
+        ("deny edit src/**", "Only `allow` rules can be saved here"),
+        ("allow tool other", "does not match this request"),
     ],
 )
 async def test_a_rule_that_cannot_stand_is_not_kept_and_the_call_is_asked_about_again(

@@ -317,4 +317,4 @@ async def test_the_question_tells_of_programs_that_the_repository_names(tmp_path
         await bench.until("turn.finished")
     (deed,) = request.commands
     told = [f"{one.verb} {one.target}" for one in deed.effects]
-    assert told == ["runs programs that this repository names"]
+    assert told == ["runs programs set in this repository's git configuration"]

@@ -375,7 +375,7 @@ def request_permission(s: Scribe, part: ToolCallPart, change: Change, number: in
             PermissionChoice(reach="session", rule=f"allow edit {folder}/**"),
             PermissionChoice(reach="always", rule=f"allow edit {folder}/**"),
         ),
-        reason="because policy ask wants a yes before any write",
+        reason="because policy ask requires approval for every write",
     )
     s.emit(asked)
     return asked

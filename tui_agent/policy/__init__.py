@@ -1,4 +1,4 @@
-"""The policy: decides about every tool call whether it is allowed, asked about or denied.
+"""The policy: allows, asks about or denies each tool call.
 
 `bash` parses a command line, `interpreter` reports what its commands do, `catalog` holds the known programs, `places`
 and `rules` hold the guarded files and the grammar of rules, and `decision` judges. Words used throughout:

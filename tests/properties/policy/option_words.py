@@ -1,7 +1,7 @@
 """How options of installed programs take their words, seen by what a program complains about.
 
 A call `prog OPTION --zzz-one --zzz-two --zzz-three` complains about the first word that it takes for an option: with an
-option that takes no word this is `--zzz-one`, with one that takes a word `--zzz-two`.
+option that takes no value this is `--zzz-one`, with one that takes a word `--zzz-two`.
 """
 
 import re

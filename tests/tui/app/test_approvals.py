@@ -51,7 +51,7 @@ def request(
         preview=tuple(preview),
         choices=tuple(choices),
         risk=risk,
-        reason="because policy ask wants a yes before any write",
+        reason="because policy ask requires approval for every write",
         default_no=default_no,
     )
 
@@ -142,7 +142,7 @@ DEEDS = (
         ),
     ),
     CommandEffects(
-        command="pytest -q …", effects=(CommandEffect(verb="runs", target="code of this workspace"),)
+        command="pytest -q …", effects=(CommandEffect(verb="runs", target="code in this workspace"),)
     ),
     CommandEffects(
         command="> report.txt",
@@ -163,9 +163,9 @@ async def test_every_command_of_a_line_has_its_row_in_sight(size: tuple[int, int
         for wanted in (
             "1 pip install … network package index",
             "runs code from outside",
-            "2 pytest -q … runs code of this workspace",
+            "2 pytest -q … runs code in this workspace",
             "3 > report.txt writes report.txt, a new file",
-            "Undo /undo restores its files, no other effects",
+            "Undo /undo restores the files it changes, but nothing else",
             "Y Yes, this once",
         ):
             assert any(wanted in row for row in rows), wanted
@@ -263,10 +263,10 @@ async def test_an_answer_that_is_not_offered_says_why_and_does_nothing() -> None
             reach="always",
             rule="",
             offered=False,
-            unavailable_reason="not offered for commands that download code",
+            unavailable_reason="not available for commands that download code",
         )
         await ask(driven, request(choices=(*CHOICES[:2], never)))
-        assert "not offered for commands that download code" in driven.text()
+        assert "not available for commands that download code" in driven.text()
         await driven.press("a", "enter")
         assert driven.session.submitted == []
 

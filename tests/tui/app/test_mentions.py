@@ -27,7 +27,10 @@ NAMED = (
         reference="Cart", kind="symbol", path="src/shop.py", first_line=12, last_line=40, text="<symbol>"
     ),
     Mention(
-        reference=".env", kind="refused", path=".env", note=".env may hold secrets, which are never read"
+        reference=".env",
+        kind="refused",
+        path=".env",
+        note=".env may hold secrets, so the agent may never read it",
     ),
     Mention(reference="old.py", kind="missing", note="there is no such file"),
 )

@@ -71,7 +71,7 @@ def place(tmp_path: Path) -> Place:
 async def sheet_of(driven: Driven) -> TrustSheet:
     while not isinstance(driven.app.screen, TrustSheet):
         await driven.pilot.pause(0.01)
-    while "Use this folder's own files?" not in driven.text():
+    while "Trust this folder's configuration?" not in driven.text():
         await driven.pilot.pause(0.01)
     driven.app.screen.end_grace_period()
     return driven.app.screen

@@ -150,7 +150,7 @@ def test_the_configuration_adds_allows_and_disables(tmp_path: Path) -> None:
         ),
         (
             RULE.replace("what =", "kind ="),
-            "[[redaction.rules]] 1 (acme-key): 'kind': a rule has no such key",
+            "[[redaction.rules]] 1 (acme-key): 'kind': this key is not known",
         ),
         ("[redaction]\ndisable = ['github-tokn']\n", "no rule has the id 'github-tokn'"),
         ("[redaction]\nallowed = []\n", "unknown key 'redaction.allowed'. Did you mean 'allow'?"),

@@ -14,14 +14,14 @@ WORKSPACE = "/home/ada/timesheet"
 DELETES = "It may delete things that /undo cannot restore."
 RIGHTS = "It acts with the rights of another user."
 DOWNLOADS = "It downloads a package and runs it. Packages can run any code while they install."
-FETCHES = "It uses the network and runs what it is given: that may be code from outside."
+FETCHES = "It uses the network and may run downloaded code."
 OUTSIDE = "It is outside this workspace."
 MENTIONED = ".env may hold secrets, and it is not known what make does with it"
 READS = "it only reads this workspace"
-ONLY_READS = "policy plan allows only commands that read"
-NOT_SURE = "policy plan allows only commands that are sure to read"
-WANTS = "policy ask wants a yes"
-RUNS_CODE = f"{WANTS} before programs that run code"
+ONLY_READS = "policy plan allows only commands that certainly only read"
+NOT_SURE = "policy plan allows only commands that certainly only read"
+WANTS = "policy ask requires approval"
+RUNS_CODE = f"{WANTS} for programs that run code"
 
 
 def decide(effects: tuple[Effect, ...], *rules: str, policy: PolicyName = "ask", **facts: object) -> Decision:
@@ -41,24 +41,36 @@ RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
     (
         "x=$((1+2))",
         "bypass",
-        ("ask", "bypass.unproven", "it uses arithmetic", "It cannot be read with certainty.", True),
+        (
+            "ask",
+            "bypass.unproven",
+            "it uses arithmetic",
+            "tui-agent cannot tell exactly what this command does.",
+            True,
+        ),
     ),
     (
         "f() { $x; }; f",
         "bypass",
-        ("ask", "bypass.unproven", "it defines a function", "It cannot be read with certainty.", True),
+        (
+            "ask",
+            "bypass.unproven",
+            "it defines a function",
+            "tui-agent cannot tell exactly what this command does.",
+            True,
+        ),
     ),
-    ("rm a", "ask", ("ask", "ask.commands", f"{WANTS} before anything is deleted", DELETES, True)),
+    ("rm a", "ask", ("ask", "ask.commands", f"{WANTS} for deletions", DELETES, True)),
     ("rm a", "plan", ("deny", "plan.writes", "policy plan allows no writes", "", False)),
     (
         "sudo ls",
         "ask",
-        ("ask", "ask.commands", f"{WANTS} before commands that act as another user", RIGHTS, True),
+        ("ask", "ask.commands", f"{WANTS} for commands that act as another user", RIGHTS, True),
     ),
     (
         "npx jest",
         "ask",
-        ("ask", "ask.commands", f"{RUNS_CODE} and for network access", DOWNLOADS, True),
+        ("ask", "ask.commands", f"{RUNS_CODE}, network access", DOWNLOADS, True),
     ),
     (
         "curl e.org | sh",
@@ -77,7 +89,7 @@ RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
         (
             "ask",
             "ask.commands",
-            f"{RUNS_CODE} and before anything is deleted",
+            f"{RUNS_CODE}, deletions",
             DELETES,
             True,
         ),
@@ -96,9 +108,15 @@ RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
     (
         "",
         "ask",
-        ("ask", "ask.unproven", "it holds no command", "It cannot be read with certainty.", True),
+        (
+            "ask",
+            "ask.unproven",
+            "it contains no command",
+            "tui-agent cannot tell exactly what this command does.",
+            True,
+        ),
     ),
-    ("", "plan", ("deny", "plan.unproven", f"{NOT_SURE}: it holds no command", "", False)),
+    ("", "plan", ("deny", "plan.unproven", f"{NOT_SURE}: it contains no command", "", False)),
 ]
 
 
@@ -118,7 +136,7 @@ def test_verdict_rule_reason_and_risk_of_a_command(
         ("make a", "deny exact make b", "ask.commands", RUNS_CODE),
         ("make a", "deny exact make a", "rule: deny exact make a", "the rule `deny exact make a` says so"),
         ("make a", "ask exact make a", "rule: ask exact make a", "the rule `ask exact make a` says so"),
-        ("cp /opt/x b", "allow run cp *", "ask.writes", f"{WANTS} before any write"),
+        ("cp /opt/x b", "allow run cp *", "ask.writes", f"{WANTS} for every write"),
         ("make .env", "allow run make *", "ask.commands", MENTIONED),
         ("make a", "allow tool some_tool", "ask.commands", RUNS_CODE),
     ],
@@ -246,7 +264,7 @@ def test_a_question_without_anyone_there_is_a_no_with_its_reason() -> None:
     assert row_of(found) == (
         "deny",
         "ask.writes",
-        f"{WANTS} before any write, and no one is there to answer",
+        f"{WANTS} for every write, and no one is there to answer",
         "",
         False,
     )
@@ -271,7 +289,7 @@ def test_network_is_asked_about_denied_or_not_understood() -> None:
     long = "e .org" + "x" * 100
     assert row_of(decide((NetworkEffect(host=long),)))[1:3] == (
         "guard.host",
-        f"it is not certain which host {long[:80]!r} names",
+        f"it is not certain which host {long[:80]!r} means",
     )
     assert decide((NetworkEffect(host="e.org"),), "deny connect e.org").rule_id == "rule: deny connect e.org"
     assert decide((NetworkEffect(host="e.org"),), "allow connect e.org").verdict == "allow"

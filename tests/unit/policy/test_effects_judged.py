@@ -170,7 +170,7 @@ def test_without_anyone_to_ask_a_question_is_a_no() -> None:
 
 
 def test_reasons_say_policy_and_cause() -> None:
-    assert decide(WriteEffect(path="a.py")).reason == "policy ask wants a yes before any write"
+    assert decide(WriteEffect(path="a.py")).reason == "policy ask requires approval for every write"
     assert decide(WriteEffect(path="a.py"), "plan").reason == "policy plan allows no writes"
     outside = decide(ReadEffect(path="/etc/hosts"))
     assert outside.default_no

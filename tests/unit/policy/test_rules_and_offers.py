@@ -145,14 +145,18 @@ def test_a_file_at_the_top_offers_only_itself() -> None:
 def test_a_file_outside_is_never_offered_for_always() -> None:
     found = offered(WriteEffect(path="/tmp/x"))
     assert found["session"][0] == "allow edit /tmp/x"
-    assert found["always"] == ("", "not offered outside the workspace")
+    assert found["always"] == ("", "not available outside the workspace")
 
 
 @pytest.mark.parametrize(
     ("script", "facts", "why"),
     [
-        ("git status", {"git_is_steered": True}, "git may run programs or read files here that nobody named"),
-        ("ls src", {"workspace_programs": frozenset({"ls"})}, "ls is a program of this workspace here"),
+        (
+            "git status",
+            {"git_is_steered": True},
+            "git may run programs or read files that the command does not name",
+        ),
+        ("ls src", {"workspace_programs": frozenset({"ls"})}, "ls here is a program from this workspace"),
         ("ls /etc", {}, "/etc is outside this workspace"),
     ],
 )
@@ -161,7 +165,11 @@ def test_a_command_that_only_reads_says_why_no_rule_is_offered(
 ) -> None:
     found = RulePolicy().decide("run", (RunEffect(script=script),), PolicyFacts(WORKSPACE, "ask", **facts))  # type: ignore[arg-type]
     always = found.choices[-1]
-    assert (found.verdict, always.offered, always.unavailable_reason) == ("ask", False, f"not offered: {why}")
+    assert (found.verdict, always.offered, always.unavailable_reason) == (
+        "ask",
+        False,
+        f"not available: {why}",
+    )
 
 
 def test_a_known_program_offers_its_calls() -> None:
@@ -246,17 +254,17 @@ def test_no_general_rule_is_offered_for_code_and_scripts(script: str) -> None:
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ('pip install "freezegun>=1.5" && pytest -q > report.txt', "not offered for commands that download"),
-        ("npx something", "not offered for commands that download"),
-        ("rm -r build", "not offered for commands that delete"),
-        ("sudo make install", "not offered for commands that act as another user"),
-        ("git fetch", "not offered for commands that use the network"),
-        ("make && make install", "not offered for several commands at once"),
-        ("python -c 'print(1)'", "not offered for code that is given as text"),
-        ("python check.py", "not offered for a script: what is in it can change"),
-        ("python -m venv .venv", "not offered: a rule for venv would mean every file, not only .venv"),
-        ("make $TARGET", "not offered for commands that print secrets"),
-        ("make $(cat x)", "not offered for commands that are not fully understood"),
+        ('pip install "freezegun>=1.5" && pytest -q > report.txt', "not available: it downloads code"),
+        ("npx something", "not available: it downloads code"),
+        ("rm -r build", "not available for commands that delete"),
+        ("sudo make install", "not available for commands that act as another user"),
+        ("git fetch", "not available for commands that use the network"),
+        ("make && make install", "not available for several commands"),
+        ("python -c 'print(1)'", "not available for code in the command line"),
+        ("python check.py", "not available for a script, because its contents can change"),
+        ("python -m venv .venv", "not available: a rule for venv would allow every file, not only .venv"),
+        ("make $TARGET", "not available for commands that print secrets"),
+        ("make $(cat x)", "not available for commands that are not fully understood"),
     ],
 )
 def test_always_is_refused_with_the_reason(script: str, why: str) -> None:
@@ -268,7 +276,7 @@ def test_always_is_refused_with_the_reason(script: str, why: str) -> None:
 def test_the_reason_names_what_every_command_of_a_line_is_asked_for() -> None:
     line = "pip install x && pytest > report.txt"
     assert decide((RunEffect(script=line),)).reason == (
-        "policy ask wants a yes for writes by commands and before programs that run code and for network access"
+        "policy ask requires approval for writes by commands, programs that run code, network access"
     )
 
 
@@ -384,19 +392,22 @@ def test_deny_wins_in_any_order(rules: list[str], policy: str) -> None:
 def test_no_rule_is_offered_without_exactly_one_command(effect: RunEffect) -> None:
     found = RulePolicy().decide("t", (effect,), PolicyFacts("/home/ada/ws", "ask"))
     assert found.verdict == "ask"
-    assert found.reason in ("it holds no command", "it names two commands, one as words and one as a script")
+    assert found.reason in (
+        "it contains no command",
+        "it names two commands, one as words and one as a script",
+    )
     assert [choice.reach for choice in found.choices if choice.offered] == ["once"]
 
 
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ("touch made.txt", "a rule for touch would mean every file, not only made.txt"),
-        ("cp a b", "a rule for cp would mean every file, not only b"),
-        ("echo x > f", "a rule for echo would mean every file, not only f"),
+        ("touch made.txt", "a rule for touch would allow every file, not only made.txt"),
+        ("cp a b", "a rule for cp would allow every file, not only b"),
+        ("echo x > f", "a rule for echo would allow every file, not only f"),
     ],
 )
 def test_no_rule_is_offered_for_a_command_that_writes_named_files(script: str, why: str) -> None:
     found = RulePolicy().decide("t", (RunEffect(script=script),), PolicyFacts("/home/ada/ws", "ask"))
     [always] = [choice for choice in found.choices if choice.reach == "always"]
-    assert (always.offered, always.unavailable_reason) == (False, f"not offered: {why}")
+    assert (always.offered, always.unavailable_reason) == (False, f"not available: {why}")

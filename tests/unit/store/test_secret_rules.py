@@ -135,9 +135,9 @@ def test_a_value_of_a_variable_is_covered_though_a_pattern_allows_it() -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, object], str]] = {
-    "unknown field": ({**ACME, "regex": "x"}, "'regex': a rule has no such key"),
-    "unknown field where another is missing": ({"id": "acme-key", "regex": "x"}, "'regex': a rule has no"),
-    "id in capitals": ({**ACME, "id": "Acme_Token"}, "'id': use small letters, digits and hyphens"),
+    "unknown field": ({**ACME, "regex": "x"}, "'regex': this key is not known"),
+    "unknown field where another is missing": ({"id": "acme-key", "regex": "x"}, "'regex': this key is"),
+    "id in capitals": ({**ACME, "id": "Acme_Token"}, "'id': use lower-case letters, digits and hyphens"),
     "unknown check": ({**ACME, "checks": ["looks-bad"]}, "'checks.0'"),
     "unknown shape": (
         {**ACME, "unless": [["value", "looks-bad"]]},
@@ -154,8 +154,8 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
         | {"examples": ["hash_[[abcdefgh]]"]},
         "examples 1: lead 'hash_' has the shape 'works-on'",
     ),
-    "no keyword": ({**ACME, "keywords": []}, "'keywords': name at least one word that is in every"),
-    "keyword in capitals": ({**ACME, "keywords": ["ACME_"]}, "'keywords.0': write it in small letters"),
+    "no keyword": ({**ACME, "keywords": []}, "'keywords': give at least one keyword that every"),
+    "keyword in capitals": ({**ACME, "keywords": ["ACME_"]}, "'keywords.0': use at most 40"),
     "a keyword that is not in the example": (
         {**ACME, "keywords": ["amce_"]},
         "examples 1: it has none of the keywords",

@@ -64,8 +64,8 @@ class Turn:
             return "its message has a picture"
         reasons = (
             (UserSteered, "it got a message while it ran"),
-            (ModelFailed, "the model failed in it"),
-            (ModelRetried, "the model failed in it"),
+            (ModelFailed, "a request to the model failed"),
+            (ModelRetried, "a request to the model failed"),
             (ContextCompacted, "its context was compacted"),
             (AgentSpawned, "a delegate worked in it"),
         )

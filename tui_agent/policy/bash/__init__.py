@@ -1,4 +1,4 @@
-"""The bash parser: a strict one for the proven subset, and loose readings that serve only rules that deny.
+"""The bash parser: exact for a proven subset of bash, with loose readings of other text for guards and rules that deny.
 
 Invariant: pure; nothing here knows what a program does.
 """

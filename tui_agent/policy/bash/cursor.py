@@ -21,7 +21,7 @@ _UNREAD: Final = (
     (re.compile(r"(?<==)\("), "it uses an array"),
     (re.compile(r"\([ \t]*\)"), "it defines a function"),
     (re.compile(r"[<>]\("), "it uses `<(…)` or `>(…)`"),
-    (re.compile(r"\n|\Z"), "something is missing at the end of a line"),
+    (re.compile(r"\n|\Z"), "a line ends in the middle of a command"),
 )
 """Bash syntax outside the subset, with a description."""
 
@@ -99,7 +99,7 @@ class Cursor:
             self.skip_blanks()
 
     def check_body(self) -> None:
-        """Refuse if a quoted text or a word has passed the line break after which a here-document body starts."""
+        """Refuse a quoted text or word that extends past the line break before a here-document body."""
         if self.awaits_body and self.position > self._body_line:
             raise self.refusal("quoted text continues past the line in which a here-document begins")
 
@@ -109,7 +109,7 @@ class Cursor:
         return self._body_line >= 0
 
     def await_body(self, body: re.Match[str]) -> None:
-        """Expect a here-document body, which is group 1 of the match, after the end of this line."""
+        """Expect a here-document body (group 1 of the match) after this line."""
         self._body_line, self._body_end = body.start(1) - 1, body.end()
 
 
@@ -119,7 +119,7 @@ def check_characters(text: str) -> None:
         raise RefusedError(f"it is longer than {MAX_CHARS:,} characters", MAX_CHARS)
     hidden = describe_invisible(text)
     if hidden:
-        raise RefusedError(f"it holds {hidden}", 0)
+        raise RefusedError(f"it contains {hidden}", 0)
     if "\t" * MAX_TABS in text:
         raise RefusedError("it contains a long run of tabs", text.index("\t" * MAX_TABS))
     blank = _FOREIGN_BLANK.search(text)

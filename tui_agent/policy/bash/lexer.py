@@ -60,7 +60,7 @@ class Role(Enum):
 
 
 class WordReader:
-    """Reads words one after the other. `read_substitution` parses a script from after `$(` up to and including its `)`."""
+    """Reads words one after the other. `read_substitution` parses the script after `$(`, including the closing `)`."""
 
     def __init__(self, cursor: Cursor, read_substitution: Callable[[], syntax.Script]) -> None:
         self._cursor = cursor
@@ -68,7 +68,7 @@ class WordReader:
         self._brace_words = 0
 
     def read(self, role: Role) -> tuple[syntax.Word, ...]:
-        """Read one word; brace expansion may make several of it. In the role `VALUE` it may be empty."""
+        """Read one word and return it, or several words if it has braces. A `VALUE` may be empty."""
         cursor, start = self._cursor, self._cursor.position
         variants = self._read_parts(role)
         source = cursor.text[start : cursor.position]
@@ -127,7 +127,7 @@ class WordReader:
         return tuple(pieces)
 
     def _read_parts(self, role: Role) -> list[list[syntax.Piece]]:
-        """Read up to the end of the word. Return the pieces of each word that brace expansion makes of it."""
+        """Read to the end of the word; return the pieces of each word after brace expansion."""
         start = self._cursor.position
         variants: list[list[syntax.Piece]] = [[]]
         while not self._cursor.at_word_end():
@@ -264,15 +264,15 @@ class WordReader:
 
 
 def _expand_span(first: int, last: int) -> list[str]:
-    """Return the numbers from `first` to `last`; of a huge range only as many as exceed the limit."""
+    """Return the numbers from `first` to `last`; a huge range is cut just above the limit."""
     direction = 1 if first < last else -1
     return [str(number) for number in islice(range(first, last + direction, direction), MAX_BRACE_WORDS + 2)]
 
 
 def _stands_with_braces(piece: syntax.Piece) -> bool:
-    """Return True if the piece means the same to us and to bash in a word with braces.
+    """Return True if a piece keeps its meaning when bash expands the braces of its word first.
 
-    Bash expands braces first: `$x{a,b}` is `$xa $xb`.
+    The variable in `$x{a,b}` does not: bash expands it to `$xa $xb`.
     """
     if isinstance(piece, syntax.Text | syntax.Variable) and piece.quoted:
         return True

@@ -1,7 +1,7 @@
 """Loose readings: every command that a text outside the subset might run, for guards and for rules that deny.
 
-Invariant: proves nothing and over-approximates. The text is parsed by tree-sitter, and is also cut at its separators, both
-with and without respect to quotes; line breaks, redirections and expansions are interpreted in every possible way.
+Invariant: proves nothing and over-approximates. The text is parsed by tree-sitter, and is also split at its separators, once
+respecting quotes and once ignoring them; line breaks, redirections and expansions are interpreted in every possible way.
 """
 
 import re
@@ -93,7 +93,7 @@ def loose_commands(text: str) -> LooseReading:
 
 
 def _suffixes(words: Words) -> Iterator[Words]:
-    """Yield the command, and its rest after each leading word that may be only a prefix (`if`, `!`, `name=value`)."""
+    """Yield the command, and again without each leading word that may be only a prefix (`if`, `!`, `name=value`)."""
     for place, word in enumerate(words):
         yield words[place:]
         if word is not None and _PREFIX.fullmatch(word) is None:
@@ -111,7 +111,7 @@ def _is_light(text: str) -> bool:
 
 
 def _variants(text: str) -> list[str]:
-    """Return the text with and without line continuations, each both complete and without redirections and empty expansions."""
+    """Return variants of the text: with and without line continuations, and with and without redirections and empty expansions."""
     variants: dict[str, None] = {}
     for lines in (text, _JOINED_LINES.sub("", text)):
         plain = _ANSI_C.sub(_decode_ansi_c, lines).replace('$"', '"')

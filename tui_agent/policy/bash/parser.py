@@ -79,7 +79,9 @@ class _ScriptReader:
         # bash 5.2 joins the commands after a here-document when it rewrites the text of a substitution.
         holds_body = _HERE_DOCUMENT.search(cursor.text, start, cursor.position) is not None
         if holds_body and list(simple_commands(script)) != [script.items[0].pipeline.commands[0]]:
-            raise cursor.refusal("a substitution of several commands has a here-document", start)
+            raise cursor.refusal(
+                "a here-document is inside a command substitution with several commands", start
+            )
         cursor.substitutions -= 1
         cursor.position += 1
         return script

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Literal characters, without their quotes and backslashes. `quoted`: braces, patterns and `~` in them are not expanded."""
+    """Literal characters without quotes and backslashes. If `quoted`, braces, patterns and `~` are not expanded."""
 
     text: str
     quoted: bool = False

@@ -1,7 +1,7 @@
 """The catalog: looks up program entries in the product's files and in additional tables.
 
 Invariant: a file is read when its program is first looked up. A user's entry replaces the product's. A plugin's entry
-counts only for programs that are not known otherwise. For known programs, a project's or plugin's table can only add effects.
+counts only if no other table has the program. For known programs, a project's or plugin's table can only add effects.
 """
 
 import tomllib
@@ -36,7 +36,7 @@ Origin: TypeAlias = Literal["plugin", "user", "project"]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A table in addition to the product's files. `source` names it in reasons: a file or a plugin."""
+    """A table added to the product's files. `source` is the file or plugin that it comes from."""
 
     origin: Origin
     source: str
@@ -44,7 +44,7 @@ class Layer:
 
 
 Shelf: TypeAlias = Callable[[str], tuple[Table, str] | None]
-"""Returns the table of an entry by its full name ("git log"), and its place."""
+"""Takes an entry's full name ("git log"); returns the entry's table and the place of the table, or None."""
 
 
 class Catalog:
@@ -86,7 +86,7 @@ class Catalog:
         return self._entries[name]
 
     def subcommand(self, entry: Entry, words: Sequence[str]) -> Entry | None:
-        """Return the entry of the subcommand that the first word or the first two words name."""
+        """Return the entry of the subcommand named by the first one or two words, or None."""
         found = (self.variant(entry, " ".join(words[:count])) for count in (2, 1) if count <= len(words))
         return next(filter(None, found), None)
 
@@ -96,7 +96,7 @@ class Catalog:
         return next(filter(None, found), None)
 
     def _resolve(self, names: Sequence[str], shelves: Sequence[Shelf], likes: int) -> Entry | None:
-        """Build the entry of the first of `names` that a shelf holds, with the entries it is `like` (at most `likes` deep)."""
+        """Build the entry of the first of `names` that a shelf has, following `like` at most `likes` times."""
         for name, (place, shelf) in product(names, enumerate(shelves, 1)):
             found = shelf(name)
             if found is None:
@@ -206,7 +206,7 @@ def _locate(name: str, faults: Iterable[TableFault]) -> Iterator[TableFault]:
 
 def _read_caution(name: str, table: Table) -> tuple[frozenset[Effect], list[TableFault]]:
     """Return the effects that a project's or plugin's table adds to a known program, and the table's faults."""
-    reason = "it could allow more; for a known program only effects can be added"
+    reason = "this key is not allowed: for a known program, a table can only add effects"
     more = [TableFault((key,), reason) for key in sorted(set(table) - _CAUTIOUS_KEYS)]
     program, faults = validate({"about": name, "effects": table.get("effects", [])})
     return frozenset() if program is None else program.effects, [*more, *faults]

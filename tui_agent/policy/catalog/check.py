@@ -53,7 +53,7 @@ def check_table(text: str, source: str, judge: Judge) -> list[Problem]:
 
 
 def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge) -> Iterator[TableFault]:
-    """Yield the examples with another verdict than they state. The examples of a faulty entry are skipped."""
+    """Yield a fault for each example that states a wrong verdict. The examples of a faulty entry are skipped."""
     programs = ((name, validate(table)[0]) for name, table in tables.items())
     examples = [
         ((*keys_of(name), "examples", str(place)), example)

@@ -1,4 +1,4 @@
-"""Doubts that the file names in the workspace settle.
+"""The removal of doubts that are disproved by the names of the files in the workspace.
 
 A pattern such as `*` raises the doubt that a name might look like an option (`-rf`), be understood as something else, or be
 split into several words. If no name in the workspace is like that, the doubt is dropped.
@@ -24,7 +24,7 @@ _OTHER_MEANINGS: Final = frozenset(":*?[")
 
 
 def settle_doubts(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:
-    """Return the report without the doubts that the names in the workspace settle."""
+    """Return the report without the doubts that the names in the workspace disprove."""
     if not any(doubt.value for command in line.commands for doubt in command.doubts):
         return line
     return replace(line, commands=tuple(_settle(effect, command, facts) for command in line.commands))
@@ -46,7 +46,7 @@ def _in_workspace(effect: RunEffect, path: str, facts: PolicyFacts) -> str | Non
 
 
 def _is_settled(doubt: Doubt, folder: str, facts: PolicyFacts) -> bool:
-    """Return True if no name in this folder that the doubt's pattern may match is dangerous."""
+    """Return True if the doubt's pattern can match no dangerous name in this folder."""
     value = doubt.value
     if value is None or not value.names_files:
         return False
@@ -66,7 +66,7 @@ def _is_settled(doubt: Doubt, folder: str, facts: PolicyFacts) -> bool:
 
 
 def _begins_word(name: str, folder: str) -> bool:
-    """Return True if the word for this file, relative to the folder, begins like an option."""
+    """Return True if the file's path relative to the folder begins like an option (`-rf`)."""
     front = f"{folder}/" if folder else ""
     return name.startswith(front) and name[len(front) :][:1] in _OPTION_STARTS
 

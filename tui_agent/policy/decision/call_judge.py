@@ -26,7 +26,7 @@ from tui_agent.protocol.effects import (
 
 
 class CallJudge:
-    """The rules and facts of one decision. `read_line` reports on any command line; `lines` has the reports on the call's own."""
+    """Judges one call. `read_line` interprets any command line; `lines` has the reports on the call's own command lines."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class CallJudge:
     def judge_tool(self, *, known: bool) -> list[Finding]:
         """Judge the tool itself.
 
-        A rule that allows the tool is enough only if the call's effects are not `known`; otherwise each effect is judged too.
+        If the call's effects are `known`, a rule that allows the tool is not enough: each effect is judged too.
         """
         allowed = self._facts.allowed_tools
         if allowed is not None and self._name not in allowed:
@@ -78,12 +78,12 @@ class CallJudge:
 
     def _connect(self, host: str) -> Finding:
         if read_host(host) is None:
-            return Finding("deny", "guard.host", f"it is not certain which host {host[:80]!r} names")
+            return Finding("deny", "guard.host", f"it is not certain which host {host[:80]!r} means")
         rules = self._rules.about_host(host)
         stopped = stopping_finding(rules)
         verdict = self._profile.connects
         if stopped is not None and (stopped.verdict == "deny" or verdict != "deny"):
             return stopped
-        says = "allows no network" if verdict == "deny" else "wants a yes for network access"
+        says = "allows no network" if verdict == "deny" else "requires approval for network access"
         why = f"policy {self._facts.policy} {says}"
         return self._files.by_profile(verdict, first_finding(rules, "allow") or self._allowed, "network", why)

@@ -1,6 +1,6 @@
-"""The rules that an approval offers to keep, for this session or always.
+"""The rules that an approval offers to save, for this session or always.
 
-Invariant: an offered rule, once granted, allows the call that it was offered for. If none is offered, the reason is given.
+Invariant: an offered rule allows the call in question. If no rule is offered, the reason is given.
 """
 
 import posixpath
@@ -19,9 +19,9 @@ from tui_agent.protocol.effects import Effect as CallEffect
 from tui_agent.protocol.effects import NetworkEffect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.policy import PermissionChoice
 
-UNSEEN = "not offered where not everything can be seen"
-SECRET = "not offered where files with secrets would be read"
-RULED = "not offered: a rule asks about this each time"
+UNSEEN = "not available: something is hidden"
+SECRET = "not available: it would read files with secrets"
+RULED = "not available: a rule asks about this each time"
 _ONCE = PermissionChoice(reach="once", rule="")
 _PATTERN_CHARACTERS = frozenset("*?[]")
 _CODE_OPTIONS = frozenset({"-c", "-e", "-p", "--eval", "--print", "-"})
@@ -42,9 +42,9 @@ def offer_choices(
     """
     kinds = {effect.kind for effect in asked}
     if not asked:
-        return only_once("not offered where it is not known what this does")
+        return only_once("not available: its effects are not known")
     if len(kinds) > 1 or (len(asked) > 1 and kinds != {"writes"}):
-        return only_once("not offered for several effects at once")
+        return only_once("not available for a call with several effects")
     match asked[0]:
         case WriteEffect():
             return (
@@ -57,10 +57,10 @@ def offer_choices(
             return (_ONCE, *_offer(f"allow connect {host}", f"connections to {host}"))
         case RunEffect() as effect:
             if bool(effect.argv) == bool(effect.script.strip()):
-                return only_once("not offered where there is not exactly one command")
+                return only_once("only available for a single command")
             return (_ONCE, *_offer_command(effect, lines[effect], facts, reason))
         case _:
-            return only_once("not offered for this")
+            return only_once("not available for this effect")
 
 
 def _offer(rule: str, words: str, why_not_always: str = "") -> tuple[PermissionChoice, PermissionChoice]:
@@ -83,17 +83,17 @@ def _offer_writes(
 ) -> tuple[PermissionChoice, PermissionChoice]:
     places = [place(effect.path, facts) for effect in effects]
     if any(not _PATTERN_CHARACTERS.isdisjoint(at.absolute) for at in places):
-        return _refuse("not offered for names that look like a pattern")
+        return _refuse("not available for names with wildcards")
     if any(effect.removes for effect in effects):
         if len(effects) > 1:
-            return _refuse("not offered for several files at once")
+            return _refuse("not available for several files")
         name = places[0].relative or places[0].absolute
-        return _offer(f"allow remove {name}", f"removing {name}", "not offered for removing files")
+        return _offer(f"allow remove {name}", f"removing {name}", "not available for removing files")
     if not all(at.inside for at in places):
         if len(places) > 1:
-            return _refuse("not offered for several files outside the workspace")
+            return _refuse("not available for several files outside the workspace")
         rule = f"allow edit {places[0].absolute}"
-        return _offer(rule, "edits of this file only", "not offered outside the workspace")
+        return _offer(rule, "edits of this file only", "not available outside the workspace")
     folder = posixpath.commonpath([posixpath.dirname(at.relative or "") for at in places])
     if folder:
         return _offer(f"allow edit {folder}/**", f"edits in {folder}/")
@@ -105,9 +105,9 @@ def _offer_writes(
 def _offer_read(effect: ReadEffect, facts: PolicyFacts) -> tuple[PermissionChoice, PermissionChoice]:
     at = place(effect.path, facts)
     if not _PATTERN_CHARACTERS.isdisjoint(at.absolute):
-        return _refuse("not offered for names that look like a pattern")
+        return _refuse("not available for names with wildcards")
     if at.absolute.startswith("~"):
-        return _refuse("not offered for a home folder")
+        return _refuse("not available for a home folder")
     if effect.recursive:
         return _offer(f"allow read {at.absolute}/**", f"reading below {at.absolute}")
     return _offer(f"allow read {at.absolute}", "reading this file")
@@ -121,9 +121,9 @@ def _offer_command(
     why = _why_no_rule(effect, line, [command for command, _ in commands], facts, reason)
     rules = {} if why else dict.fromkeys(_command_rule(command, prefix) for command, prefix in commands)
     if len(rules) > 1:
-        why = "not offered for several commands at once"
+        why = "not available for several commands"
     if "" in rules:
-        why = "not offered for patterns"
+        why = "not available for commands with wildcards"
     if why:
         return _offer(exact, "this exact command only", why)
     [words] = rules
@@ -156,37 +156,37 @@ def _why_no_rule(
 ) -> str:
     """Return the reason why no rule is offered for a command line, or "" if one may be."""
     if any(command.program.downloads for command in line.commands):
-        return "not offered for commands that download"
+        return "not available: it downloads code"
     effects = {effect for command in line.commands for effect in command.effects}
     refused = next((words.offer for words in words_for(effects) if words.offer), "")
     if refused:
-        return f"not offered for commands that {refused}"
+        return f"not available for commands that {refused}"
     if line.refusal or any(command.doubts for command in line.commands):
-        return "not offered for commands that are not fully understood"
+        return "not available for commands that are not fully understood"
     if not commands:
-        return f"not offered: {reason}"
+        return f"not available: {reason}"
     if effect.cwd and not place(literal_path(effect.cwd), facts).inside:
-        return "not offered outside the workspace"
+        return "not available outside the workspace"
     for command in commands:
         changed = next((use.path for use in command.files if use.action in ("write", "move", "delete")), None)
         if changed is not None:
-            return f"not offered: a rule for {command.name} would mean every file, not only {changed}"
+            return f"not available: a rule for {command.name} would allow every file, not only {changed}"
     return next((_why_unnameable(command) for command in commands if not command.program.remember), "")
 
 
 def _why_unnameable(command: CommandReport) -> str:
     words = words_of(command)[1:]
     if _CODE_OPTIONS.intersection(words):
-        return "not offered for code that is given as text"
+        return "not available for code in the command line"
     if any(word is not None and not word.startswith("-") for word in words):
-        return "not offered for a script: what is in it can change"
-    return f"not offered for {command.name}"
+        return "not available for a script, because its contents can change"
+    return f"not available for {command.name}"
 
 
 def _command_rule(command: CommandReport, prefix: Words) -> str:
-    """Return a command as a rule writes it, or "" if no rule can express it.
+    """Return the words of a rule for a command, or "" if no rule can express it.
 
-    Usually that is the program and subcommand with `*` (`git log *`). If options precede the subcommand, it is all words.
+    Usually these are the program and subcommand with `*` (`git log *`). If options precede the subcommand, they are all words.
     """
     words = [word or "" for word in words_of(command)]
     front = [word or "" for word in prefix]

@@ -33,7 +33,7 @@ _OF_EFFECT = {
 
 
 def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str]:
-    """Return the classes of one command. One that only reads but never ends is still `read-only`."""
+    """Return the classes of one command. A command that only reads but never ends is `read-only`."""
     found = {_OF_EFFECT[effect] for effect in command.effects if effect in _OF_EFFECT}
     if command.doubts or runs_anything(command):
         found = (found - {WORKSPACE}) | {ARBITRARY}

@@ -30,11 +30,11 @@ from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 
 DOWNLOADS = "It downloads a package and runs it. Packages can run any code while they install."
-UNPROVEN = "It cannot be read with certainty."
-FETCHES_CODE = "It uses the network and runs what it is given: that may be code from outside."
+UNPROVEN = "tui-agent cannot tell exactly what this command does."
+FETCHES_CODE = "It uses the network and may run downloaded code."
 
 _ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
-"""In a refusal by our parser: a reserved word of the shell where bash accepts none."""
+"""Matches a refusal by our parser because of a shell keyword where bash also accepts none."""
 
 SHADOWED = "guard.workspace-program"
 """The escalation of a program from the workspace; a sandbox confines it like any other program."""
@@ -110,7 +110,7 @@ class CommandJudge:
     def _refused(self, line: LineReport) -> Iterator[Finding]:
         """Judge a line outside the subset of bash.
 
-        Its readings are trusted only by a profile that runs every command, or in a sandbox; and even then the user is asked if
+        The line's readings count only with a profile that runs every command, or in a sandbox. Even then the user is asked if
         it is not certain which program runs.
         """
         doubts = (doubt for command in line.commands for doubt in command.doubts)
@@ -118,7 +118,7 @@ class CommandJudge:
         if (self.profile.commands == "allow" or self._relies_on_sandbox) and not hidden:
             return
         if self.profile.unproven == "deny":
-            why = f"policy {self.facts.policy} allows only commands that are sure to read: {line.refusal}"
+            why = f"policy {self.facts.policy} allows only commands that certainly only read: {line.refusal}"
             yield Finding("deny", f"{self.facts.policy}.unproven", why)
         else:
             yield replace(self._unproven(line.refusal), not_understood=True)
@@ -173,7 +173,7 @@ class CommandJudge:
             bounded = verdict == "ask" and not _is_of_git(command)
             return self._unproven(hidden[0]) if hidden else self._allowed(bounded=bounded)
         if verdict == "deny":
-            why = f"policy {policy} allows only commands that read: {_because(command)}"
+            why = f"policy {policy} allows only commands that certainly only read: {_because(command)}"
             return Finding("deny", f"{policy}.commands", why)
         no = next((finding for finding in asked if finding.default_no), None)
         return Finding(
@@ -199,7 +199,7 @@ class CommandJudge:
         return known and place(use.path, self.facts).absolute in self.facts.private_temp_paths
 
     def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Finding | None:
-        """Return a rule that allows the command. Its words, and what the shell makes of them, must be certain."""
+        """Return a rule that allows the command, or None. The command's words must be certain, also after expansion."""
         words = words_of(command)
         if line.refusal or None in words or not words or not self.profile.hears_allow_rules:
             return None
@@ -220,8 +220,8 @@ class CommandJudge:
         if doubts:
             return "; ".join(doubts)
         effects = {effect for each in line.commands if not each.doubts for effect in each.effects}
-        wishes = " and ".join(words.wish for words in words_for(effects))
-        return f"policy {self.facts.policy} wants a yes {wishes}"
+        wishes = ", ".join(words.wish for words in words_for(effects))
+        return f"policy {self.facts.policy} requires approval for {wishes}"
 
 
 _UNCERTAIN = frozenset({"value", "option-like", "folder", "limit"})
@@ -256,7 +256,7 @@ def is_ordinary(command: CommandReport) -> bool:
 
 
 def command_line(effect: RunEffect) -> str:
-    """Return the command line that does the same when typed in the workspace; `allow exact` is compared with it."""
+    """Return the effect as a command line to type in the workspace; `allow exact` rules are compared with this text."""
     text = effect.script.strip() if effect.script else shlex.join(effect.argv)
     folder = literal_path(posixpath.normpath(effect.cwd))
     return text if folder == "." else f"cd {shlex.quote(folder)} && {text}"
@@ -303,7 +303,7 @@ def _is_not_understood(command: CommandReport) -> bool:
 
 
 def _is_of_git(command: CommandReport) -> bool:
-    """Return True if git itself does everything the command does, and all of it is known.
+    """Return True if the command is fully understood and runs no program except git.
 
     Such a command may write the repository, except for settings that name programs for git to run.
     """

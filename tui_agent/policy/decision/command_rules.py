@@ -35,7 +35,7 @@ def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
         for command in line.commands:
             yield from _against_hosts(rules, command)
     if line.unreadable:
-        why = "the line cannot be read completely, and there are rules against commands"
+        why = "tui-agent cannot parse all of the line, and your rules restrict some commands"
         verdicts = {rule.verdict for rule in rules.rules if rule.what != "tool"} - {"allow"}
         yield from (Finding(verdict, "rules.unread", why) for verdict in verdicts)
 
@@ -74,8 +74,9 @@ def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool)
 
 
 def _spellings(words: Words, name: str) -> Iterator[Words]:
-    """Yield every form in which a rule may write this command: as typed, by its bare name, and without options before the
-    subcommand.
+    """Yield every form in which a rule may contain this command.
+
+    The forms are: as typed, with the program's bare name, and without options before the subcommand.
     """
     yield words
     first = words[0] if words else None
@@ -101,7 +102,7 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
 
 @cache
 def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
-    """Return, for each program, the subcommands that do the same as another command, with that command."""
+    """Map each program to pairs: words of a subcommand, and the words of another command that does the same."""
     found: dict[str, list[tuple[Words, Words]]] = {}
     for text in word_list("same_as"):
         (program, *names), _, meant = map(str.split, text.partition(" = "))
@@ -110,9 +111,9 @@ def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
 
 
 def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
-    """Yield findings about commands that a command may run but no reading shows.
+    """Yield findings about commands that no reading shows but that this command may run.
 
-    These are in texts passed to it, or composed from its words by a program that is not in the catalog.
+    They are in texts passed to the program, or a program that is not in the catalog composes them from its words.
     """
     texts = list(_command_texts(command))
     for text in texts:
@@ -124,7 +125,9 @@ def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
     alias = _GIT in rules.program_names and command.name == _GIT
     apart = not command.entry and any(_has_in_order(rule.rest, command) for rule in rules.against_commands)
     if uncertain or named or alias or apart:
-        why = f"it is not certain which commands {command.name or 'it'} runs, and rules are against some"
+        why = (
+            f"tui-agent cannot tell which commands {command.name or 'it'} runs, and your rules restrict some"
+        )
         yield Finding("ask", "rules.hidden", why)
 
 
@@ -184,7 +187,11 @@ def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Finding
     yield from map(rule_finding, found)
     evident = None not in words and any("." in name or ":" in name for host in hosts for name in host.names)
     if connects and not found and not evident:
-        yield Finding("ask", "rules.host", "it is not certain which host it talks to, and rules name hosts")
+        yield Finding(
+            "ask",
+            "rules.host",
+            "tui-agent cannot tell which host it connects to, and your rules restrict some",
+        )
 
 
 def _means_host(rule: Rule, hosts: Collection[Host], *, connects: bool) -> bool:

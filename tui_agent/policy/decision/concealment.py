@@ -19,13 +19,13 @@ def find_concealed(effects: Sequence[Effect]) -> list[Finding]:
     found: list[Finding] = []
     hidden = next(filter(None, map(describe_invisible, texts)), "")
     if hidden:
-        risk = f"It holds {hidden}: it may do more than you see."
-        found.append(Finding("ask", "unseen", f"it holds {hidden}", risk, default_no=True))
+        risk = f"It contains {hidden}: it may do more than you see."
+        found.append(Finding("ask", "unseen", f"it contains {hidden}", risk, default_no=True))
     other = next(filter(None, map(describe_lookalike, texts)), "")
     if other:
-        risk = f"A word of it is not what it reads like: {other}."
+        risk = f"One word contains look-alike characters: {other}."
         found.append(
-            Finding("ask", "unseen.alike", "a word of it is not what it reads like", risk, default_no=True)
+            Finding("ask", "unseen.alike", "one word contains look-alike characters", risk, default_no=True)
         )
     return found
 

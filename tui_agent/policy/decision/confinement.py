@@ -73,9 +73,9 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
     if command.name in word_list("may_not_end") and is_open(command):
         return "it is not certain that it ends by itself"
     if len(words) < len(command.words) and is_open(command):
-        return "it is not certain which words it is given"
+        return "its arguments cannot be determined"
     if runs and any(value.known is None for _, value in command.settings):
-        return "it is not certain what its variables are set to"
+        return "the values of its variables cannot be determined"
     if command.name in word_list("opens_editor") and not any(map(_MESSAGE.match, words)):
         return "it may wait for an editor"
     if line.refusal and _LOOP.search(line.line):
@@ -97,9 +97,9 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
             return f"it may run {inside.name}, which {effect_words()[min(effects)].warning}"
     word = _deleting_word(command, words, line)
     if word:
-        return f'the word "{word}" in it may mean that it deletes'
+        return f'it contains "{word}", so it may delete something'
     word = _listed_word(words[1:], "endless") if runs else ""
-    return f'the word "{word}" in it may mean that it does not end by itself' if word else ""
+    return f'it contains "{word}", so it may not end by itself' if word else ""
 
 
 def is_open(command: CommandReport) -> bool:
@@ -147,7 +147,7 @@ def _listed_word(words: Sequence[str], key: str) -> str:
 
 
 def runs_written_file(command: CommandReport, line: LineReport) -> bool:
-    """Return True if a command uses a file that the same line writes: then the line may contain the script that it runs."""
+    """Return True if a command uses a file that the same line writes; the command may run that file as a script."""
     used = {use.path for use in command.files if use.action == "read"}
     return any(use.action == "write" and use.path in used for other in line.commands for use in other.files)
 
@@ -155,7 +155,7 @@ def runs_written_file(command: CommandReport, line: LineReport) -> bool:
 def _word_parts(word: str) -> Sequence[str]:
     """Return the parts of a word that may name an action: `--mode=delete x` gives `mode` and `delete`.
 
-    Leading dashes are dropped, and the word is cut at `=` and `:`. Of a value the first word counts, of a path the last name.
+    Leading dashes are dropped, and the word is cut at `=` and `:`. Only the first word of a value and the last name of a path count.
     """
     name, *values = _CUTS.split(word.lstrip("-"), maxsplit=2)
     firsts = [value.split(maxsplit=1)[0] for value in values if value.strip()]

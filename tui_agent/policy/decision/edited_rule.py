@@ -17,7 +17,7 @@ def find_fault(text: str, judge: Callable[[str], Literal["allow", "ask", "deny"]
     except ConfigError as error:
         return str(error)
     if rule.verdict != "allow":
-        return "This rule does not allow anything. Only a rule with allow can be kept here."
+        return "Only `allow` rules can be saved here."
     if judge(rule.text) != "allow":
-        return "This rule does not fit what is asked here."
+        return "This rule does not match this request."
     return ""

@@ -56,14 +56,14 @@ def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts)
     name = program_name(command)
     if command.program.builtin or name not in facts.workspace_programs:
         return ""
-    return f"{name} is a program of this workspace here"
+    return f"{name} here is a program from this workspace"
 
 
 def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     """Return a reason if git may run programs that the repository's own configuration names."""
     if not (facts.git_is_steered and runs_git(command)):
         return ""
-    return "git may run programs or read files here that nobody named"
+    return "git may run programs or read files that the command does not name"
 
 
 def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:

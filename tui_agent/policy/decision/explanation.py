@@ -87,7 +87,7 @@ def _rest(left: Sequence[CommandEffects]) -> CommandEffects:
     """Return the row that sums up the rows left out."""
     named = classes.ranked({name for row in left for name in row.classes})
     word = "deletes" if _SERIOUS.intersection(named) else "may do"
-    effect = CommandEffect(verb=word, target="what the command above says", risky=True)
+    effect = CommandEffect(verb=word, target="more (see the full command above)", risky=True)
     return CommandEffects(command=f"{len(left)} more", classes=named, effects=(effect,))
 
 
@@ -157,9 +157,11 @@ def _command_row(
 def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[CommandEffect]:
     """Yield effects of programs that run in addition to the known one, or instead of it."""
     if runs_configured_programs(command, (), facts):
-        yield CommandEffect(verb="runs", target="programs that this repository names", risky=True)
+        yield CommandEffect(
+            verb="runs", target="programs set in this repository's git configuration", risky=True
+        )
     if is_workspace_program(command, (), facts):
-        yield CommandEffect(verb="runs", target="a program of this workspace", risky=True)
+        yield CommandEffect(verb="runs", target="a program from this workspace", risky=True)
 
 
 def _file_effects(effect: RunEffect, command: CommandReport, new: Collection[str]) -> Iterator[CommandEffect]:
@@ -191,7 +193,7 @@ def _other_effects(command: CommandReport) -> Iterator[CommandEffect]:
     elif classes.runs_anything(command):
         yield CommandEffect(verb="may do", target="anything", risky=True)
     elif Effect.RUNS in effects:
-        yield CommandEffect(verb="runs", target="code of this workspace, or changes it")
+        yield CommandEffect(verb="runs or changes", target="code in this workspace")
     if Effect.DELETES in effects and "delete" not in actions:
         yield CommandEffect(verb="deletes", target="files that it does not name", risky=True)
     if Effect.WRITES in effects and not actions & {"write", "move", "delete"}:

@@ -24,8 +24,8 @@ from tui_agent.ports.policy import PolicyFacts
 OUTSIDE_RISK = "It is outside this workspace."
 SECRETS_RISK = "Its output may hold secrets, and the model sees it."
 GUARDED = {
-    "secret": "may hold secrets, which are never written",
-    "protected": "decides what runs or what is asked, and is never written",
+    "secret": "may hold secrets, so the agent may never write it",
+    "protected": "controls what runs or needs approval, so the agent may never write it",
     "system": "belongs to the system",
 }
 _NO_FILES = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
@@ -99,7 +99,7 @@ class FileJudge:
     def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Finding | None:
         """Return the strictest finding of rules that ask or deny about a file, or None.
 
-        Rules about this very file come first, then rules that a pattern may match, then rules about files below it. `whats` are
+        Rules about the file itself come first, then rules that its pattern may match, then rules about files below it. `whats` are
         the kinds of rules; if empty, those for the action of the use.
         """
         whats = whats or _RULES[use.action]
@@ -118,7 +118,7 @@ class FileJudge:
             for name in path_patterns.expand_braces(shape):
                 at = place(name.strip("/").removeprefix("**/") or ".", self.facts)
                 if self.guards.is_secret(at, pattern=bool(set(name) & path_patterns.SIGNS)):
-                    why = f"{shape} chooses files with secrets, which are never read"
+                    why = f"{shape} selects files with secrets, which the agent may never read"
                     return Finding("deny", "guard.secret", why)
         return None
 
@@ -138,7 +138,9 @@ class FileJudge:
         free = at.inside or self.guards.is_open_to_all(at)
         secret = self.guards.is_secret(at, pattern=use.certainty is Certainty.BOUNDED)
         if secret and at.absolute not in self.facts.public_files and not (free and use.action == "list"):
-            return Finding("deny", "guard.secret", f"{at.given} may hold secrets, which are never read")
+            return Finding(
+                "deny", "guard.secret", f"{at.given} may hold secrets, so the agent may never read it"
+            )
         chosen = self.find_chosen_secret(use) if use.action == "read" else None
         if chosen is not None:
             return chosen
@@ -169,13 +171,13 @@ class FileJudge:
         rules = self.rules.about_file(at, "remove" if removes else "edit", self.facts)
         rule = None if through else first_finding(rules, "allow")
         policy, risk = self.facts.policy, "" if at.inside else OUTSIDE_RISK
-        why = f"policy {policy} wants a yes before any {'removal' if removes else 'write'}"
+        why = f"policy {policy} requires approval for every {'removal' if removes else 'write'}"
         if verdict == "deny":
             why = f"policy {policy} allows no writes"
         elif not at.inside:
             why = f"{at.given} is outside this workspace"
         elif verdict == "allow" and policy != "bypass" and self.guards.is_run_by_others(at):
-            verdict, why = "ask", f"other programs run {at.given} without a question"
+            verdict, why = "ask", f"other programs run {at.given} without asking"
         if at.inside and not removes:
             rule = rule or self.tool_rule
         return self.by_profile(verdict, rule, "writes", why, risk)
@@ -186,11 +188,11 @@ class FileJudge:
         return any(path_patterns.matches_path(relative, secret.name) for secret in self.facts.secrets)
 
     def _unknown(self, use: FileUse) -> Finding | None:
-        """Ask about a use of an uncertain file if any rules are against files."""
+        """Ask about a use of an uncertain file if any rule restricts files."""
         if not self.rules.against(*_RULES.get(use.action, _CHANGES)):
             return None
         return Finding(
-            "ask", "rules.vague", "it is not certain which files it uses, and rules are against some"
+            "ask", "rules.vague", "tui-agent cannot tell which files it uses, and your rules restrict some"
         )
 
     def _own(self, use: FileUse, at: Place) -> Finding | None:
@@ -203,23 +205,23 @@ class FileJudge:
         return Finding("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
     def _pattern_rule(self, at: Place, whats: Sequence[What]) -> Finding | None:
-        """Judge rules against files that a shell pattern may match.
+        """Judge rules that restrict files which a shell pattern may match.
 
-        A rule with a fixed place decides itself. A rule such as `**/*.lock`, or a pattern with `**`, is only asked about, because
-        most names that match are not meant.
+        A rule with a fixed place gives its own verdict. For a rule such as `**/*.lock`, or a pattern with `**`, the user is only
+        asked, because most matches are not intended.
         """
         rules = self.rules.about_pattern(at, whats, self.facts)
         found = stopping_finding([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])
         if found is not None:
-            return replace(found, reason=f"{found.reason}, and {at.given} may stand for what it is about")
-        why = f"{at.given} may stand for what a rule is against"
+            return replace(found, reason=f"{found.reason}, and {at.given} may match the files of that rule")
+        why = f"{at.given} may match a file that a rule restricts"
         return Finding("ask", "rules.pattern", f"{why}: {rules[0].text}") if rules else None
 
     def _rule_below(self, use: FileUse, at: Place, whats: Sequence[What]) -> Finding | None:
-        """Judge rules against files below a folder.
+        """Judge rules that restrict files below a folder.
 
-        If the whole folder is moved or deleted, a rule with a fixed place decides itself. Otherwise the user is asked, because it
-        is not certain that the rule's files are affected.
+        If the whole folder is moved or deleted, a rule with a fixed place gives its own verdict. Otherwise the user is asked,
+        because it is not certain that the rule's files are affected.
         """
         if use.certainty is Certainty.BOUNDED:
             rules = self.rules.about_pattern(at, whats, self.facts, below=True)
@@ -229,5 +231,5 @@ class FileJudge:
         found = stopping_finding([rule for rule in rules if has_fixed_place(rule)])
         if found is not None and use.action in ("move", "delete"):
             return found
-        why = f"a rule is against files below {at.given or '.'}"
+        why = f"a rule restricts files below {at.given or '.'}"
         return Finding("ask", "rules.below", f"{why}: {rules[0].text}") if rules else None

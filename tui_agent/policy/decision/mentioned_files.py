@@ -1,6 +1,6 @@
 """Rules and guards about files that a command may use although its report does not prove it.
 
-Any text that a command is given may name a file, and some commands use files that nothing names (`git stash`).
+Any argument may name a file, and some commands use files that no argument names (`git stash`).
 Invariant: nothing here allows. A command that is proven to only read its reported files has no findings here, unless it
 shows or searches contents that it does not name.
 """
@@ -73,10 +73,12 @@ class MentionedFileJudge:
             yield from self._filled_folder(command, cwd)
 
     def _judge_unnamed(self, command: CommandReport) -> Iterator[Finding]:
-        """Ask if rules are against files and the command may use files that nothing names."""
+        """Ask if rules restrict files and the command may use files that no argument names."""
         reads = self.rules.against(*_READS) and reads_unnamed(command)
         if reads or (self.rules.against(*_CHANGES) and changes_unnamed(command)):
-            why = f"it is not known which files {command.name or 'it'} uses, and rules are against some"
+            why = (
+                f"tui-agent cannot tell which files {command.name or 'it'} uses, and your rules restrict some"
+            )
             yield Finding("ask", "rules.unnamed", why)
 
     def _judge_mention(self, command: CommandReport, candidate: Candidate, at: Place) -> Iterator[Finding]:
@@ -181,7 +183,7 @@ class MentionedFileJudge:
             return
         named = [text for text in texts[texts.index("config") + 1 :] if not text.startswith("-")]
         if len(named) > 1:
-            yield self._ask("guarded", f"it sets {named[0]} for git, which may name a program that git runs")
+            yield self._ask("guarded", f"it sets git's {named[0]}, which can make git run a program")
 
 
 def _below_finding(name: str) -> Finding:

@@ -124,7 +124,7 @@ class RulePolicy:
         return {effect: self._line(effect) for effect in effects if isinstance(effect, RunEffect)}
 
     def _settle(self, effects: Sequence[Effect], facts: PolicyFacts) -> Lines:
-        """Return the reports without the doubts that the names in the workspace settle."""
+        """Return the reports without the doubts that the names in the workspace disprove."""
         return {effect: settle_doubts(effect, line, facts) for effect, line in self._read(effects).items()}
 
     def _rules(self, granted: tuple[str, ...]) -> RuleIndex:
@@ -202,6 +202,6 @@ def _uses(lines: Lines) -> Iterator[tuple[FileUse, str]]:
 
 
 def _is_of_profile(finding: Finding, facts: PolicyFacts) -> bool:
-    """Return True if only the profile asks, about something certain: then a hook may answer for the user."""
+    """Return True if only the profile asks, and nothing is uncertain. Then a hook may answer for the user."""
     of_profile = finding.rule_id.startswith(f"{facts.policy}.")
     return of_profile and not finding.default_no and not finding.needs_person

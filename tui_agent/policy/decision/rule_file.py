@@ -109,7 +109,7 @@ def _rule(entry: object, where: str) -> Rule:
             raise ConfigError(f"{where}: {key} must be a list of texts.")
         for example in examples:
             if _fits(rule, str(example)) is not wanted:
-                said = "does not fit" if wanted else "fits"
+                said = "does not match" if wanted else "matches"
                 raise ConfigError(f"{where}: `{rule.text}` {said} its example {example!r}.")
     return rule
 

@@ -136,7 +136,7 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
 
 
 def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
-    """Return True if a rule applies to a file: by its real place or, unless it allows, by any of `names`."""
+    """Return True if a rule applies to a file. An allow rule must match the first of `names`, other rules any of them."""
     if rule.verdict == "allow":
         return grammar.fits_path(rule.rest, names[0].relative, names[0].absolute)
     return any(

@@ -20,7 +20,7 @@ _FILE_OF_REVISION: Final = re.compile(r"[\w./~^@,+-]*:[^:/][^:]*")
 
 
 def reads_unnamed(command: CommandReport) -> bool:
-    """Return True if a command may read or show files that nothing names."""
+    """Return True if a command may read or show files that no argument names."""
     if _shows_repository(command):
         return True
     if not command.name.startswith("git "):
@@ -30,7 +30,7 @@ def reads_unnamed(command: CommandReport) -> bool:
 
 
 def changes_unnamed(command: CommandReport) -> bool:
-    """Return True if a command may change or delete files that nothing names."""
+    """Return True if a command may change or delete files that no argument names."""
     return _uses_unnamed(command, _CHANGING, ("write", "move", "delete"))
 
 

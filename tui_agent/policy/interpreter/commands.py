@@ -132,10 +132,10 @@ class CommandReader:
     def _run(
         self, draft: Draft, call: ParsedCall, operands: Operands, stdin: Value
     ) -> tuple[list[CommandResult], Value | None]:
-        """Interpret everything that the command runs: a command in its operands, bash scripts, and commands started by `find` and
-        the like.
+        """Interpret everything that the command runs.
 
-        Also returns the bound on its output, or None if the inner commands do not determine it.
+        This may be a command in its operands, a bash script, or the commands of `find`, `fd` and `xargs`. Also returns the bound
+        on the output, or None if the inner commands do not determine it.
         """
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None
@@ -233,7 +233,7 @@ def _name_parameters(values: Sequence[Value]) -> dict[str, Value]:
 def _use_options(draft: Draft, call: ParsedCall) -> None:
     """Note the effects of options. Options that set the folder come first, because other words are relative to it."""
     if draft.name == "read" and all(option.spelling != "-r" for option in call.options):
-        draft.doubt("value", "read without -r takes the backslashes out of what it reads")
+        draft.doubt("value", "read without -r removes backslashes from its input")
     for parsed in sorted(call.options, key=lambda parsed: parsed.option.means != "enter"):
         option = parsed.option
         draft.effects |= option.effects

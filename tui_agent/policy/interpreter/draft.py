@@ -23,8 +23,8 @@ from tui_agent.policy.interpreter.state import START_FOLDERS, Folders, enter_fol
 
 _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "number": (re.compile(r"[+-]?\d+(\.\d+)?[A-Za-z%]{0,3}|[+-]?\.\d+"), "need not be a number"),
-    "count": (re.compile(r"[+-]?(\d{1,4}|10000)(\.\d+)?"), "may be too large to end soon"),
-    "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "may be too large to end soon"),
+    "count": (re.compile(r"[+-]?(\d{1,4}|10000)(\.\d+)?"), "may be so large that the command runs too long"),
+    "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "may be so large that the command runs too long"),
 }
 """The form of numbers with each meaning, and the reason of the doubt about any other word."""
 _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
@@ -102,7 +102,7 @@ class Draft:
         return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
-        """Return a doubt that file names can settle only if its pattern is matched in the folders of this command."""
+        """Return the doubt; if its pattern is not matched in this command's folders, file names cannot disprove the doubt."""
         here = doubt.value is None or doubt.value.found_in in (None, self.folders)
         return doubt if here else replace(doubt, value=None)
 
@@ -183,7 +183,7 @@ class Draft:
             self._add_unknown(use, f"it is not certain which file {value.source} is", value.suffix)
             return
         if value.splits:
-            self.doubt("value", f"{value.source} becomes other words where a name has a blank", value=value)
+            self.doubt("value", f"{value.source} splits file names that contain blanks", value=value)
         self.add_use(use)
         if value.names_files and "[" in value.text:
             # If no file matches `[a]b`, the word stays unchanged, and a file may have that very name.
@@ -253,7 +253,8 @@ class Draft:
             self.doubt("operand", f"{value.source} may be an address")
         if value.known is not None and value.text[:1] in ("@", "|"):
             self.doubt(
-                "option-like", f"{value.source} begins with {value.text[0]}, which {self.name} may obey"
+                "option-like",
+                f"{value.source} begins with {value.text[0]}, which may be special for {self.name}",
             )
         self.add_file(value, self.reach.action if action == "read" else action, reach)
         if action == "read" and self.entry.program.added_suffixes:

@@ -69,7 +69,7 @@ def read_path_filter(value: Value) -> GitWord:
     signs, path = _split_magic(text)
     if "exclude" in signs:
         return GitWord()
-    unknown = f"{value.source} is a path filter that is not known" if signs - _KNOWN_MAGIC else ""
+    unknown = f"{value.source} is an unknown kind of path filter" if signs - _KNOWN_MAGIC else ""
     from_top = "top" in signs
     if not _SIGN.search(path) or "literal" in signs:
         return GitWord((_file(path, Certainty.KNOWN, from_top=from_top),), unknown)

@@ -24,7 +24,7 @@ from tui_agent.policy.interpreter.state import START, START_FOLDERS, Folders, St
 from tui_agent.protocol.effects import RunEffect
 
 _NO_CHARACTER: Final = "it contains a code point that is not a character"
-_NO_COMMAND: Final = "it holds no command"
+_NO_COMMAND: Final = "it contains no command"
 _TWO_COMMANDS: Final = "it names two commands, one as words and one as a script"
 _REDIRECT: Final = re.compile(r"(?:\d*|&)(<|<>|>[>|&]?)(?![>&|(<])(.*)", re.DOTALL)
 _LOOSE_WORD: Final = re.compile(r"(>[>|&]?[ \t]*+)?+([^\s;&|()<>'\"`$\\]++)")

@@ -43,7 +43,7 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
         if meaning in TAKES_ALL:
             missing = missing or (None if left else meaning)
             return Operands(tuple(used), meaning, tuple(left), missing, tuple(doubts))
-        # Those behind that must be there come before one that need not.
+        # Required operands that follow take precedence over an optional one.
         needed = sum(not other and follower not in TAKES_ALL for follower, other in plan[place + 1 :])
         if meaning == "assignment" and place + 1 < len(plan):
             count = len(list(takewhile(lambda value: _ASSIGNED.match(prefix_of(value)), left)))

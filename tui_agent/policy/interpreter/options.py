@@ -145,7 +145,7 @@ class _Parser:
             return
         word, second = attached, None
         if option.word == "none" and attached is not None:
-            self._doubt(f"{spelling} of {name} takes no word")
+            self._doubt(f"{spelling} of {name} takes no value")
         elif option.word == "required":
             word = self._next_word(spelling) if attached is None else attached
             second = self._next_word(spelling) if option.second is not None else None
@@ -153,7 +153,7 @@ class _Parser:
         if option.word != "none" and given and not option.repeats:
             self._doubt(f"{spelling} of {name} is given twice")
         if option.word == "required" and attached and attached.may_be_empty and len(spelling) == 2:
-            self._doubt(f"{attached.source} of {name} may be empty: then the next word belongs to it")
+            self._doubt(f"{attached.source} of {name} may be empty: then the next word is its value")
         if word is not None and not _is_allowed(option, word):
             shown = word.source if word is attached else f"{spelling} {word.source}"
             self._doubt(f"{shown} of {name} is not known to be harmless")
@@ -162,7 +162,7 @@ class _Parser:
     def _next_word(self, spelling: str) -> Value | None:
         value = next(self.rest, None)
         if value is None:
-            self._doubt(f"{spelling} of {self.entry.name} lacks its word")
+            self._doubt(f"{spelling} of {self.entry.name} lacks its value")
         elif value.many:
             reason = f"{value.source} may expand to several arguments of {self.entry.name}, or to none"
             self.doubts.append(Doubt("option", reason, runs_command(self.entry.program.operands)))

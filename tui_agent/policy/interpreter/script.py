@@ -1,7 +1,7 @@
 """The walk through a script: interprets each command in every shell state in which it may run.
 
 Invariant: every command is interpreted, and only with possible variables and folders. If the script is too long, a
-report with a doubt stands for the rest.
+report with a doubt represents the rest.
 """
 
 import re

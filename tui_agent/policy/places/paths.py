@@ -1,8 +1,8 @@
 """The place of a path, and the guards for the file that it names.
 
 Invariant: the disk is not accessed; the code that fills `PolicyFacts.resolved` follows links. Both the real path and the
-given one count: it is enough that either is secret or protected, in any spelling that some file system considers the same
-name, and whether or not the file exists.
+given one count: a guard applies if either is secret or protected, in any spelling that some file system considers the same
+name, even if the file does not exist.
 """
 
 import posixpath
@@ -294,7 +294,7 @@ class _NamePatterns:
 
 
 def _matches_dotted(name: str, folders: Iterable[str]) -> bool:
-    """Return True if a pattern matches a folder with a leading dot, which the pattern must have too."""
+    """Return True if a pattern that begins with a dot matches one of the folders."""
     shape = name.lower()
     return shape.startswith((".", "[.")) and any(fnmatchcase(folder, shape) for folder in folders)
 

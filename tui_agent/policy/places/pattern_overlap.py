@@ -43,7 +43,7 @@ def sequences_overlap(
 ) -> bool:
     """Return True if some sequence matches both patterns.
 
-    Each element stands for one item, and None for any number of items. `fits` returns True if two elements can be the same
+    Each element matches one item, and None any number of items. `fits` returns True if two elements can be the same
     item.
     """
     for ends in (zip(left, right, strict=False), zip(reversed(left), reversed(right), strict=False)):

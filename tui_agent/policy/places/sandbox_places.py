@@ -18,8 +18,8 @@ _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
 class GuardedPlaces:
     """Places that a sandbox guards.
 
-    `hidden` are absolute paths; their last name may be a pattern. `kept` are names at the top of a workspace that are not
-    written, and `absent` names there that are not created. `trees` are absolute folders that no agent writes.
+    `hidden` are absolute paths; their last name may be a pattern. `kept` are names at the top of a workspace that
+    commands must not write, `absent` names that they must not create. `trees` are absolute folders that no agent writes.
     """
 
     hidden: tuple[str, ...]

@@ -1,1 +1,1 @@
-"""The grammar of the user's rules, and the hosts that they name."""
+"""The grammar of the user's rules, and the comparison of hosts with rules."""

@@ -64,7 +64,7 @@ def parse_rule(text: str, source: str = "") -> Rule:
     if verdict not in VERDICTS or what not in WHATS:
         raise ConfigError(
             f"{text!r}{where} is not a rule.",
-            hint=f"Write {'|'.join(VERDICTS)}, then {'|'.join(WHATS)}, then what it is about: allow edit src/**",
+            hint=f"Write {'|'.join(VERDICTS)}, then {'|'.join(WHATS)}, then a path, host, program or tool: allow edit src/**",
         )
     fault, hint = _find_fault(verdict, what, rest)
     if fault:
@@ -75,7 +75,7 @@ def parse_rule(text: str, source: str = "") -> Rule:
 def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
     """Return the fault in the rest of a rule, and a hint; two empty texts if it is valid."""
     if not rest:
-        return "does not say what it is about", "Name a path, host, program or tool."
+        return "is incomplete", "Add a path, host, program or tool."
     try:
         words = shlex.split(rest) if what == "run" else []
         if what == "connect":

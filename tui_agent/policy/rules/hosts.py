@@ -93,14 +93,14 @@ def parse_pattern(text: str) -> HostPattern:
             return HostPattern(network=ipaddress.ip_network(text))
         except ValueError as error:
             raise ConfigError(
-                f"{text!r} names no network: {error}.", hint="A host, *.example.org or 10.0.0.0/8."
+                f"{text!r} is not a network: {error}.", hint="Write a host, *.example.org or 10.0.0.0/8."
             ) from error
     below = text.startswith("*.")
     host = read_host(text[2:] if below else text)
     if host is None or (below and any(_address(name) for name in host.names)):
         raise ConfigError(
-            f"{text!r} names no host.",
-            hint="Write a whole name, *.example.org for those below, an address or a network; a port as host:443.",
+            f"{text!r} is not a host.",
+            hint="Write a full name, *.example.org for its subdomains, an address or a network; add a port as host:443.",
         )
     return HostPattern(host.names, below, port=host.port)
 

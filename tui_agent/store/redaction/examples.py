@@ -1,4 +1,4 @@
-"""The proof of a rule by its examples: names the one that fails, with the reason.
+"""The check of a rule's examples: returns the first that fails, with the reason.
 
 Invariant: an example is processed like a real text: keywords first, then the pattern and the checks.
 """

@@ -184,7 +184,7 @@ def _index_of(rules: tuple[Rule, ...], disabled: frozenset[str]) -> KeywordIndex
 def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[int]]]:
     """Yield each line that is continued by a backslash, joined as the shell does.
 
-    Also yields the offsets in it at which the next piece of `raw` begins, and the shift from each of them to `raw`.
+    Also yields the offset of each piece in the joined line, and the shift from there to the piece's offset in `raw`.
     """
     if b"\\" not in raw:
         return

@@ -21,12 +21,12 @@ from tui_agent.store.redaction.rule import Rule, Text, compile_pattern
 
 MAX_RULES = 200
 _REASONS = {
-    ("string_pattern_mismatch", "id"): "use small letters, digits and hyphens",
+    ("string_pattern_mismatch", "id"): "use lower-case letters, digits and hyphens",
     ("string_pattern_mismatch", "what"): "use at most 60 characters, and no brackets",
-    ("string_pattern_mismatch", "keywords"): "write it in small letters, at most 40 of them",
-    ("too_short", "keywords"): "name at least one word that is in every match",
+    ("string_pattern_mismatch", "keywords"): "use at most 40 lower-case letters",
+    ("too_short", "keywords"): "give at least one keyword that every match contains",
     ("too_short", "examples"): "give at least one text, with the secret between [[ and ]]",
-    ("extra_forbidden",): "a rule has no such key",
+    ("extra_forbidden",): "this key is not known",
     ("tuple_type",): "write a list of texts, between [ and ]",
 }
 """Readable messages for pydantic's errors, by the type of error and the field, or by the type only."""
@@ -44,7 +44,7 @@ class UserRule(Rule):
             if not re.fullmatch(
                 "secret.*|name|rest|user", name
             ):  # fragments contain `rest`; a check uses `user`
-                raise ValueError(f"a group cannot be called {name!r}; call what is to be covered 'secret'")
+                raise ValueError(f"a group cannot be called {name!r}; call the part to redact 'secret'")
         return pattern
 
 

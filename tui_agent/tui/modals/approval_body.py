@@ -121,10 +121,10 @@ class ApprovalBody:
         rows = command_table(shown, self._sheet.pen, width)
         hidden = len(commands) - len(shown)
         if hidden:
-            verbs = (
-                "command only reads, runs or changes" if hidden == 1 else "commands only read, run or change"
+            text = (
+                "command only reads, changes or runs" if hidden == 1 else "commands only read, change or run"
             )
-            rows += self._sheet.text_rows(width, f"{hidden} more {verbs} this workspace", "t3")
+            rows += self._sheet.text_rows(width, f"{hidden} more {text} this workspace's files", "t3")
         return rows
 
     def risky_commands(self, width: int, room: int) -> list[Strip]:

@@ -319,7 +319,7 @@ class ApprovalRows(ApprovalState):
         line_break = "\\n" if self.looks.symbols.name == "ascii" else "⏎"
         line = clean(text, reveal=True).replace("\n", line_break)
         if room < _NARROW_REACH:
-            line = line.replace("not offered for ", "not for ", 1)
+            line = line.replace("not available for ", "not for ", 1)
         pieces = wrap(line, room)
         if len(pieces) <= _MAX_REACH_ROWS + (not choice.offered):
             return pieces

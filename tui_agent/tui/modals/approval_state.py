@@ -97,9 +97,9 @@ class ApprovalState(Sheet[DecidePermission | None]):
         self.plan = Plan()
         self.file_rows: list[Strip] = []
         self.is_gated = False
-        """True if it may not be allowed yet: not all that matters was in sight."""
+        """True while the call cannot be allowed because risky parts of the request were not visible yet."""
         self.fits = False
-        """True if everything that can scroll is in sight."""
+        """True if the whole request is visible without scrolling."""
         self._seen_enough = False
         self._seen_command = False
         self._change_rows = self._seen_rows = 0
@@ -115,7 +115,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
 
     @property
     def hidden_rows(self) -> int:
-        """Number of hidden rows of the command that were not visible yet; it cannot be allowed before they were."""
+        """Number of command rows that were never visible; the command cannot be allowed before this is 0."""
         return 0 if self._seen_command or self.is_gated else self.plan.hidden
 
     @property

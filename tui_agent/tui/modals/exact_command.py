@@ -30,7 +30,7 @@ CHARACTERS_PER_CELL: Final = 6
 """Maximum number of characters per cell: a letter and its combining marks."""
 
 _CUT: Final = " … [cut: "
-"""Text in the log between the beginning of a text that is too long for an event and its length."""
+"""The log cuts texts that are too long for an event: the beginning, this text, then the original length."""
 _SIGN = re.compile(r"(<(?:U\+[0-9A-F]{4,6}|tab|(?:\d+ )?blanks?|\d+ line breaks)>)")
 _END = re.compile(r"(?<! ) ++$")
 _EDIT_END = re.compile(r"(?m)(?<=[^ \n]) ++$")

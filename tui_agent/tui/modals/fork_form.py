@@ -44,7 +44,7 @@ _WORKPLACE_NOTES: Final[dict[Workplace, str]] = {
 LABEL_WIDTH: Final = 11
 MAX_TEXT_ROWS: Final = 5
 TALL, WIDE = 22, 56
-"""Rows of the terminal and cells of the form from which nothing is left out."""
+"""The smallest terminal height in rows, and form width in cells, at which the form leaves nothing out."""
 
 
 class ForkDraft:

@@ -30,7 +30,7 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
         items = model_items(context, loaded)
         return [item for item in items if with_actions or not item.value.startswith(ACT)]
 
-    free = "use this name, as vendor/model or a profile"
+    free = "use what you typed as a model (vendor/model) or a profile"
     picker = Picker(lambda: context.app.looks, "Model", offered_items(()), free=free)
 
     def use(value: str | None) -> None:
@@ -108,7 +108,7 @@ def _by_key(keys: frozenset[str]) -> list[Item]:
         names = [f"{vendor.name}/{name}" for name in vendor.suggested_models] or [suggested(vendor)]
         items += [Item(name, name, variable, group=group) for name in names if name]
         if names == [""]:
-            label, about = f"{pretty(vendor.name)}…", f"{variable}; name a model"
+            label, about = f"{pretty(vendor.name)}…", f"{variable} is set; type a model name"
             items.append(Item(f"{ACT}provider {vendor.name}/", label, about, group=group))
     return items
 

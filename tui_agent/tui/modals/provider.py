@@ -35,7 +35,7 @@ OWN_SERVER: Final = "TUI_AGENT_API_KEY"
 """The key's variable for a URL that belongs to no known vendor."""
 BOXES: Final = (
     ("Keep the key", "in the key ring, or in a file that only you can read"),
-    ("Keep the model", "tui-agent starts with it from now on: config.toml"),
+    ("Keep the model", "make it the default (saved in config.toml)"),
 )
 KEYS: Final = "provider_line", "provider_tick", "provider_close"
 """The actions named below the form, after Enter's."""
@@ -110,7 +110,7 @@ class ProviderForm(ChoiceSheet[Provider | None]):
 
     @property
     def vendor(self) -> str:
-        """The vendor of the key. For the user's own server this is the name of the key's variable, never a vendor."""
+        """The vendor that gets the key; for the user's own server, the name of the variable that holds the key."""
         name = self.fields[MODEL].text.strip()
         if name in self.variables:
             return self.variables[name]

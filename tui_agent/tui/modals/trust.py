@@ -122,7 +122,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
     def head(self, width: int) -> list[Strip]:
         title = [
             self.part(f"{self.looks.symbols.waiting} ", "warning", bold=True),
-            self.part("Use this folder's own files?", bold=True),
+            self.part("Trust this folder's configuration?", bold=True),
         ]
         state = [self.part(_STATES.get(self._state, ""), "t2")]
         fits = cells(title) + cells(state) + 2 <= width

@@ -48,9 +48,9 @@ class Viewer(Sheet[None]):
         self.extra: Sequence[str] = ()
         """More actions for the row of keys."""
         self.follows: frozenset[ViewName] = frozenset()
-        """The views whose changes it shows; with none it stays as it was opened."""
+        """The views whose changes the screen shows; if empty, its text never changes."""
         self.opened_by = ""
-        """The action that opened it, if one did."""
+        """The action whose key opened this screen and also closes it, or "" if there is none."""
 
     def follow(self) -> None:
         """Redraw if something changed."""

@@ -33,7 +33,7 @@ def decide(effect: Effect, policy: PolicyName = "ask", *rules: str, interactive:
 def test_hidden_text_in_a_command_is_asked_about_even_under_a_rule(hidden: str, policy: PolicyName) -> None:
     script = f"echo a{hidden}b"
     decision = decide(RunEffect(script=script), policy, "allow run echo **")
-    assert decision.verdict == "ask" and decision.default_no and "It holds " in decision.risk
+    assert decision.verdict == "ask" and decision.default_no and "It contains " in decision.risk
     assert [choice.offered for choice in decision.choices] == [True, False, False]
 
 

@@ -72,14 +72,14 @@ STARTS = ["starts the command below"]
             ],
         ),
         ("foo", [("foo", ["may do anything: it is not known what foo does"])]),
-        ("# nothing", [("# nothing", ["may do anything: it holds no command"])]),
+        ("# nothing", [("# nothing", ["may do anything: it contains no command"])]),
         ("wc a; pwd", [("wc a", ["reads a"]), ("pwd", [])]),
         (
             "tail -f a; nohup make &",
             [
                 ("tail -f a", ["reads a", "runs until its time limit"]),
                 ("nohup make", ["leaves a process behind"]),
-                ("make", ["runs code of this workspace, or changes it", "leaves a process behind"]),
+                ("make", ["runs or changes code in this workspace", "leaves a process behind"]),
             ],
         ),
     ],
@@ -99,7 +99,7 @@ def test_a_line_that_installs_and_tests_is_shown_row_by_row() -> None:
                 "changes files that it does not name",
             ],
         ),
-        ("pytest -q …", ["writes report.txt, a new file", "runs code of this workspace, or changes it"]),
+        ("pytest -q …", ["writes report.txt, a new file", "runs or changes code in this workspace"]),
     ]
     assert RulePolicy().written_paths((RunEffect(script=line),)) == ("report.txt",)
 
@@ -176,9 +176,9 @@ OWN = PolicyFacts(WORKSPACE, "ask", workspace_programs=frozenset({"ls"}))
 @pytest.mark.parametrize(
     ("script", "facts", "about"),
     [
-        ("git status", STEERED, "programs that this repository names"),
-        ("cd src && git -C a log", STEERED, "programs that this repository names"),
-        ("ls src", OWN, "a program of this workspace"),
+        ("git status", STEERED, "programs set in this repository's git configuration"),
+        ("cd src && git -C a log", STEERED, "programs set in this repository's git configuration"),
+        ("ls src", OWN, "a program from this workspace"),
     ],
 )
 def test_programs_that_the_workspace_supplies_have_their_effect_in_the_row(
@@ -216,7 +216,7 @@ def asked(*effects: Effect) -> PermissionRequested:
 
 UNKNOWN = {"Reads": "not known", "Writes": "not known", "Network": "not blocked: it can use the network"}
 OUTSIDE = {"Undo": "/undo restores nothing outside this workspace"}
-INSIDE = {"Undo": "/undo restores its files, no other effects"}
+INSIDE = {"Undo": "/undo restores the files it changes, but nothing else"}
 
 
 @rows(
@@ -284,8 +284,8 @@ def test_an_approval_promises_no_more_than_is_known(
                 "command: rm -r build",
                 "  known: rm (programs/rm.toml); it deletes",
                 "  file: deletes build and everything below it",
-                "ask.writes says ask: policy ask wants a yes before any removal",
-                "ask.commands decides ask: policy ask wants a yes before anything is deleted",
+                "ask.writes says ask: policy ask requires approval for every removal",
+                "ask.commands decides ask: policy ask requires approval for deletions",
             ],
         ),
         (

@@ -64,8 +64,8 @@ def test_no_file_means_no_rules(tmp_path: Path) -> None:
         ("[[rule]]\nallow = 'edit a'\ndeny = 'edit b'", "exactly one of"),
         ("[[rule]]\nallow = 'edit a'\nmatch = []", "unknown keys: match"),
         ("[[rule]]\nallow = 'edit a'\nmatches = 'a'", "must be a list"),
-        ("[[rule]]\nallow = 'edit a'\nmatches = ['b']", "does not fit its example 'b'"),
-        ("[[rule]]\nallow = 'run ls *'\ndiffers = ['ls -l']", "fits its example"),
+        ("[[rule]]\nallow = 'edit a'\nmatches = ['b']", "does not match its example 'b'"),
+        ("[[rule]]\nallow = 'run ls *'\ndiffers = ['ls -l']", "matches its example"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:
@@ -128,7 +128,7 @@ def test_an_example_of_a_rule_against_files_may_be_a_pattern_or_a_command(
     path.write_text(f"[[rule]]\ndeny = 'read priv/**'\nmatches = [{example!r}]\n")
     assert load_rules(path)
     path.write_text(f"[[rule]]\ndeny = 'read priv/**'\ndiffers = [{example!r}]\n")
-    with pytest.raises(ConfigError, match="fits its example"):
+    with pytest.raises(ConfigError, match="matches its example"):
         load_rules(path)
 
 

@@ -42,7 +42,7 @@ def _fed_names(call: Call, given: set[str]) -> Value:
     separator = delimiters[-1].known if delimiters and delimiters[-1] is not None else ""
     plain = not given & {"-a", "--arg-file"} and separator in ("", "\n", "\\n", "\\0")
     if call.piped is None or not plain:
-        return Value("what xargs is fed", Certainty.UNKNOWN, many=True, may_be_option=True)
+        return Value("the input of xargs", Certainty.UNKNOWN, many=True, may_be_option=True)
     whole = separator == "\\0" or (not delimiters and given & {"-0", "--null"})
     if whole or call.piped.content in ("number", "hash"):
         return replace(call.piped, many=True)
