@@ -1,1 +1,1 @@
-"""Measurements of the product beside others on the same machine. See `make bench` and benchmarks/README.md."""
+"""Measurements of tui-agent and of other programs on the same machine. See `make bench` and benchmarks/README.md."""

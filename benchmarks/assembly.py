@@ -1,8 +1,8 @@
-"""What putting a request together costs: `python -m benchmarks.assembly` prints JSON, times in milliseconds of CPU.
+"""Cost of assembling a request: `python -m benchmarks.assembly` prints JSON with milliseconds of CPU time.
 
-A history of about 100,000 tokens: the first request counts all of it, each further one what was added; and the same with
-a window that it does not fit, so that old results are shortened. `taken_up_ms` is the first request of a session that is
-taken up, whose history was counted beside the loop while its user typed.
+The history has about 100,000 tokens. The first request counts all of them, later requests only the new messages. A
+second run has a smaller window, so that old results must be shortened. `taken_up_ms` is the first request of a resumed
+session, whose history was counted in a thread while the user typed.
 """
 
 import json
@@ -28,7 +28,7 @@ FRAGMENTS = (Fragment(id="identity", text="You are careful. " * 200),)
 
 
 def history() -> Iterator[Message]:
-    """A message of the user's, then calls with results of 2,000 characters, without end."""
+    """Yield a user message, then calls with results of 2,000 characters, endlessly."""
     source = Path(__file__).read_text(encoding="utf-8")
     yield UserMessage(content=(TextContent(text="Look at everything."),), seq=0)
     number = 0
@@ -41,7 +41,7 @@ def history() -> Iterator[Message]:
 
 
 def measure(window: int) -> dict[str, float]:
-    """The first request's time, and the median and longest of those after it."""
+    """Return the time of the first request, and the median and maximum of the later requests."""
     tokens = Tokens(bundled)
     tokens.load()
     assembly, said, spent = Assembly(tokens), history(), []
@@ -66,7 +66,7 @@ def measure(window: int) -> dict[str, float]:
 
 
 def _taken_up(tokens: Tokens, model: ModelInfo, messages: list[Message]) -> float:
-    """What the first request costs the loop."""
+    """Return the milliseconds of the first request after the history was counted in advance."""
     assembly = Assembly(tokens)
     wanted = RequestInput(RequestId("r"), model, FRAGMENTS, tuple(messages), (), 8_000)
     assembly.prepare(wanted)

@@ -1,9 +1,9 @@
 """A session of a million events and a gigabyte: `python -m benchmarks.big_session [DIR]` prints JSON.
 
-Makes it in DIR where it is not there yet (two minutes; --no-deltas: one whose answers did not stream), and measures:
-the app from outside (first screen, input ready, quiet again, memory of both processes), the engine alone, a fold of
-everything that the panes show, and the commands that read a session. --events N makes a smaller one. Every figure is
-of a process of its own. `again` opens it once more, when what the run before has kept beside the log can be used.
+Creates the session in DIR if it does not exist (two minutes). `--no-deltas`: answers are not streamed; `--events N`: a
+smaller session. Measures, each in a new process: the app from outside (first screen, input ready, idle again, memory of
+both processes), the engine alone, a fold of all views, and the commands that read a session. `again` opens the app a
+second time, when it can use the files that the first start cached.
 """
 
 import argparse
@@ -38,7 +38,7 @@ Figures = dict[str, float | str | None]
 
 
 def make(data: Path, events: int, *, deltas: bool) -> Path:
-    """The session's folder, made where it is not there. Always the same bytes."""
+    """Create the session if it does not exist, always with the same bytes; return its folder."""
     folder = data / "sessions" / SESSION
     if (folder / "events.jsonl").exists():
         return folder
@@ -78,7 +78,7 @@ def _fill(log: IO[bytes], day: Day, workspace: Path, events: int) -> None:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """A clean home, so that nobody's settings take part."""
+    """Return the environment for the measured programs, without the user's settings."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL")}
     return {
         **kept,
@@ -91,12 +91,12 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def command(data: Path, *words: str) -> list[str]:
-    """A command line of the product."""
+    """Return the command line of a tui-agent command."""
     return [sys.executable, "-m", "tui_agent", *words, "--data-dir", str(data)]
 
 
 def peak_mib(pid: int) -> float:
-    """The most that a process had in memory so far."""
+    """Return the peak memory of a process in MiB; 0 if the process has ended."""
     try:
         found = re.search(r"^VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.M)
     except OSError:
@@ -105,7 +105,7 @@ def peak_mib(pid: int) -> float:
 
 
 def app(data: Path, env: Mapping[str, str], nice: int) -> Figures:
-    """Opening it in a terminal: seconds from the start of the program, MiB."""
+    """Open the session in the app; return seconds since the start of the program, and memory in MiB."""
     line = ["env", "-i", *(f"{name}={value}" for name, value in env.items())]
     words = command(data, "--session", SESSION, "--model", "mock", "--base-url", "http://127.0.0.1:1")
     tui = Tui([*line, *words], nice=nice)
@@ -136,14 +136,14 @@ def app(data: Path, env: Mapping[str, str], nice: int) -> Figures:
 
 
 def _raise_all(nice: int) -> None:
-    """The engine has a session of its own, which the kernel schedules as a group of its own."""
+    """Raise the priority of all processes, also of the engine, whose session the kernel schedules separately."""
     for pid, _ in tree():
         with suppress(OSError):
             Path(f"/proc/{pid}/autogroup").write_text(str(nice))
 
 
 def _quiet(tui: Tui) -> float:
-    """When the program had nothing left to do: the beginning of the first second with little of a core used."""
+    """Wait for a second in which the program uses under 15 % of a core; return the time when that second began."""
     while True:
         began, before = time.monotonic(), cpu()
         tui.wait(lambda: False, 1.0)
@@ -152,7 +152,7 @@ def _quiet(tui: Tui) -> float:
 
 
 def engine(data: Path, env: Mapping[str, str]) -> Figures:
-    """The engine alone: until it says that it holds the log, and that it is ready for a prompt."""
+    """Start the engine alone; return the seconds until it has locked the session, and until it is ready for a prompt."""
     options = SessionOptions(cwd=data / "workspace", session=SESSION, data_dir=data, model="mock")
     child = subprocess.Popen(
         [sys.executable, "-m", "tui_agent.engine_process"],
@@ -184,7 +184,7 @@ def engine(data: Path, env: Mapping[str, str]) -> Figures:
 
 
 def timed(line: list[str], env: Mapping[str, str], cwd: Path, timeout: float = 300) -> Figures:
-    """Seconds and peak memory of one command."""
+    """Run a command; return its duration, peak memory and exit status."""
     begun = time.perf_counter()
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(
@@ -234,7 +234,7 @@ asyncio.run(main())
 
 
 def whole(folder: Path, env: Mapping[str, str]) -> Figures:
-    """Everything that the panes show, folded by the app's own pump, without a screen."""
+    """Fold all views with the app's own pump, without a screen; return time and memory."""
     done = subprocess.run(
         [sys.executable, "-c", WHOLE, str(folder)], env=dict(env), capture_output=True, check=True
     )
@@ -243,7 +243,7 @@ def whole(folder: Path, env: Mapping[str, str]) -> Figures:
 
 
 def commands(data: Path, env: Mapping[str, str]) -> dict[str, Figures]:
-    """What the command line reads of it. The last one writes: it runs a prompt of a demo."""
+    """Measure commands that read the session, and then runs that continue it."""
     cwd = data / "workspace"
     lines = {
         "sessions_list": ("sessions", "list"),

@@ -1,4 +1,4 @@
-"""Made-up turns of a long working day, well-formed and always the same: what `big_session` fills a log with."""
+"""Generator of the turns of a long working day, always the same, with which `big_session` fills a log."""
 
 import random
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ _SECTIONS = ("system", "available_tools", "instructions", "repo_map", "messages"
 
 @dataclass
 class Day:
-    """Turns without end, from one seed. `deltas` and `progress`: how many pieces a text and an output come in."""
+    """Endless sequence of turns from one seed. `deltas`, `progress`: numbers of pieces of an answer and of an output."""
 
     blobs: BlobStore
     deltas: int = 16
@@ -77,7 +77,7 @@ class Day:
         return source[at : at + size]
 
     def next_turn(self) -> Iterator[Payload]:
-        """One turn: a message, some iterations, each with a call and its result, and an answer."""
+        """Yield the events of one turn: a message, several iterations with a call and its result, and an answer."""
         self.turn += 1
         yield UserMessageReceived(text=f"Turn {self.turn}: {self._said(60, 600)}")
         yield TurnStarted(turn=self.turn)

@@ -1,11 +1,11 @@
 """Cost of checkpoints: `python -m benchmarks.checkpoints [FILES]`, or `--disk [MB]`; prints JSON.
 
-A made tree of small files, once in a git repository and once without one: the first checkpoint, opening again, then
-look and commit of one edit, and a look at everything when nothing changed. Medians of several rounds.
+Creates a tree of small files and measures it first without and then with a git repository: the first checkpoint,
+opening the store again, one edit, and a search for changes when there are none. Figures are medians.
 
-`--disk`: a tree of so many millions of bytes (2,000) that do not compress, in source files and in large ones, in which
-1,000 edits are made, a checkpoint after each, upkeep after every fifty; then what the store takes. Changed bytes are
-those of the lines that were written, nothing else of their files.
+`--disk`: creates a tree of MB megabytes (2,000) of incompressible source files and large files, makes 1,000 edits with a
+checkpoint after each and maintenance after every fifty, and prints the size of the store. Only written lines count as
+changed bytes.
 """
 
 import json
@@ -29,7 +29,7 @@ NO_CONFIG = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
 
 def make_tree(root: Path, count: int) -> None:
-    """Python-like files of 30 to 2,000 bytes in folders of fifty."""
+    """Create files that look like Python, of 30 to 2,000 bytes."""
     draw = random.Random(1)
     for number in range(count):
         folder = root / f"area_{number % 50}" / f"part_{number // 50 % 20}"
@@ -39,7 +39,7 @@ def make_tree(root: Path, count: int) -> None:
 
 
 def make_repository(root: Path) -> None:
-    """Everything committed, as a clone has it."""
+    """Create a git repository in `root` with one commit of all files."""
     who = [
         "-c",
         "user.name=x",
@@ -86,7 +86,7 @@ async def figures(workspace: Path, store: Path) -> dict[str, float]:
 
 
 def main(count: int = 50_000) -> dict[str, dict[str, float]]:
-    """Figures in the unit that their name ends with."""
+    """Return the figures; the end of each name is its unit."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "workspace"
         make_tree(workspace, count)
@@ -104,7 +104,7 @@ QUOTA = 64.0
 
 
 def make_noise(root: Path, megabytes: int) -> list[Path]:
-    """Half of it in source files, half in large ones; the source files."""
+    """Create random files, half of the bytes in source files and half in large files; return the source files."""
     draw = random.Random(2)
     sources = []
     for number in range(megabytes * 1_000_000 // 2 // (SOURCE // 2)):
@@ -120,7 +120,7 @@ def make_noise(root: Path, megabytes: int) -> list[Path]:
 
 
 async def edited(shadow: GitCheckpoints, sources: list[Path], root: Path) -> dict[str, float]:
-    """All edits, and what the store took for them."""
+    """Make all edits; return the changed bytes and the growth of the store in MB."""
     draw = random.Random(3)
     await shadow.begin("")
     first, most, changed = await shadow.measure_store(), 0, 0
@@ -148,7 +148,7 @@ async def edited(shadow: GitCheckpoints, sources: list[Path], root: Path) -> dic
 
 
 def disk(megabytes: int = 2_000) -> dict[str, dict[str, float]]:
-    """Figures in millions of bytes."""
+    """Return the figures of `--disk` in MB."""
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "workspace"

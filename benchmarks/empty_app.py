@@ -1,11 +1,11 @@
-"""The floor: the smallest Textual app that takes input. What it costs, the library costs."""
+"""The smallest Textual app that takes input. Its cost is the minimum that any Textual app has."""
 
 from textual.app import App, ComposeResult
 from textual.widgets import Input
 
 
 class Empty(App[None]):
-    """One input line."""
+    """An app with one input line."""
 
     def compose(self) -> ComposeResult:
         yield Input()

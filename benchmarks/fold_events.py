@@ -1,6 +1,7 @@
 """Cost of folding: `python -m benchmarks.fold_events [EVENTS_FILE]` prints JSON.
 
-Makes a log by repeating a short session, decodes it from disk, and folds it into every projection; each fold alone too.
+Creates a log by repeating a short session, reads it from disk, and folds it into all views together and into each view
+alone.
 """
 
 import json
@@ -67,7 +68,7 @@ class Clock:
 
 
 def turn(number: int) -> list[Payload]:
-    """About fifty events: a question, an answer in pieces, a tool with live output, an end."""
+    """Yield about fifty events: a question, a streamed answer, a tool call with live output, and the end of the turn."""
     request, call = RequestId(f"req_{number}"), CallId(f"call_{number}")
     text = "Some words of an answer that streams in. "
     answer = (
@@ -152,7 +153,7 @@ def folded(names: Sequence[str], events: Sequence[Envelope]) -> float:
 
 
 def main(count: int = 50_000) -> dict[str, float | dict[str, float]]:
-    """Figures in milliseconds."""
+    """Return the figures in milliseconds."""
     with tempfile.TemporaryDirectory() as root:
         folder = write(Path(root), count)
         begun = time.perf_counter()

@@ -1,11 +1,11 @@
-"""How well the repository map finds the files that a change touched.
+"""Quality of the repository map: how well it finds the files that a commit touched.
 
 usage: python -m benchmarks.localization CASES.jsonl --repos DIR [--cache DIR] [--only PREFIX] [--every N] [--raw]
 
-DIR holds one full clone for each repository of the cases, named owner+name, whose work tree is overwritten. For each case
-the parent commit is checked out as one snapshot on a history that ends two days earlier, the index is brought up to date,
-and one map is asked for at each budget. Printed: R@k (share of the touched files among the first k), MRR, recall within
-what is printed at 1,000 to 8,000 tokens, and the share of touched symbols that is shown at 2,000. Means over cases.
+DIR contains a full clone of each repository of the cases, named owner+name; its work tree is overwritten. For each case,
+the parent of the commit is checked out as one snapshot on a history that ends two days earlier, the index is updated,
+and a map of each length is requested. Printed are means over the cases: R@k (share of the touched files among the first
+k), MRR, recall within the printed 1,000 to 8,000 tokens, and the share of the touched symbols that 2,000 tokens show.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def git(repo: Path, *words: str, **env: str) -> str:
 
 
 def check_out(repo: Path, case: Case) -> None:
-    """The parent's tree, on a history that ends two days earlier."""
+    """Check out the parent's files as one commit on a history that ends two days earlier."""
     who = {
         f"GIT_{role}_{field}": value
         for role in ("AUTHOR", "COMMITTER")
@@ -56,7 +56,7 @@ def check_out(repo: Path, case: Case) -> None:
 
 
 def shown(view: MapView, gold: list[str], symbols: list[str]) -> tuple[float, float | None]:
-    """The share of files that the text names, and of symbols that it shows below their file."""
+    """Return the share of the files that the text names, and of the symbols that it shows below their file."""
     lines = view.text.splitlines()
     below: dict[str, str] = {}
     path = ""
@@ -76,7 +76,7 @@ def shown(view: MapView, gold: list[str], symbols: list[str]) -> tuple[float, fl
 
 
 def score(repo_map: RepoMap, case: Case, key: str) -> dict[str, float | None]:
-    """All figures of one case."""
+    """Return all figures of one case."""
     gold, symbols, row = case["gold_files"], case.get("gold_symbols") or [], dict[str, float | None]()
     order = [one.path for one in repo_map.map(case[key], max_tokens=400_000, refresh=True).files]
     places = [order.index(path) + 1 for path in gold if path in order]

@@ -1,6 +1,6 @@
 """Cost of the session log: `python -m benchmarks.log_append [EVENTS_FILE]` prints JSON.
 
-Appends events of a usual mix without a sync in between, then measures commits, reading back and a survey of the file.
+Appends a usual mix of events without syncing, then measures syncs, reading the log, and reading only its summary.
 """
 
 import json
@@ -32,7 +32,7 @@ class WallClock:
 
 
 def payloads(number: int) -> Payload:
-    """A usual mix of small events."""
+    """Yield a usual mix of small events."""
     call = CallId(f"call_{number:08x}")
     match number % 5:
         case 0:
@@ -89,7 +89,7 @@ async def commits(log: SessionLog, count: int) -> list[float]:
 
 
 def main(count: int = 100_000) -> dict[str, float]:
-    """Figures in the unit that their name ends with."""
+    """Return the figures; the end of each name is its unit."""
     with tempfile.TemporaryDirectory() as folder:
         store = SessionStore(Path(folder) / "sessions", WallClock(), Redactor(secrets=SECRETS))
         log = store.create("bench")

@@ -1,4 +1,4 @@
-"""Measurements inside one process: folding and appending events of made-up but well-formed turns."""
+"""Measurements inside one process: folding and appending generated events."""
 
 import itertools
 import tempfile
@@ -44,12 +44,12 @@ LAST_WORDS = "the test asks for it"
 
 
 def started(workspace: Path) -> SessionStarted:
-    """The first event of a session."""
+    """Return the first event of a session."""
     return SessionStarted(workspace=str(workspace), product="bench", settings=SessionSettings(model=MODEL))
 
 
 def turns() -> Iterator[list[Payload]]:
-    """Turns without end: a message, a call of a tool with its result, and an answer in pieces."""
+    """Yield turns endlessly: a message, a tool call with its result, and a streamed answer."""
     part = itertools.count()
     for turn in itertools.count(1):
         first, second = 2 * turn - 1, 2 * turn
@@ -98,7 +98,7 @@ def turns() -> Iterator[list[Payload]]:
 
 
 def requested(request: RequestId, iteration: int) -> ModelRequested:
-    """A request as the engine records it."""
+    """Return the event of a model request."""
     return ModelRequested(
         request_id=request,
         iteration=iteration,
@@ -111,7 +111,7 @@ def requested(request: RequestId, iteration: int) -> ModelRequested:
 
 
 def responded(request: RequestId, part: int, content: TextPart | ToolCallPart) -> ModelResponded:
-    """An answer of one part."""
+    """Return the event of an answer with one part."""
     return ModelResponded(
         request_id=request,
         first_part=part,
@@ -124,7 +124,7 @@ def responded(request: RequestId, part: int, content: TextPart | ToolCallPart) -
 
 
 def events(count: int) -> list[Envelope]:
-    """A session of `count` events."""
+    """Return the `count` events of a session."""
     payloads = itertools.chain([started(Path("/work"))], itertools.chain.from_iterable(turns()))
     return [
         Envelope(
@@ -142,7 +142,7 @@ def events(count: int) -> list[Envelope]:
 
 
 def fold_seconds(count: int) -> float:
-    """CPU seconds of all of the app's folds over a session of `count` events."""
+    """Return the CPU seconds to fold a session of `count` events into all views of the app."""
     made = events(count)
     folds = [make() for make in FOLDS]
     before = time.process_time()
@@ -153,12 +153,12 @@ def fold_seconds(count: int) -> float:
 
 
 def store(root: Path) -> SessionStore:
-    """Sessions below `root`, with the redaction that a real start has."""
+    """Return a session store below `root` with the usual redaction."""
     return SessionStore(root, SystemClock(), Redactor())
 
 
 def append_us(depth: int, sample: int = 500) -> float:
-    """Wall microseconds of one append to a log that has `depth` events already: the mean over `sample`."""
+    """Return the mean duration in microseconds of `sample` appends to a log that already has `depth` events."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         log = store(Path(folder)).create(RandomIds().session())
         payloads = itertools.chain([started(Path(folder))], itertools.chain.from_iterable(turns()))
@@ -174,7 +174,7 @@ def append_us(depth: int, sample: int = 500) -> float:
 
 
 def long_session(root: Path, workspace: Path, messages: int) -> SessionId:
-    """Write a session with that many messages of the user and the model, and return its id."""
+    """Write a session with this many messages of user and model; return its id."""
     session = RandomIds().session()
     log = store(root).create(session)
     log.append(started(workspace))

@@ -104,7 +104,7 @@ WORDS = [
 
 
 def markdown(tokens, seed=7):
-    """About TOKENS tokens (4 characters each) of headings, prose, lists, code blocks and tables; always the same."""
+    """Return about TOKENS tokens (4 characters each) of headings, prose, lists, code and tables; always the same text."""
     rnd, out, size, n = random.Random(seed), [], 0, 0
 
     def words(k):
@@ -131,7 +131,7 @@ def markdown(tokens, seed=7):
 
 
 def shaped(shape, tokens, seed=7):
-    """About TOKENS tokens that are all one paragraph style, one fence, one list or one table; always the same."""
+    """Return about TOKENS tokens that are all prose, one fence, one list or one table; always the same text."""
     rnd = random.Random(seed)
 
     def words(k):
@@ -163,7 +163,7 @@ def pieces(text):
 
 
 def flat(content):
-    """The text of a message content in any of the four formats."""
+    """Return the text of a message's content in any of the four formats."""
     if isinstance(content, str):
         return content
     return "\n".join(
@@ -172,7 +172,7 @@ def flat(content):
 
 
 def read_request(kind, body):
-    """-> (scenario, tool results since its message, offered tool names)."""
+    """Return (scenario, number of tool results since its message, names of the offered tools)."""
     if kind == "gemini":
         items = body.get("contents", [])
     elif kind == "responses":
@@ -597,7 +597,7 @@ def main():
 
 
 async def serve(mock, port):
-    """Serves until cancelled; the address is printed once it answers (port 0: one that is free)."""
+    """Serve until cancelled. Print the address as soon as connections are accepted (port 0: a free port)."""
     server = await asyncio.start_server(mock.serve, "127.0.0.1", port, limit=1 << 24)
     print(f"mock model on http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
     async with server:

@@ -1,9 +1,9 @@
-"""CPU of streaming one reply of about 20,000 deltas through a model client, no screen and no engine.
+"""CPU time for streaming a reply of about 20,000 deltas through a model client, without screen and engine.
 
     python benchmarks/model_stream.py [--client chat|responses|litellm-anthropic|litellm-openai] [--runs 5]
 
-Starts mock_llm.py on a free port, asks it for its `stream` scenario and prints chunks, CPU and wall seconds
-(medians; the client's process only, without its import) and microseconds a chunk. With `--json`, one JSON line.
+Starts mock_llm.py on a free port and requests its scenario `stream`. Prints chunks, CPU and wall seconds (medians, only
+of the client's process, without imports) and microseconds per chunk. With `--json`, prints one JSON line.
 """
 
 import argparse
@@ -37,7 +37,7 @@ CLIENTS: Mapping[str, tuple[str, str]] = {
 
 
 class RealClock:
-    """Time as it is."""
+    """The system's clock."""
 
     def now(self) -> float:
         return time.time()
@@ -56,7 +56,7 @@ def free_port() -> int:
 
 
 def start_server(port: int) -> subprocess.Popen[bytes]:
-    """The mock, once it answers."""
+    """Start the mock server and wait until it accepts connections."""
     server = subprocess.Popen(
         [sys.executable, str(HERE / "mock_llm.py"), "--port", str(port)], stdout=subprocess.PIPE
     )
@@ -66,7 +66,7 @@ def start_server(port: int) -> subprocess.Popen[bytes]:
 
 
 async def measure(name: str, base_url: str, runs: int) -> dict[str, float]:
-    """Medians over `runs` replies, after one short one that pays for imports and connections."""
+    """Return medians over `runs` replies, after one short reply that loads modules and opens connections."""
     factory = ModelFactory({}, {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}, RealClock())
     info = factory.resolve(name, base_url)
     client = factory.client(info)

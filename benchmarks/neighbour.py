@@ -1,6 +1,6 @@
-"""The neighbour: another agent's full-screen program, measured beside the product in the same run.
+"""The neighbour: another agent's full-screen program, measured in the same run as tui-agent.
 
-Its command, and the files of the home that it is given, may name the stand-in model's address as {url}.
+In its command and in the files of its home folder, `{url}` is replaced by the address of the mock server.
 """
 
 import os
@@ -12,7 +12,7 @@ TEXTS = (".toml", ".json", ".yaml", ".yml", ".env", ".ini", ".conf")
 
 
 class Neighbour:
-    """One program with a home of its own; false where none was named."""
+    """The other program, with its own home folder. It is false if no command was given."""
 
     def __init__(self, command: str, settings: str, home: Path, url: str) -> None:
         self.command = shlex.split(command.replace("{url}", url))
@@ -24,12 +24,12 @@ class Neighbour:
         return bool(self.command)
 
     def environment(self) -> dict[str, str]:
-        """Its home and a path; nothing of the product's."""
+        """Return the program's environment: its home and PATH, without settings of tui-agent."""
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL")}
         return {**kept, "HOME": str(self._home), "OPENAI_API_KEY": "none"}
 
     def _settle(self, settings: str, url: str) -> None:
-        """Copy the settings, with the model's address of this run in them."""
+        """Copy the settings to the home folder and insert the address of the mock server."""
         self._home.mkdir(exist_ok=True)
         if not settings:
             return

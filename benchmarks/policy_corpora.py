@@ -1,11 +1,10 @@
 """Judge every corpus of command lines: `python -m benchmarks.policy_corpora [--policy ask] [--sandboxed] [--list]`.
 
-Prints how many lines of each class are allowed, asked and denied, and the time of a decision. A line is wrong where an
-everyday line is not allowed, or where a line of another corpus is. Another policy is compared by `--judge module:Class`.
-Lines that are to run unasked are judged in a clean workspace, the others in one with secrets, links and hostile names.
+Prints how many lines of each class are allowed, asked about and denied, and the time of a decision. A line is wrong if it
+is everyday and not allowed, or from another corpus and allowed. `--judge module:Class` measures another policy. Lines
+that should run unasked are judged in a clean workspace, the others in one with secrets, links and hostile names.
 
-The first decision is timed in processes of their own, the import of the policy's module apart from it. Times are of the
-processor, so that other work on the machine does not count.
+The first decision is timed in new processes, without the import of the policy's module. All times are CPU times.
 """
 
 import argparse
@@ -31,7 +30,7 @@ FIRST_LINE = "git diff HEAD~1 --stat | head -20"
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A corpus line, the verdict about it, and the milliseconds that the verdict took."""
+    """A line of a corpus, the verdict, and the milliseconds that the verdict took."""
 
     corpus: str
     line: CorpusLine
@@ -54,7 +53,7 @@ def load_policy(judge: str) -> Policy:
 
 
 def judge_corpus(policy: Policy, corpus: str, profile: PolicyName, sandboxed: bool) -> list[Judgement]:
-    """Judge every line of a corpus."""
+    """Judge every line of a corpus and return the judgements."""
     judgements = []
     facts = (clean_facts if corpus in UNASKED else hostile_facts)(profile, sandboxed=sandboxed)
     for line in read_corpus(corpus):
@@ -94,7 +93,7 @@ def print_row(corpus: str, class_name: str, judgements: list[Judgement]) -> None
 
 
 def print_table(judgements: list[Judgement]) -> None:
-    """Print a row for each class of each corpus, and one for each corpus."""
+    """Print a row for each class of each corpus, and a total for each corpus."""
     titles = "".join(f"{title:>8}" for title in ("lines", "allowed", "asked", "denied", "wrong"))
     print(f"{'corpus':<18} {'class':<26}{titles}")
     for corpus, members in groupby(judgements, key=lambda judgement: judgement.corpus):
@@ -106,7 +105,7 @@ def print_table(judgements: list[Judgement]) -> None:
 
 
 def print_wrong(judgements: list[Judgement]) -> None:
-    """Print each wrong line with its place in its corpus."""
+    """Print each wrong line with its position in its corpus."""
     for judgement in judgements:
         if judgement.wrong:
             place = f"{judgement.corpus}.txt:{judgement.line.number}"
@@ -129,7 +128,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Judge, and print the table, the wrong lines if asked for, and the times."""
+    """Judge all corpora; print the table, the wrong lines with --list, and the times."""
     arguments = parse_arguments()
     if arguments.first:
         print(*time_first_decision(arguments.judge))

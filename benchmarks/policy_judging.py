@@ -1,9 +1,8 @@
-"""What the policy adds to a tool call: `python -m benchmarks.policy_judging [--rounds 20]`.
+"""Time that the policy adds to a tool call: `python -m benchmarks.policy_judging [--rounds 20]`.
 
-One judgement is what the gate does for a call: the paths that a decision depends on, where they lead now, the programs
-that are the workspace's own, the decision, and for commands the rows that tell what they do. Every command line is one
-that was not judged before; the rules are 40 of a user's file and 5 of the session. What is loaded is left out of the
-garbage collector's sight, as the engine's process leaves it.
+One measurement does what the gate does for a call: it resolves the paths and programs that the decision depends on,
+decides, and for commands describes the effects. Every command line is new. There are 40 rules of a user's file and 5 of
+the session. Loaded modules are exempt from garbage collection, as in the engine's process.
 """
 
 import argparse
@@ -70,7 +69,7 @@ LONGEST = (
 
 
 def calls() -> Iterator[tuple[str, tuple[Effect, ...]]]:
-    """Calls without end: of five, one reads a file, one edits one, and the others run something: as people do, far too much, and just not so."""
+    """Yield calls of five kinds endlessly: a read, an edit, and a usual, a very long and the longest command."""
     for number in itertools.count(1):
         yield "read_file", (ReadEffect(path=f"src/module_{number}.py"),)
         yield "edit_file", (WriteEffect(path=f"src/module_{number}.py"),)
@@ -82,7 +81,7 @@ def calls() -> Iterator[tuple[str, tuple[Effect, ...]]]:
 def judgement(
     policy: RulePolicy, env: LocalEnvironment, tool: str, effects: tuple[Effect, ...]
 ) -> tuple[float, float]:
-    """How many milliseconds one takes, and how many of them on the processor."""
+    """Judge one call; return the wall time and the CPU time in milliseconds."""
     start, used = time.perf_counter(), time.thread_time()
     resolved = env.resolve_all(sorted(policy.decision_paths(effects, GRANTED)))
     own = env.find_workspace_programs(policy.started_programs(effects))
@@ -94,7 +93,7 @@ def judgement(
 
 
 def measure(rounds: int) -> dict[str, list[tuple[float, float]]]:
-    """Milliseconds of each judgement, by kind of call."""
+    """Return (wall, CPU) milliseconds of each judgement, by kind of call."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         (root / "src").mkdir()
@@ -111,7 +110,7 @@ def measure(rounds: int) -> dict[str, list[tuple[float, float]]]:
 
 
 def main() -> None:
-    """Print a row for each kind of call, and one for all."""
+    """Print a row for each kind of call, and one for all calls."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     found = measure(parser.parse_args().rounds)

@@ -38,7 +38,7 @@ from benchmarks.screen import Screen
 
 
 def tree():
-    """Processes under this one (orphans come to it too: it is their subreaper)."""
+    """Return (pid, stat fields) of all processes below this one, including orphans (this process is a subreaper)."""
     kids, todo, found = collections.defaultdict(list), [os.getpid()], []
     for d in os.listdir("/proc"):
         if d.isdigit():
@@ -60,12 +60,12 @@ def cpu():
 
 
 def cpu_of(pid):
-    """Seconds of one process alone."""
+    """Return the CPU seconds of one process alone."""
     return sum(sum(map(int, f[11:13])) for each, f in tree() if each == pid) / os.sysconf("SC_CLK_TCK")
 
 
 def pss_of(pid):
-    """MiB of one process; 0 where it is gone."""
+    """Return the proportional set size of one process in MiB; 0 if the process has ended."""
     try:
         found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M)
     except OSError:
@@ -85,7 +85,7 @@ def memory():
 
 
 def prioritise(nice):
-    """Raises this process and its session (where the kernel groups scheduling by session); needs privileges."""
+    """Raise the priority of this process and, if the kernel supports that, of its session. Needs privileges."""
     os.setpriority(os.PRIO_PROCESS, 0, nice)
     with contextlib.suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(nice))
@@ -132,7 +132,7 @@ class Tui:
         os.write(self.fd, keys.encode() if isinstance(keys, str) else keys)
 
     def wait(self, seen, timeout):
-        """Feeds the emulator until seen() holds -> arrival time of the output that made it so, or None."""
+        """Feed the emulator until seen() is true; return the arrival time of the output that made it true, or None."""
         end = time.monotonic() + timeout
         if seen():
             return time.monotonic()
@@ -171,7 +171,7 @@ class Tui:
         return lambda: any(text in r for r in self.screen.text())
 
     def settle(self, quiet=1.0, timeout=30):
-        """Until the tree uses under 10 % of a core for QUIET seconds (or timeout)."""
+        """Wait until all processes use under 10 % of a core for `quiet` seconds, or until the timeout."""
         end = time.monotonic() + timeout
         while time.monotonic() < end and not self.closed:
             before = cpu()
@@ -186,7 +186,7 @@ class Tui:
             return False
 
     def ready(self, timeout):
-        """Types probes until one is echoed -> (arrival, number of characters typed)."""
+        """Type characters until one is echoed; return (arrival time, number of characters typed)."""
         end, typed, probes = time.monotonic() + timeout, 0, []
         while not (self.raw() and self.painted) and time.monotonic() < end:
             self.wait(lambda: False, 0.005)
@@ -275,7 +275,7 @@ def unescape(s):
 
 
 class Run:
-    """One start of a program, measured phase by phase into `out`."""
+    """One start of a program. Each phase writes its figures to `out`."""
 
     def __init__(self, tui, args):
         self.tui, self.args, self.out = tui, args, {}
@@ -290,7 +290,7 @@ class Run:
         self.tui.wait(lambda: False, seconds)
 
     def start(self):
-        """First paint, input ready, start-up work, memory -> whether input is ready at all."""
+        """Measure first paint, input ready, start-up work and memory; return True if input is ready."""
         tui, out = self.tui, self.out
         at, typed = tui.ready(self.args.timeout)
         out["first_paint_ms"] = tui.painted and round((tui.painted - tui.t0) * 1000)
@@ -326,7 +326,7 @@ class Run:
         self.out["idle_bytes"] = self.tui.bytes - size
 
     def do(self, name):
-        """One scenario from its prompt to its end mark."""
+        """Run one scenario from its prompt to its end mark."""
         tui, screen = self.tui, self.tui.screen
         self.pause()
         start = tui.prompt("go scenario-" + name, self.enter)
@@ -347,7 +347,7 @@ class Run:
             one["key_ms"] = spread(tui.keys(self.args.keys, self.erase)[0])
 
     def slow(self, name):
-        """Typing while a reply streams."""
+        """Measure keys while a reply streams."""
         tui, out = self.tui, self.out
         self.pause()
         tui.prompt("go scenario-" + name, self.enter)

@@ -1,7 +1,7 @@
 """Cost of redaction: `python -m benchmarks.redaction` prints JSON.
 
-Milliseconds of processor time for a megabyte of log lines, of this program's own code, and of lines of which each holds a
-secret; microseconds for a short text, with and without a secret's name in it; and milliseconds until the first text of a process is done.
+Milliseconds of CPU time for a megabyte of log lines, of tui-agent's own code, and of lines that each contain a secret;
+microseconds for a short text with and without the name of a secret; milliseconds for the first text of a process.
 """
 
 import json
@@ -40,21 +40,21 @@ def main() -> dict[str, float]:
 
 
 def best(redactor: Redactor, text: str) -> float:
-    """Return the milliseconds of the quickest of some runs, for a million bytes."""
+    """Return the milliseconds of the fastest of several runs, per million bytes."""
     return round(
         min(timed(lambda: redactor.redact_text(text)) for _ in range(RUNS)) * SIZE / len(text) * 1e3, 1
     )
 
 
 def timed(act: Callable[[], object]) -> float:
-    """Return the seconds of processor time that a call takes."""
+    """Return the CPU seconds of a call."""
     begun = time.process_time()
     act()
     return time.process_time() - begun
 
 
 def log_lines() -> str:
-    """Return a megabyte of lines as servers, test runners and package managers write them."""
+    """Return a megabyte of lines as servers, test runners and package managers print them."""
     source = random.Random(1)
     shapes = (
         "2026-11-0{day}T10:{minute:02}:00Z [info] request id={key:x} path=/api/v1/users/{number} status=200",
@@ -73,13 +73,13 @@ def log_lines() -> str:
 
 
 def own_code() -> str:
-    """Return a megabyte of this program's code."""
+    """Return a megabyte of tui-agent's code."""
     paths = sorted(Path(__file__).resolve().parents[1].glob("tui_agent/**/*.py"))
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)[:SIZE]
 
 
 def secret_lines() -> str:
-    """Return a megabyte of lines of which each holds a password."""
+    """Return a megabyte of lines that each contain a password."""
     shapes = ("DB_PASSWORD=Xy7kL9pQ{}", "curl -u ada:Xy7kL9pQ{} https://h/", '"token": "Xy7kL9pQ2w8Zq{}"')
     return "\n".join(shapes[number % 3].format(number) for number in range(SIZE // 30))[:SIZE]
 

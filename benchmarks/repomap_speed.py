@@ -1,11 +1,10 @@
-"""How long the repository map takes, and what it holds: cold, built, warm, in a new process, after a touched file.
+"""Speed of the repository map: cold, with a built index, warm, in a new process, and after a changed file.
 
 usage: python -m benchmarks.repomap_speed DIR... [--aider PYTHON] [--query Q]
 
-Each folder is measured in processes of their own, in CPU seconds (user and system, children included) and wall seconds;
-the first depend less on what else the machine does, and are printed and kept. `--aider` is the interpreter of an
-environment in which the package aider-chat is installed: its map of the same files is then measured in the same way, in
-the same run, and stands beside ours.
+Each folder is measured in new processes, in CPU seconds (user and system, with children) and wall seconds. CPU seconds
+depend less on other work of the machine. `--aider` is the Python of an environment with the package aider-chat: aider's
+map of the same files is then measured in the same run.
 """
 
 import argparse
@@ -153,7 +152,7 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def of_folder(folder: Path, query: str, aider: str | None) -> tuple[Said, Said]:
-    """Our figures and aider's; the latter are empty where it is not asked."""
+    """Return our figures and aider's for one folder; aider's are empty without --aider."""
     home = Path(tempfile.mkdtemp(prefix="repomap-speed-"))
     try:
         root = str(folder.resolve())

@@ -1,4 +1,4 @@
-"""One figure is one row: what it is, what it is beside the floor and the neighbour, and whether the goal is met."""
+"""Rows of the printed report: a figure, its ratios to the floor and the neighbour, and whether the goal is met."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass
 class Row:
-    """A figure. Goals are upper bounds: of the figure itself, or of its ratio to `floor`."""
+    """A figure with its goal: an upper bound for the figure, or for its ratio to `floor`."""
 
     name: str
     unit: str
@@ -21,12 +21,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The figure in multiples of the floor."""
+        """The figure divided by the floor."""
         return self.figure / self.floor if self.floor else math.nan
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is met; None where there is no goal. What could not be measured is not met."""
+        """True if the goal is met, None without a goal. A goal is not met if the figure could not be measured."""
         if self.at_most is None and self.at_most_ratio is None:
             return None
         fits = self.at_most is None or self.figure <= self.at_most
@@ -34,21 +34,21 @@ class Row:
 
     @property
     def goal(self) -> str:
-        """The goal in words."""
+        """The goal as text."""
         if self.at_most_ratio is not None:
             return f"≤ {self.at_most_ratio:g} × floor"
         return f"≤ {self.at_most:g} {self.unit}".rstrip() if self.at_most is not None else ""
 
 
 def number(value: float) -> str:
-    """Three digits that matter; a dash for what is not known."""
+    """Format a number with three significant digits; a dash for None."""
     if math.isnan(value):
         return "-"
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def print_table(rows: list[Row], neighbour: str) -> None:
-    """The table for a person."""
+    """Print the rows as a table."""
     head = ["figure", "unit", "ours", "floor", "× floor", "neighbour", "goal", "met"]
     cells = [
         [
@@ -72,7 +72,7 @@ def print_table(rows: list[Row], neighbour: str) -> None:
 
 
 def save(rows: list[Row], folder: Path) -> None:
-    """Keep the figures of this run as JSON."""
+    """Write the figures of this run to a JSON file."""
     folder.mkdir(exist_ok=True)
     path = folder / time.strftime("%Y%m%d-%H%M%S.json")
     kept = [{key: value if value == value else None for key, value in asdict(row).items()} for row in rows]

@@ -35,7 +35,7 @@ PARTS = ("version", "start", "session", "shapes", "streaming", "history", "headl
 
 @dataclass
 class Bench:
-    """What every measurement needs: a home, a workspace, the stand-in model, and the options."""
+    """The home, workspace, mock server and options that all measurements share."""
 
     home: Path
     workspace: Path
@@ -45,7 +45,7 @@ class Bench:
     args: argparse.Namespace
 
     def ours(self, *more: str) -> list[str]:
-        """The product's command line for the app."""
+        """Return the command line that opens the app."""
         options = [
             "--model",
             "mock",
@@ -59,12 +59,12 @@ class Bench:
         return [str(BIN / "tui-agent"), *options, *more]
 
     def environment(self) -> dict[str, str]:
-        """A clean home, so that nobody's settings or keys take part."""
+        """Return an environment without the user's settings and keys."""
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL")}
         return {**kept, "HOME": str(self.home), "OPENAI_API_KEY": "none", "PYTHONPATH": str(ROOT)}
 
     def pty(self, command: list[str], *options: str, timeout: float = 60) -> dict:
-        """One run of a program in a pseudo terminal, measured from outside."""
+        """Measure one run of a program in a pseudo terminal, from outside."""
         nice = ["--nice", str(self.args.nice)] if self.args.nice else []
         line = [
             sys.executable,
@@ -88,7 +88,7 @@ class Bench:
         return json.loads(done.stdout)
 
     def beside(self, *options: str, timeout: float = 90) -> dict:
-        """One run of the neighbour; empty where none was named."""
+        """Measure one run of the neighbour; return nothing if there is none."""
         if not self.neighbour:
             return {}
         clean = ["env", "-i", *(f"{name}={value}" for name, value in self.neighbour.environment().items())]
@@ -96,13 +96,13 @@ class Bench:
         return self.pty([*clean, *terminal, *self.neighbour.command], *options, timeout=timeout)
 
     def requests(self) -> list[dict]:
-        """What the stand-in model was asked so far."""
+        """Return the requests that the mock server has received."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
 
 @contextlib.contextmanager
 def bench(args: argparse.Namespace) -> Iterator[Bench]:
-    """A temporary home and workspace, and the stand-in model serving until the end."""
+    """Provide a temporary home and workspace, and a mock server that runs until the end."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         home, workspace, log = Path(folder) / "home", Path(folder) / "work", Path(folder) / "requests.jsonl"
         home.mkdir()
@@ -122,13 +122,13 @@ def bench(args: argparse.Namespace) -> Iterator[Bench]:
 
 
 def median(runs: list[dict], key: str) -> float:
-    """The median of one figure over runs that have it."""
+    """Return the median of one figure over the runs that have it."""
     found = [run[key] for run in runs if run.get(key) is not None]
     return statistics.median(found) if found else NAN
 
 
 def version(b: Bench) -> list[Row]:
-    """`--version` and `--help` against a bare interpreter."""
+    """Measure `--version` and `--help`, compared with a bare interpreter."""
     ours = str(BIN / "tui-agent")
     bare, said, helped = command_times(
         [[sys.executable, "-c", "pass"], [ours, "--version"], [ours, "--help"]],
@@ -142,7 +142,7 @@ def version(b: Bench) -> list[Row]:
 
 
 def start(b: Bench) -> list[Row]:
-    """First paint and input ready, run in turns with the empty app and the neighbour."""
+    """Measure first paint and input ready, in turns with the empty app and the neighbour."""
     empty = [sys.executable, "-m", "benchmarks.empty_app"]
     runs: dict[str, list[dict]] = {"ours": [], "empty": [], "neighbour": []}
     for _ in range(b.args.rounds):
@@ -174,7 +174,7 @@ def start(b: Bench) -> list[Row]:
 
 
 def session(b: Bench) -> list[Row]:
-    """Keys, idling, a long reply at once, tool calls."""
+    """Measure keys, idling, a long reply sent as fast as possible, and tool calls."""
     options = ("--keys", "40", "--idle", "5")
     floor = b.pty([sys.executable, "-m", "benchmarks.empty_app"], *options)
     ours = b.pty(b.ours(), *options, "--do", "stream", "--do", "tools", timeout=90)
@@ -187,7 +187,7 @@ def session(b: Bench) -> list[Row]:
     others = b.requests()[others_from:]
 
     def idle(key: str) -> dict[str, float]:
-        """One figure of the keys while idle, of the floor and of the neighbour."""
+        """Return one figure of the keys while idle, for the floor and the neighbour."""
         return {"floor": floor["key_ms"][key], "neighbour": (other.get("key_ms") or {}).get(key, NAN)}
 
     rows = [
@@ -218,7 +218,7 @@ def session(b: Bench) -> list[Row]:
 
 
 def long_reply(ours: dict, other: dict) -> list[Row]:
-    """What 20,000 deltas at once cost; `ours` is the whole run, `other` the neighbour's reply."""
+    """Return the rows on a reply of 20,000 deltas. `ours`: our whole run; `other`: the neighbour's reply."""
     stream = done(ours, "stream")
     if not stream.get("wall_s"):
         return []
@@ -240,19 +240,19 @@ def long_reply(ours: dict, other: dict) -> list[Row]:
 
 
 def done(run: dict, name: str) -> dict:
-    """The figures of one scenario of a run; empty where it was not run."""
+    """Return the figures of one scenario of a run; empty if the scenario was not run."""
     return next((one for one in run.get("do", []) if one["name"] == name), {})
 
 
 def tool_gap(asked: list[dict]) -> float:
-    """Median milliseconds from the end of one reply to the arrival of the next request."""
+    """Return the median milliseconds from the end of a reply to the arrival of the next request."""
     told = [each for each in asked if each.get("scenario") == "tools"]
     gaps = [(after["t"] - before["done"]) * 1000 for before, after in itertools.pairwise(told)]
     return statistics.median(gaps) if gaps else NAN
 
 
 def shapes(b: Bench) -> list[Row]:
-    """A reply of 20,000 deltas that is all prose, one fence, one list, one table."""
+    """Measure replies of 20,000 deltas that are all prose, one fence, one list, or one table."""
     rows = []
     for shape in ("prose", "fence", "list", "table"):
         one = b.pty(b.ours(), "--do", shape, timeout=90).get("do", [{}])[0]
@@ -262,7 +262,7 @@ def shapes(b: Bench) -> list[Row]:
 
 
 def streaming(b: Bench) -> list[Row]:
-    """Typing while a reply streams at 100 deltas a second."""
+    """Measure keys while a reply streams at 100 deltas a second."""
     ours = b.pty(b.ours(), "--keys", "30", "--slow", "slow")
     other = b.beside("--keys", "30", "--slow", "slow")
     keys, beside = (run.get("key_streaming_ms") or {"median": NAN, "p95": NAN} for run in (ours, other))
@@ -280,7 +280,7 @@ def streaming(b: Bench) -> list[Row]:
 
 
 def history(b: Bench) -> list[Row]:
-    """Opening a session of 10,000 messages against opening an empty one."""
+    """Measure opening a session of 10,000 messages, compared with an empty one."""
     session_id = micro.long_session(b.home / "data" / "sessions", b.workspace, messages=10_000)
     empty = [b.pty(b.ours(), timeout=30) for _ in range(3)]
     long = [b.pty(b.ours("--session", session_id), "--show", micro.LAST_WORDS, timeout=60) for _ in range(3)]
@@ -303,7 +303,7 @@ def history(b: Bench) -> list[Row]:
 
 
 def headless(b: Bench) -> list[Row]:
-    """One whole `run` with a direct client."""
+    """Measure one `tui-agent run` with a direct client."""
     command = [str(BIN / "tui-agent"), "run", "hello", *b.ours()[1:]]
     timed, bare = command_times(
         [command, [sys.executable, "-c", "pass"]], rounds=7, env=b.environment(), cwd=b.workspace
@@ -315,7 +315,7 @@ def headless(b: Bench) -> list[Row]:
 
 
 def folds(b: Bench) -> list[Row]:
-    """All of the app's folds over 50,000 events, and the store's append."""
+    """Measure all of the app's folds over 50,000 events, and one append to the log."""
     return [
         Row("50,000 events folded", "s", micro.fold_seconds(50_000), at_most=1.0),
         Row("append at 100 events", "µs", (early := micro.append_us(100))),
@@ -324,7 +324,7 @@ def folds(b: Bench) -> list[Row]:
 
 
 def main() -> int:
-    """Measure what was asked for and print the table. The exit status is 0 unless --strict and a goal was missed."""
+    """Run the requested measurements and print the table. Return 0, or 1 with --strict if a goal is missed."""
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--only", default=",".join(PARTS), help=f"some of: {','.join(PARTS)}")
     ap.add_argument("--rounds", type=int, default=5, help="starts of each program")

@@ -1,9 +1,8 @@
-"""What the sandbox adds to a command: the same commands confined and outside, in turns; and what each file with secrets
-adds that it covers.
+"""Time that the sandbox adds to a command, and to a command with hidden secret files.
 
     python -m benchmarks.sandbox [--rounds 25]
 
-Trust the ratios: both sides carry what else the machine does.
+The same commands run in turns inside and outside the sandbox. Trust the ratios: other work of the machine affects both.
 """
 
 import argparse
@@ -45,7 +44,7 @@ async def main(rounds: int) -> None:
 
 
 async def _covering(environments: list[LocalEnvironment], rounds: int) -> None:
-    """The same command in workspaces with more and more files that are covered, in turns."""
+    """Measure a command in workspaces with more and more secret files, which the sandbox hides."""
     taken: list[list[float]] = [[] for _ in environments]
     looked: list[list[float]] = [[] for _ in environments]
     for _ in range(rounds + 1):
@@ -86,7 +85,7 @@ def _environment(found: detect.SandboxSupport, folder: str, covered: int) -> Loc
 
 
 async def _measured(env: LocalEnvironment, command: str, rounds: int) -> tuple[float, float]:
-    """Medians in ms: outside, confined."""
+    """Return the medians in milliseconds outside and inside the sandbox."""
     taken: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(rounds):
         for outside in (True, False):

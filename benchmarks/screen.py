@@ -1,6 +1,6 @@
-"""A text-only terminal emulator: what a full-screen program's output looks like on a screen, without a terminal.
+"""A text-only terminal emulator that computes the screen of a full-screen program from its output.
 
-Invariant: `feed` never fails on any bytes; queries that programs send get the answers of a plain modern terminal.
+Invariant: `feed` accepts any bytes. Queries of the program are answered as a plain modern terminal would.
 """
 
 import codecs
@@ -18,7 +18,7 @@ SEQ = re.compile(
 
 
 class Screen:
-    """Text-only terminal emulator: characters and cursor, no attributes. feed() returns the answers to queries."""
+    """Terminal emulator with characters and a cursor, but no attributes. `feed` returns the answers to queries."""
 
     def __init__(self, cols, rows):
         self.w, self.h, self.rest = cols, rows, ""

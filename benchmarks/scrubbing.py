@@ -1,7 +1,7 @@
-"""Cost of going through a recorded session: `python -m benchmarks.scrubbing [EVENTS_FILE]` prints JSON.
+"""Cost of moving through a recorded session: `python -m benchmarks.scrubbing [EVENTS_FILE]` prints JSON.
 
-Milliseconds of a move by one event back (the dearest: a keyframe is copied and up to a stretch folded again), of a
-jump anywhere, and of folding the log once; with the events that the dearest move folded.
+Milliseconds of moving back by one event (the maximum: a keyframe is copied and the events after it are folded again), of
+jumping to any event, and of folding the log once; also the number of events that the slowest move folded.
 """
 
 import gc
@@ -21,7 +21,7 @@ MOVES = 400
 
 
 def main(count: int = 50_000) -> dict[str, float]:
-    """Figures in milliseconds, counts where they are named so."""
+    """Return the figures: milliseconds, and counts if the name says so."""
     with tempfile.TemporaryDirectory() as root:
         records = read_records(write(Path(root), count))
     gc.freeze()  # as the app does: what was read stays
@@ -55,7 +55,7 @@ def main(count: int = 50_000) -> dict[str, float]:
 
 
 def timed(moments: ReplayCursor, seq: int) -> float:
-    """Seconds for one move, with all views made."""
+    """Return the seconds of one move, including the computation of all views."""
     begun = time.perf_counter()
     views = moments.views_at(seq)
     views.transcript.view(), views.trace.view(), views.state.view(), views.files.view(), views.meter.view()

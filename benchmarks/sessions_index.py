@@ -1,7 +1,7 @@
 """Many sessions: `python -m benchmarks.sessions_index [SESSIONS] [EVENTS_FILE]` prints JSON.
 
-Sessions are generated: each has as many events, among them messages, answers, calls and results of ordinary length.
-Times are seconds; `list` and `search` are the best of five with a warm cache, `rebuild` is one run.
+The sessions are generated and have equally many events, including messages, answers, calls and results of usual length.
+Times are in seconds; `list` and `search` are the best of five with a warm cache, `rebuild` is one run.
 """
 
 import json
@@ -33,12 +33,12 @@ WORDS = [
 
 
 def words(count: int) -> str:
-    """Prose of so many words, of which a few are common."""
+    """Return prose of this many words, some of them frequent."""
     return " ".join(WORDS[min(int(CHANCE.paretovariate(0.7)), len(WORDS) - 1)] for _ in range(count))
 
 
 def events(number: int, count: int) -> Iterator[Payload]:
-    """What happens in one session."""
+    """Yield the events of one session."""
     yield SessionStarted(workspace=f"/work/{number % 40}", product="p", settings=SETTINGS)
     yield SessionTitled(title=words(5), titled_by="auto")
     for at in range(2, count):
@@ -68,7 +68,7 @@ def events(number: int, count: int) -> Iterator[Payload]:
 
 
 def best(act: Callable[[], object], times: int = 5) -> float:
-    """The shortest of several runs."""
+    """Return the shortest duration of several runs."""
     found = []
     for _ in range(times):
         start = time.perf_counter()
@@ -78,7 +78,7 @@ def best(act: Callable[[], object], times: int = 5) -> float:
 
 
 def main(sessions: int, count: int) -> dict[str, float]:
-    """Generate, measure, print."""
+    """Generate the sessions, measure, and return the figures."""
     with tempfile.TemporaryDirectory(prefix="sessions-") as root:
         store = SessionStore(Path(root) / "sessions", SystemClock(), Redactor())
         for number in range(sessions):

@@ -1,7 +1,7 @@
-"""The list of sessions under the fingers: `python -m benchmarks.sessions_screen [SESSIONS]` prints JSON.
+"""The screen with the list of sessions: `python -m benchmarks.sessions_screen [SESSIONS]` prints JSON.
 
-The screen on generated rows, without a command line behind it: milliseconds of CPU that a key costs, with the whole
-screen drawn anew, for a walk down the list, for letters of a search over all names, and for another order.
+The screen has generated rows. Milliseconds of CPU time per key, with the whole screen painted again: for moving down the
+list, for typing a search over all names, and for changing the order.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ ROUNDS = 40
 
 
 async def timed(driven: Driven, screen: SessionsScreen, keys: Sequence[str]) -> list[float]:
-    """How long the loop was busy with each key, the rows drawn anew."""
+    """Return the CPU time for each key, including painting."""
     found = []
     for key in keys:
         await driven.pilot.pause()

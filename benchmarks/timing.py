@@ -1,4 +1,4 @@
-"""Times whole commands, in turns, so that what else the machine does falls on all of them alike."""
+"""Timing of commands that run in turns, so that other work of the machine affects all of them equally."""
 
 import os
 import resource
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Times(NamedTuple):
-    """Medians of wall and CPU time in milliseconds."""
+    """Median wall time and CPU time in milliseconds."""
 
     wall_ms: float
     cpu_ms: float
@@ -19,7 +19,7 @@ class Times(NamedTuple):
 def command_times(
     commands: list[list[str]], *, rounds: int, env: dict[str, str] | None = None, cwd: Path | None = None
 ) -> list[Times]:
-    """The medians of each command over `rounds`, one warm-up before. Raises where one fails."""
+    """Return the medians of each command over `rounds`, after one warm-up. Raises if a command fails."""
     found: list[list[Times]] = [[] for _ in commands]
     for number in range(rounds + 1):
         for at, command in enumerate(commands):

@@ -1,10 +1,10 @@
-"""The transcript's figures: CPU of a streamed reply, opening 10,000 entries, appending, memory; beside an empty app.
+"""Figures of the chat: CPU of a streamed reply, opening 10,000 entries, appending, memory; compared with an empty app.
 
     python benchmarks/transcript.py [--rounds 3]
 
-Each figure is measured in a process of its own, in turns with an empty Textual app. A reply is 20,000 deltas of 4
-characters (80 KB of Markdown of one shape), handed to `set_view` in merged pieces: 20 a second at 1,000 deltas a second
-(`at once`: 20 views), and at 100 a second (`live`: 1,000 views), without waiting in between.
+Each figure is measured in a new process, in turns with an empty Textual app. A reply is 20,000 deltas of 4 characters
+(80 KB of Markdown of one kind), passed to `set_view` in merged pieces: `at once`: 20 views, as at 1,000 deltas a second;
+`live`: 1,000 views, as at 100 deltas a second. There are no waits in between.
 """
 
 import argparse
@@ -32,7 +32,7 @@ REPLY = 80_000
 
 
 def shapes() -> Iterator[tuple[str, str]]:
-    """Replies of 80 KB."""
+    """Return replies of 80 KB by kind of Markdown."""
     words = "the quick brown fox jumps over a lazy dog and then runs away again "
     prose = (words * 6 + "with **bold** and `code`.\n\n") * 400
     fence = "```python\n" + "".join(f"def f{i}(x):\n    return x + {i}  # add\n\n" for i in range(3000))
@@ -53,13 +53,13 @@ def shapes() -> Iterator[tuple[str, str]]:
 
 
 def rss_mib() -> float:
-    """Resident memory of this process now."""
+    """Return the resident memory of this process in MiB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1]) if Path("/proc/self/statm").exists() else 0
     return pages * resource.getpagesize() / 2**20
 
 
 async def stream(text: str, views: int) -> dict[str, float]:
-    """CPU of one reply through a widget on a screen that paints every view."""
+    """Return the CPU time of one reply in a widget on a screen that paints every view."""
     samples = Samples()
     samples.user("Write it.")
     entry = samples.answer("", streaming=True)
@@ -87,7 +87,7 @@ async def stream(text: str, views: int) -> dict[str, float]:
 
 
 async def long_view(size: int) -> dict[str, float]:
-    """Opening, scrolling, appending and memory of a long transcript."""
+    """Measure opening, scrolling, appending and memory of a long transcript."""
     samples = Samples()
     while len(samples.entries) < size:
         samples.user(f"Message {len(samples.entries)}: find out why and fix it.")
@@ -127,7 +127,7 @@ async def long_view(size: int) -> dict[str, float]:
 
 
 async def empty() -> dict[str, float]:
-    """An empty Textual app: start, 20 idle frames, end."""
+    """Measure an empty Textual app: start, 20 idle frames, end."""
     started = time.process_time()
     app: App[None] = App()
     async with app.run_test(size=SIZE) as pilot:
@@ -137,7 +137,7 @@ async def empty() -> dict[str, float]:
 
 
 def one(name: str) -> dict[str, float]:
-    """A figure, in this process."""
+    """Measure one figure in this process."""
     if name == "empty":
         return asyncio.run(empty())
     if name.startswith("entries"):
@@ -147,7 +147,7 @@ def one(name: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Run all figures in processes of their own and print a table of medians."""
+    """Measure all figures in new processes and print a table of medians."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--one")

@@ -1,7 +1,6 @@
-"""Writes docs/events.md from the event classes: `python -m docs.generate_events`.
+"""Write docs/events.md from the event classes: `python -m docs.generate_events`.
 
-The text of the page is the classes' own docstrings, so that code and page cannot differ; a test checks that the page
-is current.
+The page consists of the classes' docstrings and fields. A test checks that it is up to date.
 """
 
 import inspect
@@ -85,7 +84,7 @@ If you know these facts by other names:
 
 
 def type_name(annotation: object) -> str:
-    """A type as a reader of JSON thinks of it."""
+    """Return the name of an annotation's JSON type, as Markdown."""
     if annotation is type(None):
         return "null"
     if annotation is JsonValue:
@@ -111,7 +110,7 @@ def type_name(annotation: object) -> str:
 
 
 def union_name(arguments: tuple[object, ...]) -> str:
-    """The alternatives of a union, in order; a text that may be a blob is a long text."""
+    """Return the alternatives of a union, in order. `str | BlobText` is called `long text`."""
     if set(KINDS.values()) <= set(arguments):
         return "one of the events below"
     if str in arguments and BlobText in arguments:
@@ -121,7 +120,7 @@ def union_name(arguments: tuple[object, ...]) -> str:
 
 
 def default_of(field: FieldInfo) -> str:
-    """What a field is when it is left out."""
+    """Return a field's default value as Markdown; empty for a required field."""
     if field.is_required():
         return ""
     value = field.get_default(call_default_factory=True)
@@ -137,12 +136,12 @@ def default_of(field: FieldInfo) -> str:
 
 
 def words(cls: type[BaseModel]) -> str:
-    """A class's docstring as Markdown, hard line breaks taken out."""
+    """Return a class's docstring as Markdown, without line breaks inside paragraphs."""
     return inspect.cleandoc(cls.__doc__ or "").replace("\n\n", "\0").replace("\n", " ").replace("\0", "\n\n")
 
 
 def table(cls: type[BaseModel]) -> Iterator[str]:
-    """The fields of a class but for its kind."""
+    """Yield the lines of a table of a class's fields, without `kind`."""
     fields = {name: field for name, field in cls.model_fields.items() if name != "kind"}
     if not fields:
         yield "No fields."
@@ -154,7 +153,7 @@ def table(cls: type[BaseModel]) -> Iterator[str]:
 
 
 def nested(annotation: object) -> Iterator[type[BaseModel]]:
-    """The models that an annotation speaks of."""
+    """Yield the models that occur in an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for inner in typing.get_args(annotation):
@@ -162,7 +161,7 @@ def nested(annotation: object) -> Iterator[type[BaseModel]]:
 
 
 def shared() -> list[type[BaseModel]]:
-    """All models below payloads, by name."""
+    """Return all models that the fields of payloads contain, directly or indirectly, sorted by name."""
     found: dict[str, type[BaseModel]] = {}
     waiting: list[type[BaseModel]] = list(KINDS.values())
     while waiting:
@@ -175,12 +174,12 @@ def shared() -> list[type[BaseModel]]:
 
 
 def module_of(cls: type[BaseModel]) -> str:
-    """The last word of a class's module."""
+    """Return the last part of the name of a class's module."""
     return cls.__module__.rsplit(".", 1)[-1]
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the text of docs/events.md."""
     lines = [HEAD, "## The envelope", "", words(Envelope), "", *table(Envelope), ""]
     modules = sorted({module_of(cls) for cls in KINDS.values()}, key=ORDER.index)
     for module in modules:

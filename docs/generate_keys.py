@@ -1,4 +1,4 @@
-"""Writes docs/keys.md from the registry of the app's actions: `python -m docs.generate_keys`."""
+"""Write docs/keys.md from the table of the app's actions: `python -m docs.generate_keys`."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""Writes docs/programs.md, what the policy knows of programs, from the catalog: `python -m docs.generate_programs`.
+"""Write docs/programs.md from the policy's catalog: `python -m docs.generate_programs`.
 
-The page cannot differ from the catalog: a test checks that it is current.
+A test checks that the page is up to date.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ EXAMPLES = 2
 
 
 def entries() -> Iterator[Entry]:
-    """Every entry of the catalog, programs in front of their subcommands."""
+    """Yield every entry of the catalog, each program before its subcommands."""
     catalog = built_in_catalog()
     files = sorted(path.relative_to(PROGRAMS).with_suffix("") for path in PROGRAMS.rglob("*.toml"))
     for file in files:
@@ -37,7 +37,7 @@ def entries() -> Iterator[Entry]:
 
 
 def row(entry: Entry) -> str:
-    """One entry as a row of the table."""
+    """Return an entry as a row of the table."""
     program = entry.program
     effects = ", ".join(effect for effect in Effect if effect in program.effects)
     cells = (f"`{entry.name}`", program.about, effects, _lines(entry, "allow"), _lines(entry, "ask"))
@@ -54,7 +54,7 @@ def _cell(line: str) -> str:
 
 
 def programs_page() -> str:
-    """The whole page."""
+    """Return the text of docs/programs.md."""
     return HEAD + "\n".join(row(entry) for entry in entries()) + "\n"
 
 

@@ -1,6 +1,6 @@
-"""Writes docs/command-line.md and docs/configuration.md from the parsers and the settings: `python -m docs.generate_reference`.
+"""Write docs/command-line.md and docs/configuration.md: `python -m docs.generate_reference`.
 
-The pages' texts are the program's own, so that program and page cannot differ; a test checks that they are current.
+The texts are taken from the parsers and the settings. A test checks that the pages are up to date.
 """
 
 import argparse
@@ -44,12 +44,12 @@ EXITS = {
 
 
 def cell(text: object) -> str:
-    """A text as it may stand in a table's cell."""
+    """Return a text on one line and with escaped bars, for a cell of a Markdown table."""
     return " ".join(str(text).split()).replace("|", "\\|")
 
 
 def words(action: argparse.Action) -> str:
-    """How an option or argument is written."""
+    """Return an option in all spellings with its value, or the name of an argument."""
     value = action.metavar or ("|".join(action.choices) if action.choices else "")
     if not action.option_strings:
         return str(value or action.dest)
@@ -58,7 +58,7 @@ def words(action: argparse.Action) -> str:
 
 
 def arguments(parser: argparse.ArgumentParser, known: set[str]) -> Iterator[str]:
-    """A table of a parser's own arguments, without the common ones."""
+    """Yield the table of a parser's arguments, without the options in `known`."""
     own = [
         action
         for action in parser._actions
@@ -71,19 +71,19 @@ def arguments(parser: argparse.ArgumentParser, known: set[str]) -> Iterator[str]
 
 
 def common(parser: argparse.ArgumentParser) -> set[str]:
-    """Every option that a common group adds."""
+    """Return all options of a parser, except those for help."""
     return {
         word for action in parser._actions for word in action.option_strings if word not in ("-h", "--help")
     }
 
 
 def groups_of(parser: argparse.ArgumentParser) -> list[str]:
-    """Which common groups a parser has."""
+    """Return the titles of the groups of common options that a parser has."""
     return [group.title for group in parser._action_groups if group.title in GROUPS and group._group_actions]
 
 
 def describe(prog: str, parser: argparse.ArgumentParser, known: set[str]) -> Iterator[str]:
-    """One command's part of the page."""
+    """Yield the arguments, common options and examples of one command."""
     yield from arguments(parser, known)
     if shared := groups_of(parser):
         yield f"\nCommon options: {', '.join(shared)}."
@@ -95,14 +95,14 @@ def describe(prog: str, parser: argparse.ArgumentParser, known: set[str]) -> Ite
 
 
 def subcommands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """The verbs below a command."""
+    """Yield the name and the parser of each verb of a command."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             yield from action.choices.items()
 
 
 def command(name: str, verb: Verb, known: set[str]) -> Iterator[str]:
-    """A command with its verbs."""
+    """Yield the section of a command, followed by those of its verbs."""
     prog = f"tui-agent {name}".strip()
     parser = parser_for(prog, verb, import_module(verb.module))
     yield f"\n## {prog}\n\n{parser.description}"
@@ -113,7 +113,7 @@ def command(name: str, verb: Verb, known: set[str]) -> Iterator[str]:
 
 
 def command_line_page() -> str:
-    """docs/command-line.md."""
+    """Return the text of docs/command-line.md."""
     everything = Parser(prog="tui-agent")
     for group in EVERYTHING:
         GROUPS[group](everything)
@@ -138,7 +138,7 @@ def command_line_page() -> str:
 
 
 def limits_by_setting() -> dict[str, str]:
-    """The limits' meanings, as the options tell them."""
+    """Return the help of the options for limits, by the name of the setting."""
     parser = Parser(prog="tui-agent")
     GROUPS["limits"](parser)
     return {
@@ -148,7 +148,7 @@ def limits_by_setting() -> dict[str, str]:
 
 
 def settings(model: type[BaseModel]) -> Iterator[str]:
-    """One row a setting."""
+    """Yield a table row for each setting of a model."""
     limits = limits_by_setting()
     for name, field in model.model_fields.items():
         default = "" if field.default in (PydanticUndefined, None, "", ()) else field.default
@@ -160,7 +160,7 @@ def settings(model: type[BaseModel]) -> Iterator[str]:
 
 
 def configuration_page() -> str:
-    """docs/configuration.md."""
+    """Return the text of docs/configuration.md."""
     lines = [f"# Configuration\n\n{NOTE}\n"]
     lines.append(
         "The first that sets a value wins: options, environment variables, `.tui_agent/config.toml` of a trusted"

@@ -1,8 +1,8 @@
 """Write docs/pictures/demo.svg, a film of five minutes: `python -m docs.make_demo`.
 
-Its scenes are the real app on recorded sessions of `tests/golden`: a session at the pace of a person, then the trace,
-the context, a replay, the tree of branches and a comparison. A line below the screen says what is shown.
-Run it again when the screen has changed.
+The film shows the real app on recorded sessions of `tests/golden`: a session at reading speed, then the trace, the
+context, a replay, the tree of branches and a comparison. A caption below the screen explains each scene. Run this again
+when the screen has changed.
 """
 
 import asyncio
@@ -48,14 +48,14 @@ CAPTION_COLOURS = ("#0f1419", "#ffcc66")
 
 
 class Reel:
-    """The frames so far, with the caption that new ones get."""
+    """The frames of the film. New frames get `caption`."""
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []
         self.caption = ""
 
     def add(self, screen: Screen[object], seconds: float) -> None:
-        """Append the screen as it is now, or show the last frame longer if nothing has changed."""
+        """Append the present screen, or lengthen the last frame if the screen has not changed."""
         rows = (*grab(screen).rows, caption_row(self.caption))
         if self.frames and self.frames[-1].rows == rows:
             self.frames[-1] = Frame(rows, self.frames[-1].seconds + seconds)
@@ -64,7 +64,7 @@ class Reel:
 
 
 def caption_row(text: str) -> str:
-    """The row below the screen."""
+    """Return the row below the screen with the caption."""
     background, colour = CAPTION_COLOURS
     return (
         f'<rect width="{SIZE[0] * CELL_WIDTH}" height="{CELL_HEIGHT}" fill="{background}"/>'
@@ -73,7 +73,7 @@ def caption_row(text: str) -> str:
 
 
 async def record_session(reel: Reel, records: Sequence[Record]) -> None:
-    """Feed a recorded session to the app: messages are typed, everything else comes at its own pace."""
+    """Show a recorded session in the app: type the user's messages, and pause for reading."""
     session = FakeSession(records[:OPENING])
     async with open_app(size=SIZE, session=session, environ=STILL) as driven:
         reel.caption = CAPTIONS[1]
@@ -95,7 +95,7 @@ async def record_session(reel: Reel, records: Sequence[Record]) -> None:
 
 
 async def type_message(reel: Reel, driven: Driven, text: str) -> None:
-    """Type a message into the prompt, some characters a frame, and empty the prompt as Enter does."""
+    """Type a message into the prompt, a few characters per frame, and then empty the prompt."""
     editor = driven.app.prompt.editor
     for end in range(CHARACTERS_PER_FRAME, len(text) + CHARACTERS_PER_FRAME, CHARACTERS_PER_FRAME):
         editor.put_text(text[:end])
@@ -107,7 +107,7 @@ async def type_message(reel: Reel, driven: Driven, text: str) -> None:
 
 
 async def show_panes(reel: Reel, driven: Driven) -> None:
-    """Open the trace and the context of what has just happened."""
+    """Open the trace and the context of the session."""
     reel.caption = "F3: the trace. Each model call and tool with tokens, time and cost; subtasks included."
     await press_keys(reel, driven, ("f3", 8.0), *[("up", 1.2)] * 8, ("escape", 1.5))
     reel.caption = "F4: what fills the model's window, by section."
@@ -117,14 +117,14 @@ async def show_panes(reel: Reel, driven: Driven) -> None:
 
 
 async def press_keys(reel: Reel, driven: Driven, *keys: tuple[str, float]) -> None:
-    """Press keys, and show what each brings for its seconds."""
+    """Press each key and show the resulting screen for the given seconds."""
     for key, seconds in keys:
         await driven.press(key)
         reel.add(driven.app.screen, seconds)
 
 
 async def show_replay(reel: Reel, records: Sequence[Record]) -> None:
-    """Scrub through the same session."""
+    """Move through the same session in the replay."""
     reel.caption = (
         "tui-agent replay latest: every pane as it was at any event. No model is asked, no tool runs."
     )
@@ -143,7 +143,7 @@ async def show_replay(reel: Reel, records: Sequence[Record]) -> None:
 
 
 async def show_branches(reel: Reel) -> None:
-    """Show the tree of a session that went two ways, and the two ways side by side."""
+    """Show the tree of a session with two branches, and a comparison of the branches."""
     with TemporaryDirectory(prefix="demo-") as folder:
         async with walk(Path(folder) / "tree", size=SIZE) as walked:
             reel.caption = (
@@ -165,7 +165,7 @@ async def show_branches(reel: Reel) -> None:
 
 
 async def make_film() -> list[Frame]:
-    """Every scene, one after the other."""
+    """Record all scenes, one after the other."""
     reel, records = Reel(), golden(LOG)
     await record_session(reel, records)
     await show_replay(reel, records)
@@ -174,7 +174,7 @@ async def make_film() -> list[Frame]:
 
 
 def main() -> None:
-    """Draw and write the film. Times are in UTC, so that it is the same everywhere."""
+    """Write the film. Times are in UTC, so that the film is the same on every machine."""
     os.environ["TZ"] = "UTC"
     time.tzset()
     frames = asyncio.run(make_film())

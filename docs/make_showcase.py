@@ -1,6 +1,6 @@
-"""Write the still pictures of docs/pictures from recorded sessions: `python -m docs.make_showcase`.
+"""Write the pictures in docs/pictures from recorded sessions: `python -m docs.make_showcase`.
 
-Each picture is a screen of the real app on a golden log of `tests/golden`. Run it again when the screen has changed.
+Each picture is a screen of the real app with a session of `tests/golden`. Run this again when the screen has changed.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ SCREENS = {
 
 
 async def pictures() -> AsyncIterator[tuple[str, int, Frame]]:
-    """Each picture's name, its columns and its screen."""
+    """Return (name, columns, screen) for each picture."""
     for name, (log, size, keys) in SCREENS.items():
         async with open_app(golden(log), size=size, environ=STILL) as driven:
             await driven.press(*keys)
@@ -57,7 +57,7 @@ async def draw() -> None:
 
 
 def main() -> None:
-    """Draw in UTC, so that the pictures are the same everywhere."""
+    """Write the pictures. Times are in UTC, so that the pictures are the same on every machine."""
     os.environ["TZ"] = "UTC"
     time.tzset()
     asyncio.run(draw())

@@ -1,6 +1,6 @@
-"""Screens of the app as SVG: one still, or a film that plays by itself.
+"""Conversion of the app's screens to SVG: a picture, or a film that plays by itself.
 
-Invariant: the same screens give the same bytes, and a row that several frames show is stored once.
+Invariant: the same screens give the same bytes. A row that occurs in several frames is stored once.
 """
 
 from collections.abc import Sequence
@@ -25,20 +25,20 @@ OVERLAP = 0.6
 
 @dataclass(frozen=True)
 class Frame:
-    """A screen, and how long it is shown."""
+    """A screen as rows of SVG, and the seconds that it is shown."""
 
     rows: tuple[str, ...]
     seconds: float
 
 
 def grab(screen: Screen[object], seconds: float = 0.0) -> Frame:
-    """The screen as it is now."""
+    """Return the present screen as a frame."""
     strips = screen._compositor.render_strips()[: screen.size.height]
     return Frame(tuple(_row(strip) for strip in strips), seconds)
 
 
 def _row(strip: Strip) -> str:
-    """One row of cells: backgrounds first, then the texts at their columns."""
+    """Return one row of the screen as SVG: first the backgrounds, then the texts at their columns."""
     boxes: list[tuple[str, int, int]] = []
     texts, column = [], 0
     for segment in Segment.simplify(strip):
@@ -62,7 +62,7 @@ def _row(strip: Strip) -> str:
 
 
 def _colours(style: Style | None) -> tuple[str, str]:
-    """Text and background as hexadecimal colours."""
+    """Return the text colour and the background as hexadecimal numbers."""
     shown = style or Style()
     colour = shown.color.get_truecolor(MONOKAI) if shown.color else MONOKAI.foreground_color
     background = (
@@ -86,7 +86,7 @@ def _weight(style: Style | None) -> str:
 
 
 def film(frames: Sequence[Frame], columns: int, title: str) -> str:
-    """The frames as one SVG, each shown for its seconds, over and over. One frame is a still picture."""
+    """Return the frames as one SVG that plays in a loop; a single frame gives a still picture."""
     width, height = columns * CELL_WIDTH, len(frames[0].rows) * CELL_HEIGHT
     ids: dict[str, str] = {}
     for frame in frames:
@@ -115,7 +115,7 @@ def film(frames: Sequence[Frame], columns: int, title: str) -> str:
 
 
 def _keyframes(frames: Sequence[Frame], total: float, height: int) -> str:
-    """Move the strip of frames up by one frame whenever the next one is due."""
+    """Return CSS keyframes that show one frame after the other, each for its seconds."""
     moves, passed = [], 0.0
     for number, frame in enumerate(frames):
         moves.append(f"{100 * passed / total:.3f}%{{transform:translateY({-number * height}px)}}")
