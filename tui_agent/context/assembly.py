@@ -1,7 +1,7 @@
 """Assembly of a request's context from fragments, history and tools, and its manifest.
 
-Invariant: the same input gives the same request byte for byte, because providers cache prefixes. The user's words and the
-rules are never shortened unless the window cannot hold them.
+Invariant: the same input gives the same request byte for byte, because providers cache prefixes. The user's messages
+and the rules are shortened only if the window cannot hold them.
 """
 
 import hashlib
@@ -40,16 +40,17 @@ from tui_agent.protocol.settings import ContextMode, ModelInfo
 
 SEPARATOR = "\n\n---\n\n"
 TRAILING_SECTION: Final[SectionName] = "working_memory"
-"""Fragments of this section change within a turn. They are placed after the history, so that everything before them
-stays cached, and are the first to be dropped if space is short.
+"""Section whose fragments change within a turn.
+
+They are placed after the history, so that everything before them stays cached, and are dropped first if space is short.
 """
 SHORTEN_FRACTION = 0.25
-"""Fraction of the room by which a history that is too long is shortened at once.
+"""Fraction of the room in whose multiples a history that is too long is shortened.
 
 With a smaller fraction nearly every request would start differently, and the provider could cache nothing.
 """
 CUT_FRACTION = 0.10
-"""The same for the user's words, of which little more than necessary is cut."""
+"""Fraction of the room that is cut from the user's messages beyond what is necessary."""
 PINNED: Final = "a pinned message"
 PINNED_SHORT: Final = "a pinned message is shortened: no room"
 NO_ROOM: Final = "longer than the window: beginning and end are sent, the full text is an artifact"
@@ -71,7 +72,7 @@ SECTION_ORDER: tuple[SectionName, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class RequestInput:
-    """The input for one request.
+    """The content and limits from which one request is packed.
 
     `answer`: tokens reserved for the answer; `session_context`: state taken over from an earlier session.
     """
@@ -87,16 +88,16 @@ class RequestInput:
     learnt: InferredWindow = UNKNOWN_WINDOW
     """The window sizes learnt from the provider's acceptances and refusals."""
     pinned: Collection[int] = ()
-    """The events of messages that the user pinned."""
+    """Event numbers of the messages that the user pinned."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedRequest:
     """A system prompt, the messages after it, and the manifest of the whole request.
 
-    `needed` and `chars` are the tokens and characters of the request before it was shortened; only `cuts` (user
-    messages and summaries that the window cannot hold) count as they are sent. `short` are the shortened sections.
-    `max_tokens` is the maximum of tokens if the user's words need them, or None if unknown.
+    `needed` and `chars` are the tokens and characters of the request before it was shortened; only the texts in `cuts`
+    (user messages and summaries that the window cannot hold) are counted after cutting. `short` are the shortened
+    sections. `last` is the largest number of tokens that user messages may fill the request to; None if unknown.
     """
 
     system: str
@@ -235,7 +236,7 @@ class Assembly:
         return cuts
 
     def measure(self, request: RequestInput) -> PackedRequest:
-        """Return the request's size without changing what the next `pack` counts as new."""
+        """Pack the request only to measure it; the next `pack` is not affected."""
         history, self._history = self._history, TokenCounts(self.tokens)
         try:
             return self.pack(request)
@@ -243,7 +244,7 @@ class Assembly:
             self._history = history
 
     def _fit(self, draft: _Draft) -> FittedHistory:
-        """Shorten or drop what does not fit, lowest section first."""
+        """Shorten or drop content until the request fits: working memory first, then by `SHORTENING_ORDER`."""
         request, room, counted, texts = draft.request, draft.room, draft.counted, draft.texts
         if room.tokens is None:
             return FittedHistory(list(counted))
@@ -343,7 +344,7 @@ class Assembly:
         )
 
     def _raw(self, tokens: int, request: RequestInput) -> int:
-        """Convert corrected tokens to uncorrected ones. The constant compensates for the rounding of each section."""
+        """Convert tokens of the model to our own count, less a reserve for the rounding of each section."""
         return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(request.model.model)))
 
     def _clip(self, fragment: Fragment, share: SectionShare) -> str:
@@ -376,7 +377,7 @@ class Assembly:
 
 
 def _selected_fragments(request: RequestInput) -> list[Fragment]:
-    """Return the fragments allowed by the mode that are not already part of the history, in order."""
+    """Return, by priority, the fragments that the mode allows and that are not in the history yet."""
     joined = {
         message.seq
         for message in request.messages
@@ -401,7 +402,7 @@ def _selected_messages(request: RequestInput) -> Sequence[Message]:
 def _subtract_cut(
     shares: dict[SectionName, SectionShare], section: SectionName, before: MessageCount, after: MessageCount
 ) -> None:
-    """Subtract a cut of a user message or summary from its sections, in proportion to each section's part."""
+    """Subtract what was cut from a message, dividing it among the message's sections in proportion to their size."""
     parts = split_shares(before, section)
     tokens, chars = before.tokens - after.tokens, before.chars - after.chars
     for name, part in parts:
@@ -435,7 +436,7 @@ def _message_cuts(fitted: FittedHistory) -> tuple[CutText, ...]:
 
 
 def _message_label(message: Message) -> str:
-    """Return the user's term for a message of this kind."""
+    """Return the name of this kind of message, for a notice to the user."""
     if isinstance(message, SummaryMessage):
         return "a summary"
     joined = isinstance(message, UserMessage) and message.origin == "instructions"
@@ -450,7 +451,7 @@ def _transient_messages(texts: Sequence[str]) -> list[Message]:
 
 
 def _rule(name: SectionName, share: SectionShare) -> str:
-    """Explain why a section was shortened or may not be; empty if it is complete and may be shortened."""
+    """Return the manifest's note on shortening this section; empty for a complete section."""
     if name in ALWAYS_SENT and not share.rules:
         return "never shortened"
     notes = list(share.rules)

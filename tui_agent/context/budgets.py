@@ -26,9 +26,7 @@ SHARES: Final[Mapping[SectionName, float]] = {
     "tool_results": 0.40,
     "recent_observations": 0.40,
 }
-"""Each section's share of the room. The shares apply only if the whole request does not fit, so that unshortened
-requests stay cacheable.
-"""
+"""Each section's share of the room, if the whole request does not fit."""
 
 SHORTENING_ORDER: Final[tuple[SectionName, ...]] = (
     "repo_map",
@@ -52,9 +50,7 @@ EXCLUDED_MESSAGES: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "pack": frozenset(),
     "memory": frozenset(),
 }
-"""Sections whose messages a context mode leaves out. Every mode keeps summaries, because their content exists nowhere
-else.
-"""
+"""Sections whose messages a context mode leaves out. Every mode includes summaries, whose content is nowhere else."""
 
 MIN_ANSWER_TOKENS: Final = 256
 """Minimum tokens reserved for an answer, however long the user's words are."""
@@ -65,7 +61,8 @@ _MARGIN = 0.02
 class Room:
     """The tokens that a request may take: the window minus answer and margin; None if unknown.
 
-    `max_tokens` is the limit if the user's words need it; only the minimum then remains for the answer.
+    `max_tokens` is the higher limit for a request whose user messages need more; it leaves only a minimum for the
+    answer.
     """
 
     tokens: int | None
@@ -75,7 +72,7 @@ class Room:
     def for_window(cls, window: int, answer: int, learnt: InferredWindow = UNKNOWN_WINDOW) -> "Room":
         """Compute the room in a window of `window` tokens (0: unknown). The answer takes at most half of it.
 
-        The room never exceeds the size learnt from a provider's refusal. The user's words may take as many tokens as
+        The room never exceeds the size learnt from a provider's refusal. `max_tokens` may be as large as a request that
         the provider once accepted.
         """
         size = learnt.stated_window(window)

@@ -63,11 +63,11 @@ def _content_chars(piece: Content) -> int:
 
 
 def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> int:
-    """Return how many of the first messages a summary can replace so that about `keep_chars` characters stay; 0 if
-    none.
+    """Return how many messages at the start a summary can replace, so that about `keep_chars` characters stay.
 
-    The first `first` messages, an older summary, are always replaced. A cut is never directly before a tool result. All
-    messages after it must be newer than those before it, because the log tells the two sides apart by seq.
+    Returns 0 if none can be replaced. The first `first` messages, an older summary, are always replaced. The first
+    message that stays is never a tool result. Each message that stays must be newer than all replaced ones, because
+    the log separates them by `seq`.
     """
     starts = [
         index for index in range(first + 1, len(history)) if not isinstance(history[index], ToolMessage)
@@ -101,8 +101,9 @@ def _is_separable(history: Sequence[Message], first: int, start: int) -> bool:
 def reducible(
     history: Sequence[Message], keep_chars: int, spared: Collection[CallId] = ()
 ) -> list[ToolMessage]:
-    """Return outputs that may be offloaded, oldest first, without the newest `keep_chars` characters and without
-    `spared`.
+    """Return outputs that may be offloaded, oldest first.
+
+    The newest messages (`keep_chars` characters) and the calls in `spared` are left out.
     """
     end, remaining, answers = len(history), keep_chars, 0
     while end > 0 and (remaining > 0 or answers < NEWEST_ANSWERS):
@@ -116,11 +117,11 @@ def reducible(
         and message.name not in PROTECTED_TOOLS
         and message.call_id not in spared
         and chars_of(message) >= MIN_OUTPUT_CHARS
-        and not _is_put_away(message)
+        and not _is_offloaded(message)
     ]
 
 
-def _is_put_away(message: ToolMessage) -> bool:
+def _is_offloaded(message: ToolMessage) -> bool:
     first = message.content[0] if message.content else None
     return (
         isinstance(first, TextContent)
@@ -141,7 +142,7 @@ def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> se
 
 
 def newest_readings(history: Sequence[Message]) -> set[CallId]:
-    """Return the newest read of each of the most recently used files."""
+    """Return the call that last read each of the `MAX_OPEN_FILES` most recently used files."""
     successful = {message.call_id for message in history if isinstance(message, ToolMessage) and message.ok}
     used: dict[str, CallId] = {}
     for call, part in calls_by_id(history).items():
@@ -153,7 +154,7 @@ def newest_readings(history: Sequence[Message]) -> set[CallId]:
 
 
 def path_of(call: ToolCallPart | None) -> str:
-    """Return the path of the file that a call names, or an empty string."""
+    """Return a call's `path` argument, or an empty string."""
     arguments: Mapping[str, object] = call.arguments if call is not None else {}
     path = arguments.get("path")
     return path if isinstance(path, str) else ""

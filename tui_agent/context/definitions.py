@@ -1,6 +1,6 @@
 """Search for definitions by regular expression, used if there is no index of the code.
 
-Invariant: after `SEARCH_S` seconds the search returns the results so far, and says that it is incomplete.
+Invariant: after `SEARCH_S` seconds the search returns the results so far and reports that they are incomplete.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Division of the window among instructions that do not fit.
 
-Invariant: pure. The farthest instructions are cut first, the nearest and the user's own last.
+Invariant: pure. The instructions of the outermost folder are cut first, those of the innermost and the user's own last.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from tui_agent.context.truncation import head_and_tail
 RULES_LABEL: Final = "the instructions of "
 """Start of the label that describes cut instructions to the user."""
 MIN_CUT_CHARS: Final = 400
-"""Number of characters up to which a text is never cut, such as a heading or a file of a few lines."""
+"""A text of at most this many characters is never cut, such as a heading or a file of a few lines."""
 _LEAST: Final = 60
 
 
 def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple[str, CutText | None]]:
-    """Return each text, cut to its share of `room` characters, with a record of the cut. The farthest text comes first.
+    """Return each text, cut to its share of `room` characters, with a record of the cut.
 
-    An id that is an absolute path denotes the user's own file.
+    The texts are ordered from the outermost folder to the innermost. The user's own file has an absolute path as id.
     """
     sizes = [len(text) for text in texts]
     results = list[tuple[str, CutText | None]]()

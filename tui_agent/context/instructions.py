@@ -22,21 +22,21 @@ NAMES = ("AGENTS.md", "CLAUDE.md")
 """Names of instruction files; in each folder the first one that exists is used."""
 MAX_FILE_CHARS = 32_000
 MAX_ALL_CHARS = 96_000
-"""Maximum characters of all files together; the farthest files are cut first, the user's own last."""
+"""Maximum characters of all files together; files of outer folders are cut first, the user's own last."""
 MIN_CHARS = 2_000
-"""Minimum characters for a file to be included at all. A file that joins later always gets this much."""
+"""A file is left out if it would get less room than this. A file that is added later always gets this much."""
 JOINING_FRACTION = 0.10
-"""Maximum fraction of the window for one file that joins later."""
+"""Maximum fraction of the window for one file that is added later."""
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
 MAX_PLACES = 50
-"""Maximum number of paths considered among those that one call's commands name."""
+"""Maximum number of paths taken from the commands of one call."""
 _PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedInstructions:
-    """Instruction files, the farthest first, and notes about files that were left out."""
+    """Instruction files, those of outer folders first, and notes about files that were left out."""
 
     files: tuple[InstructionFile, ...] = ()
     notes: tuple[str, ...] = ()
@@ -96,7 +96,10 @@ class InstructionFiles:
         self._project = project
 
     async def load(self, known: Sequence[InstructionFile] = ()) -> LoadedInstructions:
-        """Return the files that apply from the start, and `known` files of subfolders. Unchanged files are reused."""
+        """Return the files that apply from the start, and those `known` files that are in subfolders.
+
+        For an unchanged file, the object in `known` is returned again.
+        """
         reading = _Collected()
         await to_thread.run_sync(self._read_user, reading)
         if self._project:
@@ -117,7 +120,7 @@ class InstructionFiles:
     async def workspace_paths(self, paths: Sequence[str]) -> list[str]:
         """Return the paths that are in the workspace, relative to it. Folders end with `/`.
 
-        A pattern counts only if the folder in which it starts is certain.
+        A glob is included only if its folder has no wildcards.
         """
         places, root = list[str](), self._env.root.rstrip("/") + "/"
         for path in paths[:MAX_PLACES]:
@@ -136,7 +139,10 @@ class InstructionFiles:
     async def load_nested(
         self, folders: Sequence[str], known: Sequence[InstructionFile], room: int
     ) -> LoadedInstructions:
-        """Return the files of subfolders that have not joined yet, the farthest first, each cut to `room` characters."""
+        """Return the files of these folders that are not in `known`, outer folders first.
+
+        Each file is cut to `room` characters.
+        """
         reading = _Collected()
         if not self._project:
             return LoadedInstructions()
@@ -199,7 +205,7 @@ class InstructionFiles:
                     reading.notes.append(f"{path} is left out: {reason}.")
                     continue
                 if info.kind == "link" and not _names_instructions(real):
-                    reading.notes.append(f"{path} is left out: it is a link to something else.")
+                    reading.notes.append(f"{path} is left out: it is a link to a file that is not Markdown.")
                     continue
                 content = await self._env.read(path, MAX_READ_BYTES)
             except EnvironmentFault as fault:
@@ -210,7 +216,7 @@ class InstructionFiles:
 
 
 def room_of(window: int) -> int:
-    """Return the maximum characters of a file that joins later; `window` is 0 if unknown."""
+    """Return the maximum characters of a file that is added later; `window` is in tokens, 0 if unknown."""
     return round(window * JOINING_FRACTION * CHARS_PER_TOKEN) if window else MAX_FILE_CHARS
 
 
@@ -229,7 +235,10 @@ def _lies_below(file: InstructionFile, folder: PurePosixPath) -> bool:
 
 
 def folders_of(paths: Sequence[str]) -> list[str]:
-    """Return the folders of these paths below the workspace, parents first. A path that ends in `/` is itself a folder."""
+    """Return the folders that contain these paths, parents first. A path that ends in `/` is itself a folder.
+
+    The workspace itself and folders outside it are left out.
+    """
     folders: dict[str, None] = {}
     for path in paths:
         parts = PurePosixPath(path).parts[: None if path.endswith("/") else -1]
@@ -261,7 +270,7 @@ def _read_plain(
 def _limit_total(
     files: Sequence[InstructionFile], notes: list[str], known: Collection[tuple[str, str]]
 ) -> LoadedInstructions:
-    """Return as many files as fit: first known files, then the user's own, then the nearest."""
+    """Return as many files as fit: first known files, then the user's own, then those of inner folders."""
     ranks = [
         ((file.path, file.sha256) not in known, file.scope != "user", -index)
         for index, file in enumerate(files)
@@ -271,7 +280,7 @@ def _limit_total(
         file = files[index]
         if _chars(file) > room and rank[0]:
             if room < MIN_CHARS:
-                notes.append(f"{file.path} is left out: the instructions are too long together.")
+                notes.append(f"{file.path} is left out: all instructions together are too long.")
                 continue
             file = _cut_file(file, room, notes)
         selected[index], room = file, room - _chars(file)

@@ -31,7 +31,7 @@ MAX_SHOWN = 30
 MAX_FAILING = 200
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
-"""Minimum number of words of a question for it to be recognised inside another one."""
+"""A question with fewer words is not searched for inside another question."""
 _LINE = 200
 _QUESTION = 120
 _DEFINES = re.compile(
@@ -50,7 +50,7 @@ _RUNNERS: Final = frozenset(
 _OPTIONS_WITH_VALUE: Final = frozenset(
     {"-n", "-p", "-c", "-o", "-W", "-j", "--rootdir", "--maxfail", "--tb", "--color"}
 )
-"""Options whose following word is not the name of a test."""
+"""Options of test programs that take the next token as their value."""
 _CHECKERS: Final = frozenset(
     """make cmake ninja bazel gradle gradlew mvn mvnw meson tox nox pre-commit ruff mypy pyright flake8 pylint
     black isort bandit shellcheck hadolint tsc eslint prettier biome stylelint golangci-lint staticcheck
@@ -59,7 +59,7 @@ _CHECKERS: Final = frozenset(
 _PROGRAMS_WITH_VERB: Final = frozenset(
     ("cargo", "go", "npm", "pnpm", "yarn", "bun", "dotnet", "swift", "zig")
 )
-"""Programs that check something if one of these verbs follows."""
+"""Programs that build or check the code if one of `_VERBS` follows."""
 _VERBS: Final = frozenset(
     ("build", "check", "clippy", "vet", "lint", "typecheck", "compile", "verify", "fmt")
 )
@@ -75,7 +75,7 @@ _SETS = re.compile(r"\w+=")
 
 
 def is_check(command: str) -> bool:
-    """Return True if success of the command proves something, because it builds or checks the code."""
+    """Return True if the command builds or checks the code, so that its success proves something."""
     words = _last_command_words(command)
     if not words or "|" in command:
         return False
@@ -84,7 +84,7 @@ def is_check(command: str) -> bool:
 
 
 def is_fault(command: str, status: int, output: str) -> bool:
-    """Return True if a nonzero exit status means failure; for a search without matches it does not."""
+    """Return True if this nonzero exit status means failure, not only a search without matches."""
     if status != 1:
         return True
     words = _last_command_words(command.rpartition("|")[2])
@@ -95,7 +95,7 @@ def is_fault(command: str, status: int, output: str) -> bool:
 
 
 def _last_command_words(command: str) -> list[str]:
-    """Return the words of the line's last command, without runners and variables in front."""
+    """Return the tokens of the line's last command, without leading variables and runners such as `uv run`."""
     words = _ENDS.split(command.strip())[-1].split()
     while words and (words[0] in _STARTERS or _SETS.match(words[0])):
         words = words[1:]
@@ -103,7 +103,10 @@ def _last_command_words(command: str) -> list[str]:
 
 
 def still_failing(failing_before: Sequence[str], run: TestFinished, most: int) -> list[str]:
-    """Return up to `most` tests that fail after `run`, those of this run first. `failing_before` failed before the run."""
+    """Return up to `most` tests that fail after `run`, the failures of `run` first.
+
+    `failing_before` are the tests that failed before.
+    """
     passes = run.exit_code == 0
     new_failures = [] if passes else list(run.failures) or [_run_failure(run.command)]
     names_tests = passes or bool(run.failures)
@@ -135,7 +138,7 @@ def _is_covered(name: str, command: str) -> bool:
 
 
 def _selected_tests(command: str) -> list[str]:
-    """Return the words of a test command that select tests, or nothing if it runs all."""
+    """Return the arguments of a test command that select tests; empty if it runs all tests."""
     selected, words = list[str](), iter(command.split())
     for word in words:
         if word in _OPTIONS_WITH_VALUE:

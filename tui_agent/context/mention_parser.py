@@ -57,7 +57,7 @@ class MentionCandidate:
     readings: tuple[MentionedPath, ...]
     symbol: str = ""
     is_certain: bool = False
-    """True if the text can only be a path; the user is told if there is no such file."""
+    """True if the text can only be a path; if there is no such file, the user is warned."""
 
 
 def find_candidates(text: str, root: str) -> list[MentionCandidate]:

@@ -44,7 +44,7 @@ SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
 MayRead = Callable[[str, str], str]
-"""Maps (path as given, its target) to the reason why it must not be read; empty if it may be."""
+"""Takes a path as given and its target; returns the reason why it must not be read, or an empty string."""
 KeepImage = Callable[[bytes], str]
 """Stores an image and returns its digest."""
 
@@ -67,7 +67,10 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """A mention in full. `within(limit)` returns it shortened; it is None if the mention cannot be shortened."""
+    """A mention with its full text.
+
+    `within(limit)` returns the mention cut to `limit` characters. It is None for a mention that is never cut.
+    """
 
     mention: Mention
     within: Callable[[int], Mention] | None = None
@@ -92,8 +95,9 @@ def may_mention(text: str, root: str) -> bool:
 
 
 async def resolve_mentions(text: str, sources: Sources) -> tuple[Mention, ...]:
-    """Return the message's mentions in order. A candidate that was not found is left out unless it is certainly meant
-    as one.
+    """Return the message's mentions in order.
+
+    A candidate that was not found is included only if it is certainly a path (`is_certain`).
     """
     places = await to_thread.run_sync(find_candidates, text, sources.env.root)
     lookups: list[_Lookup] = []
@@ -147,7 +151,7 @@ async def _find_path(path: str, sources: Sources) -> FileInfo | None:
 
 
 async def _find_by_shown_name(path: str, env: Environment) -> FileInfo | None:
-    """Find a file whose name is not UTF-8 by its displayed form, the only form that can be typed."""
+    """Find a file whose name is not UTF-8 by the name as displayed, because only that can be typed."""
     for info in await env.listdir(path.rpartition("/")[0]):
         if info.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") == path:
             return info
@@ -175,7 +179,7 @@ async def _directory_mention(reading: MentionedPath, path: str, sources: Sources
     more = len(names) - MAX_ENTRIES
     note = f"\n[{more:,} more; to list them use list_directory]" if more > 0 else ""
     shown_path = "." if path in ("", ".") else f"{path}/"
-    text = f"<directory path={_quote(shown_path)}>\n{shown or '[it is empty]'}{note}\n</directory>"
+    text = f"<directory path={_quote(shown_path)}>\n{shown or '[empty]'}{note}\n</directory>"
     return _with_tokens(
         Mention(
             reference=reading.given,
@@ -236,13 +240,14 @@ def _file_lookup(reading: MentionedPath, content: FileContent) -> _Lookup:
 
 @dataclass(frozen=True, slots=True)
 class _LineRange:
-    """The lines `first` to `last` of a file with `count` lines. `held` are the lines that may be sent; `note` states
-    the encoding.
+    """The lines `first` to `last` of a file with `count` lines.
+
+    `lines` are the lines that may be sent; `note` states the encoding.
     """
 
     reading: MentionedPath
     mention: Mention
-    held: Sequence[str]
+    lines: Sequence[str]
     first: int
     last: int
     count: int
@@ -251,11 +256,11 @@ class _LineRange:
     def fit_to(self, room: int) -> Mention:
         """Return the mention with as many lines as fit into `room` characters."""
         attributes = f"path={_quote(self.mention.path)}"
-        if room < min(MIN_FILE_CHARS, sum(len(line) + 1 for line in self.held)):
+        if room < min(MIN_FILE_CHARS, sum(len(line) + 1 for line in self.lines)):
             note = "[left out: no room beside the other files; use read_file]"
             text = f"<file {attributes}>\n{note}\n</file>"
             return _with_tokens(self.mention.model_copy(update={"truncated": True, "text": text}))
-        shown, end = _limit_lines(self.held, 1, len(self.held), room)
+        shown, end = _limit_lines(self.lines, 1, len(self.lines), room)
         end += self.first - 1
         cut, notes = end < self.last, [self.note] if self.note else []
         if cut:
@@ -297,8 +302,9 @@ class _Definition:
 async def _find_symbol(
     place: MentionCandidate, sources: Sources, names: _NameBudget
 ) -> tuple[_Lookup | None, str]:
-    """Return the symbol. If it was not found, return a note for the user, which is empty if the symbol certainly does
-    not exist.
+    """Return the symbol's definitions, or None with a note for the user.
+
+    The note is empty if the symbol certainly does not exist.
     """
     names.left -= 1
     if names.left < 0:
@@ -377,7 +383,7 @@ def _split_lines(text: str) -> list[str]:
 
 
 def _decode(data: bytes) -> tuple[str, str] | None:
-    """Return the content as text, as `read_file` shows it, and a note on its encoding; None if it is binary."""
+    """Return the text that `read_file` would show, and a note on its encoding; None if the data is binary."""
     for bom, codec in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if data.startswith(bom):
             return data[len(bom) :].decode(codec, "replace"), ""

@@ -80,7 +80,10 @@ def _sums_after(sizes: Sequence[int]) -> list[int]:
 
 
 def divide_evenly(needs: Sequence[int], room: int) -> list[int]:
-    """Divide `room` among the needs: a need up to an even share is met, and the others share the rest evenly."""
+    """Return the part of `room` for each need: even shares, but never more than the need.
+
+    Room that a small need leaves over goes to the larger ones.
+    """
     rooms, room = [0] * len(needs), max(0, room)
     by_need = sorted(range(len(needs)), key=needs.__getitem__)
     for done, index in enumerate(by_need):

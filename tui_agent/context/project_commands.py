@@ -1,4 +1,4 @@
-"""Commands to build, test and check a repository, as its own files name them.
+"""Commands to build, test and check a repository, found in its own files.
 
 Invariant: pure; a file that cannot be parsed is ignored.
 """
@@ -54,14 +54,12 @@ _COMMANDS_WITH_EVIDENCE: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]]
     ("Cargo.toml", "format", "cargo fmt", "cargo fmt", ("rustfmt.toml", ".rustfmt.toml")),
     ("go.mod", "lint", "go vet ./...", "go vet", ()),
 )
-"""Commands that need evidence in the repository: (language file, kind, command, words in a CI file, files)."""
+"""Commands that are reported only with evidence: (language file, kind, command, words in a CI file, or files)."""
 _SCRIPT: Final = re.compile(r"(?:scripts?|dev)/([a-z-]+)(\.sh)?")
 _PACKAGE_FILES: Final = frozenset(
     ("pyproject.toml", "setup.py", "requirements.txt", "package.json", "Gemfile", "composer.json", "mix.exs")
 )
-"""Files whose presence means that `make install` installs dependencies; otherwise it installs the program into the
-system.
-"""
+"""If there is one of these files, `make install` installs dependencies; otherwise, the program itself."""
 
 
 @dataclass(frozen=True, slots=True)

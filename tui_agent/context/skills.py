@@ -1,7 +1,7 @@
 """Skills: folders with a SKILL.md, from the user and from a trusted project.
 
-Invariant: a project's skills are used exactly as they were when trusted. Of a user's skill, only files inside its
-folder are read. A broken skill is listed with its fault and does not affect others.
+Invariant: a project's skills are used exactly as they were when the user trusted the project. Of a user's skill, only
+files inside its folder are read. A broken skill is listed with its fault and does not affect others.
 """
 
 import os
@@ -34,12 +34,12 @@ class _Skill:
     record: SkillRecord
     body: str = ""
     folder: Path | None = None
-    """The folder of a user's skill; None for a project's skill, whose files are in `held`."""
-    held: Mapping[str, bytes] = field(default_factory=dict)
+    """The folder of a user's skill; None for a project's skill, whose files are in `contents`."""
+    contents: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class SkillStore:
-    """The skills of one start. `user`: the folder of the user's skills."""
+    """The skills of the user and the project. `user`: the folder of the user's skills."""
 
     def __init__(self, user: Path, project: ProjectFiles | None = None) -> None:
         self._user = user
@@ -92,7 +92,7 @@ class SkillStore:
 
     def _read_content(self, skill: _Skill, file: str, files: tuple[str, ...]) -> bytes:
         if skill.folder is None:
-            data = skill.held.get(file)
+            data = skill.contents.get(file)
             if data is None:
                 raise ToolError(
                     f"{skill.record.name} has no file {file}.", hint=f"Its files: {_join_files(files)}."
@@ -117,7 +117,7 @@ class SkillStore:
     def _files(self, skill: _Skill) -> Iterator[str]:
         """Yield the names of the skill's files except SKILL.md, sorted."""
         if skill.folder is None:
-            yield from sorted(name for name in skill.held if name != GUIDE)
+            yield from sorted(name for name in skill.contents if name != GUIDE)
             return
         paths: list[str] = []
         for folder, folders, names in os.walk(skill.folder, followlinks=False):
@@ -159,7 +159,7 @@ class SkillStore:
         for name, files in sorted(files_by_skill.items()):
             content = files.get(GUIDE)
             fault = f"it has no {GUIDE}" if content is None else ""
-            yield _parse_skill(name, "project", start + name, content or b"", fault, held=files)
+            yield _parse_skill(name, "project", start + name, content or b"", fault, contents=files)
 
 
 def _parse_skill(
@@ -170,7 +170,7 @@ def _parse_skill(
     fault: str,
     *,
     folder: Path | None = None,
-    held: Mapping[str, bytes] | None = None,
+    contents: Mapping[str, bytes] | None = None,
 ) -> _Skill:
     """Parse a SKILL.md and return the skill."""
     if fault:
@@ -201,11 +201,11 @@ def _parse_skill(
         origin="project" if origin == "project" else "user",
         path=_strip_invisible(path),
     )
-    return _Skill(record, body, folder, dict(held or {}))
+    return _Skill(record, body, folder, contents or {})
 
 
 def _is_folder(path: Path) -> bool:
-    """Return True for a folder; False if it cannot be read."""
+    """Return True for a folder; False for anything else, and for a folder that cannot be examined."""
     return os.path.isdir(path)  # noqa: PTH112 - it raises nothing
 
 

@@ -55,8 +55,9 @@ _TRIES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class CutText:
-    """A text that was cut for lack of room: its description for the user, the full text, and the number of characters
-    that remain.
+    """A text that was cut for lack of room.
+
+    `what` is its description for the user, `whole` the full text, and `chars` the number of characters that remain.
     """
 
     what: str
@@ -141,10 +142,10 @@ def story_of(summary: str) -> str:
 
 
 def story_from_record(messages: Sequence[Message], room: int, text: Text) -> str:
-    """Return the story built from the log alone: the stories of older summaries in up to half of the room, then one
-    line for each message or call.
+    """Return a story built from the log alone, without a model.
 
-    If not all lines fit, the first and the newest ones are kept.
+    It has the stories of older summaries, in up to half of the room, and then one line for each message or call. If not
+    all lines fit, those in the middle are left out.
     """
     stories = [
         story_of(text(message.text)).strip() for message in messages if isinstance(message, SummaryMessage)
@@ -165,7 +166,7 @@ def _shorten_chapters(story: str, room: int) -> str:
 
 
 def _shorten_chapter(chapter: str, room: int, begin: float = 0.6) -> str:
-    """Return the chapter's first lines, in the fraction `begin` of the room, and its last lines."""
+    """Return the chapter without its middle; the first lines get the fraction `begin` of the room."""
     if len(chapter) <= room:
         return chapter
     lines = [
@@ -197,8 +198,9 @@ def _turn_lines(messages: Sequence[Message], text: Text) -> Iterator[str]:
 
 
 def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
-    """Return the messages as text to be summarised: an older summary, then the newest messages that fit into `room`
-    characters.
+    """Return the text that a model summarises: an older summary, then the newest messages that fit.
+
+    `room` is the maximum in characters.
     """
     first = [
         _shorten(_format_message(message, text), room // 4)

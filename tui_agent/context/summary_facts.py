@@ -1,7 +1,7 @@
 """Facts that a summary must keep: task, user messages, pins, plan, todo items, tests and files, as recorded in the log.
 
-Invariant: a model wrote none of them except the approved plan. A shortened form says that it is shortened, and names
-the artifact with the full text. Each fact is a block with shorter forms.
+Invariant: none of these texts was written by a model, except the approved plan. A shortened text says that it is
+shortened and contains the id of the artifact with the full text. Each fact is a block with shorter forms.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -41,7 +41,10 @@ Text = Callable[[LongText], str]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The input for a summary. `originals` is the whole history, including offloaded content."""
+    """The recorded content of a session for a summary. `originals` is the whole history, including offloaded content.
+
+    `spoken` and `pinned` are the event numbers of the user's own messages and of pinned messages.
+    """
 
     originals: Sequence[Message]
     spoken: Collection[int]
@@ -53,7 +56,7 @@ class Facts:
     failing: Sequence[str] = ()
     """The tests known to fail."""
     changed: Sequence[str] = ()
-    """Files changed in the whole session, the newest last. Needed because the history no longer has every call."""
+    """Files changed in the whole session, the newest last. The history alone no longer has every call."""
 
 
 def required_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
@@ -64,7 +67,7 @@ def required_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
     return [
         _whole_block("The task, in the user's words", _task(facts, text), 0.30, "the task", own=True),
         _user_messages(facts, text),
-        _whole_block("To be kept, word for word", _pinned(facts, text, calls), 0.14, "what was pinned"),
+        _whole_block("Pinned, word for word", _pinned(facts, text, calls), 0.14, "pinned messages"),
         _todo_block(facts.todo),
         _whole_block("The plan", _plan(facts, calls), 0.05, "the plan"),
         _line_block(FAILING_TITLE, [f"- {name}" for name in facts.failing], 0.08, "tests that fail"),
@@ -102,7 +105,7 @@ def count_fitting(lines: Sequence[str], room: int) -> int:
 
 
 def _whole_block(title: str, words: str, share: float, what: str, *, own: bool = False) -> SummaryBlock:
-    """Return a block that is shown in full, or else as its start and end."""
+    """Return a required block. If it does not fit, its middle is left out."""
     words = words.strip()
     return SummaryBlock(title, words, partial(_head_and_tail, words, kept=True), len(words), share, what, own)
 
@@ -121,7 +124,7 @@ def _head_and_tail(words: str, room: int, *, kept: bool) -> FittedText:
     grain = 1 << max(0, size.bit_length() - 4)
     size -= size % grain  # rounding keeps the cut at the same position when the room changes slightly
     shown = head_and_tail(words, max_bytes=round(size * dense), max_lines=2_000_000, artifact=kept)
-    if len(shown.text) >= len(words):  # the note on what is left out may be longer than what was left out
+    if len(shown.text) >= len(words):  # the note may be longer than the text that it replaces
         return FittedText(words, cut=False)
     return FittedText(shown.text, cut=shown.is_cut)
 
@@ -132,7 +135,7 @@ def _line_block(title: str, lines: Sequence[str], share: float, what: str) -> Su
 
 
 def _fit_newest(lines: Sequence[str], whole: str, room: int) -> FittedText:
-    """Return the newest lines that fit, and the number of older ones."""
+    """Return the newest lines that fit, after a note with the number of older lines."""
     fitting = max(1, count_fitting(lines[::-1], room - _NOTE))
     if fitting >= len(lines):
         return FittedText("\n".join(lines))
@@ -165,9 +168,9 @@ def _user_messages(facts: Facts, text: Text) -> SummaryBlock:
 
 
 def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], whole: str, room: int) -> FittedText:
-    """Shorten messages to their first and last line, where rules usually are: oldest first, pinned ones last.
+    """Shorten messages to their first and last line, where rules usually are, until they fit.
 
-    If even that does not fit, leave out messages in the middle.
+    The oldest messages are shortened first, pinned ones last. If that is not enough, messages in the middle are left out.
     """
     pieces = list(map(_quote, messages))
     excess = sum(map(len, pieces)) + 2 * len(pieces) - (room - _NOTE)
@@ -295,7 +298,7 @@ class _File:
 def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
     """Return the block of changed files and the block of files that were only read, newest last.
 
-    Each file has its calls and the agent's reason.
+    Each line has the file's calls and the agent's reason.
     """
     ok = {message.call_id for message in facts.originals if isinstance(message, ToolMessage) and message.ok}
     texts_by_call = _texts_before_calls(facts.originals)
@@ -341,7 +344,7 @@ def _file_block(
 
 
 def _fit_files(files: Sequence[_File], whole: str, first: str, lasts: bool, room: int) -> FittedText:
-    """Return the files without reasons, or else grouped by folder, or else only the newest that fit."""
+    """Return the first form that fits: without reasons, grouped by folder, or only the newest files."""
     with_counts = "\n".join(
         f"- {file.path}: {file.counts}" if file.counts else f"- {file.path}" for file in files
     )

@@ -1,7 +1,7 @@
 """Room for a summary in the window, and a description of the largest parts of a window.
 
-Invariant: pure. Required content is kept in full whenever the window can hold it together with the fixed parts and a
-few of the newest messages. Only after that, room for work is considered.
+Invariant: pure. Required content stays complete if the window can hold it together with the fixed parts and a few of
+the newest messages, even if little room for work remains.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from tui_agent.protocol.events.context import Section, SectionName
 FULL: Final = 0.80
 """Fraction of the window that a summary and all other content may fill."""
 FULL_WHEN_CUT: Final = 0.60
-"""The same if required content has to be cut anyway."""
+"""Fraction that they may fill if required content has to be cut anyway."""
 MIN_KEPT: Final = 0.05
 """Minimum fraction of the window left for the newest messages."""
 MIN_TIGHT: Final = 0.02
-"""The same if the smaller fraction lets required content stay in full; results then have only a few lines."""
+"""Minimum fraction for the newest messages if required content is complete only with this smaller fraction."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
 """Fraction of the window for the story of a summary: normal and minimum."""
 MIN_CHARS: Final = 2_000
@@ -30,9 +30,10 @@ _OVERHEAD_FACTOR: Final = 1.15
 
 @dataclass(frozen=True, slots=True)
 class FixedContent:
-    """Content that shares the window with a summary, in characters and tokens.
+    """Sizes of the content that shares the window with a summary.
 
-    `fixed` is everything except messages; `base` is `fixed` plus the messages that stay.
+    `fixed` is everything except messages, in tokens; `base` is `fixed` plus the messages that stay. `fixed_chars` and
+    `base_chars` are the same in characters.
     """
 
     fixed_chars: int
@@ -58,7 +59,7 @@ class SummaryRoom:
     def compute(
         cls, beside: FixedContent, window: int, last: int, per_char: float, needs: int, own: int, share: float
     ) -> "SummaryRoom":
-        """Compute the room in a `window` of tokens, of which the user's words may take `last`.
+        """Compute the room in a `window` of tokens. A request that the user's messages fill may have `last` tokens.
 
         `needs` are the characters of required content, `own` those of the user's words in it; `share` is the preferred
         fraction of the window for the request; `per_char` are tokens per character.

@@ -1,6 +1,6 @@
 """Token counts of a history's messages, and the sections of the context to which they belong.
 
-Invariant: counting is incremental: a message is not counted again while its position is the same.
+Invariant: counting is incremental: a message is counted again only if a message before it changed.
 """
 
 import json
@@ -28,7 +28,7 @@ _PER_MESSAGE = 4
 
 @dataclass(frozen=True, slots=True)
 class MessageCount:
-    """A message with its characters and uncorrected tokens."""
+    """A message with its characters and its tokens by our own count (see `Tokens`)."""
 
     message: Message
     chars: int
@@ -44,7 +44,7 @@ class TokenCounts:
         self._prepared: dict[int, MessageCount] = {}
 
     def count(self, messages: Sequence[Message]) -> tuple[Sequence[MessageCount], int]:
-        """Return the count of every message, and how many of the first messages were already counted."""
+        """Return the count of every message, and the number of leading messages that an earlier call counted."""
         counted = self._counted
         known = min(len(counted), len(messages))
         if not all(map(is_, (count.message for count in counted[:known]), messages)):
@@ -95,9 +95,9 @@ def _part_texts(part: ModelPart) -> list[str]:
 
 
 def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
-    """Return the section of each message. Results after the user's newest message count as recent.
+    """Return the section of each message. Results after the user's newest message are recent observations.
 
-    `carried` is text taken over from an earlier session, if the history starts with it.
+    `carried` is the text with which an earlier session is continued; empty if there is none.
     """
     newest = max((index for index, message in enumerate(messages) if _starts_turn(message)), default=-1)
     return [
@@ -106,7 +106,7 @@ def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
 
 
 def _starts_turn(message: Message) -> bool:
-    """Return True if the message accompanies the user's words, unlike instructions that join after a call."""
+    """Return True for a message sent with the user's prompt, but not for instructions added after a call."""
     return isinstance(message, UserMessage) and message.origin != "instructions"
 
 
@@ -138,7 +138,7 @@ def _section(index: int, message: Message, carried: str, *, recent: bool) -> Sec
 
 @dataclass(slots=True)
 class SectionShare:
-    """The size of a section: characters and uncorrected tokens, before and after shortening."""
+    """The size of a section: characters, and tokens by our own count, before and after shortening."""
 
     raw_chars: int = 0
     chars: int = 0
@@ -165,7 +165,7 @@ class SectionShare:
 
 
 def split_shares(count: MessageCount, section: SectionName) -> list[tuple[SectionName, SectionShare]]:
-    """Return a message's shares by section; a summary contains the user's words too."""
+    """Return a message's size by section. Only a summary has two: the user's words, and the rest."""
     message = count.message
     parts = message.shares if isinstance(message, SummaryMessage) else ()
     if not parts:
@@ -189,5 +189,5 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
 
 
 def required_tokens(count: MessageCount) -> int:
-    """Return the tokens of content that a summary must keep in addition to the user's words."""
+    """Return the tokens of a summary's content other than the user's words; 0 for any other message."""
     return sum(share.tokens for name, share in split_shares(count, "messages") if name == "packed_context")

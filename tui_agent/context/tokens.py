@@ -114,15 +114,15 @@ class Tokens:
         return self._vocabulary.name if self._vocabulary is not None else "characters"
 
     def count(self, text: str) -> int:
-        """Count the uncorrected tokens of a text."""
+        """Count the tokens of a text, without the model's ratio."""
         if self._vocabulary is not None:
             return self._vocabulary.count(text)
         return round(len(text) / CHARS_PER_TOKEN)
 
     def ratio(self, model: str) -> float:
-        """Return the factor that corrects counts for this model."""
+        """Return the factor from our count to this model's tokens."""
         return self._calibration.ratio(model, self.name)
 
     def scaled(self, counted: int, model: str) -> int:
-        """Return a count corrected for this model."""
+        """Return our count converted to this model's tokens."""
         return round(counted * self.ratio(model))

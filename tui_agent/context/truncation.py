@@ -16,8 +16,9 @@ MAX_LINES = 400
 
 @dataclass(frozen=True, slots=True)
 class TruncatedText:
-    """A text after truncation, including the note. `size` (bytes of UTF-8), `lines` and `sha256` are those of the full
-    text.
+    """A text after truncation, including the note.
+
+    `size` (bytes of UTF-8), `lines` and `sha256` describe the full text.
     """
 
     text: str
@@ -34,7 +35,7 @@ class TruncatedText:
 
 
 def artifact_reference(text: str) -> str:
-    """Tell the model how to read the full text, which is stored as an artifact."""
+    """Return a note for the model on how to read the full text, which is stored as an artifact."""
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     return f"read_artifact shows all of it: {Artifact.id_for_sha256(digest)}"
 

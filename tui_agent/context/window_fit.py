@@ -1,8 +1,8 @@
 """Fitting a request into the window, section by section.
 
-Invariant: calls keep their results and messages their order. A shortened text says what is left out. Only if shortening
-is not enough, the oldest answers are dropped with their results. The user's words and a summary's required content are
-cut last, and the artifact with the full text is named.
+Invariant: calls keep their results and messages their order. A shortened text says what is left out. If shortening is
+not enough, the oldest answers are dropped with their results. The user's messages and a summary's required content are
+cut last, with a note on the artifact that has the full text.
 """
 
 import json
@@ -33,9 +33,9 @@ SHORT_BYTES, SHORT_LINES = 1_200, 24
 _MIN_BLOCK_TOKENS = 400
 """Minimum tokens of a block for it to be shortened."""
 _TINY_BYTES, _TINY_LINES, _TINY_MIN_TOKENS = 240, 6, 90
-"""The same for a second pass, which also shortens answers and the arguments of calls."""
+"""These three limits for a second pass, which also shortens answers and the arguments of calls."""
 _MIN_WORD_TOKENS = 200
-"""Minimum tokens kept of the user's words."""
+"""Minimum tokens that remain of a cut user message."""
 _TRIES = 4
 _IMAGE = TextContent(text="[image left out: no room]")
 
@@ -44,7 +44,7 @@ _IMAGE = TextContent(text="[image left out: no room]")
 class FittedHistory:
     """A history while it is being fitted. `short` has the positions of shortened messages by section.
 
-    `words` has the positions of user messages and summaries that the window cannot hold, with the text that was cut.
+    `words` has the positions and full texts of user messages and summaries that were cut.
     """
 
     counted: list[MessageCount]
@@ -59,7 +59,7 @@ class FittedHistory:
     """Pinned messages that had to be shortened, by position, with their full text."""
 
     def replace_cut(self, index: int, whole: MessageCount, after: MessageCount) -> None:
-        """Replace a message whose words the window cannot hold."""
+        """Replace the message at `index` by `after`, its cut form."""
         self.counted[index], self.whole[index], self.words[index] = after, whole, _words(whole.message)
 
     def messages(self) -> Iterator[Message]:
@@ -84,7 +84,7 @@ class HistoryFitter:
         needed: int,
         preferred: int,
     ) -> None:
-        """Shorten the history by `needed` tokens, and by up to `preferred` tokens if old blocks suffice for that."""
+        """Shorten the history by at least `needed` tokens; shorten old blocks further, by up to `preferred` tokens."""
         remaining = needed - preferred + self._shorten_sections(fitted, sections, room, preferred)
         everything = range(len(fitted.counted))
         free = [position for position in everything if position not in fitted.pinned]
@@ -212,7 +212,7 @@ def _newest(fitted: FittedHistory) -> int:
 
 
 def _words(message: Message) -> str:
-    """Return the user's words of a message, or a summary's text."""
+    """Return the longest text of a user message or instruction, or a summary's text; otherwise an empty string."""
     match message:
         case UserMessage(origin="prompt" | "instructions", content=content):
             texts = (item.text for item in content if isinstance(item, TextContent))
@@ -224,7 +224,7 @@ def _words(message: Message) -> str:
 
 
 def _with_words(message: Message, now: str) -> Message:
-    """Return the message with its words replaced."""
+    """Return the message with `now` in place of the text that `_words` returns."""
     match message:
         case UserMessage(content=content):
             words = _words(message)
@@ -262,8 +262,9 @@ def _drop_oldest(fitted: FittedHistory, needed: int) -> None:
 
 
 def _shorten_message(message: Message, *, tiny: bool) -> Message:
-    """Return the message with short texts. With `tiny`, answers, calls and images are reduced to their shortest form
-    too.
+    """Return the message with short texts. With `tiny`, the texts are even shorter, also in answers and calls.
+
+    With `tiny`, an image is replaced by a note.
     """
     shorten = _tiny_text if tiny else _short_text
     match message:
@@ -282,7 +283,7 @@ def _shorten_message(message: Message, *, tiny: bool) -> Message:
 
 
 def _shorten_content(piece: Content, shorten: Callable[[str], str], image: Content) -> Content:
-    """Return the piece with its text shortened; `image` replaces one that is an image."""
+    """Return a text piece with its text shortened; return `image` for an image."""
     if isinstance(piece, ImageContent):
         return image
     return piece.model_copy(update={"text": shorten(piece.text)}) if isinstance(piece.text, str) else piece

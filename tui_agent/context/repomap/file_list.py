@@ -76,7 +76,7 @@ def list_files(root: Path, may_show: Callable[[str], bool]) -> FileList:
 
 
 def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, list[str]]:
-    """Return the list without folders, which only a later `is_current` needs, and all names, for `with_folders`."""
+    """Return the list with empty `folders`, and all names, from which `with_folders` can fill in `folders` later."""
     os.scandir(root).close()
     repository = locate_repository(root)
     index = index_key(repository)
@@ -86,8 +86,10 @@ def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, li
 
 
 def with_folders(root: Path, listing: FileList, names: list[str], since: int) -> FileList:
-    """Add the folders of these names. `since` is the time at which listing started; folders that may have changed since
-    get no time.
+    """Fill in the folders of these names, with their modification times.
+
+    `since` is the start of the listing in nanoseconds; folders that may have changed after it get a time that never
+    matches.
     """
     return listing._replace(folders=_folder_times(root, names, since))
 
@@ -95,7 +97,7 @@ def with_folders(root: Path, listing: FileList, names: list[str], since: int) ->
 def stat_files(
     root: Path, names: list[str], may_show: Callable[[str], bool], index: tuple[int, int]
 ) -> FileList:
-    """Check each name, and keep regular files of a size and kind that a map can include."""
+    """Return the names that are regular files of a size and kind that a map can include, and count all others."""
     entries: list[Entry] = []
     skipped: dict[str, int] = {}
     prefix = f"{root}/"
@@ -196,9 +198,9 @@ def _folder_time(root: Path, name: str, since: int) -> int:
 
 
 def bare_folders(root: Path, folders: Collection[str], since: int) -> dict[str, int]:
-    """Return folders that contain neither listed nor ignored files, because files may be added to them.
+    """Return the modification times of folders without any listed file, because files may be added to them.
 
-    `since` is the time of the listing in nanoseconds.
+    Subfolders of a folder with only ignored files are left out. `since` is the time of the listing in nanoseconds.
     """
     times: dict[str, int] = {}
     stack = [(name, True) for name in folders]
@@ -239,8 +241,9 @@ def _git_names(root: Path) -> list[str] | None:
 
 
 def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:
-    """Yield names below `root` that its `.gitignore` files do not exclude, in any order, for at most `patience_s`
-    seconds.
+    """Yield names below `root` that no `.gitignore` file excludes, in any order.
+
+    Stops after `patience_s` seconds.
     """
     deadline = time.monotonic() + patience_s
     stack: list[tuple[str, IgnoreRules]] = [("", IgnoreRules())]

@@ -30,8 +30,8 @@ FULL_SCAN_S = 10.0
 class FileScanner:
     """Lists the files of one folder repeatedly.
 
-    `full_scan_s` is the number of seconds for which the watcher is trusted. `start_watch` raises `OSError` if nothing
-    can be watched.
+    `full_scan_s` is the number of seconds between checks of all files. `start_watch` raises `OSError` if nothing can be
+    watched.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class FileScanner:
         self._watchable = True
 
     def list_files(self, *, rescan: bool = False) -> FileList:
-        """Return the files, as the same object as before if nothing changed. `rescan` ignores cached knowledge.
+        """Return the files: the same object as last time if nothing changed. `rescan` ignores the cache.
 
         Raises `OSError` if the folder cannot be read.
         """
@@ -78,7 +78,7 @@ class FileScanner:
         return (info.st_dev, info.st_ino)
 
     def _watched(self, known: FileList) -> FileList | None:
-        """Return the list updated by the watcher's reports, or None if that is not possible."""
+        """Return the list with the watcher's changes applied, or None if all files must be checked."""
         if self._watch is None or time.monotonic() - self._last_full_scan > self._full_scan_s:
             return None
         try:
@@ -113,7 +113,7 @@ class FileScanner:
         return known if same else known._replace(entries=tuple(entries))
 
     def _rescan(self, known: FileList) -> FileList:
-        """Check every file. Starts watching before that, so that no change is missed."""
+        """Start watching, then check every file; in this order no change is missed."""
         if self._names is not None:
             known = with_folders(self._root, known, self._names, self._since)
             self._names = None

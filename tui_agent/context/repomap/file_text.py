@@ -60,7 +60,7 @@ def read(path: str) -> Source:
 
 
 def classify(data: bytes) -> Source:
-    """Check bytes that have already been read."""
+    """Return a file's bytes as text, or the reason for leaving the file out."""
     for bom, coding in _BOMS:
         if data.startswith(bom):
             data = data.decode(coding, "replace").encode("utf-8", "replace")

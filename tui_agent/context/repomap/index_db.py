@@ -1,6 +1,6 @@
 """Index of a repository: one SQLite file in the user's cache folder.
 
-Invariant: it can be deleted at any time, and damage costs only the time to rebuild it. Nothing is unpickled, and
+Invariant: the file can be deleted at any time, and damage costs only the time to rebuild it. Nothing is unpickled, and
 readers never wait for a writer. The same files give the same content, in whatever order they were indexed.
 """
 
@@ -110,7 +110,7 @@ def remove(path: Path) -> None:
 
 
 class IndexFile:
-    """An open index. `key` identifies everything but the files that the index depends on; a different key empties it.
+    """An open index. `key` identifies the rules and languages that the index was built with; another key empties it.
 
     Not thread-safe. Raises `sqlite3.Error` if the file cannot be used; see `open_index`.
     """
@@ -211,10 +211,8 @@ class IndexFile:
         return files
 
     def _parse_rows(self, rows: "sqlite3.Cursor") -> dict[str, KnownFile]:
-        files, new = (
-            {},
-            tuple.__new__,
-        )  # bypasses the constructor: this creates thousands of rows at every start
+        files: dict[str, KnownFile] = {}
+        new = tuple.__new__  # bypasses the constructor: this creates thousands of rows at every start
         for row_id, name, size, mtime, inode, reason, language, rank in rows:
             path = name.decode() if name.isascii() else os.fsdecode(name)
             entry = new(Entry, (path, size, mtime, inode))
@@ -270,15 +268,16 @@ class IndexFile:
         return _unpack_symbols(row[0]) if row else ()
 
     def all_names(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield each file's id with the packed hashes of names that it uses and of names that it defines, in path
-        order.
-        """
+        """Yield (id, packed hashes of names used, packed hashes of names defined) of each file, in path order."""
         yield from self._db.execute(
             "SELECT details.id, refs, defs FROM files JOIN details ON details.id = files.id ORDER BY path"
         )
 
     def neighbours(self, row_id: int) -> tuple[bytes, bytes]:
-        """Return the packed files that a file uses, and those that use it. Empty if not computed yet."""
+        """Return the packed edges to the files that a file uses, and from those that use it.
+
+        Empty if not computed yet.
+        """
         row = self._db.execute("SELECT outs, ins FROM edges WHERE id=?", (row_id,)).fetchone()
         return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
 

@@ -1,7 +1,7 @@
 """Indexing of files: their symbols, and their words as the index stores them.
 
-Invariant: one file never stops the others: whatever it contains, it is indexed, if necessary without words and with the
-reason. The same bytes give the same text. The cache of words is limited and only saves time.
+Invariant: no content of a file stops the indexing: a file that cannot be indexed is stored with the reason and without
+words. The same bytes give the same text. The cache of words is limited and only saves time.
 """
 
 import re
@@ -66,7 +66,7 @@ def index_entry(
 
 
 def definitions(symbols: Sequence[Symbol]) -> bytes:
-    """Return the names defined in a file that can tell files apart, as sorted packed hashes."""
+    """Return the names defined in a file, except short and generic ones, as sorted packed hashes."""
     names = {
         symbol.name for symbol in symbols if len(symbol.name) > SHORT and symbol.kind not in _NO_DEFINITION
     }
@@ -90,7 +90,7 @@ def update(
 
 
 def _with_safe_key(entry: Entry) -> Entry:
-    """Return the entry. If the file may be written again within the same clock tick, give it a key that never matches."""
+    """Return the entry, with a key that never matches if the file may be written again within the same clock tick."""
     tick = _COARSE_NS if entry.mtime_ns % 1_000_000_000 == 0 else _FINE_NS
     fresh = time.time_ns() - entry.mtime_ns < tick
     return entry._replace(mtime_ns=UNSETTLED) if fresh else entry
@@ -140,7 +140,7 @@ def count_words(data: bytes) -> "Counter[str]":
 
 
 def _decode_words(runs: Mapping[bytes, int]) -> Iterator[tuple[str, int]]:
-    """Yield the words in runs of bytes without separators."""
+    """Yield (word, count) for the words in these byte strings, which contain no ASCII separators."""
     for run, times in runs.items():
         if run.isascii():
             yield run.decode(), times
@@ -159,8 +159,9 @@ def _strip_underscores(words: Iterable[tuple[str, int]]) -> "Counter[str]":
 
 
 def hashes_and_parts(words: Mapping[str, int]) -> tuple[list[int], str]:
-    """Return the sorted hashes of the first names that a file uses, and the parts of its words, sorted and repeated by
-    count.
+    """Return the sorted hashes of the first `MAX_REFS` names that a file uses, and its body text for the index.
+
+    The text has the parts of all words, sorted, each as often as it occurs.
     """
     known = list(map(_words.__getitem__, words))
     names = set(islice(filter(None, map(_hash_of, known)), MAX_REFS))

@@ -1,8 +1,8 @@
 """Watching of folders for changes with inotify (Linux), so that files need not be checked one by one.
 
 Invariant: the watch may report too much, but it never hides that an event was lost: a queue overflow, a moved folder or
-a reached limit ends the watch. The kernel does not see some changes (writes through a memory map or another hard link,
-and on the other side of a network file system), so the files must still be checked from time to time.
+a reached limit ends the watch. The kernel does not report some changes (writes through a memory map or another hard
+link, and writes by another computer on a network file system), so the files must still be checked from time to time.
 
 `watchfiles` is not used: it cannot report lost events, its set of folders cannot grow, and a thread collects its
 events, which took 3.9 ms per check instead of 0.05 ms (200 writes in 50 folders). This module reads the kernel's queue

@@ -1,4 +1,4 @@
-"""Languages of files, and how their symbols are found. The built-in ones are in `languages.toml`.
+"""Languages of files, with their parsers, queries and patterns. The built-in languages are in `languages.toml`.
 
 Invariant: the table is read when the first file is examined, and a grammar is loaded when the first file of its
 language is parsed; if the grammar is not installed, regular expressions replace it. A process keeps one parser and one
@@ -209,8 +209,9 @@ def _load_builtin(name: str) -> Ready | None:
 
 
 def _load_added(language: MapLanguage) -> Ready | None:
-    """Load an added grammar. Return None if that fails, for example because it needs another version of tree-sitter or
-    its query does not match.
+    """Load an added grammar. Return None if loading fails.
+
+    Reasons are a grammar for another version of tree-sitter, or a query for another grammar.
     """
     module, _, function = language.grammar.partition(":")
     if not module:

@@ -41,8 +41,9 @@ class NamedFile(NamedTuple):
 
 
 def find_named_files(text: str, alike: Alike) -> list[NamedFile]:
-    """Return the files named in a text, in order. In a Python traceback the last frame, where the error occurred, comes
-    first.
+    """Return the files named in a text, in order.
+
+    The frames of a Python traceback are reversed, so that the frame with the error comes first.
     """
     frames = [_find_path(match["path"], alike, int(match["line"])) for match in _FRAME.finditer(text)]
     mentions: dict[str, NamedFile] = {}
@@ -87,7 +88,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) -> list[NamedFile]:
-    """Return the files whose path is a suffix of the given path, or has it as a suffix."""
+    """Return the files whose path ends with the given path, or with which the given path ends."""
     parts = _parts(word)
     if not parts:
         return []

@@ -1,7 +1,7 @@
 """The open index of one map: opened, reloaded after other processes wrote to it, and discarded if it is damaged.
 
-Invariant: damage never raises an error; there is then no index or a new one. Cached content always belongs to the file
-that is open now. Not thread-safe.
+Invariant: a damaged index raises no error: it is deleted, and a new one is built. Cached content always belongs to the
+file that is open now. Not thread-safe.
 """
 
 import sqlite3
@@ -18,9 +18,7 @@ BROKEN_INDEX_ERRORS = (sqlite3.Error, zlib.error, struct.error, ValueError, Type
 
 
 class OpenIndex:
-    """The index at `path`. `key` identifies everything but the files that the index depends on; a different key empties
-    it.
-    """
+    """The index at `path`. `key` is described in `IndexFile`."""
 
     def __init__(self, path: Path, key: Callable[[], str]) -> None:
         self._path, self._key = path, key
@@ -90,7 +88,10 @@ class OpenIndex:
         self.snapshot = Snapshot(index_file, unchanged | index_file.files_at(written), self.snapshot)
 
     def share(self, hidden: set[str]) -> None:
-        """Store hidden paths as hashes, and load those of other processes, so that each path is judged only once."""
+        """Exchange the hashes of hidden paths with other processes, so that each path is judged only once.
+
+        Hashes that other processes stored are added to `hidden`.
+        """
         index_file = self.open()
         if index_file is None:
             return

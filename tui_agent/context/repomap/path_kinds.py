@@ -36,9 +36,7 @@ _FOREIGN_FOLDER = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[_-]?party|node_modules|deps|external|extern|dist)/|\.min\."
     r"|^(?:(?!(?:src|source|lib|pkg|internal|app|cmd)/)[^/]+/)?(?:build|out)/"
 )
-"""Folders of foreign code and build output. A `build` folder counts at the top of a repository or of one of its parts;
-among the sources it is code.
-"""
+"""Folders of foreign code and build output. A `build` folder matches only at the top of a repository or of a part."""
 _SETTINGS = re.compile(
     r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|(?:^|/)\.[^/]+(?:/|$)"
 )

@@ -1,4 +1,4 @@
-"""Answers one question: ranks files and symbols, from the index or a scan, and renders the map's text.
+"""The map for one question: ranks files and symbols, from the index or by reading all files, and renders the text.
 
 Invariant: the same files, question and settings give the same bytes.
 """
@@ -228,7 +228,7 @@ class FullScan:
 
 
 def _skip_binary(order: list[Ranked], root: str, room: int, skipped: dict[str, int]) -> list[Ranked]:
-    """Remove and count files that are not text, down to the last rank at which the map has room to show files."""
+    """Remove and count files that are not text, among the first files that the map has room to show."""
     texts: list[Ranked] = []
     for index, file in enumerate(order):
         if room <= 0:
@@ -243,7 +243,7 @@ def _skip_binary(order: list[Ranked], root: str, room: int, skipped: dict[str, i
 
 
 def _path_reasons(path: str, ask: Ask) -> tuple[str, ...]:
-    """Return the reasons for a file's rank if only its path was examined."""
+    """Return the reasons for the rank of a file of which only the path was examined."""
     kind = kind_of(path)
     reasons: tuple[str, ...] = ("recent",) if path in ask.recent else ()
     reasons += ("entry",) if is_entry(path) else (kind,) if kind else ()

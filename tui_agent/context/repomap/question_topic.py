@@ -12,7 +12,7 @@ _HEADING = re.compile(
     r" {0,3}(?:#{1,6}\s+(?P<marked>.+?)[\s#]*|\*\*(?P<bold>[^*]+)\*\*:?|(?P<plain>[A-Z][\w /()-]{1,40}):)\s*$"
 )
 _TICKED_BOX = re.compile(r"\s*[-*+] \[(?:[xX]\]|\s?\]\s+I\b)")
-"""A ticked box, or one in which the author states what they did; an item of a plan is neither."""
+"""A ticked box, or an empty box with a statement by the author ("I ..."). Boxes of a plan do not match."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _LABELLED = re.compile(r"(?P<label>[A-Za-z][\w ./()+-]{0,40}?)[* ]*(?P<sign>[:=])[=* ]*(?P<value>.*)$")
 _VERSION = re.compile(r"\W*(?:[A-Za-z][\w.+-]*\s+){0,3}(?:[vV]\d+\.\d|\d+\.\d+\.\d)[\w.+-]*")
@@ -210,9 +210,7 @@ def _has_only_versions(section: _Section) -> bool:
 
 
 def _is_version(line: str) -> bool:
-    """Return True if a line consists of platforms and numbers, and at most one other word if it has a version: `Django
-    4.2`.
-    """
+    """Return True if a line has only platforms and numbers, or a version and one other word: `Django 4.2`."""
     start = _ITEM.match(line)
     tokens = _TOKEN.findall(_BRACKET.sub(" ", line[start.end() if start else 0 :]))
     platforms = sum(token.lower() in _PLATFORM_WORDS for token in tokens)

@@ -1,7 +1,7 @@
 """Ranking of files for a question: words of the whole file, its best window, words on the same line, past commits.
 
-Invariant: independent of the order of indexing: ties are broken by path. The
-weights were chosen with benchmarks/localization.py.
+Invariant: the result does not depend on the order of indexing: ties are broken by path. The weights were chosen with
+benchmarks/localization.py.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -81,8 +81,9 @@ def rank_files(
     values: Values,
     read: Reader,
 ) -> list[Ranked]:
-    """Return all matching files, best first. The `LOOKED_INTO` files with the best words are read to find their best
-    window.
+    """Return all matching files, best first.
+
+    The `LOOKED_INTO` best files by words and history are read, to score their best window and word pairs.
     """
     top = max(words.values(), default=1.0)
     base = {path: score / top for path, score in words.items()}
@@ -150,7 +151,7 @@ def named_first(
 
 @lru_cache(maxsize=65_536)
 def _word_reasons(path: str) -> tuple[str, ...]:
-    """Return the reasons for a file of which only the word counts are known."""
+    """Return the reasons for the rank of a file that was found by its words only."""
     return ("words", kind) if (kind := kind_of(path)) else ("words",)
 
 

@@ -1,7 +1,7 @@
 """Redaction of everything that a map shows and its index stores.
 
-Invariant: a text is redacted before it is cut. The redactor is loaded only if a text could contain a secret, because an
-answer from a fresh index needs none.
+Invariant: a text is redacted before it is cut. The redactor is loaded only if a text could contain a secret, because a
+map from an up-to-date index needs no redactor.
 """
 
 import re
@@ -52,8 +52,9 @@ class Cleaner:
         assert self._redactor
 
     def redact_signatures(self, texts: list[str], kinds: Sequence[str]) -> list[str]:
-        """Return the signatures, redacted one by one according to their kinds. Return the same object if nothing was
-        redacted.
+        """Return the redacted signatures; the same list object if nothing was redacted.
+
+        `kinds` are the kinds of their symbols, of which some can contain no secret.
         """
         check_all = bool(self.options.rules) or self._contains_secret(texts)
         indexes = range(len(texts)) if check_all else self._value_indexes(texts, kinds)

@@ -1,4 +1,4 @@
-"""Ranking of files that are related to the best ones. They come after files that match the question's own words.
+"""Ranking of files that are related to the best matches.
 
 Invariant: the first `FIRM` files do not move; ties keep the earlier order, then path order; scores never increase from
 one file to the next.
@@ -15,7 +15,7 @@ from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.snapshot import Snapshot
 
 FIRM, FIRST, SEEDS = 4, 10, 8
-"""Number of files that never move; that are ranked regardless of their kind; whose related files count."""
+"""Numbers of first files: those that never move, those whose kind does not matter, those whose relatives are added."""
 LINK_SHARE, NAME_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3, 0.3
 UNEQUAL = 0.5
 """Factor for a relation to a test, a document, foreign code or settings."""
@@ -27,8 +27,9 @@ _SCORE = attrgetter("score")
 def add_related(
     order: Sequence[Ranked], index: Snapshot, past: Mapping[str, float], hidden: Collection[str], query: Query
 ) -> list[Ranked]:
-    """Return the files, with files related to the best ones added. `past` are scores from commits with similar
-    messages.
+    """Return the files in a new order, with the relatives of the best files added.
+
+    `past` are scores from commits with similar messages.
     """
     relatives = _find_relatives(order[:SEEDS], index, hidden)
     fixed = list(order[:FIRM])
@@ -49,7 +50,7 @@ def add_related(
 
 
 def _find_relatives(seeds: Sequence[Ranked], index: Snapshot, hidden: Collection[str]) -> dict[str, float]:
-    """Return how closely each file is related to the seeds, by the names it uses and by its file name."""
+    """Return a score for each file that is related to the seeds by used names or by its file name."""
     scores: dict[str, float] = {}
     for seed in seeds:
         for path, share in (*_linked_files(seed.path, index), *_same_named_files(seed.path, index)):

@@ -12,10 +12,10 @@ from tui_agent.protocol.unicode_text import format_count, replace_invisible
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
 _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
-"""Reasons for leaving files out that are nouns; all others are adjectives."""
+"""Reasons (for leaving files out) that are nouns; all other reasons are adjectives."""
 IN_ORDER = 10
 MANY_TOPS = 4
-"""If there are at least this many top-level names, list those, else the folders below them."""
+"""With at least this many top-level names, only those are listed, otherwise also the folders one level below."""
 CHARS_PER_TOKEN = 3.3
 DETAIL_SHARE = 0.55
 """Fraction of the room for files with symbols; the rest is for bare paths."""
@@ -59,9 +59,9 @@ def render_map(
     partial: bool,
     asked: bool,
 ) -> tuple[str, int, int]:
-    """Return the text, the number of `files` and then `others` in it, and the number of files with symbols.
+    """Return the text, the number of ranked paths in it, and the number of files with symbols.
 
-    `others` are the next paths in order of rank, shown without symbols if at all; `rest` are paths without rank.
+    `others` are the paths that follow `files` in order of rank, shown without symbols; `rest` are paths without rank.
     """
     room = room_of(max_tokens)
     head = _head(len(files) + len(others) + len(rest), asked=asked)

@@ -37,14 +37,14 @@ from tui_agent.ports.repomap import MapLanguage
 SMALL_BYTES, SMALL_FILES = 400_000, 40
 """Maximum bytes and number of changed files that are indexed at once; larger changes go to the worker process."""
 SOON_BYTES = 1_500_000
-"""Maximum bytes for which the map waits for a new index, because answering without it takes about as long."""
+"""Up to this many bytes, the map waits for a new index, because reading all files would take about as long."""
 ENOUGH = 0.6
 """Minimum fraction of files that the index must cover to be used."""
 REFRESH_S = 120.0
 MEND_S = 30.0
 """Seconds between checks of the graph and the commit history."""
 ANSWERS = 8
-"""Maximum number of answers that are cached until a file changes."""
+"""Maximum number of maps that are cached until a file changes."""
 Key = tuple[str, int, int | None, tuple[str, ...], frozenset[str], frozenset[str]]
 """The parameters that identify a map."""
 
@@ -57,8 +57,8 @@ def show_all(path: str) -> bool:
 class Visibility(NamedTuple):
     """The parts of a repository that may be shown.
 
-    `may_show` decides about paths to list, read and show. `rules` is its version; a new version rebuilds the index.
-    `redaction` describes content that is neither shown nor stored.
+    `may_show` returns True for a path that may be listed, read and shown. `rules` is the version of `may_show`; a new
+    version rebuilds the index. `redaction` describes content that must not be shown or stored.
     """
 
     may_show: Callable[[str], bool] = show_all
@@ -155,11 +155,11 @@ class RepoMap:
             return answer
 
     def _relative(self, path: str) -> str:
-        """Return the path as the file list has it; `./a.py` and an absolute path become `a.py`."""
+        """Return the path relative to the root: both `./a.py` and the absolute path become `a.py`."""
         return os.path.relpath(path, self.root) if path.startswith("/") else os.path.normpath(path)
 
     def _answer(self, listing: FileList, key: Key, *, partial: bool) -> MapView:
-        """Answer from the index if it covers enough files, else by reading the files."""
+        """Build the map from the index if it covers enough files, otherwise by reading the files."""
         ask = Ask(Query(key[0]), *key[1:])
         index = self._index.snapshot
         if index is not None and len(index.known) >= ENOUGH * len(listing.entries):
@@ -220,7 +220,7 @@ class RepoMap:
 
     @property
     def key(self) -> str:
-        """A hash of everything but the files that the index depends on."""
+        """A hash of the languages and rules that the index depends on."""
         return f"{self._languages.digest()} {self._rules}"
 
     def _may_list(self, path: str) -> bool:
@@ -275,14 +275,15 @@ class RepoMap:
         return not any(self._is_behind(entry) for entry in self._changes(listing)[0])
 
     def _is_behind(self, entry: Entry) -> bool:
-        """Return True if the index lacks a changed file. A file that was read right after it was written does not
-        count.
+        """Return True if a changed file is not in the index yet.
+
+        A file that was indexed right after it was written always differs, and is not counted.
         """
         known = self._index.known.get(entry.path)
         return known is None or known.entry.mtime_ns != UNSETTLED
 
     def _refresh_graph(self) -> None:
-        """Start updating an outdated graph and history, without waiting for it."""
+        """Start a worker if the graph or the history is outdated; do not wait for it."""
         index_file = self._index.index_file
         if index_file is None or time.monotonic() - self._last_mend < MEND_S:
             return

@@ -89,7 +89,7 @@ class Snapshot:
         return cached[1]
 
     def neighbours(self, path: str) -> tuple[bytes, bytes]:
-        """Return the packed files that a file uses, and those that use it."""
+        """Return the packed edges to the files that a file uses, and from those that use it."""
         known = self.known.get(path)
         return self._index_file.neighbours(known.id) if known is not None else (b"", b"")
 
@@ -115,7 +115,7 @@ class Snapshot:
         return self._index_file.commits.search(expression, most)
 
     def _word_shares(self, term: str) -> Scores:
-        """Return the files that contain a word, with its BM25 score divided by its rarity."""
+        """Return the row ids of files that contain a word, and the word's BM25 scores divided by its rarity."""
         shares_by_row = self._scores.get(term)
         if shares_by_row is None:
             row_ids, scores = self._index_file.scores(term, (PATH, NAMES, BODY))
@@ -130,6 +130,6 @@ class Snapshot:
 
 
 def _rarity_of_index(count: int, total: int) -> float:
-    """Return the factor by which the index multiplies a word's score: almost 0 for a word in every second file."""
+    """Return the factor with which SQLite's BM25 weights a word: almost 0 for a word in half of the files."""
     rarity = log((total - count + 0.5) / (count + 0.5)) if count <= total else 0.0
     return rarity if rarity > 0 else 1e-6

@@ -29,8 +29,9 @@ class Definition(NamedTuple):
 
 
 def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definition]:
-    """Return names that contain the typed text: those that start with it first, then sources before tests, then shorter
-    ones.
+    """Return names that contain the typed text, in any case.
+
+    Names that start with the text come first, then sources before tests, then shorter names.
     """
     typed = query.casefold()
     definitions: dict[str, Definition] = {}
@@ -53,7 +54,7 @@ def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definit
 
 
 def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-    """Yield files with their symbols: first for the whole name, then for its possible continuations."""
+    """Yield files with their symbols: first for the whole name, then for names that start with it."""
     paths: set[str] = set()
     whole = " AND ".join(f'"{piece}"' for piece in split_identifier(query))
     for expression in dict.fromkeys((whole, _index_query(query)) if whole else (_index_query(query),)):

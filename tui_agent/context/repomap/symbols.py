@@ -74,7 +74,7 @@ def _parse_definitions(known: Ready | None, data: bytes) -> list[_Found] | None:
 
 
 def _parse_tree(known: Ready, data: bytes) -> "Tree":
-    """Parse the text with its idle parts blanked, which saves a quarter of the time. After errors, parse all of it."""
+    """Parse the text with idle parts blanked, which saves a quarter of the time; after errors, parse the full text."""
     if known.ascii:
         data = data.translate(_ASCII)
     text = _blank_idle(data, known.idle) if known.idle is not None else data

@@ -28,7 +28,7 @@ class Text:
         self._lines: dict[str, list[int]] = {}
 
     def lines_of(self, word: str) -> list[int]:
-        """Return at most `MAX_HITS` line numbers (from 1) at which a lower-case word starts a part of an identifier."""
+        """Return the numbers (from 1) of up to `MAX_HITS` lines with an identifier part that starts with `word`."""
         lines = self._lines.get(word)
         if lines is None:
             lines = self._lines[word] = _find_lines(self.data, self._lowered, word.encode("utf-8", "replace"))
@@ -63,8 +63,9 @@ class TextCache:
         return text
 
     def _key(self, path: str) -> tuple[int, int, int] | None:
-        """Return a key that changes with the file, or None if the file is so new that it could change without a new
-        key.
+        """Return a key that changes with the file.
+
+        Returns None if the file is so new that it could change again within the same clock tick.
         """
         try:
             info = os.lstat(f"{self._root}/{path}")

@@ -1,4 +1,4 @@
-"""Worker process that builds the index, separate from the process that answers.
+"""Worker process that builds the index, separate from the process that shows maps.
 
 Invariant: the worker writes after every chunk, so it can be ended at any time. A note beside the index names the file
 being read: if that file kills the worker or takes longer than `FILE_S`, the next worker indexes only its words. The
@@ -72,8 +72,9 @@ def crashed_files(index: Path) -> frozenset[str]:
 
 
 class Build(NamedTuple):
-    """The index to build and its input. `file` is the index's path; `redaction` describes content that it must not
-    contain.
+    """The index to build and its input.
+
+    `file` is the path of the index; `redaction` describes content that the index must not contain.
     """
 
     file: Path
@@ -112,7 +113,7 @@ def start(
 
 
 def end(child: subprocess.Popen[bytes], *, detached: bool) -> None:
-    """Release the process. It ends after its current chunk, at most `END_S` seconds later, or continues if detached."""
+    """Let a detached process continue, and end any other one: after its current chunk, or after `END_S` seconds."""
     if child.stdin is not None:
         child.stdin.close()
     if detached:
@@ -168,8 +169,8 @@ def is_building(index: Path) -> bool:
 class _Work(NamedTuple):
     """The work of one or two processes.
 
-    `queue` is a pipe with the numbers of chunks that no process has started; the number after the last chunk stands for
-    the history.
+    `queue` is a pipe with the numbers of chunks that no process has started; the number `len(chunks)` means the commit
+    history.
     """
 
     file: Path
@@ -241,8 +242,9 @@ class _Helper:
 
 
 def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
-    """Split the files into chunks of at most `indexing.BATCH`. Later chunks are smaller, so that both processes end at
-    about the same time.
+    """Split the files into chunks of at most `indexing.BATCH` files.
+
+    Later chunks are smaller, so that both processes end at about the same time.
     """
     remaining = sum(entry.size for entry in entries)
     largest = max(CHUNK_BYTES, remaining // MOST_CHUNKS)
@@ -260,9 +262,9 @@ def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
 
 
 def _make_queue(count: int) -> int:
-    """Return a pipe that contains the numbers up to `count`; each reader takes the next one.
+    """Return a pipe that contains the numbers from 0 to `count`; each read takes one number.
 
-    The last number stands for the longest piece of work, so it is not put last.
+    The work of number `count` takes longest, so this number is not at the end of the queue.
     """
     reads, writes = os.pipe()
     order = [*range(count)]
