@@ -1,4 +1,4 @@
-"""Actions of an agent and the observations that answer them, as a view of the log; and actions as tool calls.
+"""Actions of an agent and the observations (results) that follow, built from the log; and actions as tool calls.
 
 Invariant: `action_from_dict(action.to_dict()) == action`, and likewise for observations. `to_dict` is for people
 and programs (with a readable `message`), `to_memory` for a model. Entries are in the log's order.
@@ -26,7 +26,7 @@ TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", 
 
 
 class Described(FrozenModel):
-    """Base of actions and observations. `template` is the form of `message`, filled in with the object's fields."""
+    """Base of actions and observations. `template` is the format string of `message`; `{0}` is the object itself."""
 
     template: ClassVar[str]
 
@@ -68,7 +68,7 @@ def _preview_json(value: JsonValue) -> JsonValue:
 
 
 class CmdRun(ActionBase):
-    """Run a command line. With `shell=None`, the form of the line decides whether a shell is used."""
+    """Run a command line. With `shell=None`, a shell is used if the line needs one."""
 
     action: Literal["run"] = "run"
     command: str
@@ -315,7 +315,7 @@ class HistoryEntry:
 
 
 class ActionHistory:
-    """A fold of a log, or of part of one, into its actions and observations."""
+    """A fold of events into actions and observations."""
 
     def __init__(self) -> None:
         self.entries: list[HistoryEntry] = []
@@ -324,14 +324,14 @@ class ActionHistory:
         self.todo: dict[AgentId, dict[str, TodoItem]] = {}
 
     def add(self, ev: Envelope, item: AnyAction | AnyObservation, answers: int | None = None) -> None:
-        """Append an entry; `answers` is the event of the action that an observation answers."""
+        """Append an entry. For an observation, `answers` is the event of its action."""
         self.entries.append(HistoryEntry(ev.seq, ev.agent, item, answers))
 
 
 def list_history(records: Iterable[Record], first: int = 0, last: int | None = None) -> list[HistoryEntry]:
     """Return the entries of events `first` to `last` (both included).
 
-    An observation may answer an action before `first`.
+    The action of an observation may be before `first`.
     """
     fold = ActionHistory()
     for record in records:

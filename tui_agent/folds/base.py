@@ -1,6 +1,7 @@
 """The `Projection` protocol, the records on a log's current branch, and copies of folds.
 
-Invariant: a copy of a fold shares only immutable values; it costs its open items plus one pointer per finished item.
+Invariant: a copy of a fold shares only immutable values with the original. A copy takes time in proportion to the open
+items, plus one pointer for each finished item.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,9 +31,8 @@ class Projection(Protocol[ViewT]):
 def current_branch(records: Sequence[Record]) -> list[Record]:
     """Return the records on the current branch, in order: those reachable from the last one by `parent`.
 
-    Linear in the number of records; if the head of a log never moved, all records are returned. If a parent is
-    missing (its line was damaged, or the reader left deltas out), the branch continues with the nearest record before
-    it.
+    Linear in the number of records. All records are returned if the head of the log never moved. If a parent is
+    missing (a damaged line, or a delta that was not read), the branch continues with the nearest earlier record.
     """
     on_branch: list[Record] = []
     next_seq: int | None = records[-1].seq if records else None

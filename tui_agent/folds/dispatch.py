@@ -1,4 +1,4 @@
-"""Dispatch of events to the functions of a fold: one look-up per event, however many kinds and tables there are."""
+"""Dispatch of events to the functions of a fold by payload class, with one look-up per event."""
 
 from collections.abc import Callable
 from functools import partial
@@ -33,9 +33,9 @@ class Handlers(Generic[FoldT]):
 
     @classmethod
     def join(cls, *tables: "Handlers[FoldT]") -> "Handlers[FoldT]":
-        """Return one table of several.
+        """Return one table with the functions of all `tables`.
 
-        If more than one has a function for a class, all of them run in order.
+        If several tables have a function for a class, all these functions run, in order.
         """
         table_of_all = cls()
         for table in tables:
@@ -47,7 +47,7 @@ class Handlers(Generic[FoldT]):
         return table_of_all
 
     def apply(self, fold: FoldT, ev: Envelope) -> bool:
-        """Pass the event to its function; return False if there is none or it changed nothing."""
+        """Pass the event to its function; return True if the function changed the view."""
         handler = self._by_class.get(type(ev.payload))
         return handler is not None and handler(fold, ev, ev.payload) is not False
 

@@ -33,10 +33,10 @@ class ReplayCursor:
     def __init__(self, records: Sequence[Record] = (), *, interval: int = KEYFRAME_INTERVAL) -> None:
         self.records: list[Record] = list(records)
         self.folded_count = 0
-        """Events folded so far by all calls: the measure of what a move costs."""
+        """Number of events folded so far by all calls. Tests measure the cost of a move by it."""
         self._span = interval
         self._keyframes: list[tuple[int, Views]] = []
-        """(number of records folded, views), in order. Copied before they are folded on."""
+        """(number of records folded, views), in order. A move copies the views before it folds more records."""
         self._builder = Views()
         self._built = 0
         self._views = Views()
@@ -109,8 +109,8 @@ class ReplayCursor:
     def views_at(self, seq: int) -> Views:
         """Return the views after this event; they are valid until the next call.
 
-        A move forward continues to fold the same object. If the object is the same as before, `pop_changed` and the
-        transcript's `drain` name the changes; otherwise everything may have changed.
+        A move forward usually folds more records into the same object; then `pop_changed` and the transcript's `drain`
+        return the changes. If another object is returned, everything may have changed.
         """
         count = self.index_of(seq) + 1
         while self._built < count:

@@ -1,9 +1,9 @@
 """All folds of a session that a screen shows, applied together.
 
-Invariant: each event is applied to each fold exactly once, in order; `pop_changed` names the views that differ since
-its last call. An unknown event only adds a notice to the transcript. If a fold fails at an event, that event is
-skipped for it, `faults` names it, and all folds continue: one broken view never stops another. A copy shares only
-immutable values; it costs the open items plus one pointer per finished item.
+Invariant: each event is applied to each fold exactly once, in order; `pop_changed` returns the names of the views that
+changed since its last call. An unknown event only adds a notice to the transcript. If a fold raises an error at an
+event, the error is recorded in `faults`, the fold skips the event, and all folds continue. A copy shares only immutable
+values.
 """
 
 import traceback
@@ -64,7 +64,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
 }
-"""The event classes of folds that handle few of them. Other events are not passed to these folds."""
+"""The event classes that a fold handles, for folds with few of them. No other event is passed to these folds."""
 
 _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
     (
@@ -77,7 +77,7 @@ _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
         UserMessageReceived,
     )
 )
-"""Event classes of which `Views` itself stores something."""
+"""Event classes from which `Views` itself stores data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ class Views:
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._keep = keep
         self.branches = Branches()
-        """Folds every record, also those off the branch."""
+        """Folds every record, also those of other branches."""
         self.head_moved = False
-        """True if the head was moved: until `reset` the folds below hold events that left the branch."""
+        """True if the head was moved: until `reset`, the other folds contain events of another branch."""
         self.reset()
 
     def reset(self) -> None:
@@ -122,8 +122,10 @@ class Views:
         self.jobs = Jobs()
         self.ledger = Ledger()
         self.skipped_paths: tuple[str, ...] = ()
-        """Files that the newest restore (event `restore_seq`, to event `restore_target_seq`) skipped because someone else
-        had changed them."""
+        """Files that the newest restore skipped, because someone else had changed them.
+
+        `restore_seq` is the event of the restore, `restore_target_seq` the event to which files were restored.
+        """
         self.restore_seq = self.restore_target_seq = -1
         self._restore_target = -1
         self.restore_plan: CheckpointPlanned | None = None
@@ -132,7 +134,7 @@ class Views:
         self.faults: dict[tuple[str, str], FoldFault] = {}
         """The first fault of each fold at each kind of event."""
         self.prompts: list[str] = []
-        """The user's messages that the prompt's history has not collected yet."""
+        """The user's messages that are not in the prompt's history yet."""
         self.seq = -1
         self.last_kind = ""
         self.last_event_time = 0.0
@@ -154,14 +156,14 @@ class Views:
         )
 
     def copy(self) -> "Views":
-        """Return a copy that can be folded independently, with nothing marked as changed."""
+        """Return an independent copy, with no view marked as changed."""
         copy = copy_state(self, {id(self.trace): self.trace.copy()})
         copy._collect_folds()
         copy.clear_changes()
         return copy
 
     def clear_changes(self) -> None:
-        """Mark all changes so far as seen."""
+        """Discard the marks of all changes so far."""
         self._changed.clear()
         self.transcript.drain()
         self.prompts = []
@@ -175,11 +177,11 @@ class Views:
 
     @classmethod
     def restore(cls, outline: SnapshotOutline, seq: int, tail: Sequence[Record]) -> "Views | None":
-        """Return views as of the last record of `tail`, continued from the snapshot `outline` of event `seq`.
+        """Return views as of the last record of `tail`, continued from `outline`, a snapshot as of event `seq`.
 
-        State, meter, branches and todo are then those of the whole log; the others cover `tail` only, with the same ids
-        as in a fold of the whole log. `outline` cannot be used again. Returns None if records between the two are
-        missing, or if the head has moved since.
+        State, meter, branches and todo then cover the whole log; the other views cover `tail` only, with the same ids
+        as in a fold of the whole log. `outline` cannot be used again. Returns None if records between the snapshot and
+        `tail` are missing, or if the head was moved after the snapshot.
         """
         newer = [record.payload for record in tail if isinstance(record, Envelope) and record.seq > seq]
         if (
@@ -216,7 +218,7 @@ class Views:
             self._store_event(record.seq, record.payload)
 
     def apply_on_branch(self, record: Record) -> None:
-        """Apply a record of the branch that `branches` has already seen."""
+        """Apply a record of the current branch to all folds except `branches`."""
         self.seq = record.seq
         self.last_event_time = record.time
         if not isinstance(record, Envelope):
@@ -235,7 +237,7 @@ class Views:
             self._store_event(record.seq, payload)
 
     def _apply_to(self, name: str, projection: Projection[object], record: Envelope) -> bool:
-        """Apply an event to a fold; return True if its view changed, or may have changed because it failed."""
+        """Apply an event to a fold; return True if the view changed, or if the fold raised an error."""
         try:
             return projection.apply(record)
         except Exception as error:  # noqa: BLE001 - a supervisor: a fault of one view must not stop the others

@@ -40,7 +40,7 @@ IGNORED_KINDS: Final = ("checkpoint.", "run.", "env.", "plugin.loaded", "plugin.
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The events of a turn, from its first event to its end; `before` holds the events since the previous turn."""
+    """The events of a turn. `before` are the events between the previous turn and this one."""
 
     before: tuple[Envelope, ...]
     events: tuple[Envelope, ...]
@@ -76,7 +76,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first event that differs: `seq` in the recording, and `field`, the first field that differs."""
+    """The first difference between two recordings.
+
+    `seq` is the event in the older recording; `recorded` and `replayed` are the kinds of event. `field` is the path of
+    the first field that differs, with the values `old_value` and `new_value`.
+    """
 
     seq: int
     recorded: str
@@ -87,7 +91,7 @@ class Divergence:
 
 
 def split_turns(records: Sequence[Record]) -> tuple[list[Turn], tuple[Envelope, ...]]:
-    """Return the turns of the current branch, and the events after the last of them."""
+    """Return the turns of the current branch, and the events after the last turn."""
     all_turns: list[Turn] = []
     before: list[Envelope] = []
     events: list[Envelope] = []

@@ -1,6 +1,6 @@
 """The net changes to files in a part of a log.
 
-Invariant: the line counts are those of `hunks`; a change that was reverted is not listed.
+Invariant: `added` and `removed` count the lines in `hunks`; a change that was reverted is not listed.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,10 @@ class NetFileChange:
 def net_file_changes(
     events: Sequence[Envelope], text: Callable[[str], bytes | None]
 ) -> tuple[NetFileChange, ...]:
-    """Return the files that differ at the end, in the order of their first change."""
+    """Return the files that differ between the start and the end of these events, in the order of their first change.
+
+    `text` returns the stored content with this SHA-256; None if it is missing.
+    """
     changed = fold(FilesChanged(), events).files
     return tuple(
         _compare_contents(file, text) for file in changed if file.disk_sha256_before != file.disk_sha256_after

@@ -1,4 +1,4 @@
-"""Comparison of two branches: their fork point, the figures of each since then, and the files that differ at the end.
+"""Comparison of two branches: their fork point, the figures of each after it, and the files that differ at the end.
 
 Invariant: pure except for the contents read through each branch's `text`; a branch has no differences from itself.
 """
@@ -23,7 +23,7 @@ AFTER_CHARS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """The last event that both branches share, and its text."""
+    """The last event that both branches share. `after` is one line of the newest message or action up to that event."""
 
     seq: int
     after: str = ""
@@ -33,7 +33,8 @@ class ForkPoint:
 class FileDifference:
     """A file that differs at the end of the branches.
 
-    It has the hunks of each branch since the fork point (empty: unchanged there), or notes.
+    `left` and `right` are the hunks of each branch since the fork point. An empty one has a note with the reason, or
+    the file is unchanged on that branch.
     """
 
     path: str
@@ -45,7 +46,7 @@ class FileDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of two branches. Without a `fork_point` they share nothing, and the figures cover whole branches."""
+    """A comparison of two branches. If `fork_point` is None, they share no event, and figures cover whole branches."""
 
     fork_point: ForkPoint | None
     left: Side
@@ -70,7 +71,7 @@ def compare(left: Branch, right: Branch) -> Comparison:
 
 
 def _disambiguate(left: Side, right: Side) -> tuple[Side, Side]:
-    """Return the two sides; if their names are equal, with a suffix that distinguishes them."""
+    """Return the two sides, whose names are equal, each with a suffix added to its name."""
     suffixes = (left.session, right.session)
     if left.session == right.session:
         suffixes = (f"to {left.last_seq}", f"to {right.last_seq}")
@@ -79,7 +80,7 @@ def _disambiguate(left: Side, right: Side) -> tuple[Side, Side]:
 
 
 def _without_pieces(records: Iterable[Record]) -> list[Record]:
-    """Return the records without streamed pieces, which a log keeps only until the complete event exists."""
+    """Return the records without streamed pieces, which a log may drop once the complete event exists."""
     return [record for record in records if not _is_piece(record)]
 
 
@@ -88,7 +89,7 @@ def _is_piece(record: Record) -> bool:
 
 
 def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
-    """Return the number of records at the beginning that both branches have."""
+    """Return the number of leading records that both branches have."""
     count = 0
     for left_record, right_record in zip(left, right, strict=False):
         if not _is_same_record(left_record, right_record):
@@ -98,7 +99,7 @@ def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
 
 
 def _is_same_record(left: Record, right: Record) -> bool:
-    """Return True if two records are the same: a fork's records keep their parent's session, seq and time."""
+    """Return True for copies of one record: in a fork, it keeps the session, seq and time of the original."""
     if isinstance(left, Envelope) and isinstance(right, Envelope):
         same_position = (left.session, left.seq, left.time) == (right.session, right.seq, right.time)
         return same_position and left.payload == right.payload
@@ -127,7 +128,7 @@ def _describe_last(records: Sequence[Record]) -> str:
 def _differing_files(
     left: Sequence[NetFileChange], right: Sequence[NetFileChange]
 ) -> Iterable[FileDifference]:
-    """Yield the files that differ at the end. A file that one side did not change counts as unchanged there."""
+    """Yield the files that differ at the end. A side that did not change a file has empty hunks."""
     left_files, right_files = {file.path: file for file in left}, {file.path: file for file in right}
     for path in dict.fromkeys((*left_files, *right_files)):
         left_file, right_file = left_files.get(path), right_files.get(path)

@@ -1,7 +1,7 @@
 """One side of a comparison: the figures of a branch since the fork point, and their timeline.
 
-Invariant: pure except for the texts read through `Branch.text`. All figures count from the fork point on. The clock
-runs only while the agent works, and the last beat holds the figures of the whole side.
+Invariant: pure except for the texts read through `Branch.text`. All figures count from the fork point on. Times count
+only while the agent works. The last beat has the figures of the whole side.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -53,7 +53,7 @@ MARKED_KINDS: Final[frozenset[BeatKind]] = frozenset(("you", "files", "error", "
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """An event, `at_ms` milliseconds of work after the start, and the figures after it."""
+    """An event on the timeline, with the milliseconds of work before it and all figures up to and including it."""
 
     at_ms: float
     kind: BeatKind
@@ -78,7 +78,7 @@ def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -
 
 
 def list_beats(events: Sequence[Envelope], since: float | None, running: bool) -> tuple[Beat, ...]:
-    """Return the events that have a mark or change a figure, in order; if there are too many, an even selection."""
+    """Return the events that have a mark or change a figure, in order; of more than `MAX_BEATS`, an even selection."""
     metrics, files, asked, iterations = Metrics(), FilesChanged(), set[str](), set[int]()
     all_beats: list[Beat] = []
     for event, at_ms in _time_events(events, since, running):
@@ -166,7 +166,7 @@ def _time_events(
 
 
 def _stops_work(payload: Payload) -> bool:
-    """Return True if the event implies that nothing was running just before it, whatever happened earlier."""
+    """Return True if no agent can have worked just before this event, even if no end of a turn is recorded."""
     return isinstance(payload, RunStarted | RunResumed | RunFinished | SessionForked | SessionHeadMoved)
 
 
@@ -200,12 +200,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a comparison. Figures cover the events after the fork point; `cost_usd` is None if no price
-    is known.
+    """One side of a comparison. Figures cover the events after the fork point.
 
-    `change_text` describes what the fork changed, `changes` is the same as JSON. `asked_count` counts calls and
-    questions put to the user, `denied_count` all denied calls. `added` and `removed` are the lines of `files`.
-    `failures` are the tests that fail at the end. `last_seq` is the branch's newest event.
+    `cost_usd` is None if no price is known. `changed` are the settings and texts that the fork changed, `change_text`
+    is a description of those that no other field shows. `asked_count` counts calls and questions put to the user,
+    `denied_count` all denied calls. `added` and `removed` are the lines of `files`. `failures` are the tests that fail
+    at the end. `last_seq` is the branch's newest event.
     """
 
     session: str
@@ -237,7 +237,7 @@ class Side:
 
 
 def build_side(branch: Branch, shared: int) -> Side:
-    """Return the figures of a branch whose first `shared` records belong to both."""
+    """Return the figures of a branch after its first `shared` records, which the other branch has too."""
     before, tail = branch.records[:shared], branch.records[shared:]
     events = [record for record in tail if isinstance(record, Envelope)]
     state, metrics = fold(SessionState(), branch.records), fold(Metrics(), events)
@@ -315,11 +315,11 @@ def _call_label(call_id: CallId | None, records: Sequence[Record]) -> str:
     return ""
 
 
-# -- how it ended --------------------------------------------------------------------------------------------------
+# -- the outcome ---------------------------------------------------------------------------------------------------
 
 
 def _outcome(metrics: MetricsView, events: Sequence[Envelope]) -> Outcome:
-    """Return the outcome: `done, 32 tests pass`, `2 tests fail, agent says done`, `stopped`, `no answer`."""
+    """Return the outcome, with a label such as `done, 32 tests pass`, `2 tests fail, agent says done` or `stopped`."""
     reason = next((end for end in TURN_END_LABELS if end == metrics.last_turn_end), None)
     if reason is None or _is_turn_running(events):
         started = metrics.model_calls or metrics.iterations or metrics.turns

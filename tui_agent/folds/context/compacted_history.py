@@ -1,7 +1,7 @@
 """Messages removed from a history that can be restored: originals replaced by summaries, reduced results, and pins.
 
-Invariant: `originals` gives the whole history in order, whatever was compacted, reduced or undone. Of messages more
-than `MAX_FULL_MESSAGES` back, only the user's words, pins, the current plan and the newest tests are stored, so that
+Invariant: `originals` yields the whole history in order, even after compactions, reductions and undos. Of messages more
+than `MAX_FULL_MESSAGES` back, only the user's messages, pins, the current plan and the newest tests are stored, so that
 a session of weeks stays small; the log has everything.
 """
 
@@ -28,7 +28,7 @@ MAX_FULL_MESSAGES = 400
 FIRST_USER_MESSAGES, NEWEST_USER_MESSAGES = 20, 200
 """Numbers of older user messages that are stored; the first ones contain the task."""
 RETAINED_TOOLS: Final = ("present_plan", "run_tests")
-"""Tools whose newest call is always stored; of plans, the newest one that was approved."""
+"""Tools whose newest call is always stored; for `present_plan`, the newest approved call."""
 QUOTED_CHARS: Final = 4_000
 """Maximum characters of a call's arguments in a quotation."""
 REDUCED_PREFIX = "[Output shortened to save room. "
@@ -45,10 +45,9 @@ RESTORED_PREFIX = "[Restored from before the summary: "
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The messages that the compaction of event `seq` removed, in order. The newest layer's summary starts the
-    history.
+    """The messages that the compaction of event `seq` removed, in order.
 
-    A layer with `is_thinned` holds what remains of everything far back; it cannot be restored as a whole.
+    If `is_thinned`, it is the oldest layer, from which most messages were discarded; its compaction cannot be undone.
     """
 
     seq: int
@@ -60,8 +59,8 @@ class Layer:
 class RemovedMessages:
     """The removed messages of a history. Methods take the current messages of the history and return the new ones.
 
-    `reduced` holds the full results that were reduced, `pinned` the events of pinned messages, and `user_seqs` the
-    events with the user's own words. `restored` maps each restored message to the event of its quotation.
+    `reduced` has the full results that one line replaces now, `pinned` the events of pinned messages, and `user_seqs`
+    the events with the user's own messages. `restored` maps each restored message to the event of its quotation.
     """
 
     layers: list[Layer] = field(default_factory=list)
@@ -106,7 +105,7 @@ class RemovedMessages:
         return self.layers[-1].seq if self.layers and not self.layers[-1].is_thinned else None
 
     def _thin_oldest(self) -> bool:
-        """Thin the oldest full layer to the user's words and pins; return False if only the newest layer is left."""
+        """Reduce the oldest full layer to the user's messages and pins; return False if only the newest is full."""
         thin_layer = self.layers[0] if self.layers[0].is_thinned else Layer(-1, ())
         layer = self.layers[int(thin_layer.is_thinned)]
         if layer is self.layers[-1]:
@@ -134,7 +133,7 @@ class RemovedMessages:
         return history[:1] if has_summary else ()
 
     def reduce(self, history: Sequence[Message], artifacts: dict[CallId, Artifact]) -> list[Message]:
-        """Replace each of these results by one line."""
+        """Replace each result in `artifacts` by one line about its artifact."""
         return [self._reduce_message(message, artifacts) for message in history]
 
     def _reduce_message(self, message: Message, artifacts: dict[CallId, Artifact]) -> Message:
@@ -150,7 +149,10 @@ class RemovedMessages:
     def restore(
         self, history: Sequence[Message], seqs: Collection[int], seq: int
     ) -> tuple[list[Message], list[UserMessage]]:
-        """Return the history with these results in full, and quotations to append for summarised messages."""
+        """Restore the messages of the events `seqs`; `seq` is the event that restores them.
+
+        Returns the history with reduced results in full again, and quotations of summarised messages, to be appended.
+        """
         present_seqs = {message.seq for message in history}
         unreduced = [self._unreduce(message) if message.seq in seqs else message for message in history]
         restored = [
@@ -180,7 +182,7 @@ class RemovedMessages:
         return drop_unpaired_calls([*layer.messages, *history[len(front) :]], open_calls)
 
     def originals(self, history: Sequence[Message]) -> Iterator[Message]:
-        """Yield every message in order, whatever replaces it now; `history` is the current one."""
+        """Yield every message in its original form, in order; `history` is the current history."""
         previous_summary: int | None = None
         for layer in self.layers:
             has_summary = layer.messages and layer.messages[0].seq == previous_summary
@@ -245,7 +247,7 @@ def _without_open_calls(message: Message, results: Collection[CallId]) -> Messag
 
 
 def quote_message(message: Message, seq: int, calls: Mapping[CallId, ToolCallPart]) -> UserMessage:
-    """Return a message as a quotation, which is allowed at any position; a quoted result includes its call."""
+    """Return a message as a quotation by the user, which is valid anywhere in a history. A result includes its call."""
     match message:
         case UserMessage(content=content, origin=kind):
             return _quote(_ORIGINS[kind], content, seq)

@@ -37,14 +37,14 @@ _SENDERS: Final[dict[MessageOrigin, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class MessageRow:
-    """One message. `place` says how the context holds it.
+    """One message. `place` is its form in the context:
 
-    - `summary`: a summary replaces it.
-    - `line`: a line with its artifact replaces it.
-    - `back`: it was restored as a quotation.
-    - `here`: in its original form.
+    - `summary`: replaced by a summary.
+    - `line`: replaced by one line about its artifact.
+    - `back`: restored as a quotation.
+    - `here`: unchanged.
 
-    Tokens are those counted when it was first sent, or an estimate from its characters if it never was.
+    `tokens` were counted when the message was first sent; for a message never sent, they are estimated.
     """
 
     seq: int
@@ -61,7 +61,7 @@ class MessageRow:
 class CompactedView:
     """Messages that are not in the context in their original form, in order.
 
-    `compaction` is the newest one that can be undone.
+    `compaction` is the event of the newest compaction that can be undone.
     """
 
     items: tuple[MessageRow, ...]
@@ -100,7 +100,7 @@ class CountedTokens:
 
 
 class CallNames:
-    """A fold of the names that the transcript shows for calls: `read src/app.py`."""
+    """A fold of calls into the names that the transcript shows: `read src/app.py`."""
 
     def __init__(self) -> None:
         self._names: dict[CallId, str] = {}

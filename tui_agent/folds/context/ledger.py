@@ -1,7 +1,7 @@
 """The content of the context by message, tool and file, and the requests that sent it.
 
-Invariant: every message is counted once, by the first request that contained it: an estimate, corrected by the newest
-request.
+Invariant: every message is counted once, when a request first contains it. The count is an estimate, scaled by the
+ratio of the newest request.
 """
 
 from collections.abc import Iterable, Mapping
@@ -48,7 +48,7 @@ TAKES = (
 
 @dataclass(frozen=True, slots=True)
 class LedgerMessage:
-    """A message of the context. `seq` is its event; the sender is `you`, `answer`, `summary` or a tool's name."""
+    """A message of the context. `seq` is its event; `sender` is `you`, `answer`, `summary`, … or a tool's name."""
 
     seq: int
     sender: str
@@ -70,9 +70,8 @@ class LedgerSum:
 class LedgerRequest:
     """A request of the main agent. `sections` maps each section to its tokens, `chars` to its characters.
 
-    `input_tokens`, `cached_tokens` and `cost_usd` are the provider's figures, None until it answered.
-    `cache_miss_reason` is the reason why the cache could not serve everything that the previous request contained;
-    empty if it could.
+    `input_tokens`, `cached_tokens` and `cost_usd` are the provider's figures; None until the provider answers.
+    `cache_miss_reason` says why part of the previous request was not read from the cache; empty if all of it was.
     """
 
     request_id: RequestId
@@ -96,10 +95,10 @@ class LedgerView:
     requests: tuple[LedgerRequest, ...] = ()
 
     def difference(self, before: int, after: int) -> dict[SectionName, int]:
-        """Return the growth in tokens of each section between two requests, without sections of equal size.
+        """Return the growth in tokens of each section between two requests, without unchanged sections.
 
-        A section with as many characters as before has only been counted again. Of a section that grew, only the new
-        characters count.
+        `before` and `after` are indexes of `requests`. The growth is computed from characters, because the tokens of
+        unchanged text may be counted differently.
         """
         old, new = self.requests[before], self.requests[after]
         changes = {name: _section_change(old, new, name) for name in (*old.sections, *new.sections)}
@@ -130,7 +129,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._new_sources: dict[int, _Source] = {}
-        """Sources of messages that no request has held yet."""
+        """Sources of messages that no request has contained yet."""
         self._calls: dict[CallId, _Source] = {}
         self._present: dict[int, tuple[_Source, int]] = {}
         self._removed: dict[int, tuple[_Source, int]] = {}
@@ -203,7 +202,7 @@ class Ledger:
         self._changes["turns summarised"] = None
 
     def _restore(self, seq: int, restored: ContextRestored) -> None:
-        """Restore messages under their old source; add a quotation after the others."""
+        """Add the restored messages with their old source; a quotation counts for event `seq`."""
         removed = dict(self._removed)
         if restored.compaction is not None:
             self._present.pop(restored.compaction, None)
@@ -265,7 +264,7 @@ class Ledger:
         )
 
     def view(self) -> LedgerView:
-        """Return the ledger as of the newest request. It is computed by this call."""
+        """Return the ledger as of the newest request. Computed on demand."""
         if self._view is None:
             messages = [
                 LedgerMessage(seq, source.sender, source.subject, round(tokens * self._ratio), source.path)
@@ -281,7 +280,7 @@ class Ledger:
 
 
 def _section_change(old: LedgerRequest, new: LedgerRequest, name: SectionName) -> int:
-    """Return the change of a section in tokens, computed with the tokens per character of the larger one."""
+    """Return the change of a section in tokens, computed with the tokens per character of the larger version."""
     change = new.chars.get(name, 0) - old.chars.get(name, 0)
     larger = new if change > 0 else old
     chars = larger.chars.get(name, 0)

@@ -32,7 +32,7 @@ _CHANGED_SUFFIX = re.compile(r"; \S.* was changed since$")
 
 
 def command_fact(command: str, result: str) -> str:
-    """Return a fact or a failure about a command, which depends on all files."""
+    """Return a fact about a command: it failed or passed. Such a fact depends on all files."""
     return f"`{command}` {result}"
 
 
@@ -58,7 +58,7 @@ def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
 
 
 def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
-    """Return the memory after a file changed: update the agent's changes, and mark facts that may no longer hold."""
+    """Return the memory after a file changed: with the agent's changes updated, and with outdated facts marked."""
     updated: JsonMap = {**memory}
     path = change.path
     if change.author != "human":
@@ -66,9 +66,8 @@ def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
         changes = dict(summary) if isinstance(summary, dict) else {}
         added, removed = _pair(changes.pop(path, None))
         added, removed = added + change.added, removed + change.removed
-        if (
-            change.disk_sha256_after is not None or added != removed
-        ):  # A file that was created and removed again is not a change.
+        # A file that was created and removed again is not a change.
+        if change.disk_sha256_after is not None or added != removed:
             changes[path] = [added, removed]
         updated["patch_summary"] = dict(list(changes.items())[-MAX_CHANGED_FILES:])
     facts = block_items(memory, "verified_facts")
@@ -88,7 +87,7 @@ def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
 
 
 def strip_change_note(fact: str) -> str:
-    """Return a fact without the note that something it depends on has changed."""
+    """Return a fact without the note that a file was changed since."""
     return _CHANGED_SUFFIX.sub("", fact)
 
 
@@ -99,7 +98,7 @@ def block_items(memory: JsonMap, block: str) -> list[str]:
 
 
 def block_lines(memory: JsonMap, block: str) -> list[str]:
-    """Return a block as lines for people and models; empty if it has none."""
+    """Return a block as lines for people and models; empty if there is no such block."""
     match memory.get(block):
         case dict() as value if block == "task":
             return [f"{name}: {detail}" for name, detail in value.items() if detail]
@@ -118,7 +117,7 @@ def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
 
 
 def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
-    """Return the newest items; facts whose files have changed are dropped before others."""
+    """Return the `most` newest items; facts marked as outdated are dropped first."""
     if most is None or len(items) <= most:
         return items
     outdated = [item for item in items if strip_change_note(item) != item][: len(items) - most]

@@ -1,4 +1,4 @@
-"""The context meter: what fills the context, relative to the model's window.
+"""The context meter: the size of the context and of its sections, relative to the model's window.
 
 Limits (fractions of the window): warning from 0.32 (off below 0.28), soft limit 0.40, error from 0.80,
 compaction at 0.85.
@@ -27,7 +27,7 @@ from tui_agent.protocol.settings import ModelInfo
 
 MeterLevel: TypeAlias = Literal["below", "near", "over", "compaction"]
 SectionState: TypeAlias = Literal["whole", "reduced", "dropped"]
-"""A section as sent: all of it, less of it, or without some of its parts."""
+"""A section as sent: complete, shortened, or without some of its parts."""
 
 WARN_FRACTION, WARN_OFF_FRACTION, SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = (
     0.32,
@@ -44,10 +44,10 @@ ASSUMED_WINDOW = 128_000
 
 @dataclass(frozen=True, slots=True)
 class MeterSection:
-    """A section under the name shown in the pane: system, tools, instructions, repo map, messages, tool results, …
+    """A section of the context. `name` is the name shown in the pane: system, tools, instructions, repo map, …
 
-    `budget` is its maximum in tokens if not everything fits; None means unlimited. `rule` is the reason why it is
-    incomplete.
+    `budget` is the section's maximum in tokens if not everything fits; None means unlimited. `rule` is the reason why
+    the section is incomplete.
     """
 
     name: str
@@ -68,8 +68,8 @@ class ContextMeterView:
 
     `window` is 0 before there is a model; `assumed` is True if the model's own window is unknown. `estimated` is True
     until the provider's own figure arrives. `next_tokens` and `next_cost_usd` forecast the next turn's first request.
-    `cache_breaks` counts requests whose beginning changed, which made the provider's cache useless; `cache_break`
-    describes the change in the newest of them.
+    `cache_breaks` counts requests whose beginning changed, which made the provider's cache useless; `cache_break` names
+    the sections that changed in the newest of these requests.
     """
 
     used: int = 0
@@ -120,8 +120,8 @@ SECTION_LABELS: dict[SectionName, str] = {
 def compaction_threshold(window: int, answer: int, share: float = COMPACT_FRACTION) -> float:
     """Return the number of tokens from which old turns are summarised.
 
-    It is this share of the window, or less if an answer of `answer` tokens needs the space, but never less than half
-    of the window.
+    This is `share` of the window, or less if an answer of `answer` tokens needs the space, but at least half of the
+    window.
     """
     return min(share * window, max(window - answer, window / 2))
 
@@ -259,7 +259,7 @@ class ContextMeter:
         self._pending_totals.append(used)
 
     def _compute_sections(self) -> None:
-        """Compute the sections. This is done lazily, because few requests' sections are read while a log is folded."""
+        """Compute the sections of the newest manifest. Done on demand, because folding a log reads them rarely."""
         state = self._state
         packed, self._pending_manifest = self._pending_manifest, None
         if packed is not None:
@@ -403,7 +403,6 @@ def _changed_sections(before: ContextPacked, after: ContextPacked) -> str:
     old_fragments, new_fragments = (
         {(item.section, item.id, item.digest) for item in packed.fragments} for packed in (before, after)
     )
-    differing = {section for section, _, _ in old_fragments ^ new_fragments} - {
-        "working_memory"
-    }  # This section comes after the cached prefix.
+    # The working memory comes after the cached prefix.
+    differing = {section for section, _, _ in old_fragments ^ new_fragments} - {"working_memory"}
     return ", ".join(name for section, name in SECTION_LABELS.items() if section in differing)

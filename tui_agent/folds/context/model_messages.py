@@ -79,11 +79,11 @@ class History:
     """True until the first turn of a fork starts. A turn that ends before then was only cut off by the fork."""
 
     def add(self, message: Message) -> None:
-        """Append a user message: at once or, while calls are open, after their results."""
+        """Append a user message. While calls are open, it waits until after their results."""
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:
-        """Append a note at the current position, before messages that wait."""
+        """Append a note. Unless calls are open, it comes before messages that wait."""
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
     def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
@@ -97,9 +97,9 @@ class History:
         return True
 
     def note_continuation(self) -> bool:
-        """Replace the note on an interruption by one that says that the agent continues.
+        """Replace the note on an interruption by a note that the agent continues, or that a crash interrupted the turn.
 
-        The interruption was by the user or, if calls are still open, by a crash that left them undecided.
+        Calls that are still open mean a crash. Returns False if there is no such note.
         """
         messages = self.late if self.open_calls else self.messages
         index = next(
@@ -113,7 +113,7 @@ class History:
         return True
 
     def restore(self, seqs: Collection[int], compaction: int | None, seq: int) -> None:
-        """Restore these messages, or all that the newest compaction removed."""
+        """Restore the messages of events `seqs` or, if `compaction` is given, all messages that it removed."""
         if compaction is not None:
             self.messages = self.removed.undo(self.messages, compaction, self.open_calls)
             return
@@ -179,10 +179,7 @@ def _message_content(text: LongText, attachments: tuple[ImageContent, ...]) -> t
 
 
 def _mention_messages(mentions: tuple[Mention, ...], seq: int) -> list[UserMessage]:
-    """Return the mentioned content as a separate message.
-
-    It may be dropped when space is short; the user's own words may not.
-    """
+    """Return the mentioned content as a separate message: it may be shortened, the user's own text may not."""
     pieces: list[Content] = []
     for mention in mentions:
         if mention.text:
@@ -338,7 +335,7 @@ def _on_model_failed(history: History, ev: Envelope, payload: ModelFailed) -> bo
 
 
 def _is_job_note(message: Message, job: str) -> bool:
-    """Return True if it is the note on a job's end."""
+    """Return True for the note on the end of a job; `job` is the start of the job's id (empty: any job)."""
     first = message.content[0] if isinstance(message, UserMessage) and message.content else None
     text = first.text if isinstance(first, TextContent) else ""
     return isinstance(text, str) and text.startswith(_JOB + job)

@@ -1,4 +1,4 @@
-"""Summaries of a session's turns, and the bounded text made of them with which a new session starts.
+"""Summaries of a session's turns, and a short text of all summaries with which a new session starts.
 
 Invariant: built from recorded text only, without a model. The text has at most `MAX_CHARS` characters, no turn is
 longer than its detail level allows, and the text fits in one line of a log.
@@ -31,7 +31,7 @@ _DONE = ("completed", "verified", "abandoned")
 
 
 class DetailLevel(NamedTuple):
-    """Maximum characters of each part of a turn; 0 leaves it out."""
+    """Maximum characters of each part of a turn; 0 leaves the part out."""
 
     asked: int
     done: int
@@ -51,8 +51,7 @@ _HEAD_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class TurnSummary:
-    """One turn. `files` are (path, lines added, lines removed); `tests` and `errors` are sentences, the
-    newest last.
+    """One turn. `files` are (path, lines added, lines removed); `tests` and `errors` are sentences, the newest last.
 
     `prompt` is empty if the turn continued without a new message.
     """

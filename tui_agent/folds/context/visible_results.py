@@ -36,8 +36,8 @@ _ResultChange: TypeAlias = tuple[int, AgentId, Payload | None]
 class _VisibleResults:
     """The results as of one event.
 
-    `hot` are the results that models see in full. `cold` maps each other result to the event that replaced it,
-    whether a line replaced it, and its agent. `summaries` are the main agent's valid summaries with their lengths.
+    `hot` are the results that models see in full. `cold` maps each other result to (the event that replaced it, True if
+    one line replaced it, its agent). `summaries` are the main agent's valid summaries with their lengths.
     """
 
     hot: dict[int, AgentId] = field(default_factory=dict)
@@ -67,9 +67,9 @@ class _VisibleResults:
                 self.cold[result] = seq, by_line, agent
 
     def _restore(self, results: frozenset[int], compaction: int | None) -> None:
-        """Restore reduced results in full.
+        """Count these reduced results as visible again, and all results that `compaction` removed.
 
-        A single summarised result is not counted: it returns only as a quotation.
+        A single summarised result is not counted: it is restored only as a quotation.
         """
         for result, (replaced_by, by_line, agent) in list(self.cold.items()):
             if replaced_by == compaction or (by_line and result in results):
@@ -97,7 +97,7 @@ class VisibleResults:
         return self._visible.summaries[-1][1] if self._visible.summaries else 0
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if something may have changed. After a head move all results are folded again."""
+        """Fold one event; return True if the results may have changed. A head move folds all results again."""
         if type(ev.payload) not in TAKES:
             return False
         if isinstance(ev.payload, SessionHeadMoved):

@@ -1,7 +1,7 @@
 """Context windows of models, inferred from the requests that providers refused and accepted.
 
 Invariant: learned from the log alone, for all agents, so that a later run, a fork and a delegate know a window
-without a refusal of their own. A size that was accepted once counts as fitting, however much is refused later.
+without a refusal of their own. A request size that was accepted once stays usable after later refusals.
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,7 @@ BELOW_REFUSED: Final = 0.75
 _MIN_GAP: Final = 0.02
 """Relative gap between accepted and refused sizes below which no size in between is tried."""
 _COUNT_TOLERANCE: Final = 0.98
-"""Factor that corrects a size if accepted and refused requests contradict each other, because our counts are inexact.
-"""
+"""Factor that keeps accepted sizes below refused ones if they contradict each other, because our counts are inexact."""
 _ANNOUNCED_CHANGE: Final = 0.15
 """Relative change of a window below which the change is not announced."""
 
@@ -54,19 +53,20 @@ class InferredWindow:
 
     @property
     def last_resort(self) -> int:
-        """Maximum tokens when the user's own words need the space: slightly more than is known to fit."""
+        """Maximum tokens for a request whose user messages need the space: slightly more than was accepted."""
         gap = self.refused - self.accepted
         is_small_gap = gap <= self.accepted * _MIN_GAP
         return max(self.tokens, self.accepted + gap // 4) if self.tokens and not is_small_gap else self.tokens
 
     @property
     def refusal_state(self) -> tuple[int, int]:
-        """The values that only a refusal changes."""
+        """(`refused`, `stated`): the values that change only with a refusal."""
         return self.refused, self.stated
 
     def stated_window(self, window: int) -> int:
-        """Return the smaller window, answer included, of the profile's (`window`) and the provider's; 0 means not
-        stated.
+        """Return the smaller of `window` (from the profile) and the window that the provider states.
+
+        Both include the answer; 0 means not stated.
         """
         return min((size for size in (window, self.window) if size), default=0)
 
@@ -100,7 +100,7 @@ class InferredWindows:
         self._announced: dict[str, int] = {}
 
     def window_of(self, model: ModelInfo) -> InferredWindow:
-        """Return what is known about a model."""
+        """Return the sizes learned for a model."""
         return self.known.get(_key(model), UNKNOWN_WINDOW)
 
     def effective_window(self, model: ModelInfo) -> int:

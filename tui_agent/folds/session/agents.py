@@ -16,7 +16,7 @@ from tui_agent.protocol.settings import AgentState
 
 @dataclass(frozen=True, slots=True)
 class AgentNode:
-    """One agent. Calls (of models and tools), tokens and cost are its own."""
+    """One agent. Calls (of models and tools), tokens and cost do not include those of its delegates."""
 
     id: AgentId
     name: str

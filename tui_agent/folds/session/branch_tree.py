@@ -1,6 +1,6 @@
 """The branches of a log as a tree: the start, the messages and the outcome of each.
 
-Invariant: every record belongs to exactly one branch as its own; the path of a branch holds exactly the records that
+Invariant: every record is in `own` of exactly one branch; the `path` of a branch has exactly the records that
 `folds.session.branches.stretches` returns for its last record. Work that continues at the end of a branch belongs to
 that branch. The result of a message is derived from the records up to the next message on its branch.
 """
@@ -22,7 +22,7 @@ from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.unicode_text import format_count
 
 TurnState: TypeAlias = Literal["done", "failed", "stopped", "open", "empty"]
-"""State of a turn: `open` has not ended; `empty` never started."""
+"""State of a turn: an `open` turn has not ended; an `empty` one never started."""
 FAILED_ENDS: Final[frozenset[TurnEnd]] = frozenset(("rejected", "stuck", "model_error", "error"))
 
 
@@ -64,7 +64,7 @@ def outcome_of(figures: MetricsView) -> Outcome:
     end = figures.last_turn_end
     if not end:
         return Outcome("open", "not finished")
-    label = TURN_END_LABELS[end]  # type: ignore[index]  # the fold keeps the event's own word
+    label = TURN_END_LABELS[end]  # type: ignore[index]  # the fold stores the event's own reason
     state: TurnState = "done" if end == "finished" else "failed" if end in FAILED_ENDS else "stopped"
     if figures.tests_failed:
         tests = format_count(figures.tests_failed, "test fails", "tests fail")
@@ -119,9 +119,9 @@ class TurnResultFold:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One branch. `own` holds its own records, `path` all records from the log's first to its last.
+    """One branch. `own` are its own records, `path` all records from the log's first one to the branch's last one.
 
-    The branch leaves the branch `parent` (an index) after the event `at_seq`; both are None for the first branch.
+    The branch starts from the branch `parent` (an index) after the event `at_seq`; both are None for the first branch.
     `current` is True for the branch that the session is on.
     """
 
@@ -137,17 +137,17 @@ class Branch:
 
     @property
     def first(self) -> int:
-        """The seq of its first own record."""
+        """The seq of the branch's first own record."""
         return self.own[0].first
 
     @property
     def last(self) -> int:
-        """The seq of its last record, from which it can be continued."""
+        """The seq of the branch's last record, from which the branch can be continued."""
         return self.own[-1].last
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of its newest turn."""
+        """The outcome of the branch's newest turn."""
         return self.turns[-1].outcome if self.turns else Outcome()
 
 
@@ -163,11 +163,11 @@ class TreeView:
         return next((index for index, branch in enumerate(self.branches) if branch.current), None)
 
     def children(self, index: int) -> tuple[int, ...]:
-        """Return the indices of the branches that leave this one, in the order in which they started."""
+        """Return the indices of the branches that start from this one, oldest first."""
         return tuple(child for child, branch in enumerate(self.branches) if branch.parent == index)
 
     def is_worth_showing(self, index: int) -> bool:
-        """Return False if the branch and its children are empty, as after an undo that was redone at once."""
+        """Return False if the branch and its children are empty, for example after an undo followed by a redo."""
         branch = self.branches[index]
         return bool(
             index == 0
@@ -246,7 +246,7 @@ class Tree:
         self._run_branches.append(index)
 
     def view(self) -> TreeView:
-        """Return the tree as of the last record. Costs one pass over the branches."""
+        """Return the tree as of the last record. Linear in the number of branches."""
         return TreeView(tuple(self._freeze_branch(index) for index in range(len(self._branches))))
 
     def _freeze_branch(self, index: int) -> Branch:

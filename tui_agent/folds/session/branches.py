@@ -1,7 +1,7 @@
 """The branches of a log: its head moves, its parts on the current branch, and the targets of undo and redo.
 
-Invariant: folds every record of the log, on the branch or not. Nothing is ever deleted, so every head move can be
-reverted.
+Invariant: folds every record of the log, also those of other branches. Nothing is ever deleted, so every head move can
+be reverted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,7 +43,7 @@ class Stretch:
 class BranchesView:
     """The head moves in order, and the targets of undo and redo.
 
-    `undo_to` is the event before the newest turn; `redo_to` is the last event of what was undone last.
+    `undo_to` is the event before the newest turn; `redo_to` is the event at which the head was before the newest undo.
     """
 
     moves: tuple[HeadMove, ...] = ()
@@ -54,7 +54,7 @@ class BranchesView:
 def stretches(moves: Iterable[HeadMove], last: int) -> tuple[Stretch, ...]:
     """Return the stretches of the log on the branch that ends at `last`, in order.
 
-    Costs one pass over the moves; moves that are not on that branch are ignored.
+    Linear in the number of moves; moves that are not on that branch are ignored.
     """
     backwards: list[Stretch] = []
     end = last
@@ -69,7 +69,7 @@ def stretches(moves: Iterable[HeadMove], last: int) -> tuple[Stretch, ...]:
 
 
 def is_on_branch(seq: int, branch: Sequence[Stretch]) -> bool:
-    """Return True if a record is on the branch made of these stretches."""
+    """Return True if the record with this seq is in one of the branch's stretches."""
     return any(seq in stretch for stretch in branch)
 
 
@@ -77,7 +77,7 @@ def is_on_branch(seq: int, branch: Sequence[Stretch]) -> bool:
 class BranchesState:
     """The complete state of the fold, for a snapshot.
 
-    `prompts` has the (seq, parent) of each user message, and of each turn without one, on all branches.
+    `prompts` has (seq, parent) of each user message and of each turn that continued without a message, on all branches.
     """
 
     moves: list[HeadMove] = field(default_factory=list)

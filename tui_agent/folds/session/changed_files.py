@@ -18,9 +18,9 @@ from tui_agent.protocol.events.turn import TurnStarted
 class ChangedFile:
     """One changed file. Line counts are totals of its changes.
 
-    `before` is the stored content before the first change, `after` the one after the newest. `disk_sha256_before` and
-    `disk_sha256_after` are the hex SHA-256 of the file's own bytes at those times. `mode_changed` is True if its
-    permissions changed.
+    `before` is the stored content before the first change, `after` the stored content after the newest change.
+    `disk_sha256_before` and `disk_sha256_after` are the hex SHA-256 of the file's own bytes at those times.
+    `mode_changed` is True if the file's permissions changed.
     """
 
     path: str
@@ -36,7 +36,7 @@ class ChangedFile:
 
     @property
     def only_mode_changed(self) -> bool:
-        """True if only its permissions changed."""
+        """True if the permissions of the file changed, and its content did not."""
         return (
             self.mode_changed
             and self.disk_sha256_before is not None
@@ -46,7 +46,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class FilesChangedView:
-    """The changed files in order of first change, without those that are back in their first state.
+    """The changed files in order of first change, without those that have their first content again.
 
     `added` and `removed` are the sums over `files`. `turn_files` are the paths changed in the newest turn,
     and `last_seq` is the newest change to any file.
@@ -121,7 +121,7 @@ class FilesChanged:
 
 
 class FileState(NamedTuple):
-    """The state of a file from an event on. `mode_changed` is True if only its permissions differ from the original."""
+    """The state of a file from event `seq` on. `mode_changed` is True if its permissions changed."""
 
     seq: int
     sha256: str | None
@@ -129,7 +129,7 @@ class FileState(NamedTuple):
 
 
 class ModifiedFiles:
-    """A fold of `file.changed`, and of restores, which write no such events."""
+    """A fold of `file.changed` and of restored checkpoints, which write no `file.changed` events."""
 
     def __init__(self) -> None:
         self._originals: dict[str, str | None] = {}
@@ -157,7 +157,7 @@ class ModifiedFiles:
         return True
 
     def _restore(self, restored: CheckpointRestored, seq: int) -> None:
-        """Add the restored states. (A restore without a head move writes a `file.changed` for each file instead.)"""
+        """Add the restored states. Only for restores with a head move; others write a `file.changed` for each file."""
         to_seq, self._to_seq = self._to_seq, -1
         restored_paths = (
             set(self._history) - set(restored.skipped_paths)

@@ -1,7 +1,7 @@
 """A session's checkpoints in order, with the changes since the previous one and their authors.
 
-Invariant: folds every record of the log, on the branch or not; each checkpoint says whether it is on the
-current one.
+Invariant: folds every record of the log, also those of other branches; `on_branch` is True for a checkpoint on the
+current branch.
 """
 
 from dataclasses import dataclass, replace
@@ -29,8 +29,8 @@ class PathChange:
 class Checkpoint:
     """One checkpoint. `part` is -1 for the files before the session's first change.
 
-    `restored` is True if files were restored to it. `unlisted_count` counts changed paths that the log does not list;
-    `skipped` lists what the checkpoint does not include.
+    `restored` is True if files were restored to this checkpoint. `unlisted_count` counts changed paths that the log
+    does not list; `skipped` are the paths that the checkpoint does not include.
     """
 
     seq: int
@@ -115,7 +115,7 @@ class Checkpoints:
         self._checkpoints.append(checkpoint)
 
     def view(self) -> tuple[Checkpoint, ...]:
-        """Return all checkpoints, oldest first. Costs one pass."""
+        """Return all checkpoints, oldest first. Linear in their number."""
         current = stretches(self._branches.view().moves, self._last_seq)
         return tuple(
             replace(checkpoint, on_branch=is_on_branch(checkpoint.seq, current))

@@ -1,6 +1,6 @@
-"""The commits of a log's checkpoints, and the one that holds the files at a given event.
+"""The commits of a log's checkpoints, and the commit with the files at a given event.
 
-Invariant: folds every record, on the branch or not; stores only a seq and a commit per checkpoint.
+Invariant: folds every record, also those of other branches; stores only a seq and a commit per checkpoint.
 """
 
 from bisect import bisect_right
@@ -32,10 +32,10 @@ class Commits:
         return tuple(self.commits)
 
     def commit_on(self, branch: Sequence[Stretch]) -> str:
-        """Return the newest commit on a branch that may end at any event.
+        """Return the newest commit on a branch, which may end at any event.
 
-        If there is none, return the session's first commit, which holds the files before its first change; empty if
-        there is no commit.
+        If the branch has none, return the session's first commit, which has the files before the session's first
+        change; empty if there is no commit.
         """
         for stretch in reversed(branch):
             index = bisect_right(self.seqs, stretch.last) - 1

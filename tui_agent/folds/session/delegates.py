@@ -28,7 +28,7 @@ class DelegateState:
     tools: tuple[str, ...]
     model: ModelInfo
     policy: PolicyName | None
-    """The policy that judges its calls; None: the session's."""
+    """The policy for the delegate's calls; None means the session's policy."""
     max_tokens: int | None
     max_iterations: int | None
     start_seq: int
@@ -40,13 +40,13 @@ class DelegateState:
     model_calls: int = 0
     tool_calls: int = 0
     request: RequestId | None = None
-    """Its open model request."""
+    """The delegate's open model request."""
     files_created: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
     instructions: AgentInstructions = field(default_factory=AgentInstructions)
 
     def with_usage(self, usage: Usage, cost: float | None) -> "DelegateState":
-        """Return a copy with a model call added."""
+        """Return a copy with the usage of a finished model call added."""
         return replace(
             self,
             input_tokens=self.input_tokens + usage.input_tokens,
@@ -57,7 +57,7 @@ class DelegateState:
         )
 
     def with_changed_file(self, path: str, *, created: bool) -> "DelegateState":
-        """Return a copy that records a file written by the delegate or by one of its own delegates."""
+        """Return a copy with a file added that the delegate or one of its own delegates wrote."""
         if path in self.files_created or path in self.files_modified:
             return self
         if created:
@@ -65,9 +65,9 @@ class DelegateState:
         return replace(self, files_modified=(*self.files_modified, path))
 
     def with_removed_file(self, path: str) -> "DelegateState":
-        """Return a copy that records a removed file.
+        """Return a copy after a file was removed.
 
-        A file that the delegate created is dropped; any other one counts as modified.
+        A file that the delegate created is no longer listed; any other file counts as modified.
         """
         if path in self.files_created:
             return replace(
@@ -77,7 +77,7 @@ class DelegateState:
 
 
 def new_delegate(ev: Envelope, payload: AgentSpawned, instructed: AgentInstructions) -> DelegateState:
-    """Return a new delegate with the instructions of the agent that delegated."""
+    """Return a new delegate; `instructed` are the instructions that it takes over from its parent."""
     return DelegateState(
         agent=ev.agent,
         name=payload.name,
@@ -96,7 +96,7 @@ def new_delegate(ev: Envelope, payload: AgentSpawned, instructed: AgentInstructi
 
 
 def delegate_chain(delegates: Mapping[AgentId, DelegateState], agent: AgentId) -> list[DelegateState]:
-    """Return the delegate with this id and those above it; empty for the main agent."""
+    """Return the delegate with this id, its parent, and so on; empty for the main agent."""
     chain: list[DelegateState] = []
     delegate = delegates.get(agent)
     while delegate is not None and delegate not in chain:

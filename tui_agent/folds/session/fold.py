@@ -52,15 +52,15 @@ _PLAIN_FIELDS = tuple(
 
 
 class SessionState:
-    """A fold of all state that commands are checked against. It continues from `draft`, if given."""
+    """A fold of events into the session's state. It continues from `draft`, if given."""
 
     def __init__(self, draft: Draft | None = None) -> None:
         self.draft = draft or Draft()
-        """The complete state, for a snapshot; changed by later events."""
+        """The complete state, for a snapshot. Later events change it."""
         self._view: SessionStateView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; always returns True, as `seq` and `last_event` change every time."""
+        """Fold one event; always return True, because every event changes `seq`."""
         draft = self.draft
         draft.seq = ev.seq
         draft.last_event = ev.payload.kind
@@ -71,7 +71,7 @@ class SessionState:
         return True
 
     def view(self) -> SessionStateView:
-        """Return the state as of the last event, built on request."""
+        """Return the state as of the last event. Built on demand."""
         if self._view is None:
             draft = self.draft
             values: dict[str, Any] = {name: getattr(draft, name) for name in _PLAIN_FIELDS}

@@ -1,7 +1,7 @@
 """The background jobs of a session, running and ended, as shown by `/jobs`.
 
-Invariant: only the newest `OUTPUT_TAIL_CHARS` characters of a job's output are stored, and adding a piece costs no
-more than that.
+Invariant: only the newest characters of a job's output are stored, at most `_SLACK`, so that adding a piece takes
+bounded time.
 """
 
 from dataclasses import dataclass, replace
@@ -14,9 +14,9 @@ from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.ids import CallId, JobId
 
 OUTPUT_TAIL_CHARS = 32 * 1024
-"""Maximum characters of a job's output that are stored."""
-# The output may grow to this many characters before it is cut to `OUTPUT_TAIL_CHARS`.
+"""Characters of a job's output that remain when it is cut."""
 _SLACK = 2 * OUTPUT_TAIL_CHARS
+"""Length in characters at which a job's output is cut."""
 JobState: TypeAlias = Literal["running"] | JobEnd
 
 
@@ -24,7 +24,7 @@ JobState: TypeAlias = Literal["running"] | JobEnd
 class JobView:
     """One job.
 
-    `output` is the end of its output; after the job's end, `full_output` is all output stored in the log.
+    `output` is the newest output; after the job's end, `full_output` is all output stored in the log.
     """
 
     job_id: JobId
@@ -45,17 +45,17 @@ class JobView:
 
     @property
     def is_running(self) -> bool:
-        """True if the job is running, as far as the log tells."""
+        """True if the log does not record the job's end."""
         return self.state == "running"
 
     @property
     def last_line(self) -> str:
-        """The newest line that is not empty."""
+        """The newest line of output that is not empty."""
         return next((line for line in reversed(self.output.splitlines()) if line.strip()), "")
 
     @property
     def outcome(self) -> str:
-        """A short description of how it ended; `is_running` until then."""
+        """A short description of the job's end: `exit 0`, `stopped by you`; `running` until then."""
         suffix = {"user": " by you", "agent": " by the agent"}.get(self.stopped_by, "")
         match self.state:
             case "running":
@@ -74,7 +74,7 @@ class JobView:
 
 @dataclass(frozen=True, slots=True)
 class JobsView:
-    """All jobs in the order of their start; `is_running` is the number of running ones."""
+    """All jobs in the order of their start; `running` is the number of jobs that have not ended."""
 
     jobs: tuple[JobView, ...] = ()
     running: int = 0
@@ -92,7 +92,7 @@ class Jobs:
         self._view: JobsView | None = JobsView()
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if something changed."""
+        """Fold one event; return True if a job changed."""
         match ev.payload:
             case JobStarted() as start:
                 self._jobs.pop(start.job_id, None)
@@ -123,7 +123,7 @@ class Jobs:
 
 
 def mark_jobs_lost(view: JobsView, at: float) -> JobsView:
-    """Return the jobs after their engine ended at time `at`: running jobs ended with it."""
+    """Return the jobs after their engine ended at time `at`: running jobs become `lost`."""
     jobs = (replace(job, state="lost", ended_at=at) if job.is_running else job for job in view.jobs)
     return JobsView(tuple(jobs)) if view.running else view
 

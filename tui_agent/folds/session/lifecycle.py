@@ -43,7 +43,7 @@ def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> 
 
 @LIFECYCLE_HANDLERS.on(SessionForked)
 def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
-    """Use the fork's own folder, if it has one, and hold back the parent's queue until the user continues."""
+    """Use the fork's own folder, if it has one. Messages queued in the parent wait until the user continues."""
     draft.workspace = payload.changes.workspace or draft.workspace
     draft.fork_changes, draft.clean = payload.changes, True
     draft.uncheckpointed, draft.crash_time = {}, None
@@ -83,7 +83,7 @@ def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -
 def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
     """Start a new run.
 
-    If the previous run ended during a call that writes, no checkpoint holds the changes of that call.
+    If the previous run crashed during a call that writes, record the time: no checkpoint has the changes of that call.
     """
     draft.run_id, draft.clean = payload.run_id, False
     crashed_in_write = draft.fork_changes is None and any(
@@ -187,7 +187,7 @@ def _on_file_read(draft: Draft, ev: Envelope, payload: FileRead) -> None:
 
 @LIFECYCLE_HANDLERS.on(FileChanged)
 def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
-    """Record a changed file. If another author changed it, the content that the agent read is out of date."""
+    """Record a changed file. Only a change by the agent itself updates the content that the agent knows."""
     earlier = draft.uncheckpointed.get(payload.path)
     by_session = payload.author != "human" or (earlier is not None and earlier.by_session)
     draft.uncheckpointed[payload.path] = UncheckpointedChange(payload, ev.time, by_session)

@@ -1,7 +1,7 @@
 """Snapshots of an engine's folds between two turns, as JSON, so that the log need not be folded again.
 
-Invariant: derived data: if a snapshot cannot be read, the log is folded instead. A restored and continued snapshot
-equals the full fold.
+Invariant: derived data: if a snapshot cannot be read, the log is folded instead. Folding on from a snapshot gives the
+same state as folding the whole log.
 """
 
 from dataclasses import dataclass, fields
@@ -38,7 +38,7 @@ _OUTLINE_FIELDS: Final = {field.name for field in fields(SnapshotOutline)}
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(SnapshotOutline):
-    """The states of all folds. They are not copies, so dump the snapshot before folding more events."""
+    """The states of all folds. They are not copies: dump the snapshot before folding more events."""
 
     messages: History
     commits: Commits
@@ -67,7 +67,7 @@ def take_snapshot(
 ) -> Snapshot | None:
     """Return the states of the folds.
 
-    Returns None while something is in progress, for a log whose beginning is missing, and if the history is too long.
+    Returns None while anything is in progress, if the log's beginning is missing, and if the history is too long.
     """
     view = state.view()
     is_busy = (
@@ -94,7 +94,7 @@ def take_snapshot(
 
 
 def dump_snapshot(snapshot: Snapshot) -> bytes:
-    """Return a snapshot as two lines of JSON: the outline, and the rest."""
+    """Return a snapshot as two lines of JSON: the fields of the outline, and the other fields."""
     return (
         _outline_adapter().dump_json(snapshot)
         + b"\n"
@@ -103,7 +103,7 @@ def dump_snapshot(snapshot: Snapshot) -> bytes:
 
 
 def load_snapshot(data: bytes) -> Snapshot | None:
-    """Return the snapshot of dumped data; None if this version did not write it."""
+    """Return the snapshot that `dump_snapshot` wrote; None if another version wrote the data."""
     outline, _, rest = data.partition(b"\n")
     try:
         return _adapter().validate_json(outline[:-1] + b"," + rest[1:])
@@ -112,7 +112,7 @@ def load_snapshot(data: bytes) -> Snapshot | None:
 
 
 def load_outline(data: bytes) -> SnapshotOutline | None:
-    """Return only the outline of dumped data, without reading the messages (40 MB for ten thousand of them)."""
+    """Return only the outline of a dumped snapshot, without parsing the messages (40 MB for ten thousand messages)."""
     try:
         return _outline_adapter().validate_json(data.partition(b"\n")[0])
     except ValidationError:

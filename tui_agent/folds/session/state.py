@@ -1,4 +1,4 @@
-"""The mutable fields of a session's state, and the totals that several events add to."""
+"""The mutable state behind `SessionStateView`."""
 
 from dataclasses import dataclass, field
 
@@ -26,9 +26,9 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 
 @dataclass(slots=True)
 class Draft:
-    """The fields of the view while they change, for the handlers and for a snapshot.
+    """The fields of `SessionStateView` while they change, for the handlers and for a snapshot.
 
-    Tuples of the view are dicts here.
+    Many tuples of the view are dicts here.
     """
 
     seq: int = -1
@@ -68,7 +68,7 @@ class Draft:
     pending_steers: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
-    """Open requests by id, each with the agent whose usage it counts for."""
+    """Open requests by id, each with the agent to which its usage is added."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
     delegate_count: int = 0
     main_local_iteration: int = 0
@@ -91,7 +91,7 @@ class Draft:
     commit: str = ""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
     written_paths: dict[str, bool] = field(default_factory=dict)
-    """Files changed by agents and their commands, the newest last; True if the file did not exist before."""
+    """Files changed by agents and their commands, the newest last; True for a file that did not exist before."""
     crash_time: float | None = None
     last_event_time: float = 0.0
     """Time of the newest event that is not a repair of the log, in seconds since the epoch."""
@@ -113,7 +113,7 @@ class Draft:
         self.turn_totals = _add_usage(self.turn_totals, usage, cost)
 
     def clear_fork_changes(self, *fields: str) -> None:
-        """Clear these changes of a fork, which have been applied or replaced."""
+        """Reset these fields of the fork's changes, because they were applied or replaced."""
         if self.fork_changes is not None:
             defaults = ForkChange()
             self.fork_changes = self.fork_changes.model_copy(

@@ -1,4 +1,4 @@
-"""The session state as JSON and back, with derived values for readers. Nothing is ever unpickled.
+"""The session state as JSON and back, with derived values added for readers. No pickle is used.
 
 Invariant: `state_from_json(state_to_json(state)) == state`.
 """
@@ -11,7 +11,7 @@ from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.base import JsonMap
 
 DERIVED = ("almost_stuck", "budget", "confirmation_mode", "file_summaries", "open_questions", "turn_cost_usd")
-"""Keys that `state_to_json` adds for readers; derived from the other fields."""
+"""Keys that `state_to_json` adds for readers. Their values are derived from the other fields."""
 
 
 @cache
@@ -20,7 +20,7 @@ def _adapter() -> TypeAdapter[SessionStateView]:
 
 
 def state_to_json(state: SessionStateView) -> JsonMap:
-    """Return every field by its name, and the derived ones."""
+    """Return every field by its name, and the `DERIVED` values."""
     plain: JsonMap = _adapter().dump_python(state, mode="json")
     budgets = state.settings.budgets.model_dump(mode="json") if state.settings is not None else {}
     plain |= {name: getattr(state, name) for name in ("almost_stuck", "turn_cost_usd")}

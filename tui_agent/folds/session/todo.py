@@ -9,7 +9,7 @@ from tui_agent.protocol.ids import MAIN_AGENT
 
 @dataclass(frozen=True, slots=True)
 class TodoView:
-    """`current` is the index of the item in progress; `done` counts completed and verified ones."""
+    """The task list. `current` is the index of the item in progress; `done` counts completed and verified items."""
 
     items: tuple[TodoItem, ...] = ()
     done: int = 0
@@ -24,18 +24,18 @@ class Todo:
     """A fold of `todo.updated` of the main agent; delegates have their own lists."""
 
     def __init__(self, items: tuple[TodoItem, ...] = ()) -> None:
-        self._build_view = _build_view(items)
+        self._view = _build_view(items)
 
     def apply(self, ev: Envelope) -> bool:
         """Fold one event; return True if the list changed."""
         if not isinstance(ev.payload, TodoUpdated) or ev.agent != MAIN_AGENT:
             return False
-        self._build_view = _build_view(ev.payload.items)
+        self._view = _build_view(ev.payload.items)
         return True
 
     def view(self) -> TodoView:
         """Return the task list."""
-        return self._build_view
+        return self._view
 
 
 def _build_view(items: tuple[TodoItem, ...]) -> TodoView:

@@ -1,6 +1,6 @@
-"""The state of a session, which commands are checked against and which agents and tools receive.
+"""The state of a session: the engine checks commands against it, and agents and tools receive it.
 
-Invariant: plain and picklable; everything in it is derived from events.
+Invariant: plain and picklable data, all of it derived from events.
 """
 
 import hashlib
@@ -39,9 +39,9 @@ STUCK_AFTER = 3
 
 
 def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
-    """Return a short digest of a call and its result, equal for a call that only repeats.
+    """Return a short digest of a call and its result. A call that only repeats another one has the same digest.
 
-    Of the content only the first part counts (notes may follow it); a blob counts by its digest.
+    Only the first part of the content counts, because notes may follow it. A blob counts by its SHA-256.
     """
     values = [name, arguments, [_content_digest(part) for part in content[:1]]]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
@@ -63,21 +63,21 @@ class OpenCall:
     name: str
     agent: AgentId
     called: bool = False
-    """True if tool.called was recorded."""
+    """True if `tool.called` was recorded."""
     started: bool = False
-    """True if tool.started was recorded: side effects may have happened."""
+    """True if `tool.started` was recorded: side effects may have happened."""
     writes: bool = False
     waits_for_delegate: bool = False
-    """True if it passes its work to a delegate that has not started."""
+    """True if a delegate will do the work of the call and has not started."""
     awaits_decision: bool = False
-    """True if the user was asked about it, in this run or an earlier one, and has not decided."""
+    """True if the user was asked for permission, in this run or an earlier one, and has not decided."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """The newest known content of a file that the session read or wrote.
+    """The newest known content of a file that the session read or wrote, as its SHA-256.
 
-    It is given by its digest; reads may be partial.
+    `complete` is False if only part of the file was read.
     """
 
     digest: str
@@ -86,7 +86,7 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class UncheckpointedChange:
-    """The newest known change of one path and its time.
+    """The newest change of one path and its time.
 
     `by_session` is True if the session made this or an earlier change.
     """
@@ -98,7 +98,7 @@ class UncheckpointedChange:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over the session. Cost is None while no call had a known price."""
+    """Sums over the session or a turn. `cost_usd` is None while no call had a known price."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -121,7 +121,7 @@ class SessionStateView:
     agent_state: AgentState = AgentState.LOADING
     state_reason: str = ""
     phase: str = "idle"
-    """message, model, policy, tools, trace or idle: the active stage of the pipeline line."""
+    """The active stage that the pipeline line shows: message, model, policy, tools, trace or idle."""
     root_task: str = ""
     subtask: str = ""
     turn: int = 0
@@ -140,7 +140,7 @@ class SessionStateView:
     shell_started_at: float | None = None
     iteration: int = 0
     own_iteration: int = 0
-    """The iteration of the main agent, or of the delegate whose view this is.
+    """The iteration of the main agent or, in a delegate's view, of the delegate.
 
     Concurrent delegates are in different iterations.
     """
@@ -153,13 +153,13 @@ class SessionStateView:
     repeated_call: str = ""
     """The digest of the newest finished call's name, arguments and result content (`call_digest`)."""
     repeat_count: int = 0
-    """Number of calls in a row with that digest."""
+    """Number of calls in a row with the digest `repeated_call`."""
     last_error: str = ""
-    """The last failure: of the engine, of a model, or of a call with its message for the model."""
+    """The message of the last failure of the engine, of a model or of a call."""
     session_context: str = ""
     """Summary added from an earlier session."""
     start_seq: int = 0
-    """The seq where the history of `agent` begins; it ends at `seq`."""
+    """The seq at which the history of `agent` begins."""
     last_event: str = ""
     todo: tuple[TodoItem, ...] = ()
     queue: tuple[UserQueued, ...] = ()
@@ -173,7 +173,7 @@ class SessionStateView:
     delegates: tuple[DelegateState, ...] = ()
     """The running delegates."""
     delegate_count: int = 0
-    """Number of delegates started, on all branches that this one knows of."""
+    """Number of delegates started, including those on branches that were left."""
     permissions: tuple[PermissionRequested, ...] = ()
     """Requests that wait for the user's decision."""
     questions: tuple[QuestionAsked, ...] = ()
@@ -190,7 +190,7 @@ class SessionStateView:
     has_repo_map: bool = False
     """True if the model's history contains a repository map."""
     map_delay_reason: str = ""
-    """The reason why the next request lacks a map that it should have."""
+    """The reason why the repository map is not in the next request; empty if none is missing."""
     totals: Totals = Totals()
     turn_totals: Totals = Totals()
     jobs: tuple[JobStarted, ...] = ()
@@ -200,9 +200,9 @@ class SessionStateView:
     clean: bool = True
     """True if the newest run finished properly, or none has started."""
     commit: str = ""
-    """The newest checkpoint of the workspace; empty before the first."""
+    """The commit of the workspace's newest checkpoint; empty before the first."""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
-    """Changes since then, by path."""
+    """Changes since the newest checkpoint, by path."""
     written_paths: tuple[str, ...] = ()
     """Every file that agents and their commands changed in this session, the newest last."""
     crash_time: float | None = None
@@ -211,16 +211,16 @@ class SessionStateView:
     None again after the next checkpoint.
     """
     sandbox: str = ""
-    """The sandbox of this run's commands; empty without one (`no_sandbox_reason` then gives the reason, once known)."""
+    """The sandbox of this run's commands; empty without a sandbox, for the reason in `no_sandbox_reason`."""
     no_sandbox_reason: str = ""
     exposed_variables: tuple[str, ...] = ()
-    """Variables with secrets that commands may see all the same."""
+    """Names of the variables with secrets that commands may read."""
     fork_changes: ForkChange | None = None
     """The changes of a fork that are not applied yet; None once a turn has started."""
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
     extra: JsonMap = field(default_factory=dict)
-    """A plugin's task-specific values, by plugin: `plugin.event` with the name `state`."""
+    """Each plugin's own values, by plugin, from `plugin.event` with the name `state`."""
 
     @property
     def turn_cost_usd(self) -> float | None:
@@ -239,12 +239,12 @@ class SessionStateView:
 
     @property
     def is_busy(self) -> bool:
-        """True if a turn, one of the user's commands or a compaction runs: messages wait, and Esc stops it."""
+        """True while a turn, one of the user's commands or a compaction runs. New messages wait; Esc stops the work."""
         return self.turn_running or self.shell is not None or self.is_compacting
 
     @property
     def is_compacting(self) -> bool:
-        """True if the history is compacted or restored on the user's request: a message waits, and Esc stops it."""
+        """True while the history is compacted or restored on the user's request. New messages wait; Esc stops it."""
         return (
             not self.turn_running
             and self.agent_state is AgentState.RUNNING
@@ -258,12 +258,12 @@ class SessionStateView:
 
     @property
     def instruction_notes(self) -> tuple[str, ...]:
-        """The instructions that were left out, with reasons."""
+        """Notes on instructions that were left out, with the reasons."""
         return self.agent_instructions.notes
 
     @property
     def asks_before_acting(self) -> bool:
-        """True if writes and commands ask first."""
+        """True if the user is asked before writes and commands."""
         return self.settings is not None and self.settings.policy in ("ask", "plan")
 
     def view_for_agent(self, agent: AgentId) -> "SessionStateView":

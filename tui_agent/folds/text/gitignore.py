@@ -1,7 +1,7 @@
 """Rules of gitignore files (`man gitignore`).
 
-Invariant: the work for any ignore file is bounded: matching a path takes time proportional to its length and to the
-number of lines, of which at most `MAX_LINES` are used. `max_comparisons` returns the bound.
+Invariant: the work is bounded: matching a path takes time proportional to the length of the path and to the number of
+lines, of which at most `MAX_LINES` are used. `max_comparisons` returns the bound.
 """
 
 import re
@@ -58,11 +58,11 @@ class IgnoreFile:
         return bool(self._lines)
 
     def max_comparisons(self, path: str) -> int:
-        """Return the number of comparisons that a verdict about `path` takes at most."""
+        """Return the maximum number of comparisons of `verdict` for this path."""
         return self._by_name + self._by_path * (path.count("/") + 1)
 
     def verdict(self, path: str, folder: bool) -> bool | None:
-        """Return True if `path` (relative to the file's folder) is ignored, None if no line matches."""
+        """Return True if `path` (relative to the ignore file's folder) is ignored, None if no line matches."""
         names = path.split("/")
         for line in self._lines:
             if line.folders_only and not folder:
@@ -88,11 +88,11 @@ class IgnoreRules:
         return IgnoreRules((*self._files, (base, ignore_file))) if ignore_file else self
 
     def max_comparisons(self, path: str) -> int:
-        """Return the number of comparisons that `is_ignored` takes at most."""
+        """Return the maximum number of comparisons of `is_ignored` for this path."""
         return sum(ignore_file.max_comparisons(path[len(base) :]) for base, ignore_file in self._files)
 
     def is_ignored(self, path: str, folder: bool) -> bool:
-        """Return True if `path` (relative to the rules' root) is ignored, assuming that its parent folders are not."""
+        """Return True if a rule ignores `path` itself (relative to the rules' root); parent folders are not checked."""
         for base, ignore_file in reversed(self._files):
             verdict = ignore_file.verdict(path[len(base) :], folder)
             if verdict is not None:

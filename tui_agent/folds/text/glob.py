@@ -1,8 +1,8 @@
 """Path patterns as predicates: `*`, `?`, `[abc]`, `[!abc]`, `**`, and optionally `{a,b}`.
 
-Invariant: matching takes at most time proportional to the lengths of pattern and path multiplied. The text after a
-star is matched at its first occurrence without backtracking, and names are matched one after the other while tracking
-all reachable positions, so nothing is tried twice.
+Invariant: matching takes at most time in proportion to the length of the pattern times the length of the path. The text
+after a star is matched at its first occurrence without backtracking. Names are matched one after the other while
+tracking all reachable positions, so that nothing is tried twice.
 """
 
 import re
@@ -33,7 +33,7 @@ _CLASSES = {
 def compile_path_pattern(pattern: str) -> Callable[[str], bool]:
     """Return a predicate for paths with `/`.
 
-    A pattern without a slash matches names in any folder. Raises `ValueError` with a sentence for the user.
+    A pattern without a slash matches names in any folder. Raises `ValueError` with a message for the user.
     """
     plain = pattern.strip().removeprefix("./").lstrip("/")
     if not plain:
@@ -84,7 +84,7 @@ def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
 
 
 def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
-    """Return the reachable positions, and those after each `**`, which may match zero folders."""
+    """Return the reachable positions, with those after a `**` added, because `**` may match zero folders."""
     positions = set(reachable)
     for index in reachable:
         position = index

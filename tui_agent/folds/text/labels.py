@@ -65,7 +65,7 @@ def unknown_price_warning(model: str, price: float | None, limit_usd: float | No
 
 
 def fork_changes(changed: ForkChange) -> tuple[str, ...]:
-    """Return the changes of a fork in a few words each, without any text of models, tools or users."""
+    """Return a short label for each change of a fork. No label contains text of models, tools or users."""
     fields = {
         "model": changed.model,
         "reasoning effort": changed.reasoning_effort,
@@ -95,7 +95,7 @@ def skipped_lines_notice(count: int) -> str:
 
 
 def unknown_events_notice(count: int, *, other_version: bool = False) -> str:
-    """Return the phrase for events of a log that could be read but not understood."""
+    """Return the phrase for events of a log whose kind or version is unknown."""
     return f"{format_count(count, 'event')} of {'another log version' if other_version else 'a kind'} that this version does not know"
 
 
@@ -105,7 +105,7 @@ LARGER_WINDOW_HINT: Final = (
 
 
 def truncation_notice(cut: ContextTruncated) -> str:
-    """Return the notice that texts do not fit in the window, and which part of them the model receives."""
+    """Return the notice that texts do not fit in the window, with the sizes that the model receives."""
     window = f" of {cut.window:,} tokens" if cut.window else ""
     sizes = [f"{text.chars:,} of {text.raw_chars:,} characters" for text in cut.truncations]
     if len(cut.truncations) == 1:
@@ -120,7 +120,7 @@ def truncation_notice(cut: ContextTruncated) -> str:
 
 
 def inferred_window_notice(event: ContextWindowInferred) -> tuple[str, str]:
-    """Return the notice on the inferred window of a model, and how to set a better value."""
+    """Return two lines: the inferred window of a model, and a hint on setting a better value."""
     reason = (
         "stated by its provider"
         if event.stated_by_provider
@@ -131,7 +131,7 @@ def inferred_window_notice(event: ContextWindowInferred) -> tuple[str, str]:
 
 
 def shortened_summary_notice(cuts: Sequence[Truncation]) -> str:
-    """Return the notice that a summary holds some texts only in part."""
+    """Return the notice that a summary contains some texts only in part."""
     labels = ", ".join(cut.label for cut in cuts)
     return f"Shortened in the summary: {labels}. The model can read all of it ({_artifact_ids(cuts)})."
 
@@ -146,7 +146,7 @@ def mention_name(mention: Mention) -> str:
 
 
 def mention_result(mention: Mention, size: str, tokens: str) -> str:
-    """Return a description of the part of a mention that the model received, or the reason why it received none.
+    """Return a description of the mentioned content that the model received, or the reason why it received none.
 
     `size` and `tokens` are formatted by the caller.
     """

@@ -1,7 +1,7 @@
 """Differences between two texts, as hunks of a unified diff and as line counts.
 
-Invariant: pure, with bounded work: equal beginnings and ends are cut off, lines that are unique on both sides split
-the rest, and a block that is still too large counts as replaced.
+Invariant: pure, with bounded work: equal lines at both ends are skipped, the rest is split at lines that are unique on
+both sides, and a block that is still too large is reported as replaced.
 """
 
 from bisect import bisect_left
@@ -48,7 +48,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def find_changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """Return the changed ranges in order; adjoining ones are merged."""
+    """Return the changed ranges in order; adjacent ranges are merged."""
     merged: list[Change] = []
     for change in _compare(old, new, 0, len(old), 0, len(new)):
         if merged and merged[-1].a2 == change.a1 and merged[-1].b2 == change.b1:
@@ -69,7 +69,7 @@ def diff_lines(before: str, after: str, context: int = CONTEXT_LINES) -> LineDif
 
 
 def count_changes(before: str, after: str) -> tuple[int, int]:
-    """Return the (added, removed) lines as counted by `diff_lines`."""
+    """Return the numbers of (added, removed) lines, as `diff_lines` counts them."""
     return _count_lines(find_changes(split_lines(before), split_lines(after)))
 
 
@@ -112,7 +112,7 @@ def _compare_exactly(
 def _find_anchors(
     old: Sequence[str], new: Sequence[str], a1: int, a2: int, b1: int, b2: int
 ) -> list[tuple[int, int]]:
-    """Return pairs of lines that occur once on each side: the longest sequence that is increasing on both."""
+    """Return (old index, new index) of lines that occur once on each side, as the longest sequence rising on both."""
     old_counts = Counter(old[a1:a2])
     new_counts = Counter(new[b1:b2])
     new_positions = {new[j]: j for j in range(b1, b2) if new_counts[new[j]] == 1}

@@ -1,8 +1,8 @@
 """Normalised forms of the words in code, paths, questions and notes, for comparison.
 
-Invariant: a word of a question and the same word inside an identifier have the same form: identifiers are split where
-the case or a separator changes, and common endings are removed. Letters followed by a number are compared with and
-without it: sha512 matches sha but not sha1.
+Invariant: a word of a question and the same word inside an identifier have the same form: identifiers are split at
+separators and changes of case, and common endings are removed. Letters with a number are compared with and without the
+number: sha512 matches sha but not sha1.
 """
 
 import re
@@ -17,14 +17,14 @@ _PIECE = re.compile(
 )
 """Pieces that are compared separately.
 
-Words like i18n, k8s or 2fa stay in one piece because their letters alone say nothing; so do URLs and IPv4,
-which would otherwise be split before the last capital.
+Words like i18n, k8s or 2fa stay in one piece, because their letters alone mean nothing. URLs and IPv4 also stay in one
+piece, and are not split before the last capital.
 """
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])")
-"""The same as `_PIECE`, for a word of ASCII letters only."""
+"""`_PIECE` for a word of ASCII letters only."""
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 MAX_WORD_CHARS = 64
-"""Maximum length of a word in characters; a longer run is treated as data."""
+"""Maximum length of a word in characters; longer runs are not indexed."""
 MAX_NUMBER_DIGITS = 5
 """Maximum number of digits that belong to the letters before them, as in sha512, utf8 or phase_2."""
 MIN_GENERATED_CHARS = 20

@@ -1,4 +1,4 @@
-"""The fold behind the trace: events opened and closed as spans.
+"""The fold behind the trace: events open and close spans.
 
 Invariant: `apply` costs O(depth); unchanged spans are the same objects in the next view.
 """
@@ -76,11 +76,11 @@ class Trace:
         return self.tree.revision != revision
 
     def view(self) -> TraceView:
-        """Return all spans, built from those that changed since the last call."""
+        """Return all spans. Only spans that changed since the last call are built again."""
         return self.tree.view()
 
     def copy(self) -> "Trace":
-        """Return a copy to be folded on independently; finished spans are shared."""
+        """Return an independent copy; the copies share finished spans."""
         open_nodes = [self.turn, *self.iterations.values(), *self.requests.values(), *self.tools.values()]
         copy = Trace()
         copy.tree, nodes = self.tree.copy([*filter(None, open_nodes), *self.subtasks.values()])
@@ -94,7 +94,7 @@ class Trace:
         return copy
 
     def note_crash(self) -> None:
-        """Record that open spans ended here at the latest, whenever they are closed."""
+        """Record the last event's time as the latest end of all open spans."""
         if self.turn is None:
             self.tree.crash_time = None
         elif self.tree.crash_time is None:
@@ -251,7 +251,7 @@ def _on_permission_requested(fold: Trace, ev: Envelope, payload: PermissionReque
 
 
 def decided_by(payload: PermissionDecided) -> str:
-    """Return the author of a decision: the user, with the scope of an approval, or the rule."""
+    """Return who or what decided: `allowed by you (session)`, `denied by` a rule."""
     verdict = "allowed" if payload.decision == "allow" else "denied"
     if payload.decided_by == "user":
         return f"{verdict} by you ({payload.reach})" if payload.decision == "allow" else f"{verdict} by you"
@@ -280,7 +280,7 @@ def _on_tool_finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> None:
     node.outcome = payload.summary or TOOL_END_LABELS[payload.status]
     node.part = payload.part
     if node.state == "queued":
-        node.start = ev.time  # The call never ran: waiting does not count as its time.
+        node.start = ev.time  # The call never ran; waiting is not part of its duration.
     fold.tree.end_below(node, ev)
     duration_ms = 0.0 if node.kind == "subtask" else payload.duration_ms
     fold.tree.end(node, ev, _TOOL_STATES[payload.status], duration_ms)

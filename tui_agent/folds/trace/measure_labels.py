@@ -58,7 +58,7 @@ def _describe_map(metrics: MetricsView) -> str:
 
 
 def _describe_first_edit(metrics: MetricsView) -> str:
-    """Describe how many parts came before the session's first edit, and from there to a test."""
+    """Describe the numbers of parts before the session's first edit, and from the edit to the next test."""
     if metrics.first_edit_part is None:
         return ""
     phrases = [f"part {metrics.first_edit_part}"]

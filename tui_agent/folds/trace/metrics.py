@@ -1,7 +1,7 @@
 """All figures of a session: one fold for `trace`, `/status`, comparisons, the tree of branches and exports.
 
-Invariant: distances are counted in parts, which are the same for the same work with every model and agent. Changes by
-a command count as edits only once it has ended, because only then it is known whether it was a test run.
+Invariant: distances are counted in parts (see `folds.trace.parts`), which do not depend on the model's speed. Changes
+by a command count as edits after the command ended without having been a test run.
 """
 
 from dataclasses import dataclass, field, replace
@@ -46,27 +46,24 @@ _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_l
 
 @dataclass(slots=True)
 class MetricsView:
-    """Counts unless a unit is named; None if there was nothing to measure. `files_changed` are the files that
-    differ from their state before the session.
+    """The figures of a session: counts, if no unit is named; None if there was nothing to measure.
 
-    A read is repeated if the same agent has read those lines of the unchanged file before; a delegate starts
-    without any. The first edit is an agent's, with its tools or with a command that was not a test run.
+    `files_changed` are the files that differ from their state before the session. An edit is a change of a file by an
+    agent's tool, or by a command that was not a test run; a target is a file with an edit. The part of an edit, a read,
+    a search or a test is the part of its call. A read is repeated if the same agent has read these lines of the same
+    content before.
 
-    `failure` is the category of the newest failure, `failures` counts all by category: `model` (a request
-    that failed for good), `policy` (a denial), `tool` (a call that failed or was invalid), `environment`
-    (files or processes themselves), `engine` (a fault of this program), `budget`.
+    `failure` is the category of the newest failure, `failures` counts all failures by category: `model` (a request that
+    failed after all retries), `policy` (a denial), `tool` (a failed or invalid call), `environment` (an error of files
+    or processes), `engine` (an error of this program), `budget`.
 
-    `raw_output_chars` is the output of tools, `compression_ratio` the share of it that models were sent. An
-    observation is hot while a model is still sent it in full; it is cold once a summary or a line replaces
-    it, or its delegate has ended. `cold_summary_chars` is the length of the main agent's newest summary. Both
-    are those of the log's current branch. `artifact_bytes` is the size of results stored as artifacts when
-    they arrived.
+    `raw_output_chars` is the output of tools, `compression_ratio` the share of this output that was sent to models.
+    `hot_observation_count` is the number of results that requests still contain in full (not replaced by a summary or a
+    line), and `cold_summary_chars` the length of the main agent's newest summary, both on the log's current branch.
+    `artifact_bytes` is the size of results that were stored as artifacts on arrival.
 
-    A target is a file that an agent changed, with its tools or with a command that was not a test run. The
-    part of an edit, a read, a search or a test is that of its call.
-
-    `context_peak_tokens` and the counts of budgets cover all requests; the estimate, the provider's count
-    (`context_real_tokens`) and the totals are those of the main agent's newest request.
+    `context_peak_tokens`, `context_budget_reduced_count` and `context_budget_dropped_blocks` cover all requests; the
+    other figures of the context are those of the main agent's newest request.
     """
 
     events: int = 0
@@ -134,7 +131,7 @@ class Metrics:
         self.sums = MetricsView()
         """The figures that are up to date after every event; `view` adds the others."""
         self.read_lines: dict[tuple[AgentId, str, str], set[tuple[int, int]]] = {}
-        """The line ranges that an agent has read of one version of a file."""
+        """Line ranges read, by (agent, path, digest of the content)."""
         self.first_turn_at: float | None = None
         self.first_test_at: float | None = None
         self.last_search_part: int | None = None
@@ -145,7 +142,7 @@ class Metrics:
         self._targets: set[str] = set()
         self._files = ModifiedFiles()
         self.command_edits: dict[CallId, list[tuple[str, float]]] = {}
-        """Paths and times of files that running commands changed: edits, unless the command was a test run."""
+        """(path, time) of each file that a running command changed, by call."""
         self._observations = VisibleResults()
         self._view: MetricsView | None = None
 
@@ -192,7 +189,7 @@ class Metrics:
         return newest if call_id is None else self.call_parts.get(call_id, newest)
 
     def add_edit(self, path: str, at: float, call_id: CallId | None) -> None:
-        """Add an edit as soon as it is certain; `at` is in seconds since 1970."""
+        """Add an edit of a file at time `at`, in seconds since the epoch."""
         sums = self.sums
         self._targets.add(path)
         if sums.first_edit_part is None:
@@ -203,12 +200,12 @@ class Metrics:
             sums.seconds_to_first_edit = at - self.first_turn_at
 
     def fail(self, category: str) -> None:
-        """Count a failure and make it the newest one."""
+        """Count a failure and record its category as the newest one."""
         self.sums.failure = category
         self.sums.failures[category] = self.sums.failures.get(category, 0) + 1
 
     def spend(self, usage: Usage, cost: float | None) -> None:
-        """Add a model call."""
+        """Add a model call and its tokens and cost."""
         sums = self.sums
         sums.model_calls += 1
         sums.input_tokens += usage.input_tokens

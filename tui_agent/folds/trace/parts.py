@@ -1,4 +1,4 @@
-"""The parts of a session, one row each: the authoritative measure of progress.
+"""The parts of a session, one row each. A part is a text, a reasoning, a tool call or a tool result.
 
 Invariant: rows have the indices 0 … n-1 without gaps, across turns and agents, in the order of the log.
 """
@@ -24,11 +24,10 @@ SUMMARY_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """One part. `seq` is the event that gave it its index, `time` that event's time.
+    """One part. `part` is its index; `seq` and `time` are those of its event.
 
-    `duration_ms` is the duration of the call for a result, and of the whole answer for its first part.
-    `commit` is the checkpoint of the files after the part; `changed_files` is True if the part changed any.
-    `author` is its source.
+    `duration_ms` is, for a result, the duration of the call, and for the first part of an answer, the duration of the
+    answer. `commit` is the checkpoint of the files after the part; `changed_files` is True if the part changed files.
     """
 
     part: int

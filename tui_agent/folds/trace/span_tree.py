@@ -1,7 +1,7 @@
 """The tree of spans while it grows.
 
-Invariant: a node's parent comes before it; totals are updated in all ancestors, so that a view never has to add them
-up.
+Invariant: a node comes after its parent. Each change of a total is added to all ancestors at once, so that a view needs
+no summing.
 """
 
 import copy
@@ -39,7 +39,7 @@ class Node:
     tokens_out: int | None = None
     cost_usd: float | None = None
     children: "list[Node] | tuple[()]" = ()
-    """The child spans.
+    """The child spans that are not packed.
 
     A tuple while empty: most spans are leaves, and a list for each would take a megabyte in a long session.
     """
@@ -76,7 +76,7 @@ class SpanTree:
         self._turns = 0
         self._longest = 0.0
         self.crash_time: float | None = None
-        """End of the crashed run whose spans are being closed: none of them lasted longer."""
+        """End of a crashed run: the latest end of the spans that are being closed; None without a crash."""
 
     def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
         """Add a running span."""
@@ -127,7 +127,7 @@ class SpanTree:
             above = above.parent
 
     def end(self, node: Node, ev: Envelope, state: SpanState, duration_ms: float = 0.0) -> None:
-        """Close a span; without a measured duration, use wall time."""
+        """Close a span. If `duration_ms` is 0, the duration is the time between its events."""
         end = ev.time if self.crash_time is None else max(node.start, min(ev.time, self.crash_time))
         self._count(node, state)
         node.last_seq, node.end = ev.seq, end
@@ -137,7 +137,7 @@ class SpanTree:
         self.touch(node)
 
     def end_below(self, node: Node, ev: Envelope) -> None:
-        """Close the spans that are still open below a span that ends."""
+        """Close all open spans below this span."""
         for child in node.children:
             if child.end is None:
                 self.end_below(child, ev)
@@ -162,9 +162,9 @@ class SpanTree:
 
     @staticmethod
     def describe_calls(node: Node) -> str:
-        """Return a label for the calls directly below a span.
+        """Return a label for the calls directly below a span: `3 reads`, or `2 calls` if their verbs differ.
 
-        `3 reads`, or `2 calls` if they differ; for a delegate `2 tool calls`.
+        For a delegate, the label is `2 tool calls`.
         """
         calls = (child for child in node.children if child.kind in ("tool", "subtask"))
         verbs = Counter(child.verb if child.kind == "tool" else "subtask" for child in calls)
@@ -178,16 +178,16 @@ class SpanTree:
 
     @staticmethod
     def iteration_end_state(node: Node) -> SpanState:
-        """Return the end state of an iteration, which is that of its model call; failed tools do not count."""
+        """Return the end state of an iteration: the state of its model call. Failed tools are ignored."""
         for child in node.children:
             if child.kind == "model" and child.state in ("failed", "interrupted"):
                 return child.state
         return "done"
 
     def copy(self, referenced: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
-        """Return an independent copy of the tree, and by index those of its nodes that can still change.
+        """Return an independent copy of the tree, and the copied nodes by index.
 
-        These are the open nodes, the nodes in `referenced` and all their ancestors.
+        Only nodes that can still change are copied: the open nodes, the nodes in `referenced`, and all their ancestors.
         """
         self.view()
         copied: dict[int, Node] = {}
@@ -215,7 +215,7 @@ class SpanTree:
             span = _freeze_node(self._dirty[index])
             if index < len(self._spans):
                 self._spans.replace(index, span)
-            else:  # New nodes come in order, and each is marked as changed from the start.
+            else:  # New nodes are created in order and marked as changed, so none is skipped.
                 self._spans.append(span)
         self._dirty.clear()
 
@@ -227,13 +227,13 @@ class SpanTree:
             self._spans.pack()
             for index in range(first, self._spans.packed_count):
                 node = self._nodes.pop(index)
-                # Without references from its children the node is freed at once.
+                # Without references to its children, the node is freed at once.
                 if all(child.end is not None for child in node.children):
                     node.packed_children += tuple(child.index for child in node.children)
                     node.children = ()
 
     def view(self) -> TraceView:
-        """Return the spans as plain data; only changed ones are rebuilt."""
+        """Return the spans as plain data. Only changed spans are built again."""
         if self._view is None:
             self._freeze()
             self._view = TraceView(
@@ -251,10 +251,7 @@ class SpanTree:
 _shared_fields = attrgetter(
     *(field.name for field in fields(Span) if field.name not in ("parent", "children"))
 )
-"""Getter of the fields that a span shares with a node, in order.
-
-A span's last two fields are `parent` and `children`.
-"""
+"""Getter of all fields of a span except the last two, `parent` and `children`."""
 
 
 def _freeze_node(node: Node) -> Span:

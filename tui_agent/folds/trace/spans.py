@@ -14,18 +14,17 @@ SpanState: TypeAlias = Literal["queued", "running", "waiting", "done", "failed",
 class Span:
     """One span of the trace.
 
-    Times are wall seconds; `end` is None while it runs. `first_seq` and `last_seq` are the events that open
-    and close it. `parent` and `children` are indices into `TraceView.spans`.
+    Times are seconds since the epoch; `end` is None while the span is open. `first_seq` and `last_seq` are the events
+    that open and close the span. `parent` and `children` are indices into `TraceView.spans`.
 
-    A model span has its own tokens and cost. A span above it has the cost of everything below it, the output
-    of its own agent's calls, and as `tokens_in` the largest request of its own agent: successive requests
-    contain each other, so their sum would say nothing about size. `billed_in` and `billed_out` are the tokens
-    paid for: the sums over all calls below it, those of delegates included.
+    A model span has its own tokens and cost. Any other span has the cost of all calls below it and the output tokens of
+    its own agent's calls; `tokens_in` is the largest request of its own agent, because successive requests contain each
+    other. `billed_in` and `billed_out` are the tokens paid for: the sums over all calls below the span, including those
+    of delegates.
 
-    For a stopped request the tokens are an estimate (`estimated`) from what was sent and received, and are
-    not part of any sum.
+    The tokens of a stopped request are an estimate (`estimated`) and are not part of any sum.
 
-    `failed` and `denied` count the spans below in that state (groups have a state but are not counted).
+    `failed` and `denied` count the spans below this one in that state, except turns and iterations.
     """
 
     index: int
@@ -56,11 +55,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class TraceView:
-    """All spans in order of start (a tuple, or in a very long session a `Shelf`); `roots` are the turns.
+    """All spans in order of start: a tuple or, in a very long session, a `PackedList`. `roots` are indices of `spans`.
 
-    `failed` and `denied` count calls of models and tools; every pane shows these numbers. `turns` is the
-    number of roots that are turns, and `longest_ms` the longest duration of a finished root. Both are
-    precomputed, because old spans are packed.
+    `failed` and `denied` count calls of models and tools. `turns` is the number of roots that are turns, and
+    `longest_ms` the longest duration of a finished root.
     """
 
     spans: Sequence[Span]

@@ -1,6 +1,6 @@
 """A log as a replay timeline: the time of each event, marks for important ones, and the starts of parts and turns.
 
-Invariant: pure, built once from all records; places are indices into them. Times are those of the log, except that
+Invariant: pure, built once from all records. A place is the index of a record. Times are those of the log, except that
 pauses are shortened to `PAUSE_S` seconds.
 """
 
@@ -70,12 +70,12 @@ class Timeline:
         return stops[index] if index >= 0 else 0
 
     def activity(self, columns: int, levels: int) -> list[int]:
-        """Return how much happened in each of `columns` equal time spans: 0 for nothing, else 1 to `levels`."""
+        """Return the activity in each of `columns` equal time spans: 0 without events, else 1 to `levels`."""
         counts = [0] * columns
         for seconds in self.clock:
             counts[self.column(seconds, columns)] += 1
         most = max(counts, default=0)
-        # Use square roots, so that one span with a hundred pieces of an answer does not make all others look empty.
+        # Square roots keep low levels visible beside a column with a hundred streamed pieces.
         return [0 if not count else max(1, round(levels * (count / most) ** 0.5)) for count in counts]
 
     def column(self, seconds: float, columns: int) -> int:
@@ -90,7 +90,7 @@ def build_timeline(records: Sequence[Record]) -> Timeline:
 
 
 def extend_timeline(line: Timeline, last_at: float, new: Sequence[Record]) -> Timeline:
-    """Return the timeline extended by new records; its last record happened at `last_at`."""
+    """Return the timeline extended by the records `new`; `last_at` is the time of its last record so far."""
     first = len(line)
     markers = (Marker(place, mark) for place, record in enumerate(new, first) if (mark := event_mark(record)))
     return Timeline(
@@ -124,7 +124,7 @@ def _begins_turn(record: Record) -> bool:
 
 
 def event_mark(record: Record) -> Mark | None:
-    """Return the kind of mark for an event; None if it gets none."""
+    """Return the kind of mark for an event; None for an event without a mark."""
     if not isinstance(record, Envelope) or isinstance(record.payload, ModelDelta | ToolProgress):
         return None
     return _payload_mark(record.payload, main=record.agent == MAIN_AGENT)

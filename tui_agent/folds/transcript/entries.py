@@ -90,7 +90,7 @@ class ReasoningEntry(EntryBase):
 class Subtask:
     """The delegate that works for a call, with its own counts: iterations started, tool calls, tokens.
 
-    `waited_ms` is how long the call waited before it started.
+    `waited_ms` is the time for which the call waited before it started.
     """
 
     agent: AgentId
@@ -123,7 +123,7 @@ class ToolEntry(EntryBase):
     subtask: Subtask | None = None
     """The delegate that does the work, if any; `output` then lists the delegate's calls."""
     is_question: bool = False
-    """True if the call only asks the question that follows it; it then has no row of its own."""
+    """True if the call only asks the question in the next entry; then the chat has no row for the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +138,15 @@ class NoticeEntry(EntryBase):
 
     @property
     def is_summary(self) -> bool:
-        """True if it summarises longer text, which is folded at first."""
+        """True if the blocks are a long summary, which the chat shows folded."""
         return self.kind == "compaction" or (self.kind == "context" and bool(self.blocks))
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionEntry(EntryBase):
-    """A question of the agent and, once given, its answer; `choice` is the chosen option.
+    """A question of the agent, and the answer once it is given. `choice` is the index of the chosen option.
 
-    `is_void` is True if its turn or call ended without an answer. If the form is `plan`, the text is a plan in
+    `is_void` is True if the question's turn or call ended without an answer. If `form` is `plan`, the text is a plan in
     Markdown.
     """
 
@@ -182,7 +182,7 @@ Entry: TypeAlias = (
 class TranscriptView:
     """The entries of the transcript.
 
-    `entries` is a read-only window on the fold's own list, valid until the next `apply`.
+    `entries` is the fold's own list and must not be changed; it is valid until the next `apply`.
     """
 
     entries: Sequence[Entry]

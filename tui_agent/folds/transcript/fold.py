@@ -47,5 +47,5 @@ class Transcript:
         return changed
 
     def view(self) -> TranscriptView:
-        """Return a window on the entries, valid until the next `apply`."""
+        """Return the entries. The view is not a copy: it is valid until the next `apply`."""
         return TranscriptView(self._draft.entries, self._draft.revision)

@@ -147,7 +147,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
 
 
 def _add_kept_work(draft: Draft) -> bool:
-    """Add to the failure notice what work is kept and what the user can do; return False if there is no such notice."""
+    """Add the work that is kept and the user's options to the failure notice; return False if there is none."""
     entry = None if draft.failure is None else draft.entries[draft.failure]
     if draft.failure is None or not isinstance(entry, NoticeEntry):
         return False
@@ -272,7 +272,7 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None
 
 
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
-    """Remove the announcement of the next attempt from the notice."""
+    """Replace the notice's announcement of the next try by the number of the try that answered, if any."""
     index, tries = draft.retries.pop(request, None), draft.attempts.pop(request, 0)
     entry = None if index is None else draft.entries[index]
     if index is not None and isinstance(entry, NoticeEntry):
@@ -304,7 +304,7 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
 def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | None = None) -> None:
     """Add the notice that explains the failure of the turn.
 
-    If there is a notice of retries (`retry`), change that one instead.
+    If the newest entry is the notice on retries (index `retry`), change that notice instead.
     """
     if retry is not None and retry == len(draft.entries) - 1:
         draft.update_notice(retry, "error", lines, "model_failed", draft.model)
@@ -314,7 +314,7 @@ def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | 
 
 
 def _note_too_long(draft: Draft, ev: Envelope) -> None:
-    """Add a notice that a request is shortened and sent again. This is no failure; there is one notice per turn."""
+    """Add or update the turn's notice that a request is shortened and sent again. This does not count as a failure."""
     index, count = draft.overflow_notice or (-1, 0)
     times = f" {count + 1} times" if count else ""
     line = f"The request was too long for the provider{times}; it is shortened and sent again."

@@ -1,5 +1,4 @@
-"""Handlers for notices in the chat: faults, settings, repairs, the user's commands,
-hooks, background jobs, undo and restore."""
+"""Handlers for notices in the chat: errors, settings, repairs, the user's commands, hooks, background jobs, undo."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -97,7 +96,7 @@ def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> None:
 
 
 def count_unknown(draft: Draft, record: UnknownEvent) -> None:
-    """Count an unknown event in the notice at the first of them."""
+    """Count an unknown event in the notice that the first such event added."""
     other = record.is_other_version
     index, count = draft.unknown_notices.get(other, (-1, 0))
     lines = (f"{unknown_events_notice(count + 1, other_version=other)}.",)
@@ -177,7 +176,7 @@ def _format_map_options(value: Mapping[str, JsonValue]) -> str:
 
 
 def _count_list(item: JsonValue) -> JsonValue:
-    """Return the length of a list, because a line has no room for its paths; return other values unchanged."""
+    """Return the length of a list, which is too long for one line; return other values unchanged."""
     return len(item) if isinstance(item, list) else item
 
 
@@ -235,7 +234,7 @@ def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
 
 
 def _note_crash(draft: Draft) -> None:
-    """Record that the running turn ended at the last event, whenever its end is recorded."""
+    """Record the last event's time as the end of the running turn."""
     if draft.turn_running and draft.crash_time is None:
         draft.crash_time = draft.last_event_time
 
@@ -301,7 +300,7 @@ def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> None:
 
 
 def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
-    """Return the headline, empty if there is nothing to report; `suffix` names the call and starts with a space."""
+    """Return the headline (empty if there is nothing to report) and level; `suffix` is a space and the call's name."""
     reason = f": {payload.reason}" if payload.reason else ""
     if payload.fault:
         consequence = " You are asked about the call." if payload.event == "before_tool" else ""

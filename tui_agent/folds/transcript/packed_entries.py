@@ -1,4 +1,4 @@
-"""Packing of transcript entries and trace spans: as JSON of their own types."""
+"""Packed lists of transcript entries and of trace spans. Items are packed as JSON."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -19,7 +19,7 @@ def _adapter(item_class: type) -> TypeAdapter[list[Any]]:
 
 
 class PackedEntries(PackedList[Entry]):
-    """A packed list of transcript entries: a line with the class of each, then a line of JSON for each class."""
+    """A packed list of transcript entries. A chunk is one line with each entry's class, and one JSON line per class."""
 
     @staticmethod
     def dump(items: Sequence[Entry]) -> bytes:

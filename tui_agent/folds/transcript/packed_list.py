@@ -1,7 +1,7 @@
 """A list whose older items are compressed, so that a fold of a very long log stays small.
 
-Invariant: reading an index returns an item equal to the last one stored there, packed or not. The newest `keep` items
-are never packed, so a shorter list is an ordinary one.
+Invariant: reading an index returns an item equal to the last one stored at that index. The newest `keep` items are
+never packed, so a shorter list has no packed items.
 """
 
 import zlib
@@ -66,7 +66,7 @@ class PackedList(Sequence[T]):
         del self._unpacked[: self._chunk_size]
 
     def view(self) -> Sequence[T]:
-        """Return the current items, unaffected by later changes; a tuple if nothing is packed."""
+        """Return the current items; later changes of the list do not affect them. A tuple if nothing is packed."""
         return self.copy() if self._chunks else tuple(self._unpacked)
 
     def copy(self) -> Self:

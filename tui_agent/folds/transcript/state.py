@@ -1,7 +1,7 @@
-"""The transcript while it is folded: its entries, and the positions of everything open.
+"""The mutable state of the transcript: the entries, and the indices of open calls, questions, requests and notices.
 
-Invariant: every change of an entry goes through `add`, `replace_entry` or `append_text`, which update the revision and record
-the index.
+Invariant: every change of an entry goes through `add`, `replace_entry` or `append_text`, which update the revision and
+record the index.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
 """The fields of `EntryBase`, in order."""
 Stream: TypeAlias = dict[int, int]
-"""Indices of a request's streamed entries by block."""
+"""Indices of a request's streamed entries, by the number of the part in the answer."""
 
 
 class TurnSums:
@@ -44,7 +44,7 @@ class TurnSums:
 
 
 class Draft:
-    """The mutable transcript. The dicts map ids of open things to the indices of their entries."""
+    """The mutable transcript. Its dicts map the ids of open calls, questions and requests to indices of entries."""
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self.entries = EntryList(keep)
@@ -59,14 +59,14 @@ class Draft:
         self.attempts: dict[RequestId, int] = {}
         self.model = ""
         self.reduction_notice: tuple[int, int] | None = None
-        """The notice of outputs put away since the newest summary of this turn, and their number."""
+        """The notice on outputs shortened since this turn's newest summary: (its index, number of outputs)."""
         self.overflow_notice: tuple[int, int] | None = None
-        """The notice of requests that were too long for the provider in this turn, and their number."""
+        """The notice on this turn's requests that were too long for the provider: (its index, number of requests)."""
         self.missing_map_notice: tuple[int, str] | None = None
-        """The notice of requests sent without the repository map, and its text, until there is a map."""
+        """The notice on requests sent without the repository map: (its index, its text); None if there is a map."""
         self._announced_cuts: set[str] = set()
         self.failure: int | None = None
-        """The notice of the model's failure in this turn."""
+        """The index of the notice on the model's failure in this turn."""
         self.tools: dict[CallId, int] = {}
         self.questions: dict[RequestId, int] = {}
         self.question_calls: dict[CallId, RequestId] = {}
@@ -76,35 +76,35 @@ class Draft:
         self.jobs: dict[JobId, str] = {}
         """The commands of running background jobs."""
         self.shell: int | None = None
-        """The notice of the user's own running command."""
+        """The index of the notice on the user's own running command."""
         self.price: tuple[str, float | None] = ("", None)
-        """The model's name, and the price of its input if known."""
+        """(The model's name, the price of its input if known)."""
         self.cost_limit: float | None = None
         self.unknown_notices: dict[bool, tuple[int, int]] = {}
-        """The notices of unknown events of this log version (False) and of other ones (True), and their numbers."""
+        """The notices on unknown events: (index, number of events), by True for events of another log version."""
         self.last_event_time = 0.0
         self.turn_started_at = 0.0
         self.crash_time: float | None = None
-        """The time of the last event before a crash: open items ended then, not when they were closed."""
+        """The time of the last event before a crash, at which open items ended; None without a crash."""
 
     def entry_fields(self, ev: Record, entry_id: str, *, turn: int | None = None) -> Head:
-        """Return the common fields of a new entry opened by this event."""
+        """Return the fields of `EntryBase` for a new entry opened by this event."""
         return entry_id, ev.seq, ev.time, self.turn if turn is None else turn, self.revision + 1, ev.agent
 
     def elapsed_ms(self, start: float, ev: Envelope) -> float:
-        """Return the milliseconds from `start` to an event that ends something."""
+        """Return the milliseconds from `start` to this event or, after a crash, to the crash if that was earlier."""
         end = ev.time if self.crash_time is None else min(ev.time, self.crash_time)
         return max(0.0, (end - start) * 1_000)
 
     def add(self, entry: Entry) -> int:
-        """Append an entry."""
+        """Append an entry and return its index."""
         self.revision += 1
         index = self.entries.add(entry)
         self.changed.add(index)
         return index
 
     def replace_entry(self, index: int, entry: Entry) -> None:
-        """Replace an entry by its successor, created with `revision=self.revision + 1`."""
+        """Replace an entry. The new one must have been created with `revision=self.revision + 1`."""
         self.revision += 1
         self.entries.replace(index, entry)
         self.changed.add(index)
@@ -116,12 +116,12 @@ class Draft:
         self.changed.add(index)
 
     def tool_entry(self, index: int | None) -> ToolEntry | None:
-        """Return the tool entry at an index."""
+        """Return the entry at this index if it is a tool entry, otherwise None."""
         entry = None if index is None else self.entries[index]
         return entry if isinstance(entry, ToolEntry) else None
 
     def streamed_entry(self, index: int) -> AnswerEntry | ReasoningEntry | None:
-        """Return the streamed entry at an index."""
+        """Return the entry at this index if it is answer or reasoning text, otherwise None."""
         entry = self.entries[index]
         return entry if isinstance(entry, AnswerEntry | ReasoningEntry) else None
 
@@ -133,7 +133,7 @@ class Draft:
             self.replace_entry(index, replace(entry, is_void=True, revision=self.revision + 1))
 
     def announce_truncations(self, cuts: Iterable[Truncation]) -> bool:
-        """Return True if at least one of these texts was not announced as cut before."""
+        """Remember that these cut texts are announced; return True if at least one was not announced before."""
         names = {cut.label for cut in cuts}
         is_new = not names <= self._announced_cuts
         self._announced_cuts |= names

@@ -1,4 +1,4 @@
-"""A list of transcript entries whose newest texts are still growing.
+"""A list of transcript entries to whose texts streamed pieces can be appended.
 
 Invariant: adding a piece of text costs O(1); an entry's text is joined only when it is read.
 """
@@ -12,9 +12,9 @@ from tui_agent.folds.transcript.packed_entries import PackedEntries
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 
 OUTPUT_TAIL_CHARS = 16 * 1024
-"""Maximum characters of a running tool's output that are stored."""
-# The output may grow to this many characters before it is cut to `OUTPUT_TAIL_CHARS`.
+"""Characters of a running tool's output that remain when it is cut."""
 _SLACK = 4 * OUTPUT_TAIL_CHARS
+"""Length in characters at which a running tool's output is cut."""
 
 
 @dataclass(slots=True)
@@ -58,14 +58,14 @@ class EntryList(Sequence[Entry]):
         return len(self._entries) - 1
 
     def _pack(self) -> None:
-        """Pack the oldest entries after joining their pieces. They may still change, but they are rarely read."""
+        """Join the pieces of the oldest entries and pack these entries."""
         last = self._entries.packed_count + len(self._entries.oldest_chunk)
         for index in [position for position in self._growing if position < last]:
             self._join_pieces(index)
         self._entries.pack()
 
     def replace(self, index: int, entry: Entry) -> None:
-        """Replace an entry, including all of its text."""
+        """Replace an entry and discard its pending pieces of text."""
         self._growing.pop(index, None)
         self._entries.replace(index, entry)
 

@@ -28,7 +28,7 @@ _STATES: dict[ToolStatus, ToolState] = {
 
 
 def _find_row(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
-    """Return the index of a call's row. A delegate's call has no row of its own: return that of the delegate."""
+    """Return the index of a call's row; for a call of a delegate, the index of the delegate's row."""
     return draft.delegates.get(ev.agent, draft.tools.get(call_id))
 
 
@@ -51,7 +51,7 @@ def _on_tool_called(draft: Draft, ev: Envelope, payload: ToolCalled) -> None:
 
 
 def _count_delegate_call(draft: Draft, row: int, label: str) -> None:
-    """Update the delegate's row after one of its tool calls: the number of calls, and the newest one."""
+    """Add a tool call to the delegate's row: count it, and show its `label`. An empty `label` adds no call."""
     entry = draft.tool_entry(row)
     if entry is None:
         return
@@ -80,7 +80,7 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
 
 
 def _update_subtask(draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, tokens: int = 0) -> None:
-    """Update the counts on a delegate's row: its own iteration, and the tokens of all work for the call."""
+    """Set the delegate's own iteration on its row, and add tokens, also those of its own delegates."""
     entry = draft.tool_entry(row)
     if entry is None or entry.subtask is None:
         return
