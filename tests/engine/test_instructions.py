@@ -336,7 +336,7 @@ async def test_where_there_is_no_room_for_all_the_farthest_goes_first_and_the_us
     ]
     assert [note.split(" characters")[0] for note in found.notes] == [
         "../../AGENTS.md is cut: 7,007 of its 29,998",
-        "../../../AGENTS.md is left out: the instructions are too long together.",
+        "../../../AGENTS.md is left out: all instructions together are too long.",
     ]
 
 

@@ -67,7 +67,7 @@ async def import_archive(archive: Path, root: Path, new_id: str) -> Imported:
 def _make_folder(root: Path) -> Path:
     """Create a temporary folder.
 
-    Its name is that of a session being deleted, so that the usual clean-up removes it after a killed import.
+    It is named like a session that is being deleted, so that the usual clean-up removes it after a killed import.
     """
     try:
         root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
@@ -153,7 +153,7 @@ def _write(path: Path, content: "tarfile.ExFileObject", member: Member, archive:
         os.fsync(out.fileno())
     expected_sha256 = path.name if path.parent.name == BLOBS.rstrip("/") else member.sha256
     if remaining or digest.hexdigest() != member.sha256 or expected_sha256 != member.sha256:
-        raise _invalid_archive(archive, f"{member.path} is not what its manifest says")
+        raise _invalid_archive(archive, f"{member.path} does not match its manifest")
 
 
 def _check_log(log: Path, archive: Path) -> None:

@@ -41,7 +41,7 @@ def own_store(folder: Path) -> Path:
 
 
 async def export_bundle(folder: Path, dest: Path) -> None:
-    """Write all checkpoints to one file for `git clone`, with one commit for each part that changed files."""
+    """Write all checkpoints to one file for `git clone`: a commit for each part (see `Parts`) that changed files."""
     store = own_store(folder)
     with create_file(dest) as draft:
         draft.unlink()

@@ -102,11 +102,11 @@ class Texts:
         return self.clean_text(data.decode("utf-8", "replace"))
 
     def clean_text(self, text: str) -> str:
-        """Return a short text, redacted and cleaned."""
+        """Return the text redacted and without control characters."""
         return strip_controls(self._redactor.redact_text(text))
 
     def image(self, digest: str) -> bytes | None:
-        """Return the bytes of a picture."""
+        """Return the bytes of the picture with this SHA-256; None if it is missing."""
         return self._blobs.find(digest)
 
     def redact_event(self, event: Envelope) -> Envelope:
@@ -116,7 +116,7 @@ class Texts:
         return Envelope.model_validate(self._redactor.json(event.model_dump(mode="json")))
 
     def build_change(self, event: Envelope, change: FileChanged) -> ExportedChange:
-        """Return a changed file with its diff."""
+        """Return a file change with its diff, or with a note if it has none."""
         summary = ExportedChange(
             event.seq,
             event.time,
@@ -146,9 +146,9 @@ class Texts:
 
 
 def strip_controls(text: str) -> str:
-    """Return the text as it would be printed: without terminal sequences and invisible characters.
+    """Return the text as a terminal would show it: without control sequences and invisible characters.
 
-    A line that a program overwrote has its final content.
+    Text that a carriage return overwrites is removed.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -32,15 +32,15 @@ STATES = {
     "interrupted": "stopped",
     "lost": "lost",
 }
-MESSAGE_STATES = {"sent": "", "queued": "queued", "steered": "into the running turn", "removed": "removed"}
+MESSAGE_STATES = {"sent": "", "queued": "queued", "steered": "sent during the turn", "removed": "removed"}
 AUTHORS = {"agent": "by the agent", "command": "by a command", "human": "by someone else"}
 
 
 def changed_files(story: ExportContent) -> dict[str, tuple[int, int]]:
-    """Return the numbers of lines added to and removed from each file.
+    """Return the numbers of lines added to and removed from each changed file.
 
-    Files that are back in their first state are left out. Files whose permissions alone changed are included, because
-    it is unknown whether those were restored.
+    Files that end with their first content are left out, unless their permissions changed: a log does not record
+    whether permissions were restored.
     """
     sums: dict[str, tuple[int, int]] = {}
     mode_changed = set[str]()
@@ -105,7 +105,7 @@ def tool_labels(entry: ToolEntry, texts: Texts) -> tuple[str, str, str]:
 
 
 def answer_text(entry: QuestionEntry, texts: Texts) -> str:
-    """Return the answer to a question, or a note."""
+    """Return the answer to a question, or a note that there is none."""
     if entry.answer is not None:
         return texts.full_text(entry.answer)
     return "(the turn ended without an answer)" if entry.is_void else "(no answer yet)"
@@ -120,7 +120,7 @@ def attachment_names(entry: UserEntry, texts: Texts) -> list[str]:
 
 
 def mention_labels(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
-    """Return the name of each mention, and what the model was sent of it."""
+    """Return (name, description of the content sent to the model) for each mention."""
     return [
         (
             texts.clean_text(mention_name(mention)),

@@ -1,6 +1,6 @@
 """Export of a session as a Markdown file that is readable in any viewer.
 
-Invariant: text of programs and files is inside fences that it cannot close; HTML in the session is shown as text.
+Invariant: output and file content are inside code fences that they cannot close; HTML in the session is shown as text.
 """
 
 import html
@@ -199,7 +199,7 @@ def _neutralise_link(match: re.Match[str]) -> str:
 
 
 def _is_harmless(target: str) -> bool:
-    """Return True if links may have this target. It is read as viewers do: unescaped and without control characters."""
+    """Return True if links may have this target, after unescaping it and removing control characters as viewers do."""
     plain = _CONTROL_CHARS.sub("", html.unescape(_ESCAPED_CHAR.sub(r"\1", target)))
     scheme = _SCHEME.match(plain)
     return scheme is None or scheme[1].lower() in ("http", "https", "mailto")

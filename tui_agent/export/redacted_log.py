@@ -1,6 +1,6 @@
-"""A session's log and blobs, or only the log's lines, for export: complete, and redacted again.
+"""A session's log lines and blobs for export, redacted again with the current rules.
 
-Invariant: a line or text without secrets is exported byte for byte. Any other line gets a new checksum, any other
+Invariant: a line or text without secrets is exported byte for byte. A redacted line gets a new checksum, a redacted
 blob a new name, and all references use the new name.
 """
 
@@ -137,7 +137,7 @@ def _structure(data: bytes) -> JsonValue | None:
 def to_jsonl(folder: Path, redactor: Redactor, *, everything: bool = False) -> bytes:
     """Return the lines of the current branch or, with `everything`, all lines.
 
-    Long texts are given by digest and preview.
+    Long texts are not included; the lines have their digest and preview.
     """
     outgoing = RedactedLog(folder, redactor, branch=not everything)
     for _ in outgoing.blobs():  # Redact the blobs first, because the lines refer to their new names.

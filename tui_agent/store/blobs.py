@@ -36,8 +36,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 class BlobStore:
     """The blobs of one session. Its readers and its single writer may use it from several threads.
 
-    `parent_folders` returns the blob folders of a fork's parents; it is called when a blob is not in the session's
-    own folder.
+    `parent_folders` returns the blob folders of a fork's parents. These folders are searched for a blob that is not in
+    `folder`.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class BlobStore:
         parent_folders: Callable[[], Sequence[Path]] = tuple,
     ) -> None:
         self._folder = folder
-        self._elders = parent_folders
+        self._parent_folders = parent_folders
         self._redactor = redactor
         self._ops: FileOps = ops or SystemFiles()
         self._known: set[str] = set()
@@ -91,7 +91,7 @@ class BlobStore:
         return text if fits_bytes(text, MAX_INLINE_TEXT_BYTES) else self.put_long_text(text)
 
     def put_long_text(self, text: str) -> BlobText:
-        """Store a text that is already redacted, whatever its length."""
+        """Store a text of any length that is already redacted."""
         data = text.encode()
         return BlobText(blob_sha256=self.put_bytes(data), size=len(data), preview=text[:PREVIEW_CHARS])
 
@@ -112,7 +112,7 @@ class BlobStore:
         data = self._read_intact(self._folder, blob_sha256)
         if data is not None:
             return data
-        candidates = (self._read_intact(folder, blob_sha256) for folder in self._elders())
+        candidates = (self._read_intact(folder, blob_sha256) for folder in self._parent_folders())
         return next((data for data in candidates if data is not None), None)
 
     def _read_intact(self, folder: Path, blob_sha256: str) -> bytes | None:
@@ -123,7 +123,7 @@ class BlobStore:
         return data if data is not None and hashlib.sha256(data).hexdigest() == blob_sha256 else None
 
     def read_text(self, text: LongText) -> str:
-        """Return the full text, wherever it is stored."""
+        """Return the full text, from its blob if necessary. Raises `BlobNotFound`."""
         return text if isinstance(text, str) else self.read(text.blob_sha256).decode("utf-8", "replace")
 
     def resolve(self, data: JsonMap) -> JsonMap:
@@ -148,7 +148,7 @@ class BlobStore:
         return {key: self._resolve_value(item) for key, item in value.items()}
 
     def forget_known(self) -> None:
-        """Forget which blobs exist, because some may have been removed; each is looked up again when needed."""
+        """Clear the cache of existing blobs, because some may have been removed."""
         with self._guard:
             self._known.clear()
             self._unsynced = {digest for digest in self._unsynced if (self._folder / digest).exists()}
@@ -156,7 +156,7 @@ class BlobStore:
     def sync(self) -> None:
         """Bring every blob stored since the last call to stable storage. Raises `StoreError`.
 
-        A failed sync is never retried on the same file: the content is written to a new one.
+        After a failed sync, the content is written to a new file; the same file is not synced again.
         """
         with self._guard:
             pending = sorted(self._unsynced)

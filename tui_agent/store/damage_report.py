@@ -22,7 +22,7 @@ from tui_agent.store.log_scan import intact_seq, split_lines
 _BLOB_FIELDS = re.compile(rb'"(?:blob_sha256|blob_json|payload_blob)":"([0-9a-f]{64})"')
 
 _MAX_LISTED = 10
-"""Maximum number of line numbers named in one sentence."""
+"""Maximum number of line numbers listed in one sentence."""
 Check = Callable[[Path], list[str]]
 """Checks another part of a session's folder and returns its problems."""
 
@@ -46,7 +46,7 @@ def verify_session(folder: Path, *others: Check) -> list[str]:
 
 
 def _check_versions(folder: Path) -> Iterator[str]:
-    """Report events of another version, in the session's own log or inherited."""
+    """Report events of another log version, own or inherited."""
     versions = [line_version(line) for line, _ in iterate_history(folder)]
     foreign = [version for version in versions if version != SCHEMA_VERSION]
     if foreign:
@@ -60,7 +60,7 @@ def _check_versions(folder: Path) -> Iterator[str]:
 def _check_lines(folder: Path) -> Iterator[str]:
     """Report bytes of the session's own log that are not events. Lines appended during the check are ignored.
 
-    An incomplete last line is not a problem if the log has grown since, because it was just being written.
+    An incomplete last line is reported only if the log did not grow during the check.
     """
     number = length = 0
     log = folder / EVENTS_FILE
@@ -126,7 +126,7 @@ def referenced_blobs(line: bytes, record: Record) -> set[str]:
 
 
 def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
-    """Return one sentence for each problem of a session; `records` are the readable ones. Raises OSError."""
+    """Return one sentence for each problem of a session; `records` are its readable records. Raises `OSError`."""
     history = load_lineage(folder)
     problems: list[str] = []
     version = SCHEMA_VERSION
@@ -144,12 +144,12 @@ def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
             f"{SCHEMA_VERSION}): {format_count(foreign, 'event')} cannot be read."
         )
     if len(unknown) > foreign:
-        problems.append(f"The log holds {unknown_events_notice(len(unknown) - foreign)}.")
+        problems.append(f"The log contains {unknown_events_notice(len(unknown) - foreign)}.")
     return problems
 
 
 def _scan_part(part: HistoryPart) -> tuple[list[int], int]:
-    """Return the numbers of damaged lines up to the last inherited event of a log, and the log's version."""
+    """Return the numbers of the part's damaged lines, and the log version of its lines."""
     damaged: list[int] = []
     version, number = SCHEMA_VERSION, 0
     for piece in read_chunks(part.folder):

@@ -23,7 +23,7 @@ _CALLED = re.compile(rb',"call_id":"([^"]{1,200})","name":"([^"]{1,200})"')
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """One decision with its context. `workspace` and `tool` are empty if the log does not contain them.
+    """One decision with its context. `workspace` and `tool` are empty if they are not in the log.
 
     `granted` are the rules that the user had already allowed in this session and not revoked.
     """
@@ -37,7 +37,7 @@ class DecisionRecord:
 
 
 def find_decisions(folder: Path) -> Iterator[DecisionRecord]:
-    """Yield the decisions of one log. Raises OSError."""
+    """Yield the decisions of one log. Raises `OSError`."""
     tools: dict[bytes, bytes] = {}
     workspace, sandboxed, granted = "", False, dict[str, None]()
     for piece in read_chunks(folder):

@@ -1,4 +1,4 @@
-"""The file operations of the store as a port, so that tests can make each one fail.
+"""The file operations of the store behind a protocol, so that tests can make each operation fail.
 
 Invariant: nothing else in the store writes, syncs, truncates or renames.
 """
@@ -15,7 +15,7 @@ FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
 class FileOps(Protocol):
-    """File operations. Each raises `OSError` as `os` does; `write` may write only part of the data."""
+    """File operations. Each raises `OSError` like its counterpart in `os`; `write` may write only part of the data."""
 
     def open(self, path: Path, flags: int) -> int: ...
     def close(self, fd: int) -> None: ...
@@ -30,7 +30,7 @@ class FileOps(Protocol):
 
 
 class SystemFiles:
-    """The real file operations: every file has mode 0600 and is closed in child programs."""
+    """The real file operations. Files are created with mode 0600, and child programs do not inherit them."""
 
     def open(self, path: Path, flags: int) -> int:
         return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
@@ -89,9 +89,9 @@ def advice_for(fault: OSError) -> str:
 
 
 def storage_error(fault: OSError, problem: str, extra: str = "") -> StoreError:
-    """Return the error for a failed operation `problem`, with advice.
+    """Return the error for the failed operation that `problem` describes, with advice and `extra` as hint.
 
-    It is `StoreFull` if disk or space failed, `StoreUnusable` if the folder is set up wrongly.
+    The error is `StoreFull` if the disk is full or failing, `StoreUnusable` if the folder is set up wrongly.
     """
     kind = StoreFull if is_disk_fault(fault) else StoreUnusable
     return kind(f"{problem}: {fault.strerror or fault}.", hint=f"{advice_for(fault)}{extra}.")
@@ -106,7 +106,7 @@ def make_folder(path: Path) -> None:
 
 
 def write_all(ops: FileOps, fd: int, data: bytes) -> None:
-    """Write all of `data`, continuing after short writes. Raises OSError, also if a write makes no progress."""
+    """Write all of `data`, continuing after short writes. Raises `OSError`, also for a write of no bytes."""
     view = memoryview(data)
     while view:
         written = ops.write(fd, bytes(view))

@@ -1,8 +1,7 @@
 """Cache of a fold beside its log, so that a long log need not be read from the start.
 
-Invariant: the cache is derived and used only if it matches: it identifies the line up to which it was folded by offset,
-`seq` and checksum. If the log has another line there, or a byte of the cache is wrong, the cache is ignored. Deleting
-it costs only time.
+Invariant: the cache is derived data and can be deleted. It contains the offset, `seq` and checksum of the last line
+that was folded, and is ignored if the log has another line at that offset or if a byte of the cache is wrong.
 """
 
 import zlib
@@ -78,7 +77,7 @@ def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: 
 
 
 def load_survey(folder: Path) -> Survey:
-    """Return the survey that the cached fold implies: the log was read and checked up to its line."""
+    """Return a survey of the log up to the line of the cached fold; `EMPTY_SURVEY` without a matching cache."""
     try:
         with (folder / CACHE_FILE).open("rb") as file:
             head = _read_head(file, folder)
@@ -90,7 +89,7 @@ def load_survey(folder: Path) -> Survey:
 
 
 def load_fold(folder: Path, format: int) -> tuple[LinePosition, bytes] | None:
-    """Return the cached fold and its position in the log, or None if there is no usable one."""
+    """Return the cached fold and its position in the log, or None if the cache is missing or does not match."""
     try:
         with (folder / CACHE_FILE).open("rb") as file:
             head = _read_head(file, folder)
@@ -114,7 +113,7 @@ def _read_head(file: BinaryIO, folder: Path) -> _Head | None:
 
 
 def _matches_log(folder: Path, place: LinePosition) -> bool:
-    """Return True if the log has exactly this line at this place."""
+    """Return True if the log has exactly this line at this offset."""
     with (folder / EVENTS_FILE).open("rb") as log:
         start = max(0, place.offset - MAX_LINE_BYTES)
         log.seek(start)
@@ -128,8 +127,8 @@ def _matches_log(folder: Path, place: LinePosition) -> bool:
 def read_records_after(folder: Path, place: LinePosition, size: int) -> Iterator[Record] | None:
     """Return the records after a line up to byte `size`, without the deltas of finished requests.
 
-    Return None if the head was moved in between, because the cached fold is then not on the current branch. Raises
-    `OSError`.
+    Returns None if one of these records moved the head, because the cached fold is then not on the current branch.
+    Raises `OSError`.
     """
     ended: set[bytes] = set()
     for piece in read_chunk_range(folder, place.offset, size):

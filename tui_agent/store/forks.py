@@ -1,7 +1,7 @@
-"""Forks: creating and finding them and their relatives, and copying a parent's events before the parent is removed.
+"""Forks: creating forks, finding a session's relatives, and copying a parent's events before the parent is removed.
 
-Invariant: a fork's log appears completely or not at all; copying changes nothing that a reader of the fork
-sees.
+Invariant: a fork's log is created completely or not at all; a reader of the fork returns the same records before and
+after the copy.
 """
 
 import os
@@ -31,7 +31,10 @@ _MAX_PAYLOAD_BYTES = 63 * 1024
 
 
 def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
-    """Return the fork payload for an event of a session. It names the log that contains the event. Raises `StoreError`."""
+    """Return the payload for a fork at an event of a session. Raises `StoreError` if there is no such event.
+
+    Its `parent_session` is the session in whose log the event is, which may be a parent of this session.
+    """
     history = load_lineage(folder)
     if history.fault is not None:
         raise history.fault
@@ -50,7 +53,7 @@ def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
 
 
 def write_fork(folder: Path, forked: SessionForked, at: float, shrinker: Shrinker, ops: FileOps) -> None:
-    """Write the log of a fork; the caller holds the lock of its folder. Raises OSError, `StoreFull`."""
+    """Write the log of a fork; the caller holds the lock of `folder`. Raises `OSError`, `StoreFull`."""
     sync_path(ops, folder.parent / forked.parent_session / EVENTS_FILE)
     raw = shrinker.prepare(forked, _MAX_PAYLOAD_BYTES)
     agent, name = to_json(MAIN_AGENT), to_json(folder.name)
@@ -70,10 +73,10 @@ def group_by_parent(folders: Iterable[Path]) -> dict[str, list[Path]]:
 
 
 def copy_inherited(folder: Path, ops: FileOps) -> None:
-    """Copy a fork's inherited events and blobs into its own folder. The caller holds its lock.
+    """Copy a fork's inherited events and blobs into its own folder. The caller holds the lock of `folder`.
 
-    Blobs are copied first (as hard links if possible), then the log is replaced in one rename. Raises
-    OSError, and `StoreError` if a parent is missing.
+    Blobs are copied first (as hard links if possible), then the log is replaced in one rename. Raises `OSError`, and
+    `StoreError` if a parent is missing.
     """
     history = load_lineage(folder)
     if history.fault is not None:
@@ -113,9 +116,9 @@ def _copy_blob(digest: str, ancestors: list[Path], own: Path, ops: FileOps) -> N
 
 
 def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
-    """Return the digests in a log's bytes, and in its payloads that are stored as blobs.
+    """Return the digests in a log's bytes and in payloads that are stored as blobs.
 
-    Anything that looks like a digest is included, because keeping an unneeded blob is harmless.
+    Everything that looks like a digest is included, because an unneeded blob does no harm.
     """
     blobs = open_blobs(folder)
     digests: set[bytes] = set()
@@ -128,14 +131,14 @@ def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """A member of a family of forks. `origin` is the event from which it was forked, or None if it is not a fork."""
+    """A session that is related by forks. `origin` is its fork point, or None if it is not a fork."""
 
     folder: Path
     origin: Origin | None
 
 
 def find_family(folder: Path, folders: Iterable[Path]) -> tuple[Relative, ...]:
-    """Return the session and its relatives among `folders`: the oldest available first, parents before forks."""
+    """Return the session and its relatives among `folders`, parents before forks."""
     oldest = folder
     visited = {folder.name}
     while (origin := read_origin(oldest)) is not None:

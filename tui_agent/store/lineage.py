@@ -1,7 +1,7 @@
 """History of a forked session: its parents' events up to the fork, then its own.
 
 Invariant: a fork refers to an event of its parent's log by (session, seq, checksum of that line) and copies nothing. If
-the parent is missing or differs, the fork's own events are still readable, and `fault` says what is missing.
+the parent is missing or differs, the fork's own events are still readable, and `fault` has the reason.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ CRC_SLICE = slice(-10, -2)
 
 @dataclass(frozen=True, slots=True)
 class HistoryPart:
-    """One part of a history: the log in `folder`, limited to `stretches` of seqs (None: all of it)."""
+    """One part of a history: the events of the log in `folder` that are in `stretches` (None: all events)."""
 
     folder: Path
     stretches: tuple[Stretch, ...] | None = None
@@ -45,11 +45,14 @@ class HistoryPart:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The parts of a session's history, oldest first, its own last. `fault` is the reason why older parts are missing."""
+    """The parts of a session's history, oldest first; the last part is the session's own log.
+
+    `fault` is the reason why older parts are missing; None if none is missing.
+    """
 
     parts: tuple[HistoryPart, ...]
     head_moves: tuple[HeadMove, ...] = ()
-    """Moves of the head in all inherited parts that belong to the history."""
+    """Moves of the head in the inherited parts, without those of other branches."""
     fault: StoreError | None = None
 
     @property
@@ -59,20 +62,23 @@ class Lineage:
 
     @property
     def ancestors(self) -> tuple[HistoryPart, ...]:
-        """The parts in the logs of its parents."""
+        """The parts in the logs of the session's parents."""
         return self.parts[:-1]
 
     def current_branch(self, size: int | None = None) -> tuple[Stretch, ...] | None:
-        """Return the stretches of the current branch (None: everything). Only `size` bytes of the own log are read.
+        """Return the stretches of the current branch; None if all events are on it.
 
-        Raises `OSError`.
+        At most `size` bytes of the session's own log are read. Raises `OSError`.
         """
         return stretches_of_branch((*self.head_moves, *find_head_moves(self.own.folder, size=size)))
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a fork: event `at_seq` of the log in `folder`. `parent` is the session's id in that log."""
+    """The origin of a fork: event `at_seq` of the session `parent`, whose log is in `folder`.
+
+    `crc` is the checksum of that event's line.
+    """
 
     folder: Path
     parent: str
@@ -130,7 +136,7 @@ def stretches_of_branch(head_moves: Sequence[HeadMove], last: int = MAX_SEQ) -> 
 
 
 def load_lineage(folder: Path) -> Lineage:
-    """Return the parts of a session's history. Never raises: problems are in `fault`."""
+    """Return the parts of a session's history. A missing or wrong parent is reported in `fault`, not raised."""
     chain, fault = _origin_chain(folder)
     if not chain:
         return Lineage((HistoryPart(folder),), fault=fault)
@@ -157,14 +163,14 @@ def has_event(folder: Path, seq: int) -> bool:
 
 
 def cut_stretches(stretches: Sequence[Stretch], last: int) -> tuple[Stretch, ...]:
-    """Cut stretches off at `last`, because a parent may later use the same seqs as its fork."""
+    """Return the stretches up to `last`: after the fork, the parent may use the same seqs for other events."""
     return tuple(
         Stretch(stretch.first, min(stretch.last, last)) for stretch in stretches if stretch.first <= last
     )
 
 
 def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
-    """Return the origins up to a session that is not a fork, or the fault of a wrong or missing parent."""
+    """Return the origins of a session, its parent's first, and the reason if an older parent is wrong or missing."""
     chain: list[Origin] = []
     child, previous_seq = folder, None
     while (origin := read_origin(child)) is not None:
@@ -209,7 +215,7 @@ def ancestor_blob_folders(folder: Path) -> Sequence[Path]:
 
 
 def open_blobs(folder: Path, *, redactor: "Redactor | None" = None, ops: FileOps | None = None) -> BlobStore:
-    """Return the blobs of a session: its own and, for reading, its parents'."""
+    """Return the blobs of a session. Blobs of its parents can be read too."""
     return BlobStore(
         folder / "blobs",
         redactor=redactor,

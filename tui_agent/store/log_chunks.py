@@ -1,7 +1,7 @@
-"""Reader of a log file in chunks of whole lines, so that no reader holds a long log in memory.
+"""Reader of a log file in chunks of whole lines, so that a long log is never completely in memory.
 
-Invariant: a chunk ends at the end of a line. Files are never memory-mapped: if a writer truncates a torn end, a program
-that reads it through a map crashes.
+Invariant: a chunk ends at the end of a line. Files are not memory-mapped here, because a program that reads a mapped
+file crashes if a writer truncates the file.
 """
 
 import os
@@ -14,14 +14,15 @@ from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import lines_with, read_seq, split_lines
 
 CHUNK_BYTES = 256 * 1024
-"""Bytes of one chunk. A chunk that fits into the processor's cache is scanned a third faster."""
+"""Bytes of one chunk, small enough for the processor's cache, which makes scanning a third faster."""
 _PROBE_BYTES = 2 * MAX_LINE_BYTES
 
 
 def read_chunks(folder: Path, *, after: int = -1, size: int | None = None) -> Iterator[bytes]:
-    """Yield the log of a folder from a line at or before the first one after `after`, up to byte `size` of the file.
+    """Yield a folder's log in chunks, up to byte `size` of the file (None: all of it).
 
-    An unfinished last line is left out. Raises `OSError` with the first chunk.
+    The first chunk starts at or shortly before the first line with `seq` > `after`. An unfinished last line is left
+    out. Raises `OSError` with the first chunk.
     """
     with (folder / EVENTS_FILE).open("rb") as log:
         end = os.fstat(log.fileno()).st_size if size is None else size
@@ -49,9 +50,9 @@ def _whole_lines(log: BinaryIO, remaining: int) -> Iterator[bytes]:
 
 
 def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
-    """Return the start of a line at or before the first one with `seq` > `after`, by bisection.
+    """Return the offset of a line at or shortly before the first line with `seq` > `after`, by bisection.
 
-    The result is at most four maximum line lengths before the end of the last whole line with `seq` <= `after`.
+    The offset is at most four times `MAX_LINE_BYTES` before the end of the last whole line with `seq` <= `after`.
     """
     low, high = 0, size
     while after >= 0 and high - low > 2 * _PROBE_BYTES:
@@ -65,7 +66,7 @@ def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
 
 
 def _find_line_after(log: BinaryIO, offset: int, end: int) -> tuple[int, int] | None:
-    """Return start and `seq` of the first whole line that begins after an offset; None if there is none."""
+    """Return (offset, `seq`) of the first intact line that begins after an offset; None if there is none."""
     while offset < end:
         log.seek(offset)
         data = log.read(_PROBE_BYTES)
@@ -85,7 +86,7 @@ def find_lines(folder: Path, mark: bytes, *, size: int | None = None) -> Iterato
 
 
 def find_line(folder: Path, seq: int) -> bytes | None:
-    """Return the line of one event without its newline; None if it is not in this log or is damaged."""
+    """Return the line of event `seq` without its newline; None if it is not in this log or is damaged."""
     for piece in read_chunks(folder, after=seq - 1):
         for _, line in split_lines(piece):
             line_seq = read_seq(line)
@@ -97,7 +98,7 @@ def find_line(folder: Path, seq: int) -> bytes | None:
 
 
 def read_first_line(folder: Path) -> bytes:
-    """Return the first line of a log without its newline; empty if there is none. Raises OSError."""
+    """Return the first line of a log without its newline; empty if there is no whole line. Raises `OSError`."""
     with (folder / EVENTS_FILE).open("rb") as log:
         line = log.readline(MAX_LINE_BYTES)
     return line[:-1] if line.endswith(b"\n") else b""

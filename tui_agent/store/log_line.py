@@ -1,7 +1,7 @@
 """Encoding and decoding of one event as one line.
 
-Invariant: a line ends in `,"crc":"xxxxxxxx"}` and a newline; the eight digits are the CRC-32 of every byte
-before that field. Bytes that do not match their checksum are never decoded as an event.
+Invariant: a line ends in `,"crc":"xxxxxxxx"}` and a newline; the eight hex digits are the CRC-32 of all bytes before
+this field. Bytes that do not match their checksum are never decoded as an event.
 """
 
 import re
@@ -35,8 +35,9 @@ def _adapter() -> TypeAdapter[Envelope]:
 def encode_body(
     seq: int, time: float, session: bytes, agent: bytes, parent: int | None, cause: bytes, payload: bytes
 ) -> bytes:
-    """Return an event's JSON object without its closing brace, for `seal_line`. Arguments of type bytes are JSON
-    already.
+    """Return an event's JSON object without its closing brace, for `seal_line`.
+
+    Arguments of type bytes are already JSON.
     """
     return b'{"v":%d,"seq":%d,"time":%b,"session":%b,"agent":%b,"parent":%b,"cause":%b,"payload":%b' % (
         SCHEMA_VERSION,
@@ -69,8 +70,8 @@ def parse_event(line: bytes) -> Envelope:
 def decode_line(line: bytes, blobs: BlobStore | None = None) -> Record | None:
     """Return the record of a line without its newline; None if it is damaged.
 
-    An intact line of an unknown kind, another version or an unexpected shape becomes an `UnknownEvent`.
-    `blobs` holds the payloads that were too long for the log.
+    An intact line of an unknown kind, another version or an unexpected shape becomes an `UnknownEvent`. Payloads that
+    were too long for the log are read from `blobs`.
     """
     if not is_intact(line):
         return None
@@ -97,7 +98,7 @@ def line_version(line: bytes) -> int:
 
 
 def pick_foreign_version(versions: Iterable[int]) -> int:
-    """Return the highest log version that this release does not read; the current one if it reads all."""
+    """Return the highest of these log versions that this release cannot read; the current version if it reads all."""
     return max((version for version in versions if version != SCHEMA_VERSION), default=SCHEMA_VERSION)
 
 
@@ -143,9 +144,9 @@ def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
 
 
 def salvage_lines(line: bytes) -> Iterator[bytes]:
-    """Yield undamaged events inside a damaged line: after a run of NUL bytes, or around an overwritten newline.
+    """Yield the intact events inside a damaged line, such as events after NUL bytes or around an overwritten newline.
 
-    The number of positions that are tried is limited, so that a malicious line costs no more than a long one.
+    At most `_SALVAGE_TRIES` positions are tried, so that a malicious line takes bounded time.
     """
     position, tries = 0, 0
     while tries < _SALVAGE_TRIES:

@@ -1,7 +1,7 @@
 """Reader of a session's log without its lock, even while another process writes.
 
-Invariant: only whole lines with a matching checksum are returned; a reader changes nothing. A fork is read as
-one history: its parents' events up to the fork, then its own.
+Invariant: only whole lines with a matching checksum are returned; a reader changes nothing. For a fork, readers return
+its parents' events up to the fork, then its own.
 """
 
 import os
@@ -40,7 +40,7 @@ _LIFECYCLE = (
     EnvStopped,
     AgentStateChanged,
 )
-"""Events recorded by opening and closing a session, even if it was not used in between."""
+"""Events that are recorded when a session is only opened and closed."""
 _MARKS = (
     b'"payload":{"kind":"session.head_moved"',
     b'"payload":{"kind":"user.message"',
@@ -64,8 +64,8 @@ def read_records(
     """Return at most `limit` records with `seq` > `after`, in order. Raises `SessionNotFound`.
 
     `skip_deltas` leaves out the deltas of finished requests; without them, folds give the same views except for the
-    `seq` and `at` at which a streamed entry started. `current_branch_only` returns only the records that
-    `folds.base.branch` would keep. `size` limits the bytes read of the session's own log.
+    `seq` and `time` of streamed entries. `current_branch_only` returns only the records that
+    `folds.base.current_branch` returns. `size` limits the bytes read of the session's own log.
     """
     collected: list[Record] = []
     if limit is not None and limit <= 0:
@@ -98,10 +98,10 @@ def iterate_records(
 
 
 def read_marks(folder: Path) -> list[Record]:
-    """Return moves of the head, starts of turns and checkpoints of all branches, for the folds `Branches` and
-    `Commits`.
+    """Return the events of all branches that the folds `Branches` and `Commits` need.
 
-    They are found by searching the bytes; nothing else is parsed. Raises `SessionNotFound`.
+    These are moves of the head, starts of turns, and checkpoints. They are found by searching the bytes, without
+    parsing other events. Raises `SessionNotFound`.
     """
     size, history, blobs = _log_size(folder), load_lineage(folder), open_blobs(folder)
     marks: list[Record] = []
@@ -129,15 +129,13 @@ def _is_mark(record: Record) -> bool:
 
 
 def read_stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:
-    """Yield the log's whole lines as stored, without the newline, each with its `seq`. Raises
-    `SessionNotFound`.
-    """
+    """Yield (`seq`, line as stored, without the newline) of each event. Raises `SessionNotFound`."""
     for line, record in iterate_history(folder, after):
         yield record.seq, line.decode("utf-8", "replace")
 
 
 def iterate_history(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Record]]:
-    """Yield every record of a session's history with its line, in order. Raises `SessionNotFound`."""
+    """Yield (line, record) for every record of a session's history, in order. Raises `SessionNotFound`."""
     size, history, blobs = _log_size(folder), load_lineage(folder), open_blobs(folder)
     last = after
     for part in history.parts:
@@ -182,7 +180,10 @@ def _iterate(
 def _intersect(
     inherited: Sequence[Stretch] | None, branch: Sequence[Stretch] | None
 ) -> tuple[Stretch, ...] | None:
-    """Return the stretches that are on both. The branch contains all inherited parts and continues after them."""
+    """Return the stretches that are in both arguments (None: all events).
+
+    The branch contains all inherited stretches, and may continue after them.
+    """
     if branch is None or inherited is None:
         return tuple(branch) if branch is not None else (None if inherited is None else tuple(inherited))
     return cut_stretches(branch, inherited[-1].last)
@@ -191,7 +192,7 @@ def _intersect(
 def _ended_requests(
     history: Lineage, selected: Sequence[Sequence[Stretch] | None], size: int, after: int
 ) -> frozenset[bytes]:
-    """Return the ids of requests that ended in the part to be read."""
+    """Return the ids of the requests that ended in the stretches to be read."""
     request_ids: set[bytes] = set()
     for part, stretches in zip(history.parts, selected, strict=True):
         for piece in _part_chunks(part, history, after, size):
@@ -200,7 +201,7 @@ def _ended_requests(
 
 
 def _part_chunks(part: HistoryPart, history: Lineage, after: int, size: int) -> Iterator[bytes]:
-    """Yield a part's bytes from about `after`. A parent's part ends shortly after the fork."""
+    """Yield a part's chunks, which start shortly before event `after`. A parent's chunks end shortly after the fork."""
     if part is history.own:
         yield from read_chunks(part.folder, after=after, size=size)
     elif after < part.last:
@@ -208,9 +209,7 @@ def _part_chunks(part: HistoryPart, history: Lineage, after: int, size: int) -> 
 
 
 def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) -> list[Record]:
-    """Return the last `count` records, from at most the last `max_bytes` of the log and of each of its
-    parents.
-    """
+    """Return the last `count` records, reading at most `max_bytes` of the log and of each parent's log."""
     if count <= 0:
         return []
     blobs = open_blobs(folder)
@@ -226,9 +225,9 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
 
 
 def read_end(folder: Path, count: int) -> list[Record]:
-    """Return the records from the `count`-th last one that is not a lifecycle event to the end.
+    """Return the last records, of which `count` are not lifecycle events; at most those in the last MiB.
 
-    The last messages are therefore included however often the session was opened since. Reads at most the last MiB.
+    The newest messages are therefore included, even if the session was often opened and closed since.
     """
     tail = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)
     positions = [
@@ -256,7 +255,7 @@ class LogTail:
         self._file: tuple[int, int] | None = None
 
     def poll(self) -> list[Record]:
-        """Return the complete records since the last call. An unfinished line waits for the next call."""
+        """Return the records since the last call. An unfinished line is read by a later call."""
         inherited = self._read_parents() if self._file is None else []
         try:
             with (self._folder / EVENTS_FILE).open("rb") as log:
@@ -276,7 +275,7 @@ class LogTail:
         return records_read
 
     def _read_parents(self) -> list[Record]:
-        """Return the inherited part of the history."""
+        """Return the records that a fork inherits from its parents."""
         inherited: list[Record] = []
         for part in load_lineage(self._folder).ancestors:
             data = b"".join(read_chunks(part.folder, after=self._after))
@@ -294,7 +293,7 @@ def read_tail_bytes(path: Path, size: int) -> bytes:
 
 
 def read_span(path: Path, start: int, end: int) -> bytes:
-    """Return the bytes of a log between two offsets, starting with the first line that begins in that range."""
+    """Return the bytes of a log between two offsets, from the first line that starts between them."""
     start = max(0, start)
     with path.open("rb") as log:
         log.seek(start)

@@ -38,9 +38,9 @@ class OpenedLog:
 def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> OpenedLog:
     """Open a session's log for writing; the caller holds its lock. Raises `SessionNotFound`, `StoreError`.
 
-    A log written by another version raises `SessionVersionError` and stays unchanged. Every opening returns `repair`
-    (which names all side files) until the log has a `log.repaired` with it. The part covered by `known` is not read
-    again; if lines in it were damaged since, readers skip and report them.
+    A log written by another version raises `SessionVersionError` and stays unchanged. `repair` is the event that the
+    caller must record; every opening returns it until it is in the log. Lines that `known` covers are not checked
+    again.
     """
     path = folder / EVENTS_FILE
     try:
@@ -52,7 +52,7 @@ def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> Opened
     require_known_version(folder, scanned.version)
     try:
         torn = _read_from(path, scanned.good_end)
-        # Also those of an opening that failed before recording them.
+        # These include side files of an earlier opening that failed before recording them.
         earlier = sorted(folder.glob(f"{_TORN}-*"))
         has_damage = bool(scanned.bad_lines or earlier)
         known_lines, known_files = _read_reported(path) if has_damage else (set[int](), set[str]())
@@ -98,12 +98,12 @@ def require_known_version(folder: Path, version: int) -> None:
 
 
 def read_log_version(folder: Path) -> int:
-    """Return a log's version. If any line has one that this release cannot read, return that. Raises `OSError`."""
+    """Return the version that this release cannot read, if any line has one; else the current one. Raises `OSError`."""
     return survey_lines(_file_lines(folder / EVENTS_FILE)).version
 
 
 def create_log(folder: Path, ops: FileOps) -> OpenedLog:
-    """Create a new, empty log in an existing folder; the file and its name are durable."""
+    """Create a new, empty log in an existing folder, and sync the file and the folder. Raises `OSError`."""
     path = folder / EVENTS_FILE
     fd = ops.open(path, _APPEND | os.O_CREAT | os.O_EXCL)
     try:
@@ -131,10 +131,10 @@ def copy_to_new_file(folder: Path, end: int, ops: FileOps) -> int:
 
 
 def rewrite_log(folder: Path, fd: int, end: int, ops: FileOps) -> tuple[int, str]:
-    """Write the log again under its name, from the first `end` bytes of the open file, which no longer has that name.
+    """Write the log again under its name, after the open file `fd` was renamed or deleted. Raises `OSError`.
 
-    If another file has the name, it is renamed to a side file. Return the new descriptor and the side file's name.
-    Raises `OSError`.
+    The first `end` bytes are copied from `fd`. If another file has the log's name, it is renamed to a side file.
+    Returns the new descriptor and the side file's name.
     """
     path = folder / EVENTS_FILE
     data = b"".join(os.pread(fd, min(_PIECE, end - offset), offset) for offset in range(0, end, _PIECE))
@@ -198,9 +198,8 @@ def _read_reported(path: Path) -> tuple[set[int], set[str]]:
 
 
 def _is_still_in_log(side_file: Path, torn: bytes) -> bool:
-    """Return True if the log still ends with the side file's bytes, because that opening failed before it truncated the
-    log.
+    """Return True if the log still ends with the side file's bytes: an earlier opening failed before it truncated them.
 
-    The bytes are then counted as part of the log's end.
+    The caller then counts these bytes with the log's end, not with the side file.
     """
     return torn.startswith(side_file.read_bytes())

@@ -25,10 +25,11 @@ _REQUEST_ENDS = (b'{"kind":"model.responded",', b'{"kind":"model.failed",')
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Result of checking a log's checksums. `good_end` is the end of the last whole line, `lines` their number.
+    """Result of checking a log's checksums.
 
-    `bad_lines` are numbers from 1 and do not include the torn bytes after `good_end`. `version` is one that this
-    release cannot read, if any whole line has it.
+    `good_end` is the offset after the last intact line, `lines` the number of lines before it, and `bad_lines` the
+    numbers (from 1) of the damaged lines among them. `version` is a log version that this release cannot read, if any
+    intact line has one.
     """
 
     good_end: int
@@ -42,9 +43,7 @@ EMPTY_SURVEY = Survey(0, -1, ())
 
 
 def split_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield every whole line without its newline, with the offset after it. An unfinished last line is left
-    out.
-    """
+    """Yield (offset after the line, line without its newline) of every whole line."""
     start = 0
     while (end := data.find(b"\n", start)) >= 0:
         yield end + 1, data[start:end]
@@ -57,7 +56,7 @@ def survey_bytes(data: bytes) -> Survey:
 
 
 def survey_lines(checked_lines: Iterable[bytes], known: Survey = EMPTY_SURVEY) -> Survey:
-    """Check the checksum of every line (without newlines). `known` is the survey of the lines before them."""
+    """Check the checksum of every line (without newlines). `known` is the survey of all earlier lines."""
     good_end, last_seq, good_lines = known.good_end, known.last_seq, known.lines
     bad_lines: list[int] = []
     settled, end = 0, good_end
@@ -84,7 +83,7 @@ def read_seq(line: bytes) -> int | None:
 
 
 def find_end_offset(path: Path, seq: int) -> int:
-    """Return the offset after the last line up to `seq`, by bisection of the bytes; 0 if there is none."""
+    """Return the offset after the line of event `seq`, or of the last event before it, by bisection; 0 if none."""
     size = path.stat().st_size
     if size == 0:
         return 0
@@ -120,7 +119,7 @@ def intact_seq(line: bytes) -> int | None:
 
 
 def _decoded_seq(line: bytes) -> int | None:
-    """Return the `seq` of an intact line, even if another version laid it out differently."""
+    """Return the `seq` of an intact line, even of another version with another layout."""
     seq = read_seq(line)
     if seq is None and (record := decode_line(line)) is not None:
         seq = record.seq
@@ -129,13 +128,13 @@ def _decoded_seq(line: bytes) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """A reader's filter: skips deltas of requests in `ended_requests`, and records outside `stretches`."""
+    """A filter that excludes deltas of requests in `ended_requests`, and records outside `stretches`."""
 
     ended_requests: frozenset[bytes] = frozenset()
     stretches: Sequence[Stretch] | None = None
 
     def skips(self, line: bytes, after: int) -> bool:
-        """Return True if a line need not be decoded."""
+        """Return True if the filter excludes this line, or if its `seq` is at most `after`."""
         if self.ended_requests and _is_delta(line) and _request_id(line, _DELTA) in self.ended_requests:
             return True
         if after < 0 and self.stretches is None:
@@ -144,7 +143,7 @@ class RecordFilter:
         return seq is not None and (seq <= after or not self.includes(seq))
 
     def includes(self, seq: int) -> bool:
-        """Return True if a record is on the stretches."""
+        """Return True if this `seq` is in the filter's stretches."""
         return self.stretches is None or is_on_branch(seq, self.stretches)
 
 
@@ -156,7 +155,7 @@ def read_records_from(
 ) -> Iterator[Record]:
     """Yield the records of whole lines with `seq` > `after`, in order; damaged lines are skipped.
 
-    `skip_deltas` leaves out the deltas of finished requests: their text is in the answer.
+    `skip_deltas` leaves out the deltas of finished requests, whose text is in the answer.
     """
     record_filter = RecordFilter(find_ended_requests(data)) if skip_deltas else NO_FILTER
     return filter_records(data, blobs, record_filter, after)
@@ -173,7 +172,7 @@ def filter_records(
 def filter_lines(
     data: bytes, blobs: BlobStore | None, record_filter: RecordFilter, after: int = -1
 ) -> Iterator[tuple[bytes, Record]]:
-    """Yield the same records, each with its line as stored (without the newline)."""
+    """Yield (line as stored, without the newline; record) for the records that `filter_records` yields."""
     last = after
     complete = data.split(b"\n")
     complete.pop()  # the unfinished last line
@@ -195,7 +194,7 @@ def filter_lines(
 def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) -> frozenset[bytes]:
     """Return the ids of all requests with a readable answer or final failure.
 
-    If the answer's line is damaged, the deltas are all that remains of it, so they must be kept.
+    A request whose answer is on a damaged line is not included: only its deltas still have the text.
     """
     request_ids = {
         request

@@ -1,7 +1,7 @@
 """Preparation of a payload for its line: redacted, without lone surrogates, with long texts as blobs.
 
-Invariant: the stored payload is the returned one. Nothing is lost, except that texts above 8 KB in fields that cannot
-be blobs are cut, with a note of their length.
+Invariant: nothing is lost, except that texts above 8 KB in fields that cannot be blobs are cut, with a note of their
+length.
 """
 
 from dataclasses import dataclass, replace
@@ -43,15 +43,16 @@ _CUT_NOTE_BYTES = 80
 
 
 class Shrinker:
-    """Prepares payloads for one session's log. Writes blobs; raises `StoreFull` if one cannot be stored."""
+    """Prepares payloads for one session's log. Writes blobs; raises `StoreFull` if a blob cannot be stored."""
 
     def __init__(self, blobs: BlobStore, redactor: Redactor) -> None:
         self._blobs = blobs
         self._redactor = redactor
 
     def prepare(self, payload: Payload, max_bytes: int) -> bytes:
-        """Return the payload as JSON of at most `max_bytes` bytes, if moving its texts and JSON values to blobs makes
-        that possible.
+        """Return the payload as JSON of at most `max_bytes` bytes.
+
+        Texts, then JSON values, and at last the whole payload are moved to blobs until the JSON is short enough.
         """
         raw = dump_json(payload)
         if raw is not None and len(raw) < MAX_INLINE_TEXT_BYTES and not self._needs_walk(raw):
@@ -71,7 +72,7 @@ class Shrinker:
         return self._redactor.suspects(raw) or b'"blob_sha256"' in raw or b'"blob_json"' in raw
 
     def _store_payload(self, kind: str, raw: bytes) -> bytes:
-        """Store the whole payload as a blob; needed for the rare payload with very many small parts."""
+        """Store the whole payload as a blob, and return a reference. Needed for payloads with very many small parts."""
         return to_json({"kind": kind, "payload_blob": self._blobs.put_bytes(raw), "size": len(raw)})
 
     def _shrink_model(self, model: ModelT, walk: "_Walk") -> ModelT:
@@ -95,13 +96,13 @@ class Shrinker:
         if isinstance(value, dict | list):
             return self._shrink_json(_tuples_to_lists(value), walk, top=True)
         if isinstance(model, RunEffect) and name == "argv" and walk.redact:
-            # Only the words before it show that a word is a password.
+            # Earlier arguments show whether an argument is a password, so redact them together.
             words = tuple(self._redactor.words(model.argv))
             value = value if words == model.argv else words
         return self._shrink_value(value, walk)
 
     def _redact_arguments(self, text: str) -> str:
-        """Redact a call's arguments as parsed JSON, because escapes hide the starts of lines."""
+        """Redact a call's arguments as parsed JSON, because rules do not match text with JSON escapes."""
         try:
             arguments: JsonValue = from_json(text)
         except ValueError:
@@ -157,7 +158,7 @@ class Shrinker:
         return {"blob_json": self._blobs.put_bytes(raw), "size": len(raw), "preview": preview}
 
     def _is_marker(self, value: dict[str, JsonValue]) -> bool:
-        """Return True if an object is a marker made by this store, not one that only looks like it."""
+        """Return True if an object is a marker of a blob that this store has, not data that only looks like one."""
         digest = value.get("blob_sha256") if value.keys() == TEXT_MARKER else value.get("blob_json")
         if value.keys() not in (TEXT_MARKER, CONTAINER_MARKER) or not isinstance(digest, str):
             return False
@@ -167,8 +168,9 @@ class Shrinker:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Limits of one pass over a payload. Texts above `limit` bytes move to blobs; with `containers`, objects and lists
-    above 8 KB do too.
+    """Settings of one pass over a payload.
+
+    Texts above `limit` bytes are moved to blobs; with `containers`, also objects and lists above 8 KB.
     """
 
     limit: int

@@ -1,6 +1,6 @@
 """The newest records of a log that is being written, for its followers.
 
-Invariant: the records have no gaps and end with the newest one; at most twice the limit is kept.
+Invariant: the records have no gaps and end with the newest one; they take at most twice the limits below.
 """
 
 from bisect import bisect_right
@@ -11,9 +11,7 @@ from tui_agent.protocol.envelope import Record
 
 MAX_RECORDS: Final = 1_000
 MAX_BYTES: Final = 2_000_000
-"""Limits of the records kept in memory, in records and bytes; up to twice as much is kept. Followers that lag behind
-read older records from the file.
-"""
+"""Limits in records and bytes. Followers that lag behind read older records from the file."""
 
 
 class RecentRecords:
@@ -22,7 +20,7 @@ class RecentRecords:
     def __init__(self) -> None:
         self._records: list[Record] = []
         self._older = self._new_bytes = 0
-        """Number of records to drop next, and bytes of the others."""
+        """Number of records that are dropped next, and bytes of the newer records."""
 
     def __len__(self) -> int:
         return len(self._records)
@@ -33,23 +31,23 @@ class RecentRecords:
         self._new_bytes += size
 
     def drop_older(self) -> None:
-        """Drop the older half once the newer half has reached its limit."""
+        """Drop the older records if the newer ones have reached a limit."""
         if len(self._records) - self._older >= MAX_RECORDS or self._new_bytes >= MAX_BYTES:
             del self._records[: self._older]
             self._older, self._new_bytes = len(self._records), 0
 
     @property
     def first_seq(self) -> int | None:
-        """The oldest record's number; None if there are none."""
+        """The `seq` of the oldest record in memory; None if there are no records."""
         return self._records[0].seq if self._records else None
 
     def has(self, seq: int) -> bool:
-        """Return True if the record with this number is in memory."""
+        """Return True if the record with this `seq` is in memory."""
         index = self._find_index(seq - 1)
         return index < len(self._records) and self._records[index].seq == seq
 
     def records_after(self, seq: int, limit: int | None = None) -> Sequence[Record]:
-        """Return the records after a number, at most `limit`."""
+        """Return the records with a greater `seq`, at most `limit`."""
         start = self._find_index(seq)
         return self._records[start : None if limit is None else start + limit]
 

@@ -36,7 +36,7 @@ _BATCH = 100
 
 
 def _ignore_stale() -> None:
-    """Default for callers that do not care whether a result is current."""
+    """Do nothing. Default of `on_stale`."""
 
 
 class SessionIndex:
@@ -47,7 +47,7 @@ class SessionIndex:
 
     @contextmanager
     def _open(self, *, wait_ms: int = BUSY_MS) -> Iterator[sqlite3.Connection]:
-        """Open the index; recreate it if damaged or of another version. Raises `sqlite3.Error`, OSError."""
+        """Open the index; recreate one that is damaged or of another version. Raises `sqlite3.Error`, `OSError`."""
         try:
             db = self._connect(wait_ms)
         except sqlite3.OperationalError:
@@ -86,7 +86,7 @@ class SessionIndex:
             self.path.with_name(name).unlink(missing_ok=True)
 
     def summaries(self, states: Sequence[LogState]) -> list[SessionSummary]:
-        """Return the list rows of these sessions: from the index if current, else from their logs."""
+        """Return the list rows of these sessions: from the index where it is current, otherwise from the logs."""
         if len(states) < MIN_SESSIONS and not self.path.exists():
             return [summary for state in states if (summary := summarise_session(state.folder))]
         try:
@@ -149,7 +149,7 @@ class SessionIndex:
     def rebuild(
         self, states: Sequence[LogState], progress: Callable[[int], None] = lambda done: None
     ) -> None:
-        """Recreate the index from the logs. Raises `sqlite3.Error`, OSError."""
+        """Recreate the index from the logs. Raises `sqlite3.Error`, `OSError`."""
         self.delete()
         self.refresh(states, progress)
 
@@ -162,10 +162,10 @@ class SessionIndex:
         *,
         on_stale: OnStale = _ignore_stale,
     ) -> list[SearchHit]:
-        """Return the events that contain all words of `text` (or words starting with them), newest session first.
+        """Return the events that contain all words of `text` (or words that start with them), newest session first.
 
         The index is updated first. Without a usable index, the logs are searched. If another process is updating the
-        index, its current content is searched, newer events are not found, and `on_stale` is called.
+        index, the index is searched as it is, without the newest events, and `on_stale` is called.
         """
         hits = self._query(
             states, lambda db: session_search.find_events(db, text, workspace, limit), on_stale
@@ -182,7 +182,7 @@ class SessionIndex:
         *,
         on_stale: OnStale = _ignore_stale,
     ) -> list[SearchHit]:
-        """Search for sessions: the newest hit of each, among the newest `MAX_HITS` hits."""
+        """Return the newest hit of each session, among the newest `MAX_HITS` hits. The rest is as in `search`."""
         hits = self._query(states, lambda db: session_search.find_sessions(db, text, workspace), on_stale)
         if hits is None:
             hits = session_search.newest_per_session(scan_logs(states, split_words(text), workspace))
@@ -194,7 +194,10 @@ class SessionIndex:
         query: Callable[[sqlite3.Connection], list[SearchHit]],
         on_stale: OnStale,
     ) -> list[SearchHit] | None:
-        """Query the updated index, or the current one if another process holds it; None if there is none."""
+        """Update and query the index; return None if it cannot be used.
+
+        If another process is updating the index, only query it, and call `on_stale`.
+        """
         for _ in range(2):
             try:
                 is_current = self._refresh_if_free(states)

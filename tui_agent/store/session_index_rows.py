@@ -1,7 +1,7 @@
 """Tables of the session index, and the code that adds logs to them.
 
-Invariant: a row equals `summarise_session` of the log at that time. Each text is added once; an update starts where the
-last one stopped.
+Invariant: a row equals `summarise_session` of the log at the time of the update. Each text is added once; an update
+starts where the last one stopped.
 """
 
 import os
@@ -48,7 +48,7 @@ _SELECT = (
     " FROM sessions JOIN places ON places.number = sessions.place"
 )
 _END_BYTES = 24
-"""Bytes kept of a line's end; they include its checksum."""
+"""Bytes of a line's end that are stored to recognise the line; they include its checksum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class LogState:
 def known_rows(
     db: sqlite3.Connection, states: Iterable[LogState]
 ) -> tuple[list[SessionSummary], list[tuple[LogState, SessionStats | None]]]:
-    """Return the current summaries, and the logs that need reading with their previous counts."""
+    """Return the summaries that are current, and (log, its previous counts) for each log that must be read."""
     rows = {row["name"]: row for row in _select(db)}
     current: list[SessionSummary] = []
     stale: list[tuple[LogState, SessionStats | None]] = []
@@ -100,7 +100,7 @@ def _known_stats(state: LogState, row: sqlite3.Row | None) -> SessionStats | Non
 
 
 def _is_extended(state: LogState, row: sqlite3.Row) -> bool:
-    """Return True if a log only grew since its row was saved. After a crash, the log's end may have been replaced."""
+    """Return True if a log only grew since its row was saved: after a crash, the log's end may be different."""
     known_to: int = row["known_to"]
     return row["file"] == state.file and known_to <= state.size and _read_end(state, known_to) == row["ends"]
 
@@ -131,7 +131,7 @@ def _summary(folder: Path, row: sqlite3.Row) -> SessionSummary:
 
 
 def save_summary(db: sqlite3.Connection, state: LogState, summary: SessionSummary) -> None:
-    """Save a session's list row. Keep its texts, unless its log is another file or was rewritten."""
+    """Save a session's list row. Delete its texts if its log is another file or was rewritten."""
     old = next(_select(db, summary.id), None)
     if old is not None and not _is_extended(state, old):
         delete_session(db, summary.id)
@@ -159,11 +159,11 @@ def delete_session(db: sqlite3.Connection, name: str) -> None:
 
 
 MAX_BYTES_AT_ONCE = 64 * 1024 * 1024
-"""Maximum bytes of a log indexed at once. An interrupted update continues there."""
+"""Maximum bytes of a log that are indexed in one transaction."""
 
 
 def index_log(db: sqlite3.Connection, state: LogState, max_bytes: int = MAX_BYTES_AT_ONCE) -> bool:
-    """Index new lines of a session's log. Return True if some are left for the next call."""
+    """Index up to `max_bytes` of new lines of a session's log. Return True if lines remain for the next call."""
     known = _known_stats(state, next(_select(db, state.folder.name), None))
     summary = summarise_session(state.folder, known)
     if summary is None:

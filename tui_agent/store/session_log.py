@@ -1,10 +1,8 @@
-"""The single writer of a session's log, and its followers, which get the history first and then new records, in
-batches.
+"""The single writer of a session's log, and followers, which receive old and new records in batches.
 
 Invariant: an event is written as one whole line by one `write`, or it is not in the log. Readers see exactly the event
-that `append` returned. `seq` has gaps only where a line was damaged later, and in the events that a fork inherits. A
-lazy log stays in memory until an event occurs that is worth keeping. Followers pull records, so a slow one does not
-delay the writer; each receives every record once, in order.
+that `append` returned. `seq` has gaps only where a line was damaged later, and in the events that a fork inherits.
+Followers pull records, so that a slow follower does not delay the writer; each receives every record once, in order.
 """
 
 import threading
@@ -42,7 +40,7 @@ QUIET_KINDS: Final = frozenset(
     """session.started run.started run.finished settings.changed command.rejected agent.state_changed
     plugin.loaded plugin.failed env.started env.stopped hook.ran""".split()  # noqa: SIM905 - read as prose
 )
-"""Kinds of events that can occur in a session without any message. These alone do not create a log."""
+"""Kinds of events that can occur in a session without any message. A lazy log with only these is not written."""
 OpenLog = Callable[[], tuple[WriterLock, OpenedLog]]
 """Acquire the session's lock and open (or create) its log."""
 MAX_BATCH = 2_000
@@ -56,7 +54,7 @@ class WallClock(Protocol):
 
 
 class LogFollower:
-    """Follows one log after an event. One task at a time may use it, on the writer's event loop."""
+    """Returns the records of one log after an event. One task at a time may use it, on the writer's event loop."""
 
     def __init__(self, source: "SessionLog", after: int) -> None:
         self._source = source
@@ -65,9 +63,7 @@ class LogFollower:
         self._closed = False
 
     async def next_batch(self) -> Sequence[Record]:
-        """Wait for the records since the last call and return at least one. Return an empty batch once the log or this
-        is closed.
-        """
+        """Wait for records after the last batch and return at least one; none once the log or follower is closed."""
         while not self._closed:
             batch = self._source.next_after(self._cursor, MAX_BATCH)
             if batch:
@@ -75,9 +71,7 @@ class LogFollower:
                 return batch
             if self._source.is_closed:
                 break
-            self._wake = (
-                anyio.Event()
-            )  # no await between the check above and this line, so no record is missed
+            self._wake = anyio.Event()  # no await since the check above, so no record is missed
             try:
                 await self._wake.wait()
             finally:
@@ -97,11 +91,11 @@ class LogFollower:
 
 
 class SessionLog:
-    """One session's append-only log, held by its writer. Implements `ports.log.Log`.
+    """One session's append-only log, open for writing. Implements `ports.log.Log`.
 
-    `append`, `read` and followers must use one thread; `commit` syncs in another. `repair` describes the repair made on
-    opening, for the session to record. With `lazy`, the first event that is not in `QUIET_KINDS` calls `open_log` and
-    writes the events before it; a log without such an event leaves nothing on disk.
+    `append`, `read` and followers must use one thread; `commit` syncs in another. `repair` is an event about the repair
+    made on opening, which the caller records. A log with `lazy` is opened (by `open_log`) and written only at the first
+    event that is not in `QUIET_KINDS`; until then its events are in memory.
     """
 
     def __init__(
@@ -117,7 +111,7 @@ class SessionLog:
         self.folder = folder
         self.session = SessionId(folder.name)
         self._clock = clock
-        self._hold = open_log
+        self._open_log = open_log
         self._lock: WriterLock | None = None
         self._unwritten: list[bytes] = []
         self.ops: FileOps = ops or SystemFiles()
@@ -144,12 +138,12 @@ class SessionLog:
 
     @property
     def last_seq(self) -> int:
-        """The newest event's number; -1 for an empty log."""
+        """The `seq` of the newest event; -1 for an empty log."""
         return self._last_seq
 
     @property
     def last_stored_seq(self) -> int:
-        """The last event written to the file; -1 before the first write."""
+        """The `seq` of the last event written to the file; -1 before the first write."""
         return -1 if self._lock is None or self._unwritten else self._last_seq
 
     @property
@@ -158,7 +152,7 @@ class SessionLog:
         return self._closed
 
     def _open_file(self) -> None:
-        self._lock, opened = self._hold()
+        self._lock, opened = self._open_log()
         self.repair = opened.repair
         self._fd, self._end, self._lines = opened.fd, opened.end, opened.lines
         self._last_seq = max(self._last_seq, opened.last_seq)
@@ -262,9 +256,9 @@ class SessionLog:
         self._has_torn_end = False
 
     async def commit(self) -> None:
-        """Return once everything appended so far is on stable storage, blobs first.
+        """Wait until everything appended so far is on stable storage, blobs first.
 
-        Calls made during another sync share the following one. Raises `StoreError`.
+        Calls made during a sync share the next sync. Raises `StoreError`.
         """
         target = self._end
         while self._synced < target:
@@ -330,7 +324,7 @@ class SessionLog:
         return [record for record in selected if record.seq > after]
 
     def has_event(self, seq: int) -> bool:
-        """Return True if an event with this number exists, on any branch. Does not read the history."""
+        """Return True if an event with this `seq` exists, on any branch. Does not read the whole history."""
         first = self._recent.first_seq
         if first is None or seq < first:
             return self._lock is not None and has_event(self.folder, seq)

@@ -1,7 +1,7 @@
-"""Queries of the session index, and the same search on the logs when there is no index.
+"""Full-text search for events and sessions: in the session index or, without an index, in the logs.
 
-Invariant: any text can be searched for; both ways give the same results, except for the order of words that a
-log spells differently.
+Invariant: no search text raises an error. Both searches match words by their beginning; only the search in the logs
+also matches inside words, and only the search in the index ignores accents.
 """
 
 import sqlite3
@@ -15,7 +15,7 @@ from tui_agent.store.session_index_rows import LogState
 from tui_agent.store.session_summary import summarise_session
 
 MAX_HITS = 100_000
-"""Most hits, the newest, among which sessions are searched: very common words do not distinguish sessions."""
+"""Maximum number of hits, the newest ones, from which sessions are taken. Very common words have more."""
 MAX_SNIPPETS = 500
 _SEARCH_SESSIONS = """
 SELECT sessions.name, sessions.title, places.workspace, texts.seq, texts.at, texts.kind, texts.number, grouped.places
@@ -38,7 +38,7 @@ WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT ?
 class SearchHit:
     """An event that matches a search. `snippet` is the text around the match.
 
-    In a search for sessions it is the newest match of its session, and `hit_count` is the number of matches.
+    A search for sessions returns the newest match of each session, with the session's number of matches in `hit_count`.
     """
 
     session: SessionId
@@ -61,13 +61,14 @@ def _match_expression(db: sqlite3.Connection, text: str, workspace: str | None) 
 
 
 def find_events(db: sqlite3.Connection, text: str, workspace: str | None, limit: int) -> list[SearchHit]:
+    """Return up to `limit` matching events from the index, newest first."""
     query = _match_expression(db, text, workspace)
     rows = db.execute(_SEARCH, (query, limit)).fetchall() if query else []
     return [SearchHit(SessionId(name), *rest) for name, *rest in rows]
 
 
 def find_sessions(db: sqlite3.Connection, text: str, workspace: str | None) -> list[SearchHit]:
-    """Return one hit per session. The snippet is cut here: SQLite would scan all matches for each one."""
+    """Return one hit per session from the index. SQLite's `snippet` would be slow here, so this cuts the snippets."""
     query = _match_expression(db, text, workspace)
     rows = db.execute(_SEARCH_SESSIONS, (query, MAX_HITS)).fetchall() if query else []
     hits: list[SearchHit] = []
@@ -81,6 +82,7 @@ def find_sessions(db: sqlite3.Connection, text: str, workspace: str | None) -> l
 
 
 def newest_per_session(hits: Iterable[SearchHit]) -> list[SearchHit]:
+    """Return the last hit of each session, with the session's number of hits."""
     newest: dict[str, SearchHit] = {}
     for hit in hits:
         previous = newest.get(hit.session)
@@ -89,7 +91,7 @@ def newest_per_session(hits: Iterable[SearchHit]) -> list[SearchHit]:
 
 
 def _find_word(text: str, words: Sequence[str]) -> int:
-    """Return the position of the first word (or its beginning); 0 if the index saw another spelling."""
+    """Return the position of the first of these words; 0 if the text has the words only with other accents."""
     folded = text.casefold()
     return max(
         0, min((position for word in words if (position := folded.find(word.casefold())) >= 0), default=0)
@@ -102,7 +104,7 @@ def split_words(text: str) -> list[str]:
 
 
 def scan_logs(states: Sequence[LogState], words: Sequence[str], workspace: str | None) -> Iterator[SearchHit]:
-    """Run the same search without an index, by reading all logs."""
+    """Yield the events that contain all `words`, by reading all logs, newest session first."""
     folded_words = [word.casefold() for word in words]
     for state in sorted(states, key=lambda state: state.folder.name, reverse=True) if folded_words else ():
         summary = summarise_session(state.folder)

@@ -30,10 +30,10 @@ from tui_agent.store.log_line import decode_line, decode_payload, is_intact
 from tui_agent.store.log_scan import read_seq, split_lines
 
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]
-"""State of a session's newest turn. `open`: it has no end yet; `waiting`: it waits for the user; empty: unknown."""
+"""State of a session's newest turn. `open`: no end is recorded; `waiting`: the user must answer; "": unknown."""
 
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""Maximum bytes counted while a list waits; the index counts the rest of a longer log later."""
+"""Maximum bytes that are counted for a list; the rest of a longer log is counted when the index is updated."""
 _PAYLOAD = b'"payload":{"kind":"'
 _COST = re.compile(rb'"cost_usd":(-?[0-9][0-9.eE+-]*)')
 _TURN, _TITLE = b'turn.started"', b'session.titled"'
@@ -50,7 +50,7 @@ _OUTCOMES: Final[dict[TurnEnd, Outcome]] = {
     "model_error": "failed",
     "error": "failed",
 }
-"""All other reasons mean that the turn was stopped."""
+"""Outcome by the reason of a turn's end; any other reason means `stopped`."""
 _SETTLED = (b"permission.decided", b"question.answered")
 _REQUESTS = (b"permission.requested", b"question.asked")
 _IN_TURN = (b"iteration.", b"user.message")
@@ -60,8 +60,7 @@ _IN_TURN = (b"iteration.", b"user.message")
 class SessionStats:
     """Counts of a log's first `read_to` bytes. `cost_usd` is None if no price was known.
 
-    `workspace` is the folder that the session moved to or was forked into. It is empty if the session is still where it
-    started.
+    `workspace` is the folder that the session moved to or was forked into; empty if it still has its first folder.
     """
 
     turns: int = 0
@@ -73,7 +72,7 @@ class SessionStats:
 
 
 def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> SessionStats:
-    """Return the counts extended by the next whole lines."""
+    """Return `previous` with the next whole lines of the log (`piece`) added."""
     turns, cost, title, workspace = previous.turns, previous.cost_usd, previous.title, previous.workspace
     start, size = 0, len(piece)
     model_lines: list[bytes] = []
@@ -109,7 +108,7 @@ def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> Sessi
 def count_log(
     folder: Path, size: int, blobs: BlobStore, known: SessionStats | None = None
 ) -> SessionStats | None:
-    """Count a log of `size` bytes, continuing from `known`. Return None if that is too much at once."""
+    """Count a log of `size` bytes, continuing from `known`. Return None if more than `MAX_BYTES` must be read."""
     counts = known or SessionStats()
     if counts.read_to > size:
         counts = SessionStats()
@@ -148,9 +147,10 @@ def _read_cost(line: bytes, blobs: BlobStore) -> float | None:
 
 
 def read_outcome(data: bytes, blobs: BlobStore, *, is_complete: bool) -> tuple[Outcome, int | None]:
-    """Return a session's state, computed from its last lines, or empty if unknown. `is_complete`: these are all lines.
+    """Return a session's state, computed from its last lines, and the `seq` to which the head was moved, or None.
 
-    Undone turns are ignored. Also return the `seq` where the current branch continues after a move of the head.
+    The state is empty if these lines do not determine it. `is_complete` is True if `data` is the whole log. Undone
+    turns are ignored.
     """
     later, branch_end = _LaterLines(), None
     for _, line in reversed(list(split_lines(data))):
@@ -178,9 +178,10 @@ def _head_target(line: bytes, blobs: BlobStore, branch_end: int | None) -> int |
 
 @dataclass(slots=True)
 class _LaterLines:
-    """State collected from later lines: settled requests, whether the turn has content, and how it ended.
+    """State collected from the lines after the current one.
 
-    If the turn ended because its program did, requests that waited for the user will be asked again.
+    `settled` are the ids of requests and questions that were decided; `has_content` is True if these lines belong to a
+    turn. `ended` is the outcome of an interrupted turn, unless an earlier line has a request that still waits.
     """
 
     settled: set[str] = field(default_factory=set)
@@ -189,7 +190,7 @@ class _LaterLines:
 
 
 def _line_outcome(line: bytes, start: int, later: _LaterLines, blobs: BlobStore) -> Outcome:
-    """Return the state that a line proves, given the lines after it; empty if it proves none."""
+    """Return the session's state if this line and the lines after it determine it; otherwise an empty string."""
     if line.startswith(b"turn.started", start):
         return later.ended or "open"
     if line.startswith((b"turn.finished", *_SETTLED, *_REQUESTS), start) or (

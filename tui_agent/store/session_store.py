@@ -44,7 +44,8 @@ from tui_agent.store.writer_lock import WriterLock
 REMOVED_PREFIX = ".removed-"
 """Name prefix of a folder that is being deleted. Cleanup removes what an interrupted deletion left."""
 Detach = Callable[[Path, Path], None]
-"""Copies everything that a fork (in the second folder) borrows, besides its log, from the session in the first folder.
+"""Copies files from a session's folder (first) to a fork's folder (second): all that the fork uses, except the log.
+
 Raises `OSError`.
 """
 _RUN_ID = re.compile(r"run_[0-9a-f]{12}")
@@ -72,10 +73,10 @@ class SessionStore:
         return self.root / session_id
 
     def create(self, session_id: str, *, lazy: bool = False) -> SessionLog:
-        """Create a new session and lock it; with `lazy` only once something is recorded (see `SessionLog`).
+        """Create a new session and lock it. With `lazy`, do this at the first recorded message (see `SessionLog`).
 
-        Raises `StoreError` if it exists, `StoreFull` and `StoreUnusable`. With `lazy` it raises only if the
-        folder cannot hold any session; other errors come from the log's `append`.
+        Raises `StoreError` if the session exists, `StoreFull` and `StoreUnusable`. With `lazy`, it raises only if no
+        session can be created in `root`; other errors are raised by the log's `append`.
         """
         folder = self.folder(session_id)
         if lazy:
@@ -83,7 +84,7 @@ class SessionStore:
         return self._build_log(folder, partial(self._create_locked, folder), lazy=lazy)
 
     def _require_writable_root(self) -> None:
-        """Raise an error before the first message if no session can be created."""
+        """Raise a `StoreError` if no session can be created in `root`."""
         try:
             self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             if not os.access(self.root, os.W_OK | os.X_OK):
@@ -142,10 +143,9 @@ class SessionStore:
             raise
 
     def fork(self, session_id: str, at_seq: int, new_id: str, changed: ForkChange | None = None) -> SessionId:
-        """Create a session that continues from an event of another one, which may be in use. It refers to the other's
-        log.
+        """Create a session that continues from event `at_seq` of another session, which may be in use.
 
-        `changed` holds the fork's differences. Raises `SessionNotFound`, `StoreFull`, and `StoreError` if there is no
+        `changed` are the changes of the fork. Raises `SessionNotFound`, `StoreFull`, and `StoreError` if there is no
         such event, another version wrote the session, or `new_id` exists.
         """
         parent, folder = self.folder(session_id), self.folder(new_id)
@@ -174,7 +174,7 @@ class SessionStore:
             raise _creation_error(folder, fault) from fault
 
     def forks(self, session_id: str) -> list[SessionId]:
-        """Return the sessions whose history begins in this session's log."""
+        """Return the sessions that were forked from an event in this session's log."""
         name = self.folder(session_id).name
         return [SessionId(fork.name) for fork in group_by_parent(self.folders()).get(name, ())]
 
@@ -190,7 +190,7 @@ class SessionStore:
             lock.release()
 
     def remove(self, session_id: str, detach: Detach | None = None) -> None:
-        """Delete a session permanently. Its forks first get a copy of everything that they inherit from it.
+        """Delete a session permanently. Everything that its forks inherit is copied to them first.
 
         `detach` copies files other than the log for each fork. Raises `SessionNotFound`, `SessionLocked` (if the
         session or a fork is in use) or `StoreError`; nothing is removed then.
@@ -229,8 +229,7 @@ class SessionStore:
         return read_records(folder)
 
     def list(self, workspace: str | None = None) -> list[SessionSummary]:
-        """Return all sessions (of one workspace), last used first, from the index or else from the logs'
-        ends.
+        """Return all sessions, or those of one workspace, last used first.
 
         A damaged session with an unknown workspace is listed for every workspace.
         """
@@ -258,14 +257,15 @@ class SessionStore:
         return [state for state in states if state is not None]
 
     def latest(self, workspace: str | None) -> SessionId | None:
-        """Return the last used session of a workspace. One without messages is returned only if all are empty."""
+        """Return the last used session of a workspace (None: of any), preferably one with messages; None if none."""
         sessions = [summary for summary in self.list(workspace) if workspace in (None, summary.workspace)]
         with_messages = [session for session in sessions if session.title]
         return next((session.id for session in with_messages or sessions), None)
 
     def resolve(self, name: str) -> SessionId:
-        """Return the id for a prefix or the word `latest`. Raises `SessionNotFound`, or `UsageError` if
-        ambiguous.
+        """Return the id of the only session whose id starts with `name`, or of the last used one for `latest`.
+
+        Raises `SessionNotFound`, or `UsageError` if several sessions match.
         """
         if name == "latest":
             latest = self.latest(None)

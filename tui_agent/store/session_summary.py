@@ -35,12 +35,12 @@ _MOVE_MARK = b'"payload":{"kind":"session.workspace_moved"'
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session in a list. `updated` is the time of its last event (seconds since 1970), `events` their number.
+    """A session in a list. `updated` is the time of its last event in seconds since the epoch, `events` their number.
 
-    `stats` is None for a log too long to count. `outcome` is the state of its newest turn. `parent` and `forked_at`
-    name the event from which it was forked, or are empty. `is_damaged`: its start is unreadable, and `workspace` comes
-    from another event (empty if there is none). `is_other_version`: another version of the product wrote its start or
-    end; it can be listed and read but not opened.
+    `stats` is None for a log too long to count. `outcome` is the state of the newest turn. `parent` and `forked_at` are
+    the session and event from which it was forked, if it is a fork. `is_damaged`: the log's start is unreadable, and
+    `workspace` comes from another event (empty if there is none). `is_other_version`: another version of the product
+    wrote the log's start or end; the session can be listed and read but not opened.
     """
 
     id: SessionId
@@ -67,9 +67,9 @@ class SessionSummary:
 
 
 def summarise_session(folder: Path, known: SessionStats | None = None) -> SessionSummary | None:
-    """Return a session's summary from its log's ends; None if nothing is readable at either end.
+    """Return a session's summary, read from the start and end of its log; None if no record at either is readable.
 
-    `known` are earlier counts of the log; a long log is not counted for this.
+    `known` are earlier counts of the log, from which counting continues.
     """
     path = folder / EVENTS_FILE
     blobs = open_blobs(folder)
@@ -112,7 +112,7 @@ def summarise_session(folder: Path, known: SessionStats | None = None) -> Sessio
 
 
 def _count_ends(path: Path, blobs: BlobStore, known: SessionStats | None) -> SessionStats:
-    """Return title and model of a log that is too long to count now: the newest ones at its end, else the known ones."""
+    """Return title, model and workspace of a log that is too long to count, from its end, `known`, or its start."""
     end = count_lines(read_tail_bytes(path, _LONG_TAIL_BYTES), known or SessionStats(), blobs)
     if end.title and end.model and end.workspace:
         return end
@@ -213,7 +213,7 @@ def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, O
 
 
 def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
-    """Return the state of a session whose head was moved to an event before the lines read so far."""
+    """Return the state of a session whose head was moved to event `moved_to`, which is before `data`."""
     state: Outcome = ""
     visited: set[int] = set()
     while moved_to is not None and moved_to not in visited and len(visited) < _MAX_HEAD_MOVES:
@@ -238,13 +238,13 @@ def _last_record(data: bytes, blobs: BlobStore) -> Record | None:
 
 
 def _newest_title(path: Path, stretches: Sequence[Stretch] | None) -> str:
-    """Return the newest title (on these stretches)."""
+    """Return the newest title in a log, of the events in these stretches (None: all)."""
     titles = _search_backwards(path, _TITLE_MARK, stretches)
     return next((titled.title for titled in titles if isinstance(titled, SessionTitled)), "")
 
 
 def _fork_workspace(path: Path) -> str:
-    """Return the workspace of a fork that has its own log copy; empty if it has no own workspace."""
+    """Return the workspace in a log's newest `session.forked` events; empty if none has one."""
     forks = (fork.changes for fork in _search_backwards(path, _FORK_MARK) if isinstance(fork, SessionForked))
     return next((changed.workspace for changed in forks if changed.workspace), "")
 
@@ -252,7 +252,7 @@ def _fork_workspace(path: Path) -> str:
 def _search_backwards(
     path: Path, mark: bytes, stretches: Sequence[Stretch] | None = None
 ) -> Iterator[Payload]:
-    """Yield events of one kind (on these stretches), by searching the bytes from the end without parsing the log."""
+    """Yield the payloads of the lines that contain `mark`, newest first, of events in these stretches (None: all)."""
     if not path.stat().st_size:
         return
     with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:

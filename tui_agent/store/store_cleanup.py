@@ -1,7 +1,7 @@
 """Detection and removal of files that the session store does not need.
 
-Invariant: `find_waste` changes nothing. Nothing that an event of any session refers to is removed, and nothing of a
-session in use.
+Invariant: `find_waste` changes nothing. A file that an event of any session refers to is never removed, nor is a file
+of a session in use.
 """
 
 import re
@@ -25,10 +25,10 @@ _BLOB_NAME = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Waste:
-    """Something that can be removed. `paths` are files, or the folder of a whole session.
+    """Files that can be removed. `paths` are files, or the folder of a whole session.
 
-    `kind`: a session without messages, one that was not used for long, texts that no event refers to, unfinished files,
-    or the remains of an interrupted removal.
+    `kind`: `empty` and `old` sessions; `texts` that no event refers to; `draft` for unfinished files; `rest` for the
+    remains of an interrupted removal.
     """
 
     kind: WasteKind
@@ -38,9 +38,7 @@ class Waste:
 
 
 def find_waste(store: SessionStore, *, unused_since: float | None = None) -> Iterator[Waste]:
-    """Yield everything that can be removed, including whole sessions last used before `unused_since` (seconds since
-    1970).
-    """
+    """Yield everything that can be removed, including sessions last used before `unused_since`, in epoch seconds."""
     folders = list(store.folders())
     for remnant in sorted(store.root.glob(f"{REMOVED_PREFIX}*")):
         yield Waste("rest", remnant.name.removeprefix(REMOVED_PREFIX), (remnant,), measure_path(remnant))
@@ -87,7 +85,7 @@ def _unreferenced(folder: Path, family: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def measure_path(path: Path) -> int:
-    """Return the bytes below a path. Links are not followed; files deleted in the meantime count as empty."""
+    """Return the size in bytes of a file, or of all files in a folder. Links are not followed."""
     try:
         if path.is_symlink() or not path.is_dir():
             return path.lstat().st_size
@@ -97,10 +95,10 @@ def measure_path(path: Path) -> int:
 
 
 def remove_waste(store: SessionStore, item: Waste, detach: Detach | None = None) -> None:
-    """Remove waste; of texts and unfinished files, only those that are still waste. `detach` as in
-    `SessionStore.remove`.
+    """Remove waste. Texts and unfinished files are removed only if they are still waste.
 
-    Raises `OSError`, `StoreError`, and `SessionLocked` if its session is in use by now.
+    `detach` is passed to `SessionStore.remove`. Raises `OSError`, `StoreError`, and `SessionLocked` if the session is
+    in use by now.
     """
     if item.kind in ("empty", "old"):
         store.remove(item.session, detach)
@@ -117,7 +115,7 @@ def remove_waste(store: SessionStore, item: Waste, detach: Detach | None = None)
 
 
 def measure_session(folder: Path) -> dict[str, int]:
-    """Return the bytes used by a session: its log, its texts, its checkpoints, a fork's own workspace."""
+    """Return the bytes used by a session's `log`, `texts`, `checkpoints` and (for a fork) its own `workspace`."""
     return {
         "log": measure_path(folder / EVENTS_FILE),
         "texts": measure_path(folder / "blobs"),

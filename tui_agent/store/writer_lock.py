@@ -1,6 +1,7 @@
 """The lock that makes one process the only writer of a session.
 
-Invariant: the kernel holds the lock, so it ends with its process in any case; the file's content only informs users.
+Invariant: the lock is a `flock`, which the kernel releases when the process ends; the file's content only informs
+users.
 """
 
 import contextlib
@@ -47,8 +48,9 @@ class WriterLock:
             pause(_PAUSE_S)
 
     def reacquire(self) -> "WriterLock":
-        """Return this lock, or a new one if its file was removed. Raises `SessionLocked` if another process holds the
-        new one.
+        """Return this lock, or a new lock if the file was removed.
+
+        Raises `SessionLocked` if another process holds the lock on the new file.
         """
         try:
             if self._fd is not None and os.path.samestat(os.fstat(self._fd), self._path.stat()):
@@ -79,7 +81,7 @@ def _describe_holder(content: bytes) -> str:
 
 
 def is_locked(path: Path | str) -> bool:
-    """Return True if a process holds the lock now. Does not disturb processes that wait for it."""
+    """Return True if a process holds the lock now. Does not block."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

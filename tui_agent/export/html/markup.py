@@ -18,8 +18,10 @@ _VOID = frozenset(("br", "hr", "img", "input", "meta", "link"))
 
 
 def element(tag: str, *children: Child, **attributes: str | int | bool | None) -> Safe:
-    """Return an element. `class_` means `class`, `data_kind` means `data-kind`; attributes that are None or
-    False are left out."""
+    """Return an element with these attributes, without those that are None or False.
+
+    `class_` means `class`, `data_kind` means `data-kind`.
+    """
     parts = [tag]
     for name, value in attributes.items():
         if value is None or value is False:

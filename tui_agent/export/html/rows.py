@@ -163,7 +163,7 @@ def _tool_row(entry: ToolEntry, story: ExportContent) -> Row:
 
 
 def _only_diff(entry: ToolEntry, target: str) -> DiffBlock | None:
-    """Return the diff if the result is only a diff of the file that the row already names; otherwise None."""
+    """Return the diff if the call's only block is the diff of its own target file; otherwise None."""
     match entry.blocks:
         case (DiffBlock(path=path) as only,) if path == target:
             return only
