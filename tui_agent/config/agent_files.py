@@ -30,7 +30,7 @@ _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 @dataclass(frozen=True, slots=True)
 class AgentFault:
-    """A file with a fault (it defines no agent), or with a remark."""
+    """A fault or remark about an agent file. A file with a fault defines no agent."""
 
     source: str
     message: str
@@ -90,7 +90,7 @@ def parse_agent(source: str, text: str) -> Role:
         raise ConfigError(f"unknown field {unknown[0]!r} (allowed: {', '.join(FIELDS)})")
     name = str(fields.get("name") or Path(source).stem)
     if not NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} is not a valid name: use at most 32 small letters, digits, - and _")
+        raise ConfigError(f"{name!r} is not a valid name: use at most 32 lower-case letters, digits, - and _")
     if name in RESERVED:
         raise ConfigError(f"the name {name!r} is reserved")
     if not body:

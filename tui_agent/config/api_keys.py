@@ -109,8 +109,9 @@ class Keys(Mapping[str, str]):
 
 
 def load_keys(path: Path) -> dict[str, str]:
-    """Return the keys of a private file; empty if it does not exist. Raises `ConfigError` if others can read
-    it.
+    """Return the keys of a private file; empty if it does not exist.
+
+    Raises `ConfigError` if other users can read the file.
     """
     text = read_small(path)
     if text is None:

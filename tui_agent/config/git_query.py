@@ -49,8 +49,9 @@ def locate_repository(root: Path) -> Repository | None:
 
 
 def query_git(root: Path, *words: str, timeout_s: float = TIMEOUT_S) -> bytes | None:
-    """Run git on the repository of `root` and return its output; None without repository or git, or on
-    failure.
+    """Run git on the repository of `root` and return its output.
+
+    Returns None if there is no repository or no git, or if git fails.
     """
     repository = locate_repository(root)
     program = find_program("git", root, os.environ) if repository is not None else None

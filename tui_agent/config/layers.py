@@ -1,5 +1,4 @@
-"""The layers of configuration; the nearest wins: defaults < user file < project file (if trusted) <
-environment < options.
+"""The layers of configuration: defaults < user file < trusted project file < environment < options.
 
 Invariant: loading writes nothing, changes no environment variable and uses no file of an untrusted project. A
 project's files are read once: the content compared with the user's trust decision is the content used.
@@ -78,10 +77,10 @@ class _Layers:
 
 
 def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None) -> Config:
-    """Return the effective configuration of one start. Raises `ConfigError` with file, line, key and what to
-    do.
+    """Return the effective configuration of one start; the nearest layer wins.
 
     `here` is the folder the program was started in, if it differs from `options.cwd`; its `.env` counts too.
+    Raises `ConfigError` with file, line and key of the fault.
     """
     projects = load_projects(options, environ, here=here)
     default = find_paths(options.cwd, environ)
@@ -113,8 +112,9 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
 
 
 def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:
-    """Use the hooks of both files, the user's first. Unlike other settings, a nearer layer adds hooks and replaces
-    none.
+    """Use the hooks of both files, the user's first.
+
+    Unlike other settings, a nearer layer adds hooks and replaces none.
     """
     joined = [*_hook_tables(user_tree), *_hook_tables(project_tree)]
     if not joined:

@@ -63,8 +63,9 @@ def local_repo_maps(data_dir: Path) -> Path:
 
 
 def screen_error_log(data_dir: Path) -> Path:
-    """Return the log of errors on the app's screen. Entries start with a line with time and session; the newest is
-    last.
+    """Return the path of the log of errors on the app's screen.
+
+    Each entry starts with a line with its time and session; the newest entry is last.
     """
     return data_dir / "reports" / "screen.log"
 
@@ -89,10 +90,9 @@ def find_paths(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = No
 
 
 def project_root(cwd: Path, home: Path) -> Path:
-    """Return the nearest folder at or above `cwd` with `.tui_agent/` or `.git`, never the home folder or
-    above.
+    """Return the nearest folder at or above `cwd` with `.tui_agent/` or `.git`, or `cwd` if there is none.
 
-    Raises `ConfigError` if `cwd` itself is unreadable.
+    The home folder and its parents do not count. Raises `ConfigError` if `cwd` itself is unreadable.
     """
     start = cwd.absolute()
     for folder in (start, *start.parents):

@@ -23,8 +23,9 @@ def safe_path(workspace: Path, environ: Mapping[str, str]) -> str:
 
 
 def git_environment(workspace: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return environment variables for git commands that only read the user's repository, without fetching or
-    prompting.
+    """Return environment variables for git commands that only read the user's repository.
+
+    They prevent git from fetching and from prompting.
     """
     inherited = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     return {

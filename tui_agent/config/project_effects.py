@@ -76,8 +76,9 @@ def refusal_of_settings(settings: Mapping[str, object]) -> str:
 
 
 def refusal_of_files(files: ProjectFiles) -> str:
-    """Return the reason why a project may not have its configuration file. Empty if it may, or if the file cannot be
-    read.
+    """Return the reason why a project may not have its configuration file.
+
+    Empty if the file is allowed or cannot be read.
     """
     texts = (file.content for file in files.files if file.name == f"{PROJECT_FOLDER}/config.toml")
     return refusal_of_settings(_parse_toml(next(texts, b"")) or {})

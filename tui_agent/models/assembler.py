@@ -67,8 +67,9 @@ class _Call:
 
 
 class Assembler:
-    """Assembles the chunks of one answer. `offered` are the tools' names, needed for aliases and for calls written as
-    text.
+    """Assembles the chunks of one answer.
+
+    `offered` are the names of the tools, needed for aliases and for calls written as text.
     """
 
     def __init__(self, offered: Collection[str] = ()) -> None:
@@ -206,8 +207,9 @@ class Assembler:
                 yield self._call_delta(block, block.raw)
 
     def _find_or_add_call(self, chunk: ToolCallChunk) -> _Call:
-        """Return the call that the chunk belongs to: by id, else by index, else the last one. Add a call if there is
-        none.
+        """Return the call that the chunk belongs to; add one if there is none.
+
+        The call is found by its id, else by its index, else it is the last call.
         """
         known = self._by_id.get(chunk.call_id) if chunk.call_id else None
         if known is not None and not self._reuses_id(known, chunk):
@@ -229,9 +231,7 @@ class Assembler:
         return elsewhere and bool(chunk.name) and not self._is_summary(call, chunk)
 
     def _last_open_call(self, chunk: ToolCallChunk) -> _Call | None:
-        """Return the last call for a piece without an index, or None if the piece names a tool and so starts a new
-        call.
-        """
+        """Return the last call for a piece without an index; None if the piece names a tool, which starts a new call."""
         calls = (block for block in reversed(self._blocks) if isinstance(block, _Call))
         return None if chunk.name else next(calls, None)
 

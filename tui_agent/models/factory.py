@@ -31,7 +31,7 @@ DEFAULT_MAX_OUTPUT = 16_384
 MAX_OUTPUT_CAP = 32_768
 """Maximum output in tokens if the profile sets none; some vendors count reserved output as used."""
 SHARE_OF_WINDOW = 4
-"""Divisor of the window: that default is at most a quarter of it, to leave room for the input."""
+"""The default output limit is at most the window divided by this number, to leave room for the input."""
 REPLAY_WINDOW = 200_000
 NO_MODEL = "none"
 """Profile and provider of a session without a model; `ModelInfo.fault` has the reason."""
@@ -149,8 +149,9 @@ class ModelFactory:
         return out
 
     def preload(self, info: ModelInfo) -> None:
-        """Import the module of this model's client. Slow for litellm, so call it in a thread after the first screen is
-        drawn.
+        """Import the module of this model's client.
+
+        This is slow for litellm, so call it in a thread after the first screen is drawn.
         """
         if info.provider in _MODULES:
             module = importlib.import_module(_MODULES[info.provider][0])

@@ -1,7 +1,7 @@
-"""One HTTP exchange with a provider: sends the request, watches for stalls, yields events. Each failure is one
-`ModelFault`.
+"""One HTTP exchange with a provider: sends the request, detects stalls, yields chunks.
 
-Invariant: leaving the stream in any way closes the connection; no httpx exception leaves this module.
+Invariant: leaving the stream in any way closes the connection. Each failure becomes one `ModelFault`; no httpx exception
+leaves this module.
 """
 
 import json
@@ -46,8 +46,9 @@ class Dialect(Protocol):
 
 
 class _EncodedRequest:
-    """A request encoded as JSON in pieces. Each piece is freed once it is sent, so that a long history is not in memory
-    twice.
+    """A request encoded as JSON in pieces.
+
+    Each piece is freed once it is sent, so that a long history is not in memory twice.
     """
 
     def __init__(self, route: str, body: JsonMap, dialect: Dialect) -> None:
@@ -63,10 +64,9 @@ class _EncodedRequest:
 
 
 def encode_body(body: JsonMap) -> Iterator[bytes]:
-    """Encode a request's body as JSON in pieces of about `CHUNK_BYTES` bytes, so that the whole text is never in
-    memory.
+    """Encode a request's body as JSON in pieces of about `CHUNK_BYTES` bytes.
 
-    Lone surrogates, which a tool's output may contain, become question marks.
+    The whole text is never in memory. Lone surrogates, which a tool's output may contain, become question marks.
     """
     buffer = bytearray(b"{")
     for index, (name, value) in enumerate(body.items()):

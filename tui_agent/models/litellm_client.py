@@ -243,8 +243,9 @@ class _Reader:
             self._finish = str(getattr(choice, "finish_reason", None) or self._finish)
 
     def end(self, stream: Any) -> Iterable[ModelChunk]:
-        """Yield the last chunks. There is a `FinishChunk` only if the provider sent a reason: litellm invents `stop` if
-        a body was cut.
+        """Yield the last chunks.
+
+        There is a `FinishChunk` only if the provider sent a reason: litellm invents `stop` if a body was cut.
         """
         if self._usage is not None:
             yield UsageChunk(self._usage, pricing.cost(self._info, self._usage))

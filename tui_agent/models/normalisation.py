@@ -90,10 +90,10 @@ def legal_name(name: str) -> str:
 
 
 def arguments(raw: str) -> JsonMap | None:
-    """Parse a call's arguments: an object, an object encoded as a string, one inside prose or a fence, or the first of
-    several.
+    """Parse a call's arguments; return None if they are malformed.
 
-    Return None if malformed. Empty text means no arguments. Truncated JSON is never completed.
+    Accepted are an object, an object encoded as a string, an object inside prose or a code fence, and the first of several
+    objects. Empty text means no arguments. Truncated JSON is never completed.
     """
     text = raw.strip()
     if not text or text == "null":

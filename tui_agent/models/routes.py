@@ -130,8 +130,9 @@ class Routes:
         )
 
     def _find_key(self, names: tuple[str, ...]) -> str:
-        """Return the first of these keys that is set. Raises `ConfigError` if it has characters that are not allowed in
-        a header.
+        """Return the value of the first of these variables that is set, or "".
+
+        Raises `ConfigError` if the value has characters that an HTTP header cannot contain.
         """
         for name in names:
             key = (self._environ.get(name) or "").strip()
@@ -206,7 +207,7 @@ _KEY = re.compile(
 )
 """Prefixes of vendors' keys, followed by a digit, which ordinary words do not have."""
 _RANDOM = re.compile(r"(?=[^/:.\-@]*[0-9])(?=[^/:.\-@]*[A-Za-z])[A-Za-z0-9_+=]{28,}")
-"""A long run of letters and digits; names have a separator earlier."""
+"""A long run of letters and digits without a separator, unlike a model name."""
 _REDACTOR = Redactor()
 
 

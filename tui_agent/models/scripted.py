@@ -57,8 +57,9 @@ class _Place:
 
 @dataclass(slots=True)
 class ScriptedClient:
-    """Answers requests from a script. `name` identifies it in messages. A `demo` ends politely where another script
-    would fail.
+    """Answers requests from a script. `name` identifies the script in messages.
+
+    A `demo` ends politely where another script would fail.
     """
 
     script: Script

@@ -17,8 +17,9 @@ _DOOR = "tui_agent.plugin_api"
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The result of a check: `faults` prevent the plugin from working; `notes` are advice; `offers` as in
-    `plugin.loaded`.
+    """The result of a check.
+
+    `faults` prevent the plugin from working; `notes` are advice; `offers` are as in `plugin.loaded`.
     """
 
     name: str

@@ -23,8 +23,9 @@ _KNOWN = frozenset({"name", "version", "api", "description"})
 
 
 def is_valid_name(name: str) -> bool:
-    """Return True for a valid plugin name: lower-case letters, digits and _, starting with a letter, at most 40
-    characters.
+    """Return True for a valid plugin name.
+
+    It has at most 40 lower-case letters, digits and _, and starts with a letter.
     """
     return _NAME.fullmatch(name) is not None
 

@@ -74,8 +74,9 @@ class LoadedPlugins(Offers):
 
 
 class PluginHost:
-    """The plugins of one process. `disabled` ones are listed but not imported; `limit` is the load time per plugin in
-    seconds.
+    """The plugins of one process.
+
+    `disabled` plugins are listed but not imported; `limit` is the load time per plugin in seconds.
     """
 
     def __init__(

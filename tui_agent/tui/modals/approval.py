@@ -1,7 +1,7 @@
-"""The approval of a tool call: what it would do, its effects, and four answers in a fixed order.
+"""The approval sheet of a tool call: a preview, the effects, and four answers in a fixed order.
 
 Invariant: the user can read the whole request, and can allow it only once everything relevant was visible, on a
-screen of any size: the first yes shows hidden rows instead. Keys are ignored for the first 300 ms, and text typed
+screen of any size; a yes while rows are hidden shows these rows. Keys are ignored for the first 300 ms, and text typed
 into a field never counts as an answer.
 """
 
@@ -66,7 +66,7 @@ class Approval(ApprovalRows):
         self.answer(self.chosen)
 
     def move(self, direction: int) -> None:
-        """Select the answer above or below."""
+        """Select the previous or next answer."""
         self.chosen = ANSWERS[(ANSWERS.index(self.chosen) + direction) % len(ANSWERS)]
         self.redraw()
 
@@ -137,7 +137,7 @@ class Approval(ApprovalRows):
             self._decide(answer)
 
     def _show_hidden_rows(self, answer: Answer) -> None:
-        """Show the hidden rows instead of answering. The answer counts once they were visible."""
+        """Show the hidden rows instead of answering. The user can answer after scrolling through them."""
         self.chosen, self.typing = answer, False
         self._seen_enough = False
         self.is_expanded, self.shows_policy = True, False

@@ -40,7 +40,7 @@ class ApprovalBody:
         self._texts = PreviewTexts(request.preview, read, sheet.redraw)
         self._block_cache: dict[tuple[object, ...], list[Strip]] = {}
         self.runs = next((effect for effect in request.effects if isinstance(effect, RunEffect)), None)
-        """The command, if one runs."""
+        """The command that the call runs, or None."""
 
     @property
     def is_complete(self) -> bool:
@@ -97,7 +97,7 @@ class ApprovalBody:
     ) -> list[Strip]:
         """Draw the effects: where a command runs, what it does, undo, and why it needs approval.
 
-        `roomy` adds empty rows between them. With `only_risky`, commands that only read the workspace or run its code
+        `roomy` adds empty rows between the parts. With `only_risky`, commands that only read the workspace or run its code
         have no row. Without `context`, only the commands are drawn.
         """
         gap = [self._sheet.line(width, [])] if roomy else []

@@ -89,7 +89,7 @@ def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[
 
 
 def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> tuple[Sequence[Strip], int]:
-    """Return the first and last rows, with a row between them that counts the hidden ones; and this count."""
+    """Return the first and last rows with a row between them that counts the hidden rows, and that count."""
     if len(rows) <= room:
         return rows, 0
     kept = max(0, room - 1)
@@ -308,7 +308,7 @@ class ApprovalRows(ApprovalState):
         return field.rows(room, pen.style(), cursor, max_rows)
 
     def _reach(self, answer: Answer, room: int) -> list[str]:
-        """Return the scope of an answer in one or two rows. A longer rule is cut off, with the key that shows it."""
+        """Return the scope of an answer in one or two rows. A longer rule is cut, and a hint names the key that shows all of it."""
         choice, session = self.choice(answer), self.choice("s")
         is_exact = choice.rule.startswith("allow exact ") and bool(choice.unavailable_reason)
         reason = choice.unavailable_reason or "not available"

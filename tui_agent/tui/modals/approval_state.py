@@ -41,10 +41,7 @@ class Plan(NamedTuple):
     body: Sequence[Strip] = ()
     effects: Sequence[Strip] = ()
     must: int | None = None
-    """Number of body rows that must have been visible before the request may be allowed.
-
-    None if this view cannot suffice.
-    """
+    """Number of body rows that must have been visible before the request may be allowed; None if `body` is incomplete."""
     is_cut: bool = False
     """True if some rows are hidden."""
     hidden: int = 0
@@ -80,20 +77,20 @@ class ApprovalState(Sheet[DecidePermission | None]):
         self.asking_agent = ""
         """The delegate that asks; empty for the main agent."""
         self.following_calls = 0
-        """Number of calls of the same tool that are asked about after this one."""
+        """Number of later calls of the same tool that also need approval."""
         self.chosen: Answer = "n" if request.default_no else "y"
         self.reason = Field()
         self.rule: Field | None = None
-        """The edited rule of "always"."""
+        """The field with the rule of "always", while it is edited; else None."""
         self.typing = False
         """True while the field of the chosen answer is open."""
         self.is_expanded = False
         """True if the whole change or command is shown."""
         self.shows_policy = False
         self.on_keys_change: Callable[[], None] = lambda: None
-        """Called when other keys may apply: a field opens or closes, the size changes."""
+        """Called when the available keys may change, for example because a field opens."""
         self.paste_elsewhere: Callable[[events.Paste], object] = lambda event: None
-        """Takes a paste while no field is open."""
+        """Called with pasted text while no field is open."""
         self.plan = Plan()
         self.file_rows: list[Strip] = []
         self.is_gated = False
@@ -122,7 +119,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
     def unseen_rows(self) -> int:
         """Number of rows of a change that were not visible yet.
 
-        It can be allowed anyway, but the answer says how many.
+        The change can be allowed anyway, but the answer shows this number.
         """
         return max(0, self.plan.change - self._seen_rows)
 

@@ -16,7 +16,7 @@ from tui_agent.tui.widgets.sheet import Sheet
 class Confirm(Sheet[bool]):
     """A yes/no question; the result is True for yes.
 
-    `yes` is the action that confirms, and its words; `level` colours the bar.
+    `yes` is the confirming action and its label, `no` the label of the other answer; `level` colours the bar.
     """
 
     has_grace_period = True
@@ -63,7 +63,7 @@ class Confirm(Sheet[bool]):
         return [*self.spacer(width), self.line(width, parts)]
 
     def answer(self, action: str) -> bool:
-        """Answer yes; return False if another action is the one that confirms here."""
+        """Answer yes; return False if `action` does not confirm this question."""
         if action == self._yes[0]:
             self.dismiss(True)
         return action == self._yes[0]

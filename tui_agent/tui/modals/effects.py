@@ -26,7 +26,7 @@ _FILE_VERBS = frozenset({"writes", "deletes", "removes"})
 
 
 class NumberedCommand(NamedTuple):
-    """A command in the command line and its number there, from 1; all texts are cleaned."""
+    """A command of a command line and its effects, as cleaned texts. `number` counts from 1."""
 
     number: int
     command: str
@@ -52,7 +52,7 @@ def question_of(request: PermissionRequested) -> str:
 
 
 def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> list[tuple[str, str]]:
-    """Return (label, sentence) for each row. What the commands read and write is left to `command_table`."""
+    """Return (label, sentence) for each row. `command_table` draws what the commands read and write."""
     effects = request.effects
     runs = any(isinstance(effect, RunEffect) for effect in effects)
     unknown = runs or not effects or bool(request.commands)
@@ -145,7 +145,7 @@ def _is_inside(path: str, workspace: str) -> bool:
 def command_table(commands: Sequence[NumberedCommand], pen: Pen, room: int) -> list[Strip]:
     """Draw each command's number, text and effects.
 
-    Effects are next to each other if there is room, below on narrow screens.
+    The effects are next to the command if there is room, and below it on narrow screens.
     """
     if not commands:
         return []

@@ -1,4 +1,4 @@
-"""The form for a fork: its workplace and, for a what-if, the one thing that is changed.
+"""The form for a fork: its workplace and, for a what-if, the change.
 
 Invariant: the form creates nothing; its result is a `ForkRequest`. An impossible option is shown with the reason and
 cannot be chosen.
@@ -48,7 +48,7 @@ TALL, WIDE = 22, 56
 
 
 class ForkDraft:
-    """The values of the form. `what_if` is True if one thing is changed."""
+    """The values of the form. With `what_if`, the fork changes one setting, message or result."""
 
     def __init__(self, point: ForkPoint, workplaces: Workplaces, *, what_if: bool) -> None:
         self.point, self.workplaces = point, workplaces
@@ -71,7 +71,7 @@ class ForkDraft:
 
     @property
     def value(self) -> str:
-        """The new value of the thing that is changed."""
+        """The new value of `change`; empty if nothing is changed."""
         if self.change is None:
             return ""
         text = self.texts.get(self.change)
@@ -95,7 +95,7 @@ class ForkDraft:
         return workplace != "worktree" or self.workplaces.repository
 
     def options(self, line: Line) -> dict[str, str]:
-        """Return the values that a line offers, with their labels; empty if the line takes text."""
+        """Map the values that a line offers to their labels; empty if the line takes text."""
         if line == "change":
             return {change: CHANGE_LABELS[change] for change in self.changes}
         if line == "workplace":

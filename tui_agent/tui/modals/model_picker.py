@@ -1,6 +1,6 @@
 """The list of models: configured, available with a key, on this machine, another provider, the demos.
 
-Invariant: the list opens at once with the models that the app knows; those listed by `tui-agent models` are added
+Invariant: the list opens immediately with the models that the app knows; the output of `tui-agent models` is added
 later.
 """
 
@@ -48,7 +48,7 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
 
 
 def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
-    """Return all items by group; `loaded` adds facts to known models, and adds more models."""
+    """Return all items by group. `loaded` supplies facts about known models, and further models."""
     keys = context.known_keys()
     known = [*_set_up(context, keys), *_by_key(keys)]
     for server in context.local_servers:

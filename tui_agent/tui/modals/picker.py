@@ -34,7 +34,7 @@ class Item:
 
 
 KEYS = "list_open", "list_choose", "list_close"
-"""The actions named below the list."""
+"""The actions whose keys are shown below the list."""
 PAGE_ROWS = 8
 
 
@@ -63,13 +63,13 @@ class Picker(ChoiceSheet[str | None]):
         # Moving the cursor in a long list redraws only the two rows that change.
         self._row_cache: dict[tuple[object, ...], Strip] = {}
         self._filtered: tuple[str, list[Item]] | None = None
-        """What was typed, and the items that match it."""
+        """The typed text, and the items that match this text."""
         self.title_text = title
         self.items = list(items)
         self.field = Field()
         self.empty = empty
         self.free = free
-        """Description of a typed text that is not the label of an item; empty if such a text has no meaning."""
+        """Description of a typed text that is no item's label; empty if only items can be chosen."""
         self._preview = preview
         self.chosen = next((index for index, item in enumerate(self.items) if item.current), 0)
 

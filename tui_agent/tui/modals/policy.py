@@ -1,7 +1,7 @@
 """`/policy`: what each profile allows, the sandbox, and the rules in force; the session's rules can be removed.
 
-Invariant: it shows what is in force and changes nothing itself. Rules from files are only shown; they are loaded
-later.
+Invariant: the sheet changes nothing itself; it calls `switch` and `revoke`. Rules from files are loaded after it opens
+and cannot be removed here.
 """
 
 from collections.abc import Callable, Sequence

@@ -38,7 +38,7 @@ BOXES: Final = (
     ("Keep the model", "make it the default (saved in config.toml)"),
 )
 KEYS: Final = "provider_line", "provider_tick", "provider_close"
-"""The actions named below the form, after Enter's."""
+"""The actions whose keys are shown below the form, after Enter."""
 MODEL, ADDRESS, KEY = range(3)
 """Indexes of the fields."""
 _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")

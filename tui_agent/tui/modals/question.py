@@ -56,7 +56,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         self.question = question
         self.field = Field()
         self.plan: str | None = None
-        """The plan as edited by the user."""
+        """The plan as edited by the user; None if it was not edited."""
         self._text = ""
         self._read = read
         self.options = question.options

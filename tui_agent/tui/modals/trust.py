@@ -1,4 +1,4 @@
-"""The question whether to trust a folder's own files: their names, what each of them can do, their content.
+"""The trust sheet: the names, effects and contents of a folder's own files, and whether to trust them.
 
 Invariant: the sheet shows exactly the content that was read and would be trusted. Enter and Esc trust nothing unless
 `Trust` is selected. Names and contents are never shortened, and invisible characters are shown as code points.
@@ -33,11 +33,11 @@ _STATES: Final[Mapping[str, str]] = {
     "without": "not used, as you decided",
     "trusted": "in use, as you decided",
 }
-"""The states of trust in words, lowest first."""
+"""The states of trust in words, the least trusted first."""
 
 
 class Entry(NamedTuple):
-    """A file of the list, cleaned; a deleted one has no `file`."""
+    """A listed file with cleaned texts; `file` is None if the file was deleted."""
 
     name: str
     about: str
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """An answer, and the action that gives it; if it is not available, it says why."""
+    """An answer and its action. If it is not `offered`, `about` is the reason."""
 
     action: str
     answer: Answer
@@ -91,7 +91,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         self._asking = asking
         states = {project.trust_state for project in projects if project.files.files}
         self._state = next((state for state in _STATES if state in states), "nothing")
-        """The lowest state of all folders."""
+        """The least trusted state of all folders."""
         fault = next((project.files.fault for project in projects if project.files.fault), "")
         self.entries = [entry for project in projects for entry in _entries(project, marks)]
         self.choices = self._offer_choices(fault)
@@ -234,7 +234,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         return choice is not None
 
     def look_inside(self) -> None:
-        """Show the content of the selected file; if an answer is selected, that of the first file."""
+        """Show the content of the selected file, or of the first file if an answer is selected."""
         entry = next(iter(self.entries[self.chosen :] or self.entries), None)
         file = entry.file if entry is not None else None
         if entry is None or file is None:

@@ -44,9 +44,9 @@ class Viewer(Sheet[None]):
         self.right = right
         """The text at the right of the title."""
         self.verdict: tuple[str, Role] = "", "t2"
-        """A word behind `right`, and its colour."""
+        """A word after `right`, and its colour."""
         self.extra: Sequence[str] = ()
-        """More actions for the row of keys."""
+        """Names of further actions that the row of keys shows."""
         self.follows: frozenset[ViewName] = frozenset()
         """The views whose changes the screen shows; if empty, its text never changes."""
         self.opened_by = ""
@@ -128,7 +128,7 @@ def show(context: AppContext, title: str, draw: DrawBody, *, plain: str = "", ri
 
 
 def show_full_note(context: AppContext, note: Note) -> bool:
-    """Open a sheet with the full text of a notice that was cut off; return False if none was."""
+    """Open a sheet with the full text of a notice that was cut off; return False if no notice was cut off."""
     if not (note.display and note.cut):
         return False
     text = note.text

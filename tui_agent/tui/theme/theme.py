@@ -135,7 +135,7 @@ def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
         raise _refusal(path, f"does not know the entry {unknown[0]!r}", "Remove it.")
     name = raw.get("name", path.stem)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise _refusal(path, "needs a name of small letters, digits and hyphens", "Correct `name`.")
+        raise _refusal(path, "needs a name of lower-case letters, digits and hyphens", "Correct `name`.")
     dark = raw.get("dark", True)
     about = raw.get("about", "")
     if not isinstance(dark, bool) or not isinstance(about, str):
