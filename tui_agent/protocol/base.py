@@ -26,7 +26,7 @@ class _Fields:
 
 
 def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:
-    """Reduce the memory of `model` and of the models in `parts`, in place, and return `model`.
+    """Reduce the memory used by `model` and by the models in `parts`, in place, and return `model`.
 
     Afterwards all models of a class share one set of assigned field names (all of them) and one key table for their
     values. Unshared, each of these takes as much memory as a small model itself.
@@ -67,8 +67,7 @@ LongText: TypeAlias = Annotated[str | BlobText, Field(union_mode="left_to_right"
 """A text as stored in a log: complete up to 8 KB of UTF-8, otherwise a `BlobText`."""
 
 JsonMap: TypeAlias = dict[str, JsonValue]
-"""A JSON object. A leaf with exactly the fields of `BlobText` represents a long string (see
-`store.blobs`)."""
+"""A JSON object. A nested object with exactly the fields of `BlobText` is a stored long string (see `store.blobs`)."""
 
 
 def text_preview(text: LongText) -> str:

@@ -1,7 +1,9 @@
-"""Commands: requests of a user or client, in the imperative. The engine checks each against the current
-state.
+"""Commands: requests of a user or client, named in the imperative.
 
-Invariant: plain data. The client's facade sets `id`; events that result carry it as `cause`.
+The engine checks each command against the current state before running it.
+
+Invariant: plain data. The client's session object sets `id`; every event that a command leads to has this id as
+`cause`.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -53,9 +55,9 @@ class WriteGuide(CommandBase):
 class ContinueTurn(CommandBase):
     """Start a turn without a new message: the model continues from the end of the branch.
 
-    The branch must end with tool results, a message without an answer, or a fork with its own message;
-    otherwise the command is rejected. Calls that waited for the user's decision when an earlier run ended are
-    checked, and asked about, again before any request.
+    The branch must end with tool results, a message without an answer, or a fork with its own message; otherwise the
+    command is rejected. If tool calls still waited for the user's decision when an earlier run ended, the policy
+    checks them again, and the user is asked again, before the next request.
     """
 
     kind: Literal["continue_turn"] = "continue_turn"
@@ -133,8 +135,7 @@ class AnswerQuestion(CommandBase):
 
 
 class SetModel(CommandBase):
-    """Switch the model: a profile's name, a litellm model name, `scripted:FILE`, `replay:SESSION` or
-    `demo`."""
+    """Switch the model to a profile, a litellm model name, `scripted:FILE`, `replay:SESSION` or `demo`."""
 
     kind: Literal["set_model"] = "set_model"
     model: str
@@ -156,7 +157,7 @@ class SetPolicy(CommandBase):
 
 
 class RevokeRule(CommandBase):
-    """Revoke a rule that was allowed in this session. Rejected if there is no such rule."""
+    """Revoke a rule that the user allowed in this session. Rejected if the rule does not exist."""
 
     kind: Literal["revoke_rule"] = "revoke_rule"
     rule: str
@@ -205,8 +206,11 @@ class Compact(CommandBase):
 
 
 class RestoreContext(CommandBase):
-    """Bring messages back into the context: by their seqs, or all that the newest compaction (event
-    `compaction`) removed."""
+    """Bring messages back into the context after a compaction removed them.
+
+    `seqs` selects single messages. `compaction` is the seq of the newest `context.compacted` event and selects all
+    messages that this compaction removed.
+    """
 
     kind: Literal["restore_context"] = "restore_context"
     seqs: tuple[int, ...] = ()
@@ -214,7 +218,7 @@ class RestoreContext(CommandBase):
 
 
 class PinContext(CommandBase):
-    """Keep these messages verbatim in all later summaries, or stop doing so."""
+    """Keep these messages verbatim in all later summaries. With `pinned` False, stop keeping them."""
 
     kind: Literal["pin_context"] = "pin_context"
     seqs: tuple[int, ...]
@@ -257,15 +261,14 @@ class Revert(CommandBase):
 
 
 class PlanRevert(CommandBase):
-    """Report what restoring the files to event `to_seq` would do (`checkpoint.planned`), without changing
-    anything."""
+    """Record in `checkpoint.planned` what restoring the files to event `to_seq` would do. Changes no files."""
 
     kind: Literal["plan_revert"] = "plan_revert"
     to_seq: int
 
 
 class Undo(CommandBase):
-    """Undo the newest turn and its files. Repeated, it undoes the turn before."""
+    """Undo the newest turn and its file changes. A second `Undo` undoes the turn before, and so on."""
 
     kind: Literal["undo"] = "undo"
     overwrite: tuple[str, ...] = ()

@@ -14,8 +14,10 @@ from tui_agent.protocol.base import FrozenModel
 
 
 class ReadEffect(FrozenModel):
-    """Reading a file or folder. `path` is as given to the tool; `recursive` means that everything below it may be
-    read."""
+    """Reading a file or folder. With `recursive`, everything below the folder may be read.
+
+    `path` is as given to the tool.
+    """
 
     kind: Literal["reads"] = "reads"
     path: str
@@ -60,7 +62,6 @@ Effect: TypeAlias = Annotated[
 
 
 def digest_effects(tool: str, effects: Sequence[Effect], content: str = "") -> str:
-    """Return the hex digest (32 digits) of a tool's name, its effects in order and the exact content
-    shown."""
+    """Return 32 hex digits of SHA-256 over a tool's name, its effects in order, and the exact content shown."""
     plain = [tool, [effect.model_dump(mode="json") for effect in effects], content]
     return hashlib.sha256(json.dumps(plain, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:32]

@@ -46,8 +46,7 @@ class UnknownEvent:
 
     @property
     def is_other_version(self) -> bool:
-        """Return True if the line was written in another version of the log format, not only of an unknown
-        kind."""
+        """True if the line was written in another version of the log format; False if only its kind is unknown."""
         version = self.raw.get("v")
         return isinstance(version, int) and version != SCHEMA_VERSION
 

@@ -1,4 +1,7 @@
-"""Types of identifiers, and the check of a session's. Ids are created only by an injected `ports.clock.Ids`, never here."""
+"""Types of identifiers, and the check of a session id.
+
+Invariant: ids are created only by an injected `ports.clock.Ids`.
+"""
 
 import re
 from typing import NewType
@@ -25,5 +28,5 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
 def is_session_id(name: str) -> bool:
-    """Return True if a word is a valid session id, and so a valid name of a session's folder."""
+    """Return True if `name` is a valid session id. A session's folder has the same name."""
     return _ID.fullmatch(name) is not None

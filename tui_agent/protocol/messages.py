@@ -25,7 +25,7 @@ MessageOrigin: TypeAlias = Literal["prompt", "mentions", "map", "transient", "re
 
 
 class UserMessage(FrozenModel):
-    """A message from a person, from the product on their behalf, or with context that accompanies one."""
+    """A message with the role `user`. `origin` says if a person wrote it or the engine added it as context."""
 
     role: Literal["user"] = "user"
     content: tuple[Content, ...]
@@ -34,8 +34,7 @@ class UserMessage(FrozenModel):
 
 
 class AssistantMessage(FrozenModel):
-    """A model's answer and the profile of the model that gave it. Reasoning is sent back to the same model
-    only."""
+    """A model's answer. `model` is the model's profile; reasoning is sent back to the same model only."""
 
     role: Literal["assistant"] = "assistant"
     parts: tuple[ModelPart, ...]
@@ -46,8 +45,7 @@ class AssistantMessage(FrozenModel):
 class ToolMessage(FrozenModel):
     """The result of one call.
 
-    `artifact_id` names the artifact that stores the full text, if the result was shortened or is itself read
-    from one.
+    `artifact_id` is the artifact that stores the full text, if the result was shortened or was read from an artifact.
     """
 
     role: Literal["tool"] = "tool"
@@ -60,7 +58,7 @@ class ToolMessage(FrozenModel):
 
 
 class SummaryShare(FrozenModel):
-    """The part of a summary that counts towards one section: characters as sent, and characters before cutting."""
+    """The characters of a summary that count towards one section: `chars` as sent, `raw_chars` before shortening."""
 
     section: Literal["task_contract", "packed_context"]
     raw_chars: int

@@ -89,7 +89,7 @@ ModelPart: TypeAlias = Annotated[
 
 
 def add_cost(total: float | None, cost: float | None) -> float | None:
-    """Return the sum of two costs; None stands for an unknown cost."""
+    """Return the sum of two costs. An unknown cost (None) is left out; the sum is None if both are unknown."""
     return total if cost is None else (total or 0.0) + cost
 
 

@@ -1,8 +1,7 @@
-"""Detection of characters that are invisible or look like others; escaping, clipping and counting for a line of
-text.
+"""Detection of characters that are invisible or look like other characters, and small text functions.
 
-Invariant: pure, linear in the text, imports nothing of ours, and the same for the rules that judge a text and
-for the screen that shows it. `reveal_invisible` loses nothing: two different texts are shown differently.
+Invariant: pure; linear in the length of the text; imports nothing of ours. The policy and the screen use the same
+functions. `reveal_invisible` returns different results for different texts.
 """
 
 import re
@@ -67,8 +66,8 @@ def _patterns() -> _Patterns:
 def is_invisible(character: str) -> bool:
     """Return True if a character has no shape of its own.
 
-    These are controls, direction marks, unusual spaces, fillers, selectors, parts of an emoji, lone
-    surrogates and characters that fonts need not have; not the line feed and the space.
+    These are controls, direction marks, unusual spaces, fillers, selectors, parts of an emoji, lone surrogates and
+    characters that some fonts lack. The line feed and the space do not count.
     """
     if "\x20" <= character <= "\x7e" or character == "\n":
         return False
@@ -79,7 +78,7 @@ def reveal_invisible(text: str, *, tabs: bool = False) -> str:
     """Return the text with every invisible character except line feeds replaced by its code point, such as `<U+202E>`.
 
     With `tabs`, tabs become `<tab>`. Letters that look like Latin ones are replaced too if their word also has Latin
-    letters. A `<` that starts something of the same form is itself replaced, so that the result can be decoded.
+    letters. A `<` at the start of text such as `<U+202E>` is replaced too, so that the result can be decoded.
     """
     patterns = _patterns()
     text = patterns.notation.sub("<U+003C>", text)
@@ -148,7 +147,7 @@ def describe_lookalike(text: str) -> str:
 
 
 def _mixes_alphabets(word: str) -> bool:
-    """Return True if Latin letters and letters that look like Latin ones stand in one word."""
+    """Return True if a word contains both Latin letters and letters that look like Latin ones."""
     if word.isascii() or not any(letter.isascii() and letter.isalpha() for letter in word):
         return False
     return any(map(_latin_lookalike, word))
@@ -172,8 +171,10 @@ def _list_deceptive(odd: re.Pattern[str], text: str) -> list[str]:
 
 
 def _is_deceptive(character: str) -> bool:
-    """Return True for an invisible character. Unassigned ones do not count: a letter newer than Python's
-    tables shows at least as a box."""
+    """Return True if a character is invisible and assigned in Python's Unicode tables.
+
+    An unassigned character may be a newer letter, which is shown at least as a box.
+    """
     return is_invisible(character) and unicodedata.category(character) != "Cn"
 
 

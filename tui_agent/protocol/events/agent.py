@@ -11,9 +11,9 @@ from tui_agent.protocol.settings import AgentState, ModelInfo, PolicyName
 class AgentSpawned(Payload):
     """Delegation started. The envelope's `agent` is the new agent.
 
-    `policy` judges its calls (None: the session's policy), and only `tools` are allowed. `max_tokens` limits
-    each of its answers, `max_iterations` all its work. `call_id` is the call that requested it; `requested_by` is who
-    wanted it.
+    `policy` judges the new agent's calls (None: the session's policy), and only `tools` are allowed. `max_tokens`
+    limits each of its answers; `max_iterations` limits the whole task. `call_id` is the tool call that started the
+    delegation. `requested_by` is `user` if the user delegated the task with a command.
     """
 
     kind: Literal["agent.spawned"] = "agent.spawned"

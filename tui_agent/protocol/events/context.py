@@ -28,7 +28,7 @@ SectionName: TypeAlias = Literal[
 
 
 class Section(FrozenModel):
-    """A named share of a request. Characters and tokens are as sent; `raw_chars` is before any reduction."""
+    """The size of one named section of a request: `chars` and `tokens` as sent, `raw_chars` before any reduction."""
 
     name: SectionName
     raw_chars: int
@@ -51,19 +51,19 @@ class FragmentRecord(FrozenModel):
 
 
 class CountedMessage(FrozenModel):
-    """A message of the history (`seq` is that of its event) and its tokens before any correction."""
+    """A message's token count, before it is corrected by the provider's counts. `seq` is the message's event."""
 
     seq: int
     tokens: int
 
 
 class ContextPacked(Payload):
-    """The manifest of one request, before it is sent. `estimated` means that the token counts are ours.
+    """The contents and size of one request, recorded before it is sent.
 
-    `input_budget` is the number of tokens that the request may take. `window_inferred` means that `window` was inferred from
-    the refusal of a longer request. `counted_tokens` is the count of `tokenizer`; a ratio learned from the
-    provider's own counts corrects it to `total_tokens`. `added` are the messages not counted in any earlier
-    request.
+    `estimated` means that tui-agent counted the tokens, not the provider. `input_budget` is the maximum number of
+    tokens for the request. `window_inferred` means that `window` was inferred from the refusal of a longer request.
+    `counted_tokens` is the count of `tokenizer`; multiplied by a ratio learned from the provider's own counts, it
+    gives `total_tokens`. `added` are the messages that no earlier request contained.
     """
 
     kind: Literal["context.packed"] = "context.packed"
@@ -86,8 +86,10 @@ class ContextPacked(Payload):
 
 
 class ContextWarned(Payload):
-    """The context reached a limit or, with `below`, fell under all of them. `fraction` is the share of the
-    window in use."""
+    """The context reached a warning limit, or fell below all limits again (`below`).
+
+    `fraction` is the share of the window in use.
+    """
 
     kind: Literal["context.warned"] = "context.warned"
     level: Literal["near", "over", "compaction", "below"]
@@ -97,9 +99,9 @@ class ContextWarned(Payload):
 class ContextWindowInferred(Payload):
     """A provider refused a request as too long and accepted a shorter one.
 
-    From now on, in later runs of the session too, `window` tokens are used as the window of this model
-    (`profile`). `refused_tokens` is the tokens of the shortest refused request. `stated_by_provider` means that the provider
-    stated the window; otherwise it is inferred.
+    For the rest of the session, later runs too, `window` is used as the context window of the model `profile`, in
+    tokens. `refused_tokens` is the size of the shortest refused request in tokens. `stated_by_provider` means that the
+    provider stated the window; otherwise it is inferred.
     """
 
     kind: Literal["context.learnt"] = "context.learnt"
@@ -110,10 +112,10 @@ class ContextWindowInferred(Payload):
 
 
 class Truncation(FrozenModel):
-    """A text shortened because it does not fit.
+    """A text that was shortened to fit the context.
 
-    `label` describes it for people; `raw_chars` and `chars` are its characters before and after. The context
-    keeps its beginning and end, or what is left of them, and the id of `artifact`, which stores all of it.
+    `label` describes it for people; `raw_chars` and `chars` are its characters before and after. The context keeps the
+    text's beginning and end (which may be shortened again later) and the id of `artifact`, which stores the full text.
     """
 
     label: str
@@ -123,10 +125,9 @@ class Truncation(FrozenModel):
 
 
 class ContextTruncated(Payload):
-    """The user's own text was shortened because it does not fit the window even after everything else was
-    reduced.
+    """The user's own text was shortened to fit the window, after everything else had been reduced.
 
-    `window` is 0 if a provider refused the request and its window is unknown.
+    `window` is the window in tokens; 0 if a provider refused the request and its window is unknown.
     """
 
     kind: Literal["context.cut"] = "context.cut"
@@ -135,12 +136,12 @@ class ContextTruncated(Payload):
 
 
 class ContextCompacted(Payload):
-    """A summary replaced the messages up to `through_seq`; `removed_seqs` are the seqs of those left out.
+    """A summary replaced the messages up to `through_seq`; `removed_seqs` are the seqs of the replaced messages.
 
-    `request_id` is the model request that wrote the summary. Without one the summary was assembled from the
-    log, and `fault` gives the reason. `focus` is the topic that the summary should emphasise. `sections`
-    describes the agent's next request, which takes `after_tokens` in total. `shares` measures the user's own
-    words in the summary, and `truncations` lists texts that did not fit in full.
+    `request_id` is the model request that wrote the summary. If it is None, the summary was assembled from the log,
+    and `fault` gives the reason. `focus` is the topic that the summary should emphasise. `sections` describes the
+    agent's next request, which has `after_tokens` tokens in total. `shares` measures the user's own words in the
+    summary, and `truncations` lists texts that did not fit in full.
     """
 
     kind: Literal["context.compacted"] = "context.compacted"
@@ -160,10 +161,10 @@ class ContextCompacted(Payload):
 
 
 class ContextReduced(Payload):
-    """The results of these calls were replaced by one line each; `artifacts`, in the same order, store them
-    in full.
+    """The results of these calls were replaced by one line each.
 
-    `removed_seqs` are the seqs of the results. Tokens are those of the whole request, before and after.
+    `artifacts` store the full results, in the order of `call_ids`. `removed_seqs` are the seqs of the results.
+    `before_tokens` and `after_tokens` are sizes of the whole request.
     """
 
     kind: Literal["context.reduced"] = "context.reduced"
@@ -175,11 +176,11 @@ class ContextReduced(Payload):
 
 
 class ContextRestored(Payload):
-    """Messages with these seqs, or all that the newest compaction (event `compaction`) removed, returned to
-    the context.
+    """Messages that a compaction had removed are in the context again.
 
-    `sections` describes the agent's next request, which takes `after_tokens` in total; `added` are the
-    returned messages, identified by the events that first held them.
+    `seqs` are the messages; alternatively, `compaction` is the seq of the compaction event of which all messages were
+    restored. `sections` describes the agent's next request, which has `after_tokens` tokens in total. `added` are the
+    restored messages, identified by their original events.
     """
 
     kind: Literal["context.restored"] = "context.restored"
@@ -191,7 +192,7 @@ class ContextRestored(Payload):
 
 
 class ContextPinned(Payload):
-    """Every later compaction keeps the messages with these seqs verbatim or, with `pinned` False, no longer does."""
+    """Every later compaction keeps the messages with these seqs verbatim. `pinned` False cancels that."""
 
     kind: Literal["context.pinned"] = "context.pinned"
     seqs: tuple[int, ...]
@@ -199,9 +200,9 @@ class ContextPinned(Payload):
 
 
 class ContextStuck(Payload):
-    """The context could not be reduced, or only without the model.
+    """The context could not be reduced enough, or a summary had to be made without the model.
 
-    `automatic` means that it is tried again in this turn.
+    `automatic` means that automatic compaction continues in this turn.
     """
 
     kind: Literal["context.stuck"] = "context.stuck"
@@ -213,9 +214,9 @@ class ContextStuck(Payload):
 class MemoryUpdated(Payload):
     """Blocks of the task's working memory changed.
 
-    `blocks` are new values; `removed` are items removed from lists, `appended` items appended to them. Concurrent
-    calls append this way so that none overwrites what another added. The list of changed files, and which
-    facts are outdated because a file changed, follow from `file.changed` alone.
+    `blocks` are new values of whole blocks. `removed` and `appended` are items removed from or appended to a block's
+    list; recorded this way, items of concurrent calls do not overwrite each other. The list of changed files and the
+    set of outdated facts are derived from `file.changed` events and not recorded here.
     """
 
     kind: Literal["memory.updated"] = "memory.updated"
@@ -227,7 +228,7 @@ class MemoryUpdated(Payload):
 class RepomapBuilt(Payload):
     """The index of the repository map was built or refreshed.
 
-    With `delay_reason`, which gives the reason, a request is sent before the map is ready; a later one has it.
+    `delay_reason` is set if the map was not ready in time: the next request is sent without it, a later one with it.
     """
 
     kind: Literal["repomap.built"] = "repomap.built"
@@ -241,7 +242,7 @@ class RepomapBuilt(Payload):
 class RepomapUsed(Payload):
     """A map was rendered for a tool call or, if `injected`, for the model's next request.
 
-    `text` is the map of an injected one.
+    `text` is the injected map, and empty for a tool call.
     """
 
     kind: Literal["repomap.used"] = "repomap.used"

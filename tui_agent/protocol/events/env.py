@@ -9,7 +9,7 @@ class EnvStarted(Payload):
     """An environment is ready.
 
     `sandbox` names the sandbox of commands; if it is empty, `no_sandbox_reason` gives the reason. `exposed_variables`
-    are those with secrets that commands may see because the configuration allows it.
+    are environment variables with secrets that commands can see because the configuration allows it.
     """
 
     kind: Literal["env.started"] = "env.started"

@@ -8,8 +8,7 @@ from tui_agent.protocol.ids import CallId
 
 
 class TestFinished(Payload):
-    """A test run, normalised: `command` ran in `folder` of the workspace. Counts are -1 if the output does
-    not give them."""
+    """A test run ended: `command` ran in `folder` of the workspace. A count is -1 if the output does not state it."""
 
     __test__ = False  # the name looks like a test class to pytest
 

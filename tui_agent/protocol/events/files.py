@@ -26,11 +26,11 @@ class FileRead(Payload):
 
 
 class FileChanged(Payload):
-    """A file was created (`before` None), changed, or removed (`after` None). Both are blob digests.
+    """A file was created (`before` is None), changed, or removed (`after` is None).
 
-    `path` is relative to the workspace, with `/`. `mode` is the permission bits after the change. Stored
-    content has no secrets: if it differs from the file's own bytes, `before_sha256` and `after_sha256` are
-    the hex SHA-256 of those.
+    `before` and `after` are digests of blobs. `path` is relative to the workspace, with `/`. `mode` is the permission
+    bits after the change. Blobs contain no secrets: if redaction changed the bytes, `before_sha256` and `after_sha256`
+    are the hex SHA-256 of the file's original bytes.
     """
 
     kind: Literal["file.changed"] = "file.changed"
@@ -64,13 +64,12 @@ class FileChanged(Payload):
 
 
 class CheckpointTaken(Payload):
-    """The workspace can be restored to this state from `commit`, in the session's own
-    `workspace.checkpoints.git`.
+    """The workspace's files were saved as `commit` in the session's `checkpoints.git`.
 
-    `part` is the part after which the checkpoint was taken; -1 is the state before the session's first
+    `part` is the index of the part after which the checkpoint was taken; -1 is the state before the session's first
     change. `author` is who changed `paths` since the previous checkpoint. At most `MAX_PATHS_IN_EVENT` paths are
-    listed; `unlisted_count` others are in the commit only. `skipped` lists, in short phrases, files not in the commit
-    (too large, over the quota).
+    listed; `unlisted_count` counts the rest. `skipped` are short phrases about files that are not in the commit (too
+    large, over the quota).
     """
 
     kind: Literal["checkpoint.taken"] = "checkpoint.taken"
@@ -123,10 +122,10 @@ class CheckpointRestoring(Payload):
 
 
 class CheckpointRestored(Payload):
-    """Files were restored from the checkpoint `source`; `commit` holds the workspace afterwards.
+    """Files were restored from the checkpoint `source`; `commit` is the workspace afterwards.
 
-    The two differ if some files were not touched: those in `skipped_paths` (also changed by someone else) and files
-    that the session never changed.
+    `commit` differs from `source` if some files were not restored: those in `skipped_paths` (also changed by someone
+    else) and files that the session never changed.
     """
 
     kind: Literal["checkpoint.restored"] = "checkpoint.restored"

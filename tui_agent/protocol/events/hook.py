@@ -26,8 +26,9 @@ class HookRan(Payload):
     """A hook ended. `command` is the start of the configured command; for a plugin it is `plugin NAME`.
 
     `decision` is empty if the hook made none. With `arguments_changed`, `arguments` replace the call's arguments and
-    `target` the target in its row. `context` is text for the model. `fault` is why the result is ignored (it
-    failed, timed out or printed an invalid answer); the user is then asked about a call.
+    `target` replaces the target in the call's row. `context` is text for the model. `fault` is the reason why the
+    hook's answer is ignored (it failed, timed out or printed an invalid answer); a tool call then needs the user's
+    approval.
     """
 
     kind: Literal["hook.ran"] = "hook.ran"

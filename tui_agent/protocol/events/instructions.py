@@ -9,11 +9,10 @@ InstructionScope: TypeAlias = Literal["user", "project", "nested"]
 
 
 class InstructionFile(FrozenModel):
-    """A file of instructions as it was read. `path` is relative to the workspace; that of the user's own file
-    is absolute.
+    """An instruction file as it was read.
 
-    `sha256` is of the file's own bytes, `tokens` an estimate for `text`. `truncated` means that the file is longer
-    than `text`.
+    `path` is relative to the workspace, or absolute for the user's own file. `sha256` is the digest of the file's
+    bytes; `tokens` is an estimate for `text`. `truncated` means that the file is longer than `text`.
     """
 
     path: str
@@ -28,9 +27,10 @@ class InstructionFile(FrozenModel):
 class InstructionsLoaded(Payload):
     """The instruction files of an agent changed.
 
-    `files` are the new or changed ones; `order` names all of them, the outermost folder first; `notes` list
-    what was left out, with reasons. With `trigger` `turn`, `files` are in the agent's prompt. With `nested` they
-    join its conversation here, and the earlier text of the files in `removed` no longer applies.
+    `files` are the new or changed files; `order` lists all of them, the outermost folder first; `notes` are sentences
+    about files that were left out. If `trigger` is `turn`, `files` are part of the agent's system prompt. If it is
+    `nested`, they are added to the conversation here, and the earlier text of the files in `removed` no longer
+    applies.
     """
 
     kind: Literal["instructions.loaded"] = "instructions.loaded"
@@ -52,7 +52,7 @@ class SkillRecord(FrozenModel):
 
 
 class SkillsLoaded(Payload):
-    """The session's skills changed to these."""
+    """The session's list of skills changed; `skills` is the complete new list."""
 
     kind: Literal["skills.loaded"] = "skills.loaded"
     skills: tuple[SkillRecord, ...]

@@ -28,9 +28,9 @@ class JobStarted(Payload):
 
 
 class JobProgress(Payload):
-    """Live output, merged, to append to the earlier output; above a certain size only samples of the newest.
+    """New output of a job, to append to the earlier output. Of very long output, only samples are recorded.
 
-    `size` is the number of bytes that the job has printed so far, shown or not.
+    `size` is the number of bytes that the job has printed so far, recorded or not.
     """
 
     kind: Literal["job.progress"] = "job.progress"
@@ -40,11 +40,10 @@ class JobProgress(Payload):
 
 
 class JobFinished(Payload):
-    """A job ended. `output` is the newest part of its output; `dropped_bytes` counts the earlier bytes that were
-    not kept.
+    """A job ended. `output` is the newest part of its output.
 
-    `stopped_by` is who stopped it if `end` is `stopped`. `message` is why it could not be started, or the
-    sandbox's note.
+    `dropped_bytes` counts the earlier bytes of output that are missing from `output`. `stopped_by` is set if `end` is
+    `stopped`. `message` is the reason why the job could not start, or a note of the sandbox.
     """
 
     kind: Literal["job.finished"] = "job.finished"

@@ -22,7 +22,7 @@ FaultKind: TypeAlias = Literal[
     "invalid_request",
     "script",
 ]
-"""`rate_limit`, `overloaded`, `transport`, `timeout`, `cut` and `empty` are transient; the rest are not retried."""
+"""`rate_limit`, `overloaded`, `transport`, `timeout`, `cut` and `empty` are transient and retried; the rest are not."""
 
 Purpose: TypeAlias = Literal["answer", "compaction"]
 
@@ -30,10 +30,10 @@ FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "refusal"]
 
 
 class ModelRequested(Payload):
-    """A request is sent (`attempt` > 1 only after a `model.retried`).
+    """A request is about to be sent to a model.
 
-    Its context is in the `context.packed` event with the same `request_id`. `purpose` is an answer or the
-    summary of a compaction; the cost of the latter counts for the agent `summarises`.
+    The `context.packed` event with the same `request_id` describes its contents. `summarises` is set for a summary
+    (`purpose` is `compaction`): the agent whose history is summarised, and to which the cost is added.
     """
 
     kind: Literal["model.requested"] = "model.requested"
@@ -50,11 +50,10 @@ class ModelRequested(Payload):
 
 
 class ModelDelta(Payload):
-    """A merged piece of a streaming answer (at most 20 a second, or 2 KB). `part_index` is the index of the
-    answer's part.
+    """A piece of a streaming answer. The model's chunks are merged for 50 ms, or up to 2 KB, before they are recorded.
 
-    The arguments of a tool call arrive as one text when the answer is complete: secrets in them cannot be
-    recognised before that.
+    `part_index` is the index of the part within the answer. A tool call's arguments are recorded as one text when the
+    answer is complete, because secrets in them cannot be recognised earlier.
     """
 
     kind: Literal["model.delta"] = "model.delta"
@@ -102,10 +101,9 @@ class ModelRetried(Payload):
 
 
 class ModelFailed(Payload):
-    """The request failed for good. `partial` is the text received so far; it is shown, never run.
+    """The request failed and is not retried. `partial` is the text received before that, for display only.
 
-    `window` is the model's window as stated by a provider that refused the request as too long (0: not
-    stated).
+    `window` is the model's window as stated by a provider that refused the request as too long (0: not stated).
     """
 
     kind: Literal["model.failed"] = "model.failed"

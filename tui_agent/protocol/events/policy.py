@@ -13,7 +13,10 @@ Reach: TypeAlias = Literal["once", "session", "always"]
 
 
 class PermissionChoice(FrozenModel):
-    """An answer that the approval shows. `rule` is what it would allow; `unavailable_reason` is the reason if it is not `offered`."""
+    """An answer that the approval shows, with the rule that it would add.
+
+    `unavailable_reason` is the reason if the answer is not `offered`.
+    """
 
     reach: Reach
     rule: str
@@ -41,11 +44,13 @@ class CommandEffects(FrozenModel):
 
 
 class PermissionRequested(Payload):
-    """A person must decide. `preview` shows exactly what will run or change; `risk` is one sentence or empty.
+    """A call needs the user's decision.
 
-    `commands` are the commands to run, in the order of the text, as the rules judged them; empty if nothing
-    runs. `time_limit_s` is the maximum run time. `sandbox` names the sandbox; empty if there is none.
-    `rule_error` says what is wrong with `rejected_rule`, which the user wrote when first asked about this call.
+    `preview` shows exactly what will run or change; `risk` is one sentence or empty.
+
+    `commands` are the simple commands of the command line in order, as the policy judged them; empty if no command
+    runs. `time_limit_s` is the maximum run time. `sandbox` names the sandbox; empty if there is none. `rule_error`
+    says what is wrong with `rejected_rule`, which the user wrote when first asked about this call.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"
@@ -79,8 +84,7 @@ class PermissionRevoked(Payload):
 
 
 class PermissionDecided(Payload):
-    """A permission was decided; stored before the call starts. `decided_by` is who decided; `message` is the user's
-    note to the model."""
+    """A call was allowed or denied; stored before the call starts. `message` is the user's note to the model."""
 
     kind: Literal["permission.decided"] = "permission.decided"
     call_id: CallId

@@ -11,7 +11,7 @@ from tui_agent.protocol.settings import ContextMode, Effort, ModelInfo, SessionS
 
 
 class SessionStarted(Payload):
-    """The session started, at seq 0; written again if that line can no longer be read.
+    """The session started. This is event 0; it is recorded again if that line becomes unreadable.
 
     `workspace` is an absolute path; `product` is the writing program with its version.
     """
@@ -32,12 +32,12 @@ class SessionTitled(Payload):
 
 
 class ForkChange(FrozenModel):
-    """The differences of a fork from its parent at its beginning. Empty or null fields stay as they were.
+    """The changes that a fork makes to its parent's state. Empty or null fields change nothing.
 
-    `workspace` is its own folder to work in. `model` (a name that `SetModel` accepts), `reasoning_effort` and
-    `context_mode` are set when the fork is first opened (`settings.changed`); then the open call `call_id`
-    gets `result` as its answer (`tool.finished`). `message` is what `ContinueTurn` submits: the fork starts before
-    the message that it replaces.
+    `workspace` is the folder that the fork works in. `model` (a name that `SetModel` accepts), `reasoning_effort` and
+    `context_mode` are set when the fork is first opened (`settings.changed`); then the open call `call_id` gets
+    `result` as its answer (`tool.finished`). `message` is the text that `ContinueTurn` submits; the fork starts before
+    the message that this text replaces.
     """
 
     workspace: str = ""
@@ -50,9 +50,9 @@ class ForkChange(FrozenModel):
 
 
 class SessionForked(Payload):
-    """This session continues another one's log up to and including `at_seq` (whose line had `parent_crc`).
+    """This session continues the log of `parent_session`, up to and including event `at_seq`.
 
-    `changes` holds what is different from here on.
+    `parent_crc` is the checksum of that event's line. `changes` apply from here on.
     """
 
     kind: Literal["session.forked"] = "session.forked"
@@ -63,8 +63,10 @@ class SessionForked(Payload):
 
 
 class WorkspaceMoved(Payload):
-    """The session continues in another folder because its own was moved or removed. Paths stay relative to
-    the workspace."""
+    """The session continues in another folder because its own was moved or removed.
+
+    Paths in events stay relative to the workspace.
+    """
 
     kind: Literal["session.workspace_moved"] = "session.workspace_moved"
     workspace: str
@@ -120,7 +122,7 @@ class RunStarted(Payload):
 
 
 class RunResumed(Payload):
-    """A later process continued a session with history. `closed_calls` counts calls left open by the previous one."""
+    """A process continued a session with history. `closed_calls` counts calls that the previous process left open."""
 
     kind: Literal["run.resumed"] = "run.resumed"
     run_id: RunId
@@ -148,9 +150,9 @@ class SettingsChanged(Payload):
 
 
 class CommandRejected(Payload):
-    """A command could not be carried out now.
+    """A command was rejected.
 
-    `reason` and `hint` are sentences for the user. `limit` names the session's limit if that is the reason.
+    `reason` and `hint` are sentences for the user. `limit` is set if the session reached that limit.
     """
 
     kind: Literal["command.rejected"] = "command.rejected"

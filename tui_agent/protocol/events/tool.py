@@ -28,8 +28,8 @@ class ToolCalled(Payload):
 class ToolStarted(Payload):
     """A call is about to run: this event is stored before its side effects.
 
-    With `delegates` the call passes its work to a delegate, which begins with `agent.spawned` when there is
-    room for it.
+    With `delegates`, another agent does the work; it begins with `agent.spawned` as soon as the limit of parallel
+    delegates allows.
     """
 
     kind: Literal["tool.started"] = "tool.started"
@@ -39,7 +39,7 @@ class ToolStarted(Payload):
 
 
 class ToolProgress(Payload):
-    """Live output, merged (at most 20 a second, or 2 KB). Append `text` to the earlier output."""
+    """New output of a running call, to append to the earlier output. Output is merged for 50 ms, or up to 2 KB."""
 
     kind: Literal["tool.progress"] = "tool.progress"
     call_id: CallId
@@ -50,11 +50,10 @@ class ToolProgress(Payload):
 class ToolFinished(Payload):
     """A call ended, with the result for the model (part index `part`).
 
-    `part` is None if the engine only closes a call that never ran (stopped, lost). `summary` is the outcome
-    in a few words for the row (`61 lines`, `exit 1`, `denied: rule …`). `full_output` is the full output if
-    `content` holds a preview; `artifact` is what the model can read on in. `data` is the tool's own JSON.
-    `environment` marks a failure of files or processes themselves (a full disk, a program that cannot be
-    started) in which the tool itself worked.
+    `part` is None if the call never ran and the engine only closes it (stopped, lost). `summary` is the outcome in a
+    few words for the row (`61 lines`, `exit 1`, `denied: rule …`). `full_output` is the full output if `content` is a
+    preview; `artifact` stores it for `read_artifact`. `data` is the tool's own JSON. `environment` is True if files or
+    processes failed (a full disk, a program that cannot start), not the tool.
     """
 
     kind: Literal["tool.finished"] = "tool.finished"

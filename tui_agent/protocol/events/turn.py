@@ -27,10 +27,10 @@ ShellEnd: TypeAlias = Literal["exited", "interrupted", "timeout", "failed", "los
 
 
 class UserMessageReceived(Payload):
-    """A message that opens (or will open) a turn. `source` is how it arrived.
+    """A message that starts a turn. `source` says where it came from.
 
-    `to_agent` is the named agent that the user gave the task to instead of the session's own. `mentions` are
-    the files and symbols that the message names, as they were then.
+    `to_agent` is the named agent that the user delegated the task to; empty for the session's own agent. `mentions`
+    are the files and symbols mentioned in the text, as they were when it was sent.
     """
 
     kind: Literal["user.message"] = "user.message"
@@ -43,7 +43,7 @@ class UserMessageReceived(Payload):
 
 
 class UserQueued(Payload):
-    """The user queued a message until the running turn ends."""
+    """The user queued a message to be sent when the running turn ends."""
 
     kind: Literal["user.queued"] = "user.queued"
     queue_id: RequestId
@@ -59,7 +59,7 @@ class UserUnqueued(Payload):
 
 
 class UserSteered(Payload):
-    """The user added a message to the running turn. The next request sends it, after the open results."""
+    """The user added a message to the running turn. The next request contains it, after the results of open calls."""
 
     kind: Literal["user.steered"] = "user.steered"
     text: LongText
@@ -76,7 +76,7 @@ class UserShellStarted(Payload):
 
 
 class UserShellProgress(Payload):
-    """Live output of the user's running command, merged like a tool's; of much output only samples."""
+    """New output of the user's running command, merged like a tool's. Of very long output, only samples are recorded."""
 
     kind: Literal["user.shell_progress"] = "user.shell_progress"
     text: str
@@ -99,8 +99,10 @@ class UserShellFinished(Payload):
 
 
 class TurnStarted(Payload):
-    """A turn started; `turn` counts from 1. With `is_continuation`, no message began it: the model continues from the
-    history."""
+    """A turn started; `turn` counts from 1.
+
+    `is_continuation` means that no new message started the turn: the model continues from the history.
+    """
 
     kind: Literal["turn.started"] = "turn.started"
     turn: int
@@ -108,7 +110,7 @@ class TurnStarted(Payload):
 
 
 class TurnFinished(Payload):
-    """A turn ended and the agent is idle. `detail` is a sentence for the user if the reason needs one."""
+    """A turn ended and the agent is idle. `detail` is a sentence that explains the reason to the user, or empty."""
 
     kind: Literal["turn.finished"] = "turn.finished"
     turn: int
