@@ -25,7 +25,7 @@ class FileDifference:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceChanges:
-    """Differences from the newest checkpoint. An instance is false if there are none."""
+    """Differences from the newest checkpoint. Falsy if there are none."""
 
     paths: tuple[str, ...]
     """Every changed path, sorted."""
@@ -42,7 +42,7 @@ class WorkspaceChanges:
 
 @dataclass(frozen=True, slots=True)
 class RestoreAction:
-    """The action of a restore on one path. `added` and `removed` count lines.
+    """One action of a restore: the change to one path. `added` and `removed` count lines.
 
     `conflict` is the reason to ask the user first (someone else changed the path too), or empty.
     """
@@ -56,7 +56,7 @@ class RestoreAction:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """The actions that restore the checkpoint `source`. Only paths that the session changed since then are included."""
+    """The actions that restore the checkpoint `source`, only for paths that the session changed after it."""
 
     source: str
     head: str
@@ -104,23 +104,21 @@ class Checkpoints(Protocol):
         ...
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Continue from `known`, the newest commit in the log. If there is none or the store lost it, take a baseline.
+        """Continue from the commit `known`. If `known` is empty or lost, take a baseline and return it.
 
-        Return the baseline if one was taken. It replaces the lost commit if the session changed nothing since
-        (`unchanged`). May be called again after an error.
+        `known` is the newest commit in the log. With `unchanged` (the session changed nothing after `known`), the
+        baseline replaces a lost commit. May be called again after an error.
         """
         ...
 
     def take_notices(self) -> tuple[str, ...]:
-        """Return sentences for the user about the store since the last call: lost checkpoints, remains of an
-        interrupted restore.
-        """
+        """Return new sentences for the user about the store, such as lost checkpoints. Each is returned only once."""
         ...
 
     async def find_changes(
         self, paths: Sequence[str] | None = None, *, extra_paths: Sequence[str] = ()
     ) -> WorkspaceChanges:
-        """Return the differences from the newest checkpoint at `paths` (None: everywhere). Changes nothing.
+        """Return the differences between the workspace and the newest checkpoint at `paths` (None: everywhere).
 
         `extra_paths` are included even if git ignores them, because a call is about to change them.
         """
@@ -140,8 +138,8 @@ class Checkpoints(Protocol):
     async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
         """Return the plan that restores the checkpoint `source`. Changes nothing.
 
-        `named_paths` are included whoever changed them. Current differences from the newest checkpoint count as changes
-        by someone else.
+        `named_paths` are included even if someone else changed them. Current differences from the newest checkpoint
+        count as changes by someone else.
         """
         ...
 
@@ -153,10 +151,9 @@ class Checkpoints(Protocol):
         ...
 
     async def run_maintenance(self) -> bool:
-        """Run maintenance while idle: copy borrowed objects into the store and pack it. Return True if anything was
-        done.
+        """Copy borrowed objects into the store and pack it. Return True if anything was done.
 
-        Any other call, or cancellation, stops it at once.
+        Call this while idle. Any other call, or cancellation, stops the maintenance.
         """
         ...
 

@@ -17,7 +17,7 @@ class Clock(Protocol):
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; cancellable."""
+        """Wait for this many seconds. Cancellable."""
         ...
 
 

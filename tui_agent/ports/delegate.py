@@ -21,9 +21,9 @@ INVESTIGATOR = "investigator"
 class Role:
     """A delegate's role: its system prompt and permissions.
 
-    If `tools` is None, the call chooses them, or the file tools if it names none. `model` is the name of a model
-    profile; if empty, the calling agent's model is used. A `read_only` role can neither change anything nor ask the
-    user. `source` is the file that defines the role.
+    If `tools` is None, the call that delegates chooses the tools; by default, these are the file tools. `model` is the
+    name of a model profile; if empty, the calling agent's model is used. A `read_only` role can neither change
+    anything nor ask the user. `source` is the file that defines the role.
     """
 
     name: str
@@ -40,8 +40,8 @@ class Role:
 class DelegationRules:
     """The settings of delegates. `roles` are keyed by name; the model may choose those in `offered_roles`.
 
-    `max_parallel` is the maximum number of delegates that one agent runs at a time, `max_depth` the maximum number of levels
-    of delegates below the main agent.
+    `max_parallel` is the maximum number of delegates that one agent runs at a time; `max_depth` is the maximum number
+    of levels of delegates below the main agent.
     """
 
     roles: Mapping[str, Role] = field(default_factory=dict)

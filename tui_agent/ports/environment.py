@@ -28,7 +28,7 @@ class ExecSpec:
     max_output: int = 50_000_000
     """Maximum bytes of output to keep; further output is counted and dropped."""
     tail_bytes: int = 0
-    """Number of the kept bytes that come from the end of the output; bytes between the two pieces are dropped."""
+    """Number of the `max_output` bytes that are kept from the end of the output; bytes in the middle are dropped."""
     stdin: bytes = b""
     max_stderr_bytes: int | None = None
     """Maximum bytes of standard error to keep separately in `ExecResult.stderr`; None: merge it into the output."""
@@ -37,12 +37,15 @@ class ExecSpec:
     allow_network: bool = False
     """Allow network access from inside the sandbox."""
     writable_paths: tuple[str, ...] = ()
-    """Files and folders outside `root` that the sandboxed command may write: absolute real paths as they were judged. A
-    path is not opened if that would also open others.
+    """Files and folders outside `root` that the sandboxed command may write, as absolute real paths.
+
+    A path is ignored if making it writable would make other paths writable too.
     """
     show_secrets_as_empty: bool = False
-    """Show files with secrets as empty, because the command only looks at files. For other commands, opening them
-    fails, so that none continues with an empty file. Files that are in the repository unchanged are shown as they are.
+    """Show files with secrets as empty, because the command only reads files.
+
+    For any other command, opening such a file fails, so that the command does not work on an empty file. Files
+    committed to git without later changes are always shown.
     """
     readable_secrets: tuple[str, ...] = ()
     """Files with secrets that the command may read: absolute real paths that the approved command names."""
@@ -91,7 +94,7 @@ class ExecResult:
     emptied_secrets: tuple[str, ...] = ()
     """Files with secrets that were shown as empty to a command that reads them without naming them."""
     needed_secrets: "tuple[SecretFile, ...]" = ()
-    """The secret files that `blocked` is about; the command might succeed with them."""
+    """The secret files that `blocked` mentions; the command might succeed if it could read them."""
     notes: tuple[str, ...] = ()
     """Sentences about differences between the output and the real state that the sandbox caused."""
     cut_offset: int = 0
@@ -141,13 +144,13 @@ class ProcessControl:
 class SecretFile:
     """A file of the workspace that may hold secrets: `name` is relative to the workspace, `path` absolute and real.
 
-    A folder stands for everything below it; its `name` and `path` end with a slash.
+    A folder includes everything below it; its `name` and `path` end with a slash.
     """
 
     name: str
     path: str
     in_git: bool = False
-    """True if the repository holds the file with its present content."""
+    """True if the git repository contains the file with its current content."""
     ignored: bool = False
     """True if git's ignore files exclude it. Programs other than git respect them only inside a repository."""
     maybe_reincluded: bool = False
@@ -155,7 +158,7 @@ class SecretFile:
     skip hidden or ignored files still read it.
     """
     committed_size_and_mtime: tuple[int, int] | None = None
-    """Size in bytes and modification time in seconds of the committed version, if the file has changed since."""
+    """Size (bytes) and modification time (seconds) of the committed version, if the file was changed after the commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +210,7 @@ class Environment(Protocol):
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
         """Replace a file atomically and keep its mode. Creates missing folders.
 
-        `expected_digest` is the digest that the file must still have; None: it must not exist. Raises `StaleFile` otherwise.
+        Raises `StaleFile` if the file does not have the digest `expected_digest`; None means that it must not exist.
         """
         ...
 
@@ -243,7 +246,7 @@ class Environment(Protocol):
 
 @runtime_checkable
 class ProgramFinder(Protocol):
-    """An environment that knows where it finds programs, and which repositories contain the workspace."""
+    """An environment that knows its search path for programs, and the git repositories around the workspace."""
 
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
         """Return the subset of these bare names that would start a program inside the workspace, links resolved."""
@@ -277,10 +280,10 @@ class WorkspaceScan:
 
     `secrets` are files that may hold secrets, except those that the user made readable for commands. `links` are all
     symbolic links. `option_names` start with `-`, `+`, `@`, `|` or `=`, so that a program may take them for an option.
-    `odd_names` contain a blank, a quote, a backslash, or one of `: * ? [`; they break if a list of names is split at
-    blanks, or have a special meaning. A folder's name ends with a slash. `steering_files` configure programs
-    (`rust-toolchain.toml`), including files above the workspace (`../go.work`). `unscanned` are folders that were not
-    or could not be searched; "" is the workspace itself.
+    `odd_names` contain a blank, a quote, a backslash, or one of `: * ? [`; they are misread if a list of names is
+    split at blanks, or have a special meaning to a program. A folder's name ends with a slash. `steering_files`
+    configure programs (`rust-toolchain.toml`), including files above the workspace (`../go.work`). `unscanned` are
+    folders that were not or could not be searched; "" is the workspace itself.
     """
 
     secrets: tuple[SecretFile, ...] = ()
@@ -305,9 +308,9 @@ class PrivateTempFinder(Protocol):
     """An environment that sandboxes commands and gives them temporary folders of their own."""
 
     def find_private_temp_paths(self, paths: Collection[str]) -> frozenset[str]:
-        """Return the subset of `paths` that do not exist outside the sandbox; all are absolute real paths in temporary
-        folders.
+        """Return the subset of `paths` that do not exist outside the sandbox.
 
-        A sandboxed command finds there only what such commands created. Paths that lead through a link are left out.
+        `paths` are absolute real paths in temporary folders. At the returned paths, a sandboxed command finds only
+        files that sandboxed commands created. Paths that lead through a link are left out.
         """
         ...

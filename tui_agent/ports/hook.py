@@ -44,7 +44,7 @@ HookFunction: TypeAlias = Callable[[JsonMap, float], Awaitable[HookReply]]
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A hook. `label` names it for the user. `matcher` must match a tool's complete name (None: every tool)."""
+    """A hook. `label` is its name on screen. `matcher` must match a tool's complete name (None: every tool)."""
 
     event: HookEvent
     label: str

@@ -33,7 +33,7 @@ class Jobs(Protocol):
     async def start(self, command: str, spec: ExecSpec) -> JobReport:
         """Start a command that outlives the call. `spec.timeout` is its time limit in seconds (None: no limit).
 
-        Returns when it has printed something or ended, or after a moment.
+        Returns when the command has printed something or ended, or after a short wait.
         """
         ...
 

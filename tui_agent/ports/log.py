@@ -44,8 +44,9 @@ class Log(Protocol):
         ...
 
     def repair_file(self) -> LogRepaired | None:
-        """Write the log again if its file was deleted, and return the event to record in that case. Raises
-        `StoreError`.
+        """Write the log file again if it was deleted. Return the event to record, or None if the file is intact.
+
+        Raises `StoreError`.
         """
         ...
 
@@ -57,7 +58,7 @@ class Log(Protocol):
         """Return the records of the current branch in order, without the deltas of finished requests.
 
         `stretches` selects another branch. `after` excludes records up to this seq. The result may be iterated in a
-        thread as long as no new records belong to the branch.
+        thread as long as no record is appended to the branch.
         """
         ...
 
@@ -95,7 +96,7 @@ class BlobReader(Protocol):
         ...
 
     def resolve(self, data: JsonMap) -> JsonMap:
-        """Return JSON data with every blob marker replaced by its text."""
+        """Return JSON data in which every object in the form of a `BlobText` is replaced by its full text."""
         ...
 
 

@@ -20,8 +20,8 @@ from tui_agent.protocol.parts import ToolCallPart
 class Fragment:
     """A piece of the system prompt or context. Lower `priority` numbers come first; `max_tokens` limits its length.
 
-    An empty text is not sent; the manifest then records `missing_reason`. `joined_seq` is the seq of the message that
-    added the fragment to the conversation; while the history has that message, the fragment is not sent separately.
+    An empty text is not sent; `context.packed` then records `missing_reason`. `joined_seq` is the seq of the message
+    that added the fragment to the conversation; while the history has that message, the fragment is not sent again.
     """
 
     id: str

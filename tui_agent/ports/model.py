@@ -30,11 +30,11 @@ class ToolSchema:
 class ModelRequest:
     """Everything that a client needs for one call.
 
-    Every `LongText` in it is resolved to a `str`; image bytes are in `images`, keyed by digest. `max_tokens` is always
-    sent. A request with purpose `compaction` asks for a summary of the history, which only the engine reads.
-    `answer_count` is the number of recorded answers in the conversation, including those that a summary replaced; if it
-    is None, count the messages. `opening_text` is the start of the conversation's first message, which a summary may
-    have replaced.
+    Every `LongText` of the request is resolved to a `str`; image bytes are in `images`, keyed by digest. `max_tokens`
+    is always sent. A request with purpose `compaction` asks for a summary of the history, which only the engine reads.
+    `answer_count` is the number of recorded answers in the conversation, including those that a summary replaced;
+    None: count the messages. `opening_text` is the start of the conversation's first message, which a summary may have
+    replaced.
     """
 
     request_id: RequestId
@@ -105,10 +105,10 @@ class FinishChunk:
 
 @dataclass(frozen=True, slots=True)
 class ModelFault:
-    """A classified error. `retry_after` is the wait that the provider asks for, in seconds; `original` is its own
-    message.
+    """A classified error of a provider.
 
-    `window_tokens` is the model's context window in tokens if the provider states it when it refuses a longer request,
+    `retry_after` is the wait in seconds that the provider asks for; `original` is the provider's own message.
+    `window_tokens` is the model's context window in tokens if the provider stated it when it refused a longer request,
     else 0.
     """
 

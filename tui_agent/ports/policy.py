@@ -17,7 +17,7 @@ class PolicyFacts:
     workspace: str
     policy: PolicyName
     resolved: dict[str, str] = field(default_factory=dict)
-    """Maps each path as given to a tool to its absolute path with links resolved."""
+    """Maps each path, spelled as given to a tool, to its absolute path with links resolved."""
     session_rules: tuple[str, ...] = ()
     """Rules that the user allowed for this session, as written in `permission.decided.rule`."""
     allowed_tools: frozenset[str] | None = None
@@ -50,8 +50,7 @@ class PolicyFacts:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The policy's decision. `choices` are the answers that an approval offers (verdict `ask`); `rule_id` names the
-    rule.
+    """The policy's decision. `choices` are the answers that the approval offers if the verdict is `ask`.
 
     - `by_profile`: only the permission profile asks, not a rule or a danger, so a hook may answer for the user.
     - `allowed_by_exact_rule`: a rule of the user allows exactly this command line, so it may read the secrets that
@@ -90,7 +89,10 @@ class Policy(Protocol):
         ...
 
     def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
-        """Return the keys for `PolicyFacts.resolved`: paths of the effects, and paths that rules name."""
+        """Return the keys for `PolicyFacts.resolved`: paths of the effects and paths that rules mention.
+
+        `granted` are the rules that the user allowed for this session.
+        """
         ...
 
     def describe_effects(

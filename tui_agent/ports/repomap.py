@@ -64,7 +64,7 @@ class RepoMaps(Protocol):
         ...
 
     def take_late_map(self) -> RenderedMap | None:
-        """Return, only once, the map that `render_within` did not wait for. None if there is none or it is not ready."""
+        """Return the map that `render_within` did not wait for, or None while it is not ready. Each is returned once."""
         ...
 
     async def aclose(self) -> None:

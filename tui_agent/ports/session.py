@@ -63,7 +63,7 @@ class OpenedNote:
 
 @dataclass(frozen=True, slots=True)
 class StorageFaultNote:
-    """A storage error of the engine, which for that reason may not be in the log."""
+    """A storage error of the engine. The log may lack it, because storing failed."""
 
     message: str
     hint: str
@@ -91,7 +91,7 @@ class AppSession(Session, Protocol):
         ...
 
     async def read_newest(self, count: int) -> Sequence[Record]:
-        """Return the newest records for a first screen: at least `count` besides those recorded when a run starts."""
+        """Return at least `count` of the newest records, not counting those that a starting run records."""
         ...
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:

@@ -67,8 +67,7 @@ class ToolContext:
     state: SessionStateView
     """The session's state when the call started."""
     may_read: Callable[[str], bool]
-    """Return True if a search may show this file (a path as `env` names it): it holds no secrets and no rule denies it.
-    """
+    """Return True if a search may show this file: it has no secrets and no rule denies it. Takes a path of `env`."""
     ask: AskUser | None = None
     jobs: Jobs | None = None
     skills: Skills | None = None
@@ -78,13 +77,13 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A tool's result. If `ok` is False, the tool worked but the task failed (exit code 1); the model continues.
+    """A tool's result. If `ok` is False, the tool worked but its task failed (exit code 1); the model continues.
 
     `content` is for the model, `display` for the user, `data` for programs. The engine appends `events` before
     `tool.finished` (todo.updated, file.read, file.changed, test.finished, plugin.event). `full_output` is the complete
     output if `content` is a preview. `environment` is True if files or processes failed rather than the task; the
-    engine sets it if a tool raises `EnvironmentFault`. `stopped` is True if the user ended the job or delegate that the
-    call waited for, which is not a failure.
+    engine sets it if a tool raises `EnvironmentFault`. `stopped` is True if the user ended the job or delegate that
+    the call waited for, which is not a failure.
     """
 
     ok: bool
@@ -137,9 +136,7 @@ class Tool(Protocol[ArgsT]):
 
 @runtime_checkable
 class ArgumentSettler(Protocol):
-    """A tool that completes its arguments before a call is judged, for example by looking up the command that it will
-    run.
-    """
+    """A tool that completes its arguments before a call is judged, for example with the command that it will run."""
 
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
         """Return the complete arguments for `effects`, `preview` and `run`. May read; may raise `ToolError`."""
@@ -148,7 +145,7 @@ class ArgumentSettler(Protocol):
 
 @runtime_checkable
 class FailurePredictor(Protocol):
-    """A tool that can predict from the session that a call will fail, such as the edit of a file that was not read."""
+    """A tool that can predict from the session's state that a call will fail, such as an edit of an unread file."""
 
     async def predict_failure(self, args: Any, env: Environment, state: SessionStateView) -> None:
         """Raise the `ToolError` that `run` would raise, before the user is asked. May read."""
