@@ -18,11 +18,11 @@ class SystemClock:
         return time.time()
 
     def monotonic(self) -> float:
-        """Return seconds that never decrease."""
+        """Return seconds since an arbitrary start; never decreases."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; cancellable."""
+        """Wait for this many seconds. Cancellable."""
         await anyio.sleep(seconds)
 
 

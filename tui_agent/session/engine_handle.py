@@ -1,4 +1,4 @@
-"""Handle on the engine process, used by the process that starts it.
+"""Handle on the engine process, used by the app.
 
 Invariant: imports only the standard library and the options, because it runs before the first screen is drawn.
 """

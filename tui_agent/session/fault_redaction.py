@@ -20,7 +20,7 @@ from tui_agent.store.redaction.user_rules import configured_redactor
 
 
 def redaction_options(options: SessionOptions, config: Config, keys: Keys) -> RedactionOptions:
-    """Return the redaction settings of one program start: its keys and the user's table."""
+    """Return the redaction settings: values of the known keys, and the user's table `[redaction]`."""
     named = {profile.api_key_env for profile in config.models.values()} | dict(options.typed_keys).keys()
     table, config_file = config.redaction, str(config.paths.user_config)
     return RedactionOptions(keys.collect_secrets(named), table.rules, table.allow, table.disable, config_file)
@@ -40,7 +40,7 @@ def _environment_keys(environ: Mapping[str, str], cwd: Path) -> RedactionOptions
 
 
 def build_fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
-    """Return a redactor that uses as much of the configuration as can be read. Its errors are reported elsewhere."""
+    """Return a redactor that uses as much of the configuration as can be read. Errors in it are reported elsewhere."""
     for read in (load_redaction_options, _environment_keys):
         with suppress(TuiAgentError, OSError):
             return configured_redactor(read(environ, cwd))

@@ -64,7 +64,7 @@ def _baseline(record: Record) -> str:
 
 
 async def write_files(files: FilesAtEvent, dest: Path) -> None:
-    """Write the files into an empty or new folder. On failure, remove the folder if it is new.
+    """Write the files into an empty or new folder. A new folder is removed again on failure.
 
     Files that checkpoints leave out (ignored and very large ones) are not written. Raises `CheckpointError`.
     """

@@ -1,7 +1,7 @@
-"""A requested fork: its change, and the event from which it must start.
+"""The event at which a requested fork starts.
 
-Invariant: pure function of the records up to the named event. The fork starts before the message or result that it
-replaces.
+Invariant: a pure function of the records up to the event that the user named. A fork that replaces a message or a
+result starts before that message or result.
 """
 
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ def _only_open_call(records: Sequence[Record], at_seq: int) -> CallId:
     if not open_calls:
         raise UsageError(
             f"No tool call is open at event {at_seq}.",
-            hint="Name the event in which the call finished; `sessions show ID` lists them.",
+            hint="Name the event in which the call finished; `sessions show ID` lists the events.",
         )
     names = ", ".join(f"{call.name} ({call.call_id})" for call in open_calls)
     raise UsageError(

@@ -49,7 +49,7 @@ def load_state(folder: Path, at_seq: int | None = None) -> SessionStateView:
 
 
 def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
-    """Give a fork access to its parent's checkpoints. Its newest checkpoint is the one at its last event.
+    """Give a fork access to its parent's checkpoints, up to the one at the fork's last event.
 
     Does nothing if there are no checkpoints. Raises `OSError`.
     """
@@ -75,7 +75,7 @@ def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 
 
 def _copy_objects(parent_folder: Path, child_folder: Path) -> None:
-    """Link or copy the parent's objects. The child borrows directly any objects that the parent itself borrows."""
+    """Hard-link or copy the parent's objects into the child. Objects that the parent borrows, the child borrows too."""
     source, target = parent_folder / STORE_NAME / "objects", child_folder / STORE_NAME / "objects"
     for path in sorted(source.rglob("*")):
         inner = path.relative_to(source)
@@ -111,7 +111,7 @@ def _borrowed_paths(folder: Path) -> list[bytes]:
 
 
 def _borrow_depth(folder: Path) -> int:
-    """Return the number of sessions in the chain from which this one borrows."""
+    """Return the number of sessions whose objects this session borrows, directly or through another session."""
     depth, current = 0, folder
     while depth <= MAX_BORROW_DEPTH:
         object_folders = [Path(os.fsdecode(line)) for line in _borrowed_paths(current)]
@@ -123,7 +123,7 @@ def _borrow_depth(folder: Path) -> int:
 
 
 async def verify_checkpoints(folder: Path) -> list[str]:
-    """Return sentences that describe defects of a session's checkpoints. Works without the workspace."""
+    """Return sentences that describe defects of a session's checkpoints. Does not read the workspace."""
     state, own_commits = load_state(folder), _commits(folder)
     if not (folder / STORE_NAME).is_dir():
         missing = f"Checkpoints: {folder / STORE_NAME} is missing; no files can be restored."

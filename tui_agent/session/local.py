@@ -27,7 +27,7 @@ from tui_agent.store.session_log import SessionLog
 
 
 class LocalSession:
-    """The facade over an engine and its log."""
+    """A session in this process: an engine and its log."""
 
     def __init__(
         self,
@@ -63,12 +63,12 @@ class LocalSession:
 
     @property
     def settings(self) -> SessionSettings | None:
-        """The present settings, for callers in the same process."""
+        """The current settings, for callers in the same process."""
         return self._recorder.state.settings
 
     @property
     def sandbox(self) -> Sandbox:
-        """The sandbox of its commands, for callers in the same process."""
+        """The sandbox of the session's commands, for callers in the same process."""
         state = self._recorder.state
         return Sandbox(state.sandbox, unavailable_reason=state.no_sandbox_reason)
 
@@ -90,8 +90,9 @@ class LocalSession:
         return await to_thread.run_sync(self._log.blobs.read, blob_sha256)
 
     async def serve(self) -> None:
-        """Run the engine until `Close`, then store the rest of the log and release everything. Start this in a task
-        group.
+        """Run the engine until `Close`, then store the rest of the log and release all resources.
+
+        Start this in a task group.
         """
         try:
             await self._engine.serve()
@@ -114,8 +115,9 @@ class LocalSession:
             self._ended.set()
 
     def save_fold(self) -> None:
-        """Save the folds of a long log next to it, so that the next start need not read the log. Not while the log is
-        written.
+        """Save the folds of a long log in the session's folder, so that the next start need not read the whole log.
+
+        Must not run while the log is being written.
         """
         position = self._log.place
         if position is None or position.seq < MIN_EVENTS:

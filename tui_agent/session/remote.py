@@ -55,9 +55,7 @@ class RemoteFollower:
         self._closed = False
 
     async def next_batch(self) -> Sequence[Record]:
-        """Wait for the records since the last call and return them. Return an empty batch once the session or this is
-        closed.
-        """
+        """Wait for the records since the last call and return them. Empty once the session or this cursor is closed."""
         folder = await self._source.folder()
         while not self._closed:
             batch = await self._read_history(folder) or self._source.records_after(
@@ -124,7 +122,7 @@ MAX_SEEN_RECORDS = 2_000
 
 
 class RemoteSession:
-    """The facade over an engine process, for one event loop. Nothing is sent or received unless `serve` runs.
+    """A session whose engine is another process, for one event loop. Only `serve` sends and receives.
 
     `named` is the session's folder if the options name one; its log can be read before the engine has locked it.
     """
@@ -162,10 +160,10 @@ class RemoteSession:
         return self._ended.is_set()
 
     async def wait_until_readable(self) -> LockedNote | None:
-        """Wait until the log can be read, and return its position. Return None if the engine failed to lock the
-        session.
+        """Wait until the log can be read, and return its end. Return None if the engine failed to lock the session.
 
-        If the options name an existing session, return at once, else when the engine has locked it.
+        If the options name an existing session, return at once; otherwise wait until the engine has locked the
+        session.
         """
         if not self._is_held.is_set() and self._named is not None:
             position = await to_thread.run_sync(_read_position, self._named)
@@ -181,9 +179,7 @@ class RemoteSession:
             self._kept_from = max(self._kept_from, held.last_seq + 1)
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the cached fold's outline for a first screen, with the seq of its last event, or None if there is
-        none.
-        """
+        """Return the cached fold's outline for a first screen with the seq of its last event, or None without a cache."""
         folder = await self.folder()
         cached = None if folder is None else await to_thread.run_sync(load_fold, folder, FORMAT)
         outline = None if cached is None else await to_thread.run_sync(load_outline, cached[1])
@@ -212,7 +208,7 @@ class RemoteSession:
 
     @property
     def first_seq_in_memory(self) -> int:
-        """Return the `seq` of the first record in memory (for followers). Earlier records are in the log file."""
+        """The `seq` of the first record in memory. Earlier records are in the log file."""
         return self._kept_from
 
     async def folder(self) -> Path | None:
@@ -221,9 +217,7 @@ class RemoteSession:
         return None if held is None else Path(held.folder)
 
     def records_after(self, seq: int, limit: int) -> Sequence[Record]:
-        """Return up to `limit` records after `seq` from memory (for followers). Drop records that all followers have
-        seen.
-        """
+        """Return up to `limit` records after `seq` from memory, and drop records that all followers have seen."""
         start = max(0, seq + 1 - self._kept_from)
         records = list(islice(self._records, start, start + limit))
         seen = min((follower.cursor for follower in self._followers), default=seq)
@@ -237,9 +231,7 @@ class RemoteSession:
         self._followers.discard(follower)
 
     async def read_newest(self, count: int) -> Sequence[Record]:
-        """Return the log's newest records for a first screen: at least `count` besides those recorded when a run
-        starts.
-        """
+        """Return at least `count` of the newest records, not counting those that a starting run records."""
         folder = await self.folder()
         return () if folder is None else await to_thread.run_sync(read_end, folder, count)
 
@@ -329,9 +321,7 @@ class RemoteSession:
 
 
 def _read_position(folder: Path) -> LockedNote | None:
-    """Return the end position of a log that may not be locked yet, or None if it is missing or its last line is too
-    long.
-    """
+    """Return the end of a log that may not be locked yet, or None if it is missing or its last line is too long."""
     try:
         last = read_tail(folder, 1, max_bytes=TAIL_BYTES)
     except OSError:

@@ -1,10 +1,9 @@
-"""The start or resumption of a session: records the new run, closes work that a crash left open, and applies a fork's
-changes.
+"""Starting or resuming a session: records the new run, closes work that a crash left open, applies a fork's changes.
 
-Invariant: afterwards the history is consistent, at whatever byte the earlier process stopped writing. In an attended
-session, calls that waited for approval stay open: they have not started, and get their results before the next request.
-A cached fold plus the records after it give the same state as the whole log. A fork's recorded change is not applied
-twice.
+Invariant: afterwards the history is consistent, whatever the last byte that the earlier process wrote. In an attended
+session, calls that waited for approval stay open: they have not started, and get their results before the next
+request. A cached fold plus the records after it give the same state as the whole log. A fork's changes are applied
+only once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -55,12 +54,13 @@ _FORKED_CALL = "The session was forked while this call ran, so its result is unk
 class UnfinishedHistory:
     """The end of a history: the records since the last turn or user command ended.
 
-    A crash can leave work open only there, so the rest of a long history need not be kept in memory.
+    A crash can leave only this part's work open, so the rest of a long history need not be kept in memory.
     """
 
     def __init__(self, *, has_earlier_history: bool = False) -> None:
-        """Start without records. `has_earlier_history`: earlier records exist that `track` does not see and that left
-        nothing open.
+        """Start without records.
+
+        `has_earlier_history`: there are earlier records that are not passed to `track` and contain no open work.
         """
         self.records: list[Record] = []
         self.is_empty = not has_earlier_history
@@ -92,7 +92,7 @@ def record_new_session(
     settings: SessionSettings,
     earlier: SessionContextLoaded | None = None,
 ) -> None:
-    """Record the first events of a new session. `earlier` is the summary of another session that this one continues."""
+    """Record the first events of a new session. `earlier` is the summary of an earlier session to continue from."""
     recorder.append(SessionStarted(workspace=workspace, product=run.product, settings=settings))
     recorder.append(run)
     if earlier is not None:
@@ -196,7 +196,7 @@ def carry_over_summary(folder: Path) -> SessionContextLoaded:
 
 
 def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, int] | None:
-    """Return a log's cached fold and the seq of its last event, or None unless that event is on the branch `on`."""
+    """Return a log's cached fold and the seq of its last event. None if that event is not on the branch `on`."""
     cached = load_fold(log.folder, FORMAT)
     standing = load_snapshot(cached[1]) if cached is not None else None
     if cached is None or standing is None or not is_on_branch(cached[0].seq, on):
@@ -227,7 +227,7 @@ Resolve = Callable[[str, str, Effort | None], ModelInfo]
 
 
 def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
-    """If the call is open, finish it with the fork's result. Return the number of finished calls, 0 or 1."""
+    """Finish the fork's open call with the fork's own result. Return the number of finished calls, 0 or 1."""
     state = recorder.state
     call = next((call for call in state.open_calls if call.call_id == change.call_id), None)
     if call is None or change.result is None:
@@ -248,10 +248,10 @@ def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
 
 
 def apply_fork_settings(recorder: Recorder, resolve: Resolve, *, model_given: bool) -> None:
-    """Apply the model and the context mode that the fork was created with. Raises `ConfigError` if the model cannot be
-    resolved.
+    """Apply the model and the context mode that the fork was created with.
 
-    `model_given`: the command line names a model, which takes precedence.
+    `model_given`: the command line names a model, which takes precedence. Raises `ConfigError` if the model cannot be
+    resolved.
     """
     change, known = recorder.state.fork_changes, recorder.state.settings
     if change is None or known is None:

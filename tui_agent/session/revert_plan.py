@@ -1,4 +1,4 @@
-"""The plan of a revert (its effect on files), made without opening the session.
+"""The plan of a revert: its effect on files, computed without opening the session.
 
 Invariant: writes only a copy of the checkpoint index in a temporary folder. A process that uses the session is not
 disturbed, and the workspace's files are only read.
@@ -25,7 +25,7 @@ CHECKPOINT_LOST = "The newest checkpoint is lost. Open the session to take a new
 
 
 async def plan_revert(folder: Path, to_seq: int, limits: Limits) -> CheckpointPlanned:
-    """Return the plan that the command `PlanRevert` would record. Raises `CheckpointError` and `OSError`."""
+    """Return the event that the command `PlanRevert` would record. Raises `CheckpointError` and `OSError`."""
     newest, source, workspace = await run_sync(_find_commits, folder, to_seq)
     if not source or not newest or not (folder / STORE_NAME).is_dir():
         return CheckpointPlanned(to_seq=to_seq, unavailable=NO_CHECKPOINT)

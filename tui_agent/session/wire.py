@@ -1,8 +1,8 @@
 """The protocol between the app and the engine process: one JSON object per line.
 
-The app sends `{"options": …}` first, then `{"command": …}` lines. The engine sends `{"held": …}`, then one `{"opened":
-…}` or `{"failed": …}`, then records as in the log but without `crc`, `{"trouble": …}` for storage errors, and
-`{"closed": …}`.
+The app sends `{"options": …}` first, then `{"command": …}` lines. The engine sends a `LockedNote`, then an
+`OpenedNote` or `FailedNote`, then records as in the log but without `crc`, a `StorageFaultNote` for each storage
+error, and at the end a `ClosedNote`. A note is an object whose only key is the note's class: `{"LockedNote": {…}}`.
 
 Invariant: a reader skips lines that it does not understand.
 """
@@ -80,7 +80,7 @@ def record_line(record: Record) -> bytes:
 
 
 def note_line(note: Note) -> bytes:
-    """Return the line that sends a note to the app. The JSON key depends on the note's class."""
+    """Return the line that sends a note to the app. The JSON key is the name of the note's class."""
     fields = {name: getattr(note, name) for name in note.__slots__}
     return json.dumps({type(note).__name__: fields}).encode() + b"\n"
 

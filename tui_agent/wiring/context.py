@@ -1,6 +1,6 @@
 """Composition of a session's context: prompt sections, instructions, skills, memory, repository map.
 
-Invariant: a project's instructions and skills are used only if none of the project's files is ignored.
+Invariant: a project's instructions and skills are used only if the user ignored none of the project's files.
 """
 
 import platform

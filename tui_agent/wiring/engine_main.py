@@ -35,10 +35,10 @@ from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context
 
 LAST_EVENTS_TIMEOUT_S = 2.0
-"""Seconds to wait for an app that does not read the last events."""
+"""Maximum seconds to wait until the app has read the last events."""
 PARENT_CHECK_INTERVAL_S = 1.0
 ORPHAN_GRACE_S = 3.0
-"""Seconds that a session has to close in order after its app is gone."""
+"""Seconds that a session has to close normally after the app is gone."""
 
 
 def main() -> int:

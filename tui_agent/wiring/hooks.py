@@ -1,7 +1,7 @@
 """Composition of the hooks: the user's commands, those of a trusted project, and functions of plugins.
 
 Invariant: a project's hook runs only while the project's files are unchanged since they were trusted. If a plugin's
-hook fails, its reply has the fault; if a plugin's listener fails, it is not called again.
+hook fails, the fault is in its reply; a plugin's listener that fails is not called again.
 """
 
 from collections.abc import Awaitable, Callable
@@ -103,7 +103,7 @@ def _check_answer(answer: object) -> HookReply:
 
 
 def build_listeners(loaded: LoadedPlugins) -> tuple[Listener, ...]:
-    """Return one listener that passes events to the plugins' listeners, or no listener if there are none."""
+    """Return one listener that passes events to the plugins' listeners; empty if plugins registered none."""
     active = list(loaded.hooks)
     if not active:
         return ()

@@ -1,6 +1,6 @@
 """Composition of the policy: rules and program tables of the user, a trusted project and plugins.
 
-Invariant: an error in the user's or a trusted project's files stops the start; a faulty table of a plugin is left out.
+Invariant: an error in the user's or a trusted project's files prevents the start; a plugin's faulty table is left out.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def build_policy(
 class ReloadingPolicy(RulePolicy):
     """The policy of an open session: reloads the user's rules before a decision if their file changed.
 
-    If the file cannot be read, the known rules that ask or deny still apply, but not those that allow.
+    If the file cannot be read, the previous rules that ask or deny still apply; those that allow do not.
     """
 
     def __init__(self, base: StartupContext, catalog: Catalog) -> None:
@@ -96,7 +96,7 @@ def _own_folders(base: StartupContext) -> tuple[str, str]:
 
 
 def load_rules(base: StartupContext) -> tuple[Rule, ...]:
-    """Load the user's rules, and a trusted project's. Raises `ConfigError` that names the file and the rule."""
+    """Load the rules of the user and of a trusted project. Raises `ConfigError` with the file and the rule."""
     paths, own = base.config.paths, base.config.project
     trusted = None if own is None else own.read_own(RULES_FILE)
     return all_rules(paths.config_dir / RULES_FILE, paths.project / PROJECT_FOLDER / RULES_FILE, trusted)

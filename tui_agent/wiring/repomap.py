@@ -26,9 +26,9 @@ MAX_SYMBOL_WAIT_S = 1.5
 
 
 def index_folder(options: SessionOptions, config: Config) -> Path:
-    """Return the index's folder: in the user's cache, or next to the sessions if they have their own data folder.
+    """Return the index's folder: in the user's cache, or in the data folder if the options name one.
 
-    The latter ensures that a demo leaves nothing behind.
+    A demo has its own data folder, so that nothing of it remains.
     """
     return config.paths.repo_maps if options.data_dir is None else local_repo_maps(options.data_dir)
 
@@ -87,10 +87,9 @@ class SessionMaps:
             self._is_rendering = False
 
     async def find_definitions(self, name: str) -> list[SymbolLocation] | None:
-        """Return the definitions of a name, the likeliest file first, tests last; None after `MAX_SYMBOL_WAIT_S`
-        seconds.
+        """Return the definitions of a name, the likeliest file first, tests last.
 
-        For `Class.method`, only the last part is searched.
+        Return None after `MAX_SYMBOL_WAIT_S` seconds. For `Class.method`, only the last part is searched.
         """
         with anyio.move_on_after(MAX_SYMBOL_WAIT_S):
             return await to_thread.run_sync(

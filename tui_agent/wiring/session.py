@@ -2,7 +2,7 @@
 
 Only this package may import every package below `cli`.
 
-Invariant: importing it has no effect; `open_session` closes everything it opens, whatever happens in between.
+Invariant: importing this module has no effect; `open_session` closes everything it opens, even after an error.
 """
 
 import os
@@ -62,7 +62,7 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 
 PRODUCT = f"tui-agent/{__version__}"
 REDUCED_BY = 0.7
-"""Size that a context is reduced to, as a share of the size at which reducing starts."""
+"""A context is reduced to this share of the size at which reducing starts."""
 
 
 @asynccontextmanager
@@ -244,7 +244,7 @@ def _hook_facts(log: SessionLog, env: LocalEnvironment) -> JsonMap:
 
 
 def _environment(base: StartupContext, workspace: Path, recorder: Recorder) -> LocalEnvironment:
-    """Make the environment of the session's tools, and record it with its sandbox."""
+    """Create the environment of the session's tools, and record `env.started`."""
     key_names = (profile.api_key_env for profile in base.config.models.values())
     hidden = base.keys.collect_secrets(key_names)
     shown = tuple(name for name in base.config.sandbox.variables if name in hidden)
@@ -283,7 +283,7 @@ def _checkpoints(base: StartupContext, workspace: Path, log: SessionLog) -> GitC
 
 
 def _repeat_start(recorder: Recorder, workspace: Path, settings: SessionSettings) -> None:
-    """Record the session's start again if its first line is damaged, or the new folder if the workspace moved."""
+    """Record `session.started` again if the log's first line is damaged, or the new folder if the workspace moved."""
     state, place = recorder.state, str(workspace)
     if state.settings is None:
         recorder.append(
@@ -335,4 +335,4 @@ def _workspace(base: StartupContext, recorder: Recorder, past: UnfinishedHistory
 
 
 def _write_stderr(error: TuiAgentError) -> None:
-    sys.stderr.write(f"tui-agent: {error}\n")  # the log cannot store it, so there is no other place
+    sys.stderr.write(f"tui-agent: {error}\n")  # the log cannot store the error

@@ -15,7 +15,7 @@ CLIENTS_WITH_MODEL_CHOICE = ("app", "web", "editor")
 
 
 def build_settings(base: StartupContext, models: ModelFactory) -> SessionSettings:
-    """Return the settings of a new session. An unusable model is an error only if the client cannot choose another one."""
+    """Return the settings of a new session. Raises `ConfigError` for an unusable model if the client cannot change it."""
     config = base.config
     model = models.no_model()
     if config.model or config.base_url:
@@ -42,7 +42,7 @@ def _resolve(
 
 
 def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Recorder) -> None:
-    """Apply the changes of a fork. An unusable model is an error only if the client cannot choose another one."""
+    """Apply the changes of a fork. Raises `ConfigError` for an unusable model if the client cannot change it."""
     options = base.options
     apply_fork_settings(
         recorder, partial(_resolve, base, models), model_given=bool(options.model or options.base_url)

@@ -1,6 +1,6 @@
-"""The base of every program start: configuration, keys, clock and session store.
+"""Configuration, keys, clock and session store: the objects that every program start needs.
 
-Invariant: it only reads configuration; it creates nothing, opens nothing and imports nothing slow.
+Invariant: only reads configuration; creates and opens no files, and imports nothing slow.
 """
 
 import os
@@ -65,7 +65,7 @@ def load_startup_context(
 def require_trust_decision(base: StartupContext) -> None:
     """Raise `ConfigError` if a project has files that the user has neither trusted nor ignored.
 
-    For runs without a user to ask: they must not ignore a project's files silently.
+    Used for runs without a user to ask, so that they do not silently ignore a project's files.
     """
     undecided = [
         project.folder / file.name for project in base.config.undecided_projects for file in project.files
