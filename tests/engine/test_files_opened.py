@@ -25,7 +25,7 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.settings import PolicyName
 from tui_agent.workspace.local.environment import LocalEnvironment
 
-SAID = "It tried to read .env and keys, which may hold secrets."
+SAID = "The command tried to read .env and keys, which may hold secrets."
 RISK = "It runs again in the sandbox and can read .env and keys; the model sees what it prints."
 KEPT = " “Always” adds it to [sandbox] readable in your config.toml."
 
@@ -221,7 +221,7 @@ async def test_where_no_one_is_there_they_stay_shut_and_the_way_to_open_them_is_
             f"{SAID} It was not run again with the file: the policy asks, and no one is there to answer."
             in told
         )
-        assert "Use --readable to open files to a run's commands." in told
+        assert "Use --readable to let a run's commands read files." in told
 
     bench = await ran(tmp_path, [], interactive=False, look=look)
     last = decisions(bench)[-1]

@@ -1,7 +1,7 @@
 """Messages and tool calls that an agent creates itself, without asking a model.
 
-Invariant: they are recorded as an answer of the agent before they are used, so that every history stays valid and every
-message part has an index.
+Invariant: messages and calls are recorded as an answer of the agent before they are used, so that every history stays
+valid and every message part has an index.
 """
 
 from collections.abc import Collection, Sequence

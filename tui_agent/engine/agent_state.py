@@ -51,7 +51,7 @@ class StateKeeper:
         self._not_paused.set()
 
     def _update_running(self, reason: str) -> None:
-        """Record the running state again for agents that run for `reason`, so that the reason mentions a pending pause."""
+        """Record again the state of running agents with this reason; the new reason shows if a pause is pending."""
         for agent, current in list(self._current.items()):
             if current == (AgentState.RUNNING, reason):
                 self.set(AgentState.RUNNING, agent=agent)

@@ -68,7 +68,7 @@ class InitAgent:
         content = render_guide(self._survey)
         if content == existing:
             return Finish(
-                f"{GUIDE_FILE} already names every command found in the repository's files. Nothing to add."
+                f"{GUIDE_FILE} already lists every command found in the repository's files. Nothing to add."
             )
         if existing is not None and "read_file" not in self._called:
             return self._call("read_file", {"path": GUIDE_FILE})
@@ -95,9 +95,9 @@ class InitAgent:
 
 
 class HandoffAgent:
-    """The agent of a turn that the user addressed to a named agent: calls `spawn_subtask` once and ends the turn.
+    """The agent of a turn that the user delegated to a named agent: calls `spawn_subtask` once, then ends the turn.
 
-    The delegate's report is the answer.
+    The delegate's report is the turn's answer.
     """
 
     name = "hands-over"

@@ -17,9 +17,7 @@ from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, Us
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason for refusing a command, as sentences for the user. `limit` has the same meaning as in
-    `command.rejected`.
-    """
+    """The reason for refusing a command, as sentences for the user. `limit` is that of the event `command.rejected`."""
 
     reason: str
     hint: str = ""
@@ -63,7 +61,7 @@ def check_command(
         case commands.Delegate(text=text) if not text.strip():
             return Refusal("The task is missing.", "Use /delegate AGENT TASK.")
         case commands.ContinueTurn() if state.open_calls:
-            return None  # the limit already counts the turn that this continues
+            return None  # the turn that is continued already counts towards the limit
         case commands.Delegate() | commands.ContinueTurn():
             return _turn_limit_refusal(state, running)
         case commands.SetModel() | commands.SetEffort() | commands.SetAgent() | commands.SetContextMode() if (

@@ -30,7 +30,7 @@ ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
 class EngineParts:
     """Everything the engine uses but does not create.
 
-    `remember_rule` stores a rule of the answer "always".
+    `remember_rule` permanently stores the rule that the user allows with the answer "always".
     """
 
     recorder: Recorder
@@ -52,7 +52,7 @@ class EngineParts:
     interactive: bool = True
     remember_rule: Callable[[str], object] | None = None
     try_confined: bool = False
-    """True: a command that the policy cannot analyse first runs as a trial in the sandbox, before the user is asked."""
+    """Run a command that the policy cannot analyse as a trial in the sandbox before asking the user."""
     remember_readable: Callable[[Sequence[str]], None] | None = None
     """Permanently lets commands read these files. Raises `ConfigError`."""
     max_retries: int = 4

@@ -7,10 +7,10 @@ from tui_agent.units import format_cost
 
 
 def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
-    """Return the limit that is reached with a sentence for the user, or None.
+    """Return the reached limit with a sentence for the user, or None.
 
-    Message parts and iterations are counted per turn, cost per session. The time limit is enforced by a cancel scope
-    instead.
+    Message parts and iterations are counted per turn, cost per session. The time limit is not checked here: a cancel
+    scope enforces it.
     """
     if state.settings is None:
         return None

@@ -1,7 +1,6 @@
 """The loop of a turn: runs `Agent.step` until the agent is done, a limit is reached, or the user stops the turn.
 
-Invariant: every started turn ends with exactly one recorded reason; its closing events are written even if it is
-cancelled.
+Invariant: every started turn ends with exactly one recorded reason, also if it is cancelled.
 """
 
 from dataclasses import dataclass
@@ -158,7 +157,7 @@ class TurnLoop:
     async def _may_continue(self) -> bool:
         """Return False if the agent repeats itself and must stop.
 
-        The user decides, once per repeated call. A delegate stops without a question.
+        The user is asked once for each repeated call. A delegate stops without a question.
         """
         state = self._parts.recorder.state_of(self._agent)
         if state.repeat_count < MAX_REPEATS or self._asked_about == state.repeated_call:
@@ -181,7 +180,7 @@ class TurnLoop:
 def _has_new_steering(before: SessionStateView, now: SessionStateView) -> bool:
     """Return True if the user steered during the iteration, so that the agent must continue.
 
-    Earlier steering counts only if the agent did not call a model, because then no model has seen it.
+    If the iteration did not call the model, messages sent before the iteration are not counted as new.
     """
     called_model = now.totals.model_calls > before.totals.model_calls
     return now.pending_steers > (0 if called_model else before.pending_steers)

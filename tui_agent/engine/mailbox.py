@@ -24,7 +24,7 @@ class Mailbox:
         self._closed = False
 
     def put(self, command: Command) -> None:
-        """Queue a command. Commands after `close` are dropped."""
+        """Queue a command. After `close`, the command is dropped."""
         if not self._closed:
             self._commands.append(command)
             self._has_news.set()
@@ -42,7 +42,7 @@ class Mailbox:
             await self._has_news.wait()
 
     def close(self) -> None:
-        """Accept no more commands; queued ones are still delivered."""
+        """Stop accepting commands. Commands already queued are still delivered."""
         self._closed = True
         self._has_news.set()
 
@@ -58,7 +58,7 @@ class PendingAnswers(Generic[AnswerT]):
         return request_id in self._events and request_id not in self._answers
 
     def answer(self, request_id: RequestId, answer: AnswerT) -> bool:
-        """Deliver an answer. Return False if nobody waits for it."""
+        """Deliver an answer. Return False if no task waits for it."""
         if request_id not in self:
             return False
         self._answers[request_id] = answer

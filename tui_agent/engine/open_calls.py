@@ -1,7 +1,7 @@
 """Cleanup of open calls, delegates and requests after an interruption, a limit or a crash.
 
-Invariant: only a call that waits for approval stays open, if it never started and its recorded arguments are exactly
-those the model sent; the next run asks about it again. Everything else on the branch gets a result or an end.
+Invariant: a call stays open only if it waits for approval, never started, and its recorded arguments are exactly those
+the model sent; the next run asks about it again. Every other open call, delegate or request gets a result or end.
 """
 
 import json
@@ -25,7 +25,7 @@ from tui_agent.protocol.parts import TextContent, ToolCallPart
 TURN_ENDED_FIRST = "the previous turn ended before this call started"
 """The reason for closing a call that waited for approval when another turn or command starts."""
 _REDACTED = "[redacted: "
-"""The start of the marker that replaces a secret in the log; the model's original argument is then unknown."""
+"""The start of the marker that replaces a secret in the log. An argument with this marker is not the original one."""
 _MESSAGES: dict[ToolStatus, tuple[str, str]] = {
     "interrupted": ("This call was stopped before it finished.", "stopped"),
     "lost": (
@@ -33,8 +33,8 @@ _MESSAGES: dict[ToolStatus, tuple[str, str]] = {
         "lost",
     ),
 }
-"""By status: the message to the model and the summary of a call that is closed without having finished."""
-NEVER_STARTED = "This subtask was waiting for others and never started. Nothing of it was done."
+"""For each status of an unfinished call: the message for the model, and the summary for the call's row."""
+NEVER_STARTED = "This subtask was waiting for other subtasks and never started."
 
 
 def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[OpenCall, ...]:
@@ -50,9 +50,7 @@ def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[Open
 def calls_as_sent(
     recorder: Recorder, blobs: BlobReader, call_ids: Collection[CallId]
 ) -> tuple[ToolCallPart, ...]:
-    """Return these calls in the order of the main agent's newest answer, without those whose arguments are redacted or
-    missing.
-    """
+    """Return these calls of the main agent's newest answer, in order. Omits calls with redacted or missing arguments."""
     if not call_ids:
         return ()
     answers = (message for message in reversed(recorder.messages()) if isinstance(message, AssistantMessage))
@@ -80,11 +78,10 @@ def close_calls(
     lost_message: str = "",
     printed: LiveOutputs | None = None,
 ) -> int:
-    """Record a result for open calls (all, or `calls`), and return their number. `crashed`: started calls count as
-    lost.
+    """Record a result for open calls (all, or `calls`), and return their number.
 
-    `why` is the reason recorded for calls that did not start; `lost_message` replaces the usual message of lost calls.
-    `printed` has each call's output so far, which becomes part of its result.
+    `crashed`: started calls count as lost. `why` is the reason recorded for calls that did not start; `lost_message`
+    replaces the usual message of lost calls. `printed` is each call's output so far, which is added to its result.
     """
     state = recorder.state
     open_calls = state.open_calls if calls is None else calls
@@ -155,7 +152,7 @@ def delegate_end(
 
 
 def with_output(message: str, output: str) -> str:
-    """Return the message for a call that did not finish, followed by its output so far."""
+    """Return the message for an unfinished call, followed by the call's output so far."""
     return f"{message} Its output until then:\n{output}" if output else message
 
 

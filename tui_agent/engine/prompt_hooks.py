@@ -25,7 +25,7 @@ MAX_WINDOW_SHARE = 0.25
 END_HOOKS_TIMEOUT_S: Final = 10.0
 """Maximum seconds for hooks at the end of the session."""
 ABANDONED_HOOKS_TIMEOUT_S: Final = 2.0
-"""Maximum seconds for these hooks if the client is gone."""
+"""Maximum seconds for hooks at the end of the session if the client is gone."""
 _UP: Final = "Press Up to get your message back."
 
 
@@ -41,12 +41,12 @@ class PromptHooks:
             self._session_started.set()
 
     def can_record_at_once(self, text: LongText) -> bool:
-        """Return True if the prompt needs neither hooks nor mentions and can be recorded at once."""
+        """Return True if the prompt can be recorded without waiting, because it needs no hooks and has no mentions."""
         return not self.pending_hook and not self._may_mention(text)
 
     @property
     def pending_hook(self) -> str:
-        """The hook that a prompt waits for; empty if there is none."""
+        """A label of the hook that prompts must wait for; empty if there is none."""
         is_free = self._session_started.is_set() and not self._hooks.has_hooks("before_prompt")
         return "" if is_free else "before_prompt hook"
 
@@ -91,7 +91,7 @@ class PromptHooks:
             await self._hooks.run_hooks("session_end", {"reason": "abandoned" if abandoned else "closed"})
 
     async def ask_hooks(self, text: LongText) -> HookVerdict:
-        """Run the hooks for a prompt, in the order of prompts. Call `record` with the result."""
+        """Run the hooks for a prompt. Several prompts are handled in order. Call `record` with the result."""
         async with self._lock:
             await self._session_started.wait()
             return await self._hooks.ask_hooks("before_prompt", {"prompt": self._parts.blobs.read_text(text)})
@@ -101,7 +101,7 @@ class PromptHooks:
         self._hooks.record(hook_verdict)
 
     def rejection(self, hook_verdict: HookVerdict | None, command: str) -> CommandRejected:
-        """Return the rejection of a prompt: by a hook, or (None) by the user, who stopped the hook."""
+        """Return the rejection of a prompt by a hook. `hook_verdict` is None if the user stopped the hook."""
         hint = _UP if self._parts.interactive else ""
         if hook_verdict is None or hook_verdict.decision != "deny":
             return CommandRejected(command=command, reason="Stopped before it was sent.", hint=hint)

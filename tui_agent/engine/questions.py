@@ -62,7 +62,7 @@ class Asker:
         return Answer(choice=answer.choice, text=answer.answer)
 
     def _end_plan_policy(self, policy: PolicyName) -> None:
-        """Replace the policy `plan` after the user approved a plan; other policies stay."""
+        """Switch from the policy `plan` to `policy` after the user approved a plan. Other policies are not changed."""
         settings = self._parts.recorder.state.settings
         if settings is not None and settings.policy == "plan":
             self._parts.recorder.append(

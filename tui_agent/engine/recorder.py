@@ -28,7 +28,7 @@ from tui_agent.protocol.messages import Message
 
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
-"""Returns a cached fold of the first part of these stretches with the seq of its last event, or None."""
+"""Returns a cached fold of the start of a branch (as stretches) with the seq of its last event, or None."""
 
 
 class _Folds:
@@ -45,7 +45,7 @@ class _Folds:
                 self.apply(record)
 
     def apply(self, record: Envelope, for_model: Envelope | None = None) -> None:
-        """Fold an event. `for_model` is the same event with the texts that the log redacts."""
+        """Fold an event. `for_model` is the same event before redaction, for the messages sent to the model."""
         self.state.apply(record)
         self.messages.apply(for_model or record)
         self.meter.apply(record)
@@ -68,11 +68,10 @@ class Recorder:
     ) -> None:
         """Fold `history`.
 
-        `history` is the whole log. If `marks` (from `read_marks`) are given, it is only the current branch; if `cached`
-        is given, only the records after that cached fold, with no move of the head among them.
-
-        `model_sees_secrets`: the model sees texts of this run unredacted, although the log has them redacted.
-        `load_earlier_fold` may be called in a thread.
+        `history` is the whole log. With `marks` (from `read_marks`), it is only the current branch. With `cached`, it
+        is only the records after that cached fold, which must not contain a move of the head. `model_sees_secrets`:
+        send texts of this run to the model unredacted, although the log redacts them. `load_earlier_fold` may be
+        called in a thread.
         """
         self._log = log
         self._earlier = load_earlier_fold
@@ -91,7 +90,7 @@ class Recorder:
                 self._commits.apply(record)
         self._folds = _Folds(history, cached)
         self.calibration, self.windows = self._folds.calibration, self._folds.windows
-        """Learnt from providers' token counts and refusals. A revert does not reset them."""
+        """Facts inferred from providers' token counts and refusals. A revert does not reset them."""
         self._delegates: dict[AgentId, ModelMessages] = {}
 
     def _use(self, folds: _Folds) -> None:
@@ -129,7 +128,7 @@ class Recorder:
             messages.apply(for_model)
 
     def snapshot(self) -> Snapshot | None:
-        """Return the current folds, to be saved at once. None while something is open, or if the folds contain secrets."""
+        """Return the current folds for immediate saving. None while calls are open, or if the folds contain secrets."""
         if self._plain:
             return None
         folds = self._folds
@@ -154,7 +153,7 @@ class Recorder:
 
     @property
     def branches(self) -> BranchesView:
-        """The moves of the head, and the moves that can be undone or redone."""
+        """The moves of the head, and the events to which an undo and a redo would move."""
         return self._branches.view()
 
     @property
@@ -192,9 +191,9 @@ class Recorder:
         await self._log.commit()
 
     def commit_at(self, seq: int) -> str:
-        """Return the commit of the files at an event: the newest on the branch that ends there, else the first one.
+        """Return the commit of the files at event `seq`, or an empty string if there is no checkpoint.
 
-        Return an empty string if there is no checkpoint.
+        This is the newest commit on the branch up to the event; before the first checkpoint, it is the first commit.
         """
         return self._commits.commit_on(stretches(self._branches.view().moves, seq))
 

@@ -49,7 +49,7 @@ _HEAD_MOVES = {
     "redo": "redoing",
     "plan_revert": "checking the files",
 }
-"""For each command that moves the head: the reason that the running state shows."""
+"""Maps each command that moves the head to the reason shown with the state `running`."""
 
 
 class Engine:
@@ -65,7 +65,7 @@ class Engine:
         self._answers: PendingAnswers[commands.AnswerQuestion] = PendingAnswers()
         self._is_closing = self._client_is_gone = False
         self._running_plan: anyio.Event | None = None
-        """Set when the running `PlanRevert` ends; commands that move the head wait for it."""
+        """An event that is set when the running `PlanRevert` ends. Commands that move the head wait for it."""
         self._checkpointing = CheckpointRecorder(parts.recorder, parts.blobs, parts.checkpoints, parts.clock)
         self._jobs = JobManager(parts, self._ticker, on_trouble)
         self._turns = Turns(
@@ -240,7 +240,7 @@ class Engine:
             group.start_soon(self._steer_after_hooks, message, group, command)
 
     async def _steer_after_hooks(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
-        """Run the hooks, then steer. If the session ends in the meantime, the message stays in the queue."""
+        """Run the hooks, then steer. If the session ends in the meantime, queue the message."""
         text, images, recorder = message.text, message.attachments, self._parts.recorder
         try:
             hook_verdict = await self._prompt_hooks.ask_hooks(text)
@@ -273,7 +273,7 @@ class Engine:
     async def _begin_after_hooks(
         self, message: UserMessageReceived, group: TaskGroup, command: Command | None
     ) -> None:
-        """Run the hooks, read the mentions, then start a turn. If stopped in the meantime, nothing is sent."""
+        """Run the hooks, read the mentions, then start a turn. If the user stops this, the message is not sent."""
         activity = self._prompt_hooks.pending_hook or "reading your mentions"
         self._guard(partial(self._states.set, AgentState.RUNNING, activity))
         hook_verdict: HookVerdict | None = None
@@ -329,9 +329,9 @@ class Engine:
         self._next_in_queue(group)
 
     def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
-        """After a turn that completed, start another with the oldest queued message.
+        """Start a turn with the oldest queued message, unless the last turn was interrupted or failed.
 
-        `awaited`: the message was queued while a command of the user ran, so start a turn whatever the last outcome.
+        `awaited`: the message was queued while a command of the user ran, so the last turn's end does not matter.
         """
         state = self._parts.recorder.state
         if not state.queue or self._turns.is_running or self._is_closing:
@@ -356,7 +356,7 @@ class Engine:
     async def _reshape_context(
         self, command: commands.Compact | commands.RestoreContext, group: TaskGroup
     ) -> None:
-        """Compact or restore the context at the user's request. Messages sent in the meantime are handled afterwards."""
+        """Compact or restore the context at the user's request, then send messages queued in the meantime."""
         self._parts.recorder.cause = command.id
         before = _queued_ids(self._parts.recorder)
         try:
@@ -426,7 +426,7 @@ def _queued_ids(recorder: Recorder) -> set[RequestId]:
 
 
 def _is_steerable(state: SessionStateView) -> bool:
-    """Return True if a turn of the agent runs, not a command of the user or a compaction."""
+    """Return True if the running work is a turn, not a command of the user or a compaction."""
     return state.shell is None and not state.is_compacting
 
 

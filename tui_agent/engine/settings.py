@@ -1,4 +1,4 @@
-"""Commands that change a setting. Each records one `settings.changed`, even if the value stays the same."""
+"""Commands that change a setting. Each command records one `settings.changed`, even if the value is the same."""
 
 from typing import Literal, TypeAlias
 
@@ -27,7 +27,7 @@ SettingCommand: TypeAlias = (
 
 
 def apply_setting(parts: EngineParts, command: SettingCommand) -> None:
-    """Change a setting. Raises `ConfigError` and changes nothing if the value is not valid."""
+    """Change a setting. Raises `ConfigError` if the value is not valid."""
     settings = parts.recorder.state.settings
     if settings is None:
         raise ConfigError("The session has not started yet.")

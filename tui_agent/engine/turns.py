@@ -93,7 +93,7 @@ class Turns:
         return self._scope is not None
 
     def reserve(self) -> None:
-        """Reserve the turn before its task starts, so that no second one can start."""
+        """Reserve the turn before its task starts, so that no second turn can start."""
         self._checkpointing.stop_maintenance()
         self._scope = anyio.CancelScope()
         self._done = anyio.Event()
@@ -125,7 +125,7 @@ class Turns:
             self._hooks_scope.cancel()
 
     def stop_call(self, call_id: CallId) -> bool:
-        """Stop a running call; the turn continues. A delegate that the call waits for still reports."""
+        """Stop a running call; the turn continues. If a delegate runs for the call, it is stopped and still reports."""
         return self._delegating.stop_call(call_id) or self._runner.stop(call_id)
 
     def stop_agent(self, agent: AgentId) -> bool:
@@ -136,7 +136,7 @@ class Turns:
         return CallDelegates(self._delegating, call_id, agent)
 
     def _loop(self, addressed: UserMessageReceived | None) -> TurnLoop:
-        """Return the main agent's loop, with another agent if the message addresses a named agent or is `/init`."""
+        """Return the loop of the turn. `addressed` is a message to a named agent or `/init`, which need another agent."""
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"
         if addressed is not None and addressed.source == INIT_SOURCE and settings is not None:
@@ -181,7 +181,7 @@ class Turns:
                 )
                 self._states.cancel_pause()
                 self._states.set(_STATE_AFTER.get(outcome.reason, AgentState.IDLE), outcome.reason)
-                self.release()  # before the await: a reader of the event above may start the next turn at once
+                self.release()  # before the await: a client that reads `turn.finished` may start the next turn immediately
                 await recorder.commit()
             return outcome.reason
         finally:
@@ -193,7 +193,7 @@ class Turns:
         await self._caller.count_history()
 
     def reserve_for(self, command: Compact | RestoreContext) -> None:
-        """Reserve the turn for a change of the history. Raises `ConfigError` if there is nothing to restore."""
+        """Reserve the turn for a compaction or restore. Raises `ConfigError` if there is nothing to restore."""
         if isinstance(command, RestoreContext):
             require_messages(self._parts, command)
             self._states.set(AgentState.RUNNING, RESTORING_REASON)
@@ -219,7 +219,7 @@ class Turns:
         return [call for call in recorder.state.open_calls if call not in still_waiting]
 
     async def _tell_hooks(self, turn: int, outcome: Outcome) -> None:
-        """Run the hooks for the turn's end, unless the user stopped the turn and should not wait."""
+        """Run the hooks for the turn's end. Skipped if the user stopped the turn, so that the user need not wait."""
         if outcome.reason == "interrupted" or not self._hooks.has_hooks("after_turn"):
             return
         with anyio.CancelScope() as scope:
@@ -276,9 +276,9 @@ class Turns:
             return Outcome("error", f"The engine failed: {error}")
 
     def _report_store_error(self, error: StoreError) -> Outcome:
-        """Record a store error as the end of the turn. Raise it if even that cannot be stored.
+        """Record a store error and return it as the end of the turn. Raise it if recording fails too.
 
-        Often the only thing that could not be stored is one event with a long text.
+        Recording usually works, because often only one event with a long text was too large to store.
         """
         try:
             self._emit(ErrorRaised(where="store", message=error.message, hint=error.hint))

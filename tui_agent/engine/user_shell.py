@@ -43,7 +43,7 @@ async def run_user_shell(
 
 
 def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence[Record]) -> None:
-    """Record the end of a command that an earlier run left open, with the output recorded so far."""
+    """Record the end of a command that was running when the program crashed, with the output recorded so far."""
     output = Output()
     started_at = last_at = 0.0
     for record in history:

@@ -1,7 +1,7 @@
 """Attribution of changes that no checkpoint contains yet, after a failed checkpoint or an interrupted run.
 
-Invariant: a change recorded for a call belongs to the session as long as the file still matches the record. A change
-that the user may have made since belongs to both, so that restoring the file asks first.
+Invariant: a change recorded for a call counts as the session's while the file still matches the record. A change that
+the user may have made afterwards counts as both's, so that restoring the file asks first.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, FileChan
 from tui_agent.protocol.ids import CallId
 
 GRACE_S = 1.0
-"""Seconds after the last event of an interrupted run in which a change is still attributed to its call."""
+"""A change up to this many seconds after an interrupted run's last event is still attributed to the run's call."""
 
 
 @dataclass
 class Uncheckpointed:
-    """Changes of calls that no checkpoint contains: changes at `paths`, or at any path if `any_path` is true.
+    """The paths that calls changed since the newest checkpoint: `paths`, or any path if `any_path` is true.
 
-    Changes after the time `until` may be the user's.
+    Changes after the time `until` (seconds since the epoch) may be the user's.
     """
 
     any_path: bool = False
@@ -56,9 +56,9 @@ async def attribute_changes(
     missed: Uncheckpointed,
     recorded: Mapping[str, UncheckpointedChange],
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
-    """Return the changes with their author and call. Changes in `contested_paths` may also be the user's.
+    """Return the changes with their author and call, and with `contested_paths` set to those that may be the user's.
 
-    `recorded` are the changes in the log. Raises `CheckpointError`.
+    `recorded` are the changes recorded in the log, by path. Raises `CheckpointError`.
     """
     files = {file.path: file for file in changes.files}
     by_session = {
@@ -89,7 +89,7 @@ async def attribute_changes(
 
 
 def matches_recorded(recorded: FileChanged, file: FileDifference) -> bool:
-    """Return True if the file matches the record; for a large file only the size is compared."""
+    """Return True if the file still is as recorded; for a large file only size and mode are compared."""
     if recorded.mode is not None and file.mode is not None and recorded.mode != file.mode:
         return False
     if recorded.after_size != file.after_size or (recorded.after_size and file.mode is None):
@@ -106,10 +106,10 @@ def file_changed_event(
     call_id: CallId | None,
     recorded: FileChanged | None = None,
 ) -> FileChanged:
-    """Return the event for a changed file, and store its contents without secrets.
+    """Store a changed file's contents without secrets, and return the event.
 
-    Content that is too large to store has no digest. `recorded` is the newest recorded change since the checkpoint; the
-    event then describes only later changes.
+    Content that is too large to store has no digest. `recorded` is the file's newest recorded change since the
+    checkpoint; the event then describes only what changed after it.
     """
     before, after = _content_before(blobs, file, recorded), file.after
     added, removed = count_line_changes(before, after)

@@ -1,8 +1,8 @@
 """Checkpoints before and after everything that changes files, with the author of each change.
 
-Invariant: before a call that can change files runs, a separate checkpoint records everything that others changed, so
+Invariant: before a call that can change files runs, a separate checkpoint saves everything that others changed, so
 that all differences after the call are the call's. If the checkpoint store fails, the fault is reported once, the turn
-continues, and the store is retried; changes missed meanwhile are checkpointed then.
+continues, and the store is retried; the next checkpoint includes the changes missed meanwhile.
 """
 
 import contextlib
@@ -36,8 +36,7 @@ ResultT = TypeVar("ResultT")
 CLOSE_TIMEOUT_S = 5.0
 """Maximum seconds to wait for the checkpoint of a stopped turn."""
 FINAL_MAINTENANCE_S = 10.0
-"""Maximum seconds of maintenance at the end of an unattended session. The next session repeats unfinished maintenance.
-"""
+"""Maximum seconds of maintenance at the end of an unattended session. The next run of the session finishes the rest."""
 RETRY_FACTOR = 10.0
 """A failed store is retried after this many times the duration of the failed attempt."""
 
@@ -47,9 +46,7 @@ IDLE_DELAY_S = 2.0
 
 
 class CheckpointMaintenance:
-    """A background task that runs `Checkpoints.run_maintenance` when idle. Only the first error is passed to
-    `on_fault`.
-    """
+    """Runs `Checkpoints.run_maintenance` while the session is idle. Only the first error is passed to `on_fault`."""
 
     def __init__(self, store: Checkpoints, clock: Clock, on_fault: Callable[[CheckpointError], None]) -> None:
         self._store = store
@@ -110,7 +107,7 @@ class CheckpointRecorder:
         self._is_fault_reported = False
         self._retry_at = 0.0
         self._has_changes = False
-        """True if there is more than the baseline checkpoint."""
+        """True if there are checkpoints besides the baseline."""
         self._beginning: anyio.CancelScope | None = None
         self._is_closing = False
         self._upkeep = (
@@ -148,7 +145,7 @@ class CheckpointRecorder:
             self._beginning = None
 
     async def prepare_call(self, call_id: CallId, author: Author, paths: Iterable[str] = ()) -> None:
-        """Before a call that may change files, checkpoint others' changes, always including those at `paths`."""
+        """Checkpoint what others changed, before a call that may change files. Paths in `paths` are always compared."""
         if self._store is None:
             if self._must_report_refusal:  # report once, before the first change
                 hint = "/undo cannot restore files here."
@@ -184,8 +181,8 @@ class CheckpointRecorder:
     async def commit_changes(self, changes: WorkspaceChanges | None, part: int) -> None:
         """Take the checkpoint after the message part with index `part` if anything changed.
 
-        A cancelled task still waits for it, up to `CLOSE_TIMEOUT_S`, so that a finished call's changes are not
-        attributed to others.
+        A cancelled task still waits up to `CLOSE_TIMEOUT_S` for the checkpoint, so that a finished call's changes are
+        not attributed to others.
         """
         call, self._open_call = self._open_call, None
         if self._store is None or not changes or call is None:
@@ -201,7 +198,7 @@ class CheckpointRecorder:
             self._missed.add(author, changes.paths)
 
     async def end_turn(self) -> None:
-        """End the turn. If a call was interrupted, attribute its changes to it and checkpoint them."""
+        """End the turn. If a call was interrupted, checkpoint its changes as that call's."""
         if self._open_call is None:
             self._record_baseline()
             return
@@ -220,9 +217,7 @@ class CheckpointRecorder:
                 await self._checkpoint_others()
 
     def report_fault(self, fault: CheckpointError) -> None:
-        """Report a checkpoint fault, unless one was reported since checkpoints last worked. The session continues
-        without them.
-        """
+        """Report the first checkpoint fault since checkpoints last worked. The session continues without checkpoints."""
         if not self._is_fault_reported:
             hint = f"{fault.hint} Work continues; changes are checkpointed as soon as that is possible again."
             self._emit(ErrorRaised(where="checkpoints", message=fault.message, hint=hint.strip()))
@@ -295,7 +290,7 @@ class CheckpointRecorder:
     def _record_baseline(self) -> None:
         """Record the baseline checkpoint: before the first call that can write, or else at the end of the turn.
 
-        It is not recorded as soon as it is taken, because its position in the log would then depend on timing.
+        It is not recorded immediately, because its position in the log would then depend on timing.
         """
         baseline, self._baseline = self._baseline, None
         if baseline is not None:
@@ -324,7 +319,7 @@ class CheckpointRecorder:
             await self._commit(changes, self._recorder.state.parts - 1, "human", None)
 
     async def _commit_missed(self) -> None:
-        """Checkpoint missed changes of calls as the session's, and those that may be the user's as both."""
+        """Checkpoint the changes of calls that no checkpoint contains yet. Some may be the user's (`contested_paths`)."""
         missed, recorded = self._missed, self._recorder.state.uncheckpointed
         paths = None if missed.any_path else sorted(missed.paths)
         unattributed = await self._use_store(lambda store: store.find_changes(paths))
@@ -357,7 +352,7 @@ class CheckpointRecorder:
         )
 
     async def _use_store(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT:
-        """Call the store. If it fails, it is reopened before its next use."""
+        """Call `act` with the store. If it fails, the store is reopened before the next use."""
         assert self._store is not None
         try:
             return await act(self._store)

@@ -29,7 +29,7 @@ from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.settings import SessionSettings
 
 MAX_BLOCKED_NAMED = 8
-"""Maximum number of files that cannot be restored to name in an event."""
+"""Maximum number of errors recorded about files that cannot be restored."""
 MAKE_ROOM_HINT = "Move away what is in its place, then repeat the command. Everything else is restored."
 NO_CHECKPOINT = "There is no checkpoint of the files yet."
 
@@ -49,9 +49,7 @@ def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The event that a command moves to. `checkpoint` is the commit of the files at that event, or empty if there is
-    none.
-    """
+    """The event that a command moves to. `checkpoint` is the commit of the files at that event, or empty."""
 
     to_seq: int
     reason: Reason
@@ -62,7 +60,7 @@ class Target:
 
 
 class Rewind:
-    """Carries out `Revert`, `Undo` and `Redo`, while no turn runs."""
+    """Runs the commands `Revert`, `Undo` and `Redo`. No turn may run meanwhile."""
 
     def __init__(self, parts: EngineParts, checkpointing: CheckpointRecorder) -> None:
         self._recorder = parts.recorder
@@ -121,7 +119,7 @@ class Rewind:
         if isinstance(command, Revert) and not self._recorder.has_event(to_seq):
             raise UsageError(
                 f"There is no event {to_seq} in this session.",
-                hint="A fork lacks some events of its parent; `sessions tree` shows where it began.",
+                hint="A fork lacks some events of its parent; `sessions tree` shows where the fork began.",
             )
         if not conversation and not files:
             raise UsageError("Nothing to revert: choose the conversation, the files, or both.")
@@ -213,10 +211,9 @@ class Rewind:
             recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM_HINT))
 
     def _record_checkpoint(self, previous_commit: str) -> None:
-        """Record a checkpoint of the current workspace, since the head may have moved without the files.
+        """Record the workspace's newest checkpoint on the new branch, because the files may not have moved.
 
-        `previous_commit` is the newest commit before the move, or the store's head if this run has not used the store
-        yet.
+        `previous_commit` is the newest commit before the move; it is used if this run has not opened the store yet.
         """
         recorder, store = self._recorder, self._checkpointing.store
         commit = "" if store is None else store.head or previous_commit

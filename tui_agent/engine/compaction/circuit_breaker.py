@@ -1,4 +1,4 @@
-"""Protection against useless compaction: detects loops, and delays summaries that would free little.
+"""Protection against useless compaction: detects repeated calls, and delays summaries that would free little.
 
 Invariant: the state is derived from the log, so a resumed session continues where the earlier run stopped. A new user
 message resets loop detection; continuing a turn does not. Each message is counted once.
@@ -22,7 +22,7 @@ from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart
 
 MIN_REQUESTS_BETWEEN: Final = 10
-"""Minimum number of requests before the next summary if the last one left little room for work."""
+"""Minimum number of requests before the next summary if the previous summary left little room for work."""
 TIGHT_HINT: Final = (
     "To save requests, tui-agent now compacts only rarely. Choose a model with a larger window with /model."
 )
@@ -63,9 +63,9 @@ class CompactionBreaker:
         self._requests += 1
 
     def record_summary(self, after: int, last: int, window: int) -> bool:
-        """Record a summary after which `after` tokens remain, with at most `last` tokens per request.
+        """Record a summary that left `after` tokens in the context. Return True if little room is left for work.
 
-        Return True if little room is left.
+        `last` is the maximum number of tokens per request; `window` is the context window in tokens.
         """
         self.tokens_after_summary = after
         is_tight = last - after < WORK * window
@@ -74,12 +74,12 @@ class CompactionBreaker:
         return is_tight
 
     def detect_loop(self) -> bool:
-        """Record a compaction. Return True if the agent makes the same calls again after each compaction."""
+        """Record a compaction. Return True if the agent has repeated the same calls after each compaction."""
         history = self._recorder.model_messages(self._agent)
         return self._loops.end_stretch(history.originals(), history.removed.is_user_text)
 
     async def load_recorded(self, last: int, window: int, model: str) -> None:
-        """Load the compactions that earlier runs recorded, in a thread. Call this before the first compaction.
+        """Load the compactions recorded by earlier runs. Call this before the first compaction.
 
         `last` is the maximum number of tokens per request, `window` the size of the context window in tokens.
         """
@@ -111,9 +111,9 @@ def _read_compactions(
 ) -> tuple[list[int], int, int, bool]:
     """Read compactions from the log.
 
-    `message_seq` and `summary_seq` are the events of the newest user message and the newest summary. Return the seqs of
-    the compactions since that message, the tokens that the summary left, the number of requests since, and True if the
-    user was warned that little room is left.
+    `message_seq` and `summary_seq` are the events of the newest user message and the newest summary. Return the seqs
+    of the compactions after that message, the tokens left by that summary, the number of requests after it, and True
+    if the user was warned that little room is left.
     """
     compactions, tokens_after, requests, tight = list[int](), 0, 0, False
     for record in records:
@@ -137,9 +137,9 @@ def _read_compactions(
 
 
 MAX_SAME_RESULTS: Final = 3
-"""A loop is this many stretches in a row with the same calls and results and nothing new."""
+"""Number of stretches in a row with the same calls and the same results that count as a loop."""
 MAX_SAME_CALLS: Final = 8
-"""The same for equal calls with different results, such as polling a running job."""
+"""Number of stretches in a row with the same calls but different results (polling a job) that count as a loop."""
 
 
 class LoopDetector:
@@ -177,7 +177,7 @@ class LoopDetector:
 
 
 class _StretchCounter:
-    """Counts, for each key, the stretches that contained it since the last stretch with a new key."""
+    """Counts in how many stretches each key occurred. A stretch with a new key resets all counts."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()

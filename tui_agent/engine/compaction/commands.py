@@ -1,7 +1,7 @@
 """Commands of the user that pin messages, or restore messages that compaction removed from the context.
 
 Invariant: the tokens of restored messages are counted before the restore is recorded, so that the context meter is
-correct at once.
+correct immediately.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -41,7 +41,7 @@ def pin_messages(parts: EngineParts, command: PinContext) -> None:
 
 
 async def restore_messages(parts: EngineParts, command: RestoreContext, measure: Measure) -> None:
-    """Put messages back into the context, and record the contents of the next request."""
+    """Restore messages that compaction removed, and record the size of the next request."""
     recorder, fold = parts.recorder, parts.recorder.model_messages()
     present = fold.view()
     restored = ModelMessages(fold.agent, copy_state(fold.history))  # without the view that `fold` has cached
@@ -64,7 +64,7 @@ def _restored_messages(
 ) -> tuple[CountedMessage, ...]:
     """Return the messages that the context did not contain before, with token counts.
 
-    A quoted message gets the seq of the event that it quotes.
+    A message that a restore quotes has no seq of its own; it gets the seq of the original message.
     """
     quoted = iter([seq for seq, by in restored.removed.restored.items() if by == -1])
     present_ids = {id(message) for message in present}

@@ -1,8 +1,8 @@
 """Compaction: keeps an agent's history within the window by offloading old outputs and summarising old turns.
 
 Invariant: the history stays valid. A failed summary request does not end a turn: a summary is then built from the log
-alone. After a compaction that frees too little, there is no other automatic one in that turn. An agent that repeats the
-same calls after each compaction is stopped.
+alone. After a compaction that frees too little, the turn has no further automatic compaction. An agent that repeats
+the same calls after each compaction is stopped.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ CompactionCause: TypeAlias = Literal["limit", "user", "overflow"]
 
 CHARS_PER_TOKEN: Final = 4.0
 MIN_FREED_SHARE: Final = 0.10
-"""Minimum share of the tokens that a compaction must free when there is no other way to make room."""
+"""Minimum share of the tokens that a compaction must free if nothing else can make room."""
 MIN_OFFLOAD_SHARE: Final = 0.25
 """Minimum share of the window that offloading must free when a summary is possible too. Freeing less is not worth
 invalidating the provider's cache.
@@ -77,9 +77,9 @@ HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
     ("packed_context", "mentions", "tool_results", "recent_observations")
 )
 MAX_SUMMARY_SHARE: Final = 0.20
-"""A summary by the model is rejected if it takes a larger share of the window."""
+"""Maximum share of the window for a summary by the model; a longer one is rejected."""
 MAX_TRIES: Final = 3
-"""Maximum number of times that a summary with more tokens than estimated is shortened."""
+"""Maximum attempts to build a summary that fits; each attempt is shorter than the previous one."""
 MAX_SUMMARY_TOKENS: Final = 4_096
 """Maximum tokens of a summary by the model."""
 FRAME_TOKENS: Final = 60
@@ -115,9 +115,9 @@ class Compactor:
         self._resolve_text = partial(available_text, parts.blobs)
 
     async def make_room(self, packed: PackedRequest, answer: int) -> bool:
-        """Compact the history if the request and `answer` tokens for its answer do not fit. Return True if it changed.
+        """Compact the history if the request plus `answer` tokens for the answer do not fit.
 
-        Raises `AgentLoopDetected`.
+        Return True if the history changed. Raises `AgentLoopDetected`.
         """
         self._begin_turn()
         self._breaker.count_request()
@@ -150,9 +150,9 @@ class Compactor:
         return await self.compact("limit", before=needed - freed, per_char=per_char) or freed > 0
 
     async def shrink_after_overflow(self, sent: PackedRequest) -> bool:
-        """Compact after the provider refused this request as too long, even if our token count says that it fits.
+        """Compact the history after the provider refused this request as too long. Return True if anything was freed.
 
-        Return False if nothing can be freed. Raises `AgentLoopDetected`.
+        Compacts even if our own token count says that the request fits. Raises `AgentLoopDetected`.
         """
         self._begin_turn()
         window = self._window()
@@ -166,7 +166,7 @@ class Compactor:
         return await self.compact("overflow") or freed > 0
 
     def explain_overflow(self, error: ContextOverflow, sent: PackedRequest) -> ContextOverflow:
-        """Return the error for a request that stays too long after compaction; its message names the largest parts."""
+        """Return the error for a request that is too long even after compaction. Its hint lists the largest sections."""
         history = self._parts.recorder.messages(self._agent)
         longest = max(map(chars_of, history), default=0) / CHARS_PER_TOKEN
         window = self._window()
@@ -189,7 +189,7 @@ class Compactor:
             raise AgentLoopDetected(LOOP_MESSAGE, hint=LOOP_HINT)
 
     def _waits(self) -> bool:
-        """Return True if automatic summaries are suspended at present."""
+        """Return True if automatic summaries are suspended."""
         return self._gave_up or self._breaker.is_waiting
 
     def _cut_limit(self) -> object:
@@ -208,7 +208,7 @@ class Compactor:
 
     @property
     def _learnt_window(self) -> InferredWindow:
-        """The window limits learnt from requests that the provider accepted or refused."""
+        """The window limits inferred from requests that the provider accepted or refused."""
         return UNKNOWN_WINDOW if self._model is None else self._parts.recorder.windows.window_of(self._model)
 
     def _window(self, unknown: int = ASSUMED_WINDOW) -> int:
@@ -259,7 +259,7 @@ class Compactor:
             first = len(recorder.model_messages(self._agent).removed.leading_summary(history))
             cut = summary_cut(history, keep, first)
             if trigger != "user" and cut and all(map(_is_kept_whole, history[first:cut])):
-                return False  # the user's own messages are copied into a summary, so it would not be shorter
+                return False  # a summary copies the user's own messages, so it would not be shorter
             if not cut or total_chars(history[first:cut]) < MIN_CHARS:
                 return self._report_nothing_older(packed, trigger)
             if trigger != "user":
@@ -328,9 +328,9 @@ class Compactor:
         return True
 
     async def _chars_to_keep(self, fixed: int, whole: float) -> int:
-        """Return the number of characters of newest messages to keep; fewer if the summary's facts need the space.
+        """Return how many characters of the newest messages to keep; fewer if the summary's facts need the space.
 
-        `fixed` is the number of characters in everything but messages, `whole` the number that fits in the window.
+        `fixed` is the number of characters in everything except messages, `whole` the number that fits in the window.
         """
         seqs = (message.seq for message in self._parts.recorder.messages(self._agent))
         facts = self._facts(max(seqs, default=0))
@@ -343,7 +343,7 @@ class Compactor:
     ) -> tuple[Summary, PackedRequest]:
         """Return a summary that fits, and the next request with that summary.
 
-        Dense text has more tokens than its characters suggest, so the summary is shortened until it fits.
+        The summary may have more tokens than estimated from its characters; it is then shortened until it fits.
         """
         chars = room.room
         for _ in range(MAX_TRIES):
@@ -358,11 +358,11 @@ class Compactor:
         return summary, smaller
 
     async def _cut_records(self, cuts: Sequence[CutText]) -> tuple[Truncation, ...]:
-        """Return records of texts that were cut, each with the artifact that holds the full text."""
+        """Store the full text of each shortened text as an artifact, and return the records."""
         return tuple([await to_thread.run_sync(cut_record, cut, self._parts.blobs) for cut in cuts])
 
     async def record_cuts(self, cuts: Sequence[CutText]) -> None:
-        """Record which of the user's messages were cut to fit the window, each only once."""
+        """Record the user's messages that were shortened to fit the window, each only once."""
         recorder = self._parts.recorder
         chars = sum(cut.chars for cut in cuts if not cut.what.startswith(RULES_LABEL))
         self._cut_size.record(chars, self._cut_limit())
@@ -390,9 +390,7 @@ class Compactor:
     async def _ask_summary(
         self, messages: Sequence[Message], focus: str, window: int, per_char: float, room: int
     ) -> tuple[str, RequestId | None, str]:
-        """Ask the model to summarise these messages. Return the summary, the request's id, and the fault (empty if
-        none).
-        """
+        """Ask the model to summarise these messages. Return the summary, the request's id, and the fault, or ""."""
         prompt, tokens, model = self._parts.compaction_limits.prompt, self._parts.tokens, self._model_name
         if self._failures >= MAX_FAILURES:
             return "", None, "it failed twice in this turn"
@@ -448,7 +446,7 @@ class Compactor:
         return False
 
     def _warn_tight(self, packed: PackedRequest, window: int) -> None:
-        """Warn that little room is left, once per model, and name the largest parts of the request."""
+        """Warn once per model that little room is left, with the largest sections of the request."""
         model = self._model_name
         if self._breaker.warned_model != model:
             self._breaker.warned_model = model
@@ -467,7 +465,7 @@ def _is_kept_whole(message: Message) -> bool:
 
 
 class CutLength:
-    """The number of characters of the user's messages that remained after the last cut."""
+    """The number of characters of the user's messages that were left when they were last shortened."""
 
     def __init__(self) -> None:
         self._chars = 0
@@ -479,9 +477,7 @@ class CutLength:
             self._chars, self._limit = chars, limit
 
     def limit_chars(self, room: int, limit: object) -> int:
-        """Return the maximum characters for a summary: `room`, or the recorded number if that is smaller and `limit` is
-        the same.
-        """
+        """Return the smaller of `room` and the recorded number, if that was recorded under the same `limit`."""
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit
         return chars

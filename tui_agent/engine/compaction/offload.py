@@ -1,6 +1,6 @@
 """Offloading of old outputs from an agent's history, without asking a model.
 
-Invariant: each output is replaced by one line with the id of an artifact that has the full output.
+Invariant: each output is replaced by one line with the id of the artifact that stores the full output.
 """
 
 from collections.abc import Sequence
@@ -43,9 +43,9 @@ class OutputOffloader:
     ) -> int:
         """Offload the oldest outputs until `needed` tokens are free. Return the number of freed tokens.
 
-        Many outputs are offloaded together, because each change invalidates the provider's cache. If they would free
-        less than the share `least` of `window`, nothing is offloaded; with `include_newest_reads`, the newest file
-        reads are included to reach that share. `unlimited`: free as much as possible. `per_char` are tokens per
+        Many outputs are offloaded together, because each change invalidates the provider's cache. If less than the
+        share `least` of `window` would be freed, nothing is offloaded; with `include_newest_reads`, the newest file
+        reads may be offloaded to reach that share. `unlimited`: free as much as possible. `per_char` is tokens per
         character.
         """
         limits = self._parts.compaction_limits
@@ -73,7 +73,7 @@ class OutputOffloader:
         return needed - before
 
     def _candidates(self, keep: int) -> tuple[set[CallId], list[ToolMessage]]:
-        """Return the newest file reads, and all outputs that may be offloaded, with those reads at the end."""
+        """Return the call ids of the newest file reads, and the outputs that may be offloaded, newest reads last."""
         recorder = self._parts.recorder
         history = recorder.messages(self._agent)
         required = needed_calls(history, recorder.model_messages(self._agent).removed.pinned)

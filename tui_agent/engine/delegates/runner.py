@@ -1,7 +1,7 @@
 """Execution of delegates: agents that another agent starts, in the same log, with their own context and budget.
 
 Invariant: `agent.spawned` is followed by exactly one `agent.finished`, and the calling agent gets a report. A delegate
-may use only its own tools; it can neither ask the user nor end the turn.
+may use only the tools listed in `agent.spawned`, cannot ask the user, and cannot end the turn.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,13 +35,11 @@ from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
 
 FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", "grep")
-"""The tools of a delegate if neither the call nor the role names any."""
+"""The default tools of a delegate, used if the call and the role list none."""
 CHARS_PER_TOKEN = 4
 MAX_REPORT_LINES = 400
 MAX_NAMED_CALLS, MAX_ARGUMENT_CHARS = 5, 60
-"""Limits of the report on a delegate that wrote no text: the number of calls that it names, and the characters of
-arguments shown for each.
-"""
+"""If a delegate wrote no text: the number of calls listed in its report, and the characters shown of each argument."""
 NOT_RUN = "the subtask ended first"
 
 MakeCaller = Callable[[EngineParts, AgentId], ModelCaller]
@@ -73,7 +71,7 @@ class DelegateRunner:
         self._scopes: dict[AgentId, anyio.CancelScope] = {}
         self._slots: dict[AgentId, anyio.Semaphore] = {}
         self.requested_by: Literal["agent", "user"] = "agent"
-        """The requester recorded for delegates that start now."""
+        """The value of `agent.spawned.requested_by` for new delegates."""
 
     def stop(self, agent: AgentId) -> bool:
         """Stop a delegate; its parent continues. Return False if the delegate is not running."""
@@ -91,7 +89,7 @@ class DelegateRunner:
         return any(self.stop(agent) for agent in agents)
 
     async def run(self, task: DelegateTask, *, call_id: CallId, parent: AgentId) -> DelegateReport:
-        """Run a delegate for `parent`; wait first while too many are running. Raises `ToolError` if it cannot start."""
+        """Run a delegate for `parent`, after waiting for a free slot. Raises `ToolError` if the delegate cannot start."""
         plan = self._plan(task, parent)
         slots = self._slots.setdefault(parent, anyio.Semaphore(max(1, self._parts.delegation.max_parallel)))
         async with slots:
@@ -159,7 +157,7 @@ class DelegateRunner:
             with scope, anyio.move_on_after(self._parts.delegation.timeout_seconds) as timed:
                 outcome = await self._loop(plan, agent).run()
         except StoreError:
-            stored = False  # a store error ends the turn, which then closes its delegates if that can still be stored
+            stored = False  # a store error ends the turn; the end of the turn closes its delegates if that can still be stored
             raise
         finally:
             del self._scopes[agent]
@@ -251,7 +249,7 @@ class CallDelegates:
 
 
 def _classify_end(outcome: Outcome | None, iterations: int, *, in_time: bool) -> tuple[DelegateEnd, str]:
-    """Return the kind of end of a delegate, and the reason if it did not complete."""
+    """Return how a delegate ended, and the reason if it did not complete its task."""
     if outcome is None:
         return ("interrupted", "it was stopped") if in_time else ("budget", "it reached its time limit")
     match outcome.reason:
@@ -301,9 +299,7 @@ def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
 
 
 def _first_argument(call: ToolCallPart, blobs: Blobs) -> str:
-    """Return the start of the call's first text argument. Redacts secrets before cutting, so that no part of one
-    remains.
-    """
+    """Return the start of the call's first text argument. Redacts before cutting, so that no part of a secret remains."""
     argument = next((value for value in call.arguments.values() if isinstance(value, str)), "")
     return " ".join(blobs.read_text(blobs.put_text(argument)).split())[:MAX_ARGUMENT_CHARS]
 
@@ -315,7 +311,7 @@ LAST_ANSWER_NOTE = (
 
 
 class Brief(BaseMiddleware):
-    """Middleware that adds the role as system prompt, limits each answer's length, and adds a note before the last one."""
+    """Middleware that adds the role's prompt, limits each answer's length, and announces the last answer."""
 
     name = "delegate"
 
@@ -332,7 +328,7 @@ class Brief(BaseMiddleware):
         )
 
     async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
-        """Limit the answer's length, and add a note to the last request. Requests for a summary pass unchanged."""
+        """Limit the answer's length, and add `LAST_ANSWER_NOTE` to the last request. Summary requests stay unchanged."""
         if request.purpose != "answer":
             return await call_next(request)
         request = replace(request, max_tokens=min(request.max_tokens, self._max_tokens))
@@ -347,9 +343,9 @@ class Brief(BaseMiddleware):
 
 
 class InstructionsOnly(BaseMiddleware):
-    """Middleware that wraps one of the session's middlewares for a delegate, and passes on only instructions.
+    """Wraps one of the session's middlewares for a delegate: of its fragments, only instructions are used.
 
-    It ignores the start and end of turns, because a delegate's work is not a turn.
+    The start and end of turns are not passed on, because a delegate's work is not a turn.
     """
 
     def __init__(self, inner: Middleware, *, instructions: bool) -> None:

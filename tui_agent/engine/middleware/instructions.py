@@ -1,8 +1,10 @@
-"""Instruction files (AGENTS.md). General ones are part of the system prompt; those of a folder join the conversation
-when the agent starts to work in that folder.
+"""Instruction files (AGENTS.md) as context for the model.
 
-Invariant: the model sees exactly the text recorded in `instructions.loaded`. No file is read while a request is built,
-and instructions that join later do not change the start of a request.
+Files of the user and of the workspace's root are part of the system prompt. A subfolder's file is added to the
+conversation when the agent starts to work in that subfolder.
+
+Invariant: the model sees exactly the text recorded in `instructions.loaded`. No file is read while a request is built.
+Files added to the conversation do not change the start of later requests.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +24,7 @@ from tui_agent.protocol.events.instructions import InstructionFile, Instructions
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 
 FIRST_PRIORITY = 950
-"""Places the instructions after everything else in the system prompt."""
+"""The priority of the first fragment: instructions come after everything else in the system prompt."""
 HEADING = (
     "Follow the instructions below, from the user and the project. If two conflict, follow the later one for the files "
     "that it covers. What the user says in this conversation overrides all of them."
@@ -32,8 +34,8 @@ HEADING = (
 class Instructions(api.BaseMiddleware):
     """A middleware for AGENTS.md files.
 
-    `resolve_text` resolves a stored text; `touched` returns the files and folders that the commands of a call read or
-    write.
+    `resolve_text` returns the full text of a stored text; `touched` returns the files and folders that a call's
+    commands read or write.
     """
 
     name = "instructions"
@@ -51,13 +53,13 @@ class Instructions(api.BaseMiddleware):
         self._touched = touched
 
     async def on_turn_start(self, turn: api.TurnContext) -> None:
-        """Read the general instructions and record changes. Add those of folders that the message mentions."""
+        """Record changes of the files in the system prompt, and add the files of subfolders that the message mentions."""
         for event in _differences(turn.state, await self._files.load(turn.state.instructions)):
             turn.emit(event)
         await self._join(MAIN_AGENT, turn.state.mentioned_paths)
 
     async def wrap_tool(self, call: api.ToolCallPart, call_next: api.ToolNext) -> api.ToolResult:
-        """Run the call, then add the instructions of folders in which the call read or changed files."""
+        """Run the call, then add the instruction files of folders in which the call read or changed files."""
         open_calls = self._recorder.state_of(MAIN_AGENT).open_calls
         agent = next((item.agent for item in open_calls if item.call_id == call.call_id), MAIN_AGENT)
         before = self._recorder.state_of(agent).read_files
@@ -73,16 +75,14 @@ class Instructions(api.BaseMiddleware):
         return result
 
     async def _join(self, agent: AgentId, paths: Sequence[str]) -> None:
-        """Add the instructions of these files' folders to the agent's conversation, except those it already has."""
+        """Add the instruction files that apply to `paths` to the agent's conversation, unless it already has them."""
         folders = folders_of(paths)
         if not folders:
             return
         state = self._recorder.state_of(agent)
         window = state.settings.model.window if state.settings is not None else 0
         applicable = await self._files.load_nested(folders, state.instructions, room_of(window))
-        present = self._recorder.state_of(
-            agent
-        )  # read again: a parallel call may have added some in the meantime
+        present = self._recorder.state_of(agent)  # a parallel call may have added files in the meantime
         known = {file.path for file in present.instructions}
         new = tuple(file for file in applicable.files if file.path not in known)
         notes = tuple(dict.fromkeys((*present.instruction_notes, *applicable.notes)))
@@ -93,7 +93,7 @@ class Instructions(api.BaseMiddleware):
             )
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """Return one fragment per file, in order of precedence, including files that have joined the conversation."""
+        """Return one fragment per file, the most general first, including files that are in the conversation."""
         if not state.instructions:
             return ()
         joined_at = [state.agent_instructions.joined.get(file.path) for file in state.instructions]
@@ -123,7 +123,7 @@ class Instructions(api.BaseMiddleware):
 
 
 def _differences(state: SessionStateView, present: LoadedInstructions) -> Iterator[InstructionsLoaded]:
-    """Yield events for new and changed files: first those in the system prompt, then those in the conversation."""
+    """Yield the events for new and changed files: first for the system prompt, then for the conversation."""
     loaded, order = state.agent_instructions, tuple(file.path for file in present.files)
     digests = {file.path: file.sha256 for file in loaded.files}
     changed = [file for file in present.files if digests.get(file.path) != file.sha256]

@@ -21,7 +21,7 @@ class WorkingMemory(BaseMiddleware):
     name = "memory"
 
     def __init__(self, state: Callable[[], SessionStateView], redact: Callable[[str], str] = str) -> None:
-        """Store the arguments. `redact` removes secrets from a text before the text is cut to one line."""
+        """Store the arguments. `redact` removes secrets from a text before it is shortened to one line."""
         self._state = state
         self._redact = redact
 
@@ -35,7 +35,7 @@ class WorkingMemory(BaseMiddleware):
             turn.emit(MemoryUpdated(blocks=changed))
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the memory, placed after the history. In other context modes the assembly leaves it out."""
+        """Return the memory, placed after the history. The assembly uses it only in the context mode `memory`."""
         text = render_memory(state.memory)
         if not text:
             return ()
@@ -44,7 +44,7 @@ class WorkingMemory(BaseMiddleware):
         )
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Run the call; return its result unchanged, with an event if there are new notes."""
+        """Run the call and return its result, with a `memory.updated` event added if there are new notes."""
         result = await call_next(call)
         state = self._state()
         if not _is_active(state) or _is_delegates_call(state, call):  # a delegate reports its own findings

@@ -1,8 +1,8 @@
 """The repository map in the conversation, sent with the first message of a session and again after a compaction.
 
-Invariant: the map is recorded with the message for which it was rendered and keeps its position, so that the provider's
-cache stays valid. No request waits longer than `MAX_WAIT_S` for the map. The manifest of a request without the map
-gives the reason; the first request after the map is ready includes it.
+Invariant: the map is recorded with the message for which it was rendered and keeps its position, so that the
+provider's cache stays valid. No request waits longer than `MAX_WAIT_S` for the map. The `context.packed` event of a
+request without the map gives the reason; the first request after the map is ready includes the map.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ MIN_FILES = 8
 MAX_QUERY_CHARS = 2000
 """Maximum number of a message's characters used as the query of a map."""
 MAX_WAIT_S = 3.0
-"""Maximum seconds that a request waits for its map: slightly longer than the first map of 11,000 files takes."""
+"""Maximum seconds that a request waits for its map. The first map of 11,000 files takes slightly less."""
 LATE_REASON = f"the map was not ready after {MAX_WAIT_S:g} s; a later request includes it"
 
 
@@ -70,7 +70,7 @@ class RepoMapSection(api.BaseMiddleware):
             _record_map(rendered, query, turn.emit)
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """Return a fragment with the reason why the map is missing, else nothing: the map is part of the conversation."""
+        """Return a fragment with the reason if the map is missing. The map itself is part of the conversation."""
         if not state.map_delay_reason or state.has_repo_map:
             return ()
         return (

@@ -1,7 +1,7 @@
 """The prompt texts, and the middlewares that only contribute a section of the system prompt.
 
-Invariant: a text is a Markdown file. Users can override it with a file of the same name; their folders are searched in
-order, before the bundled one.
+Invariant: each text is a Markdown file. Users can override it with a file of the same name, because their folders are
+searched before the bundled folder.
 """
 
 from collections.abc import Collection, Sequence
@@ -21,7 +21,7 @@ SECTION_TOOLS: Final = {
     "filesystem": frozenset(("write_file", "edit_file")),
     "subagents": frozenset(("spawn_subtask",)),
 }
-"""The tools that a section describes. The section is left out if none of them is available."""
+"""Maps a section to the tools that it describes. A section is left out if none of its tools is available."""
 
 
 class PromptTexts:
@@ -58,7 +58,7 @@ class PromptSection(BaseMiddleware):
 
 
 class WorkspaceSection(BaseMiddleware):
-    """The facts about the workspace and the system that the model would otherwise have to look up."""
+    """A section with facts about the workspace and the system, so that the model need not look them up."""
 
     name = "workspace"
 
@@ -67,7 +67,7 @@ class WorkspaceSection(BaseMiddleware):
         self._shell = shell
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the facts. No date: it would invalidate the provider's prompt cache every day."""
+        """Return the facts. They have no date, because it would invalidate the provider's prompt cache every day."""
         text = f"Workspace: {state.workspace}\nSystem: {self._system}, shell {self._shell}"
         return (Fragment(id=self.name, text=text, priority=150),)
 
@@ -75,7 +75,7 @@ class WorkspaceSection(BaseMiddleware):
 def prompt_sections(
     texts: PromptTexts, system: str, shell: str, tools: Collection[str], roles: Sequence[Role] = ()
 ) -> list[BaseMiddleware]:
-    """Return the built-in sections in order, without those whose `SECTION_TOOLS` are all missing from `tools`.
+    """Return the built-in sections in order. A section is left out if none of its `SECTION_TOOLS` is in `tools`.
 
     `roles` are the named agents that the model can delegate to.
     """
@@ -96,6 +96,6 @@ def prompt_sections(
 
 
 def delegation_prompt(text: str, roles: Sequence[Role]) -> str:
-    """Return the text on when to delegate, followed by the named agents."""
+    """Return `text`, which explains when to delegate, followed by the list of named agents."""
     lines = [f"- {role.name}: {role.description or 'no description'}" for role in roles]
     return "\n".join([text, "Named agents (the argument `agent`):", *lines]) if lines else text

@@ -14,7 +14,7 @@ NOTE = (
 
 
 class StuckNotice(BaseMiddleware):
-    """Middleware that adds a note to repeated results. The count is in the folded state; `TurnLoop` asks the user."""
+    """Middleware that adds a note to repeated results. After more repetitions, `TurnLoop` asks the user."""
 
     name = "stuck"
 

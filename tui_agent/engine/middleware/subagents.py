@@ -1,4 +1,4 @@
-"""The roles of delegates: the built-in ones and named agents, with their faults."""
+"""The roles of delegates: built-in roles and named agents, with faults in the agents' files."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tui_agent.protocol.events.session import ErrorRaised
 BUNDLED_AGENTS = Path(__file__).parent / "agents"
 """The folder of the bundled agents."""
 INVESTIGATOR_TOOLS = ("read_file", "grep", "repo_map", "search_notes")
-"""The tools of an investigator, if they are loaded."""
+"""The tools of an investigator. Tools that are not loaded are left out."""
 INVESTIGATOR_ITERATIONS = 20
 MAX_NAMED_FAULTS = 3
 """Maximum number of faulty agent files to name when a session opens."""
@@ -42,21 +42,18 @@ class Subagents:
         )
 
     def check_roles(self, tools: Collection[str], resolve: ResolveModel) -> tuple[AgentFault, ...]:
-        """Return the faults of valid agents: unknown tools (not in `tools`) and models that cannot be used."""
+        """Return the faults of agents whose file is valid: tools that are not in `tools`, and unusable models."""
         faults: list[AgentFault] = []
         for role in self.roles:
-            if (
-                Path(role.source).parent != BUNDLED_AGENTS
-            ):  # a bundled agent uses those of its tools that are loaded
+            # A bundled agent simply goes without tools that are not loaded.
+            if Path(role.source).parent != BUNDLED_AGENTS:
                 missing = [name for name in role.tools or () if name not in tools]
                 faults += [AgentFault(role.source, _missing_tools_message(missing, tools))] if missing else []
             faults += _model_faults(role, resolve)
         return tuple(faults)
 
     def fault_events(self, tools: Collection[str], resolve: ResolveModel) -> list[ErrorRaised]:
-        """Return one event that lists the faults of all agent files, for the start of a session; empty if there are
-        none.
-        """
+        """Return one event that lists the faults of all agent files, or an empty list if there are none."""
         lines = [f"{Path(fault.source).name} is not a valid agent: {fault.message}" for fault in self.faults]
         lines += [f"{Path(fault.source).name}: {fault.message}" for fault in self.check_roles(tools, resolve)]
         if not lines:

@@ -47,13 +47,13 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 DEFAULT_MAX_OUTPUT = 8192
 """Maximum tokens of an answer if neither the model's limit nor its window is known."""
 ANSWER_SHARE = 4
-"""Divisor of the window: an answer may take 1/4 of it if the model's own limit is unknown."""
+"""Divisor of the window: an answer may take 1/4 of the window if the model's own limit is unknown."""
 MAX_REFUSALS = 5
 """Maximum number of times a request is made smaller after the provider refused it as too long."""
 UNSENT = RequestId("")
 """The id of a request that is only measured, not sent."""
 MAX_COUNTED_INLINE = 20
-"""If more new messages than this must be counted, for example on resume, they are counted in a thread."""
+"""Above this number of new messages, for example on resume, their tokens are counted in a thread."""
 _Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
 """(part kind, block number, tool name)"""
 
@@ -72,9 +72,9 @@ class ModelCaller:
     ) -> None:
         """Store the arguments.
 
-        `used` are all call ids of the session so far, shared by the callers of all agents. `summarised_agent` is the
-        agent whose history this caller summarises. None: this caller sends an agent's own requests and keeps its
-        history within the window.
+        `used` are all call ids of the session so far; the callers of all agents share this set. `summarised_agent` is
+        the agent whose history this caller summarises. If it is None, this caller sends the requests of `agent` and
+        keeps the agent's history within the window.
         """
         self._parts = parts
         self._ticker = ticker
@@ -109,8 +109,8 @@ class ModelCaller:
     async def ask(self, ask: ModelQuery) -> ModelReply:
         """Call the model through the middlewares. Raises `ModelError` when retrying does not help.
 
-        A history close to the window's limit is compacted first, and again if the provider refuses the request as too
-        long.
+        If the history is close to the window's limit, it is compacted first. It is compacted again if the provider
+        refuses the request as too long.
         """
         room = self.compactor if ask.messages is None else None
         compacted = False
@@ -126,7 +126,7 @@ class ModelCaller:
                 refusals += 1
                 if refusals > MAX_REFUSALS:
                     raise room.explain_overflow(error, sent) from error
-                # Compact once. After that, each refusal reduces the learnt window, and packing makes the request fit.
+                # Compact once. After that, each refusal reduces the inferred window, and packing shortens the request.
                 compacted = refusals == 1 and await room.shrink_after_overflow(sent)
             else:
                 if refusals:
@@ -154,7 +154,7 @@ class ModelCaller:
             recorder.append(event, agent=self._agent)
 
     async def count_history(self) -> None:
-        """Count the tokens of a resumed session before its first request. That request reports missing blobs."""
+        """Count the tokens of a resumed session before its first request. Missing blobs are ignored here."""
         history = self._parts.recorder.messages(self._agent)
         if not any(isinstance(message, AssistantMessage | SummaryMessage) for message in history):
             return
@@ -410,9 +410,7 @@ class _Call:
         )
 
     def reply(self, first_part: int, estimated_input: int, used: Collection[str]) -> ModelReply:
-        """Return the complete answer with its parts numbered from `first_part`. A call id that is in `used` is
-        replaced.
-        """
+        """Return the complete answer with its parts numbered from `first_part`. Call ids in `used` are replaced."""
         ended_at = self._parts.clock.monotonic()
         assembler = self._assembler
         usage = assembler.usage
@@ -446,7 +444,7 @@ def _default_max_tokens(window: int) -> int:
 
 
 def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
-    """Return the maximum tokens of the answer; fewer than configured if the user's messages need the space."""
+    """Return the maximum tokens of the answer, reduced if the request leaves less space in the window."""
     window = packing.learnt.stated_window(packing.model.window)
     limit = Room.for_window(window, 0).max_tokens
     if limit is None:
@@ -454,8 +452,8 @@ def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
     return min(packing.answer, max(MIN_ANSWER_TOKENS, limit - packed.manifest.total_tokens))
 
 
-async def _call_middleware(middleware: Middleware, nxt: ModelNext, request: ModelRequest) -> ModelReply:
-    return await middleware.wrap_model(request, nxt)
+async def _call_middleware(middleware: Middleware, call_next: ModelNext, request: ModelRequest) -> ModelReply:
+    return await middleware.wrap_model(request, call_next)
 
 
 LEVEL_ORDER: Final[dict[MeterLevel, int]] = {"below": 0, "near": 1, "over": 2, "compaction": 3}

@@ -1,10 +1,10 @@
 """Merging of streamed text into larger pieces (every 50 ms or 2 KB) before they are recorded.
 
 Invariant: the text of each key is emitted completely and in order; texts of different keys never mix. No secret is
-split across two pieces that each look harmless. A piece therefore ends after a whole word, and never inside a private
-key, inside a command that may contain a password, or between the start of a line with a secret's name (`password`, `-
-name: DB_TOKEN`) and the end of the second line after it. At most `MAX_HELD_CHARS` characters are held back; after a
-secret's name only until plain prose follows, and at most `_NEAR` characters.
+split into two pieces that both look harmless, because redaction would miss it. A piece therefore ends after a whole
+word. It never ends inside a private key or a command that may contain a password. After a line with a secret's name
+(`password`, `- name: DB_TOKEN`), it does not end before the end of the second line below, or the next plain prose. At
+most `MAX_HELD_CHARS` characters are buffered, after a secret's name at most `_NEAR`.
 """
 
 import re
@@ -25,9 +25,7 @@ MAX_EVENT_CHARS = 2048
 
 
 class DeltaMerger(Generic[KeyT]):
-    """Buffer that collects text by key and passes it to `emit(key, text)`. If `emit` raises, the text stays in the
-    buffer.
-    """
+    """Collects text by key and passes it to `emit(key, text)`. If `emit` raises, the text stays in the buffer."""
 
     def __init__(self, clock: Clock, emit: Callable[[KeyT, str], None]) -> None:
         self._clock = clock
@@ -76,7 +74,7 @@ class DeltaMerger(Generic[KeyT]):
 
 
 class FlushTimer:
-    """Flushes active mergers every `FLUSH_INTERVAL_S`, in case their source stalls. Sleeps while there are none."""
+    """Flushes active mergers every `FLUSH_INTERVAL_S`, in case no more text arrives. Sleeps while none is active."""
 
     def __init__(self) -> None:
         self._active: set[DeltaMerger[Any]] = set()
@@ -111,7 +109,7 @@ class FlushTimer:
 
 
 MAX_HELD_CHARS: Final = 8_000
-"""Maximum number of characters to hold back; a longer text without a safe position is split anywhere."""
+"""Maximum number of characters in the buffer; a longer text without a safe position is split anywhere."""
 _NEAR: Final = 300
 _LINES_BELOW: Final = 2
 _TO_LAST_WORD: Final = re.compile(r"[\s\S]*[\s\x80-\U0010ffff]")
@@ -132,14 +130,14 @@ _PROSE: Final = re.compile(
     rf"[`'\"*)]{{0,3}}(?: +{_FILLER_WORD})*(?:[ ,]+(?!{_FILLER_WORD})[a-z]+(?=[ ,.;!?])(?: +{_FILLER_WORD})*){{3}}"
     rf"|[^\n:=\"'`]{{0,{_NEAR}}}[.!?]\s"
 )
-"""Prose after a name: the end of a sentence, or three plain words that do not introduce a value (as `is now` does)."""
+"""Prose after a secret's name: the end of a sentence, or three plain words (not counting `is`, `now` and the like)."""
 _UNFINISHED: Final = re.compile(
     rf"(?i)(?:(?:{_REVEALING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
     r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"
     r"|(?<![\w.-])(?:alter|arg|config|create|define|env|export|insert|login|name|net|pw|security|set|the|user|using|variable|with)\b"
     r"[\"']?\s{0,3}[:=]?\s{0,3}[\"']?(?:-\w{1,4}\s{1,3})?)\Z"
 )
-"""At the end of the text: a name up to the start of its value, or a word that introduces a name."""
+"""Matches the end of the text if the value of a secret, or the name of one, may follow."""
 _COMMAND: Final = re.compile(
     r"(?<![\w./-])(?:7z|ab|ansible\w*|argocd|aws|az|bao|chpasswd|composer|consul|cqlsh|cryptsetup|curl\w*|cypher-shell|docker|echo"
     r"|etcdctl|flyctl|ftp|gh|gh-api|helm|hey|htpasswd|http|https|hurl|imapfilter|influx|ipmitool|keytool|kinit|kubectl|ldap\w+"
@@ -152,7 +150,7 @@ _COMMAND: Final = re.compile(
 )
 """A command up to the end of its line, or up to the closing backtick in Markdown.
 
-Only the program's name shows that `bob:hunter2` is a login.
+Without the program's name, redaction could not see that `bob:hunter2` is a login.
 """
 
 
@@ -179,9 +177,9 @@ def _command_begin(text: str, end: int) -> int:
 
 
 def _named_line_begin(text: str, end: int) -> int:
-    """Return the start of the first line that names a secret whose value may still follow, else `end`.
+    """Return the start of the first line with a secret's name whose value may still follow, else `end`.
 
-    Considers only names near the end of the text, so that a long list of such lines is not held back completely.
+    Searches only the last `_NEAR` characters, so that most of a long list of such lines can be emitted.
     """
     for name in _NAME.finditer(text, max(0, len(text) - _NEAR), end):
         breaks = len(_LINE_BREAK.findall(text, name.end(), end))
@@ -192,14 +190,14 @@ def _named_line_begin(text: str, end: int) -> int:
 
 
 def _unfinished_begin(text: str, end: int) -> int:
-    if len(text) - end > 2 * _NEAR:  # a list of names without values
+    if len(text) - end > 2 * _NEAR:  # too much is buffered already: probably a list of names without values
         return end
     name = _UNFINISHED.search(text, max(0, end - _NEAR), end)
     return _word_end(text, name.start()) if name else end
 
 
 def _line_begin(text: str, index: int) -> int:
-    """Return the start of the line that contains `index`, or of the word if the line starts too far back."""
+    """Return the start of the line at `index`, or the start of the word if the line starts more than `_NEAR` before."""
     begin = text.rfind("\n", 0, index) + 1
     return begin if index - begin <= _NEAR else _word_end(text, index)
 

@@ -1,8 +1,7 @@
-"""Preparation of a history for sending: resolves long texts, loads images, and sorts results in the order of their
-calls.
+"""Preparation of a history for sending: loads long texts and images, and sorts results in the order of their calls.
 
 Invariant: each message is resolved once, so the cost is proportional to the new messages. A message without blobs is
-passed on as the same object, so it is in memory only once.
+returned as the same object, so it is in memory only once.
 """
 
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from tui_agent.protocol.parts import Content, ImageContent, ModelPart, Reasoning
 F = TypeVar("F", bound=FrozenModel)
 
 MAX_ANSWER_BYTES = 120_000
-"""Maximum bytes of an answer in later requests; a longer one is sent as its head and tail. The log has all of it."""
+"""Maximum bytes of an earlier answer in a request; of a longer one, only the start and the end are sent."""
 MAX_ANSWER_LINES = 4000
 
 
@@ -100,7 +99,7 @@ def _replace_text(part: F, name: str, old: LongText, new: str) -> F:
 
 
 def _shorten(part: ModelPart) -> ModelPart:
-    """Shorten a huge text to its head and tail, so that it does not fill the window of all later requests."""
+    """Return the part with a huge text shortened to its start and end, so that it does not fill all later requests."""
     if not isinstance(part, TextPart | ReasoningPart) or not isinstance(part.text, str):
         return part
     # A signed part must be sent unchanged, or the provider refuses it.
@@ -112,7 +111,7 @@ def _shorten(part: ModelPart) -> ModelPart:
 
 
 def _order_results(history: Sequence[Message]) -> list[Message]:
-    """Sort the results of each answer in the order of its calls."""
+    """Return the history with the results of each answer sorted in the order of the answer's calls."""
     ordered: list[Message] = []
     order: dict[CallId, int] = {}
     results: list[ToolMessage] = []

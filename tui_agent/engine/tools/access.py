@@ -1,7 +1,7 @@
 """Access checks: the tools that an agent may call, and the files that may be read as part of other operations.
 
-Invariant: a folder search, a mention or an instruction file reveals no file that the policy would refuse to read by
-name.
+Invariant: a search of a folder, a mention or an instruction file never shows a file whose direct read the policy would
+deny.
 """
 
 from tui_agent.engine.components import EngineParts
@@ -11,7 +11,7 @@ from tui_agent.protocol.effects import ReadEffect
 from tui_agent.protocol.ids import AgentId
 
 RULE_TOOL = "read_file"
-"""The tool whose rules apply to files that are read without a call."""
+"""The tool whose rules apply to files that are read without a tool call."""
 
 
 def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
@@ -22,9 +22,9 @@ def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
 
 
 def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
-    """Return True unless the policy denies reading `path`, which is a path in the environment with links resolved.
+    """Return True if the policy does not deny reading `path`, a path in the environment with links resolved.
 
-    A file for which the policy would only ask is allowed, because the user allowed the whole search.
+    If the policy would ask about the file, it may be read, because the user allowed the whole search.
     """
     real = path if path.startswith("/") else f"{parts.env.root.rstrip('/')}/{path}"
     state, allowed = parts.recorder.state_of(agent), allowed_tools(parts, agent)

@@ -1,8 +1,8 @@
 """Validation of a call's arguments with the tool's pydantic model: strict about meaning, lenient about form.
 
 Invariant: a value is converted only if its meaning is unambiguous: JSON text for an object or list, text for a number
-or boolean. Text fields are never changed. Argument names that other programs' tools use are replaced first, unless the
-tool itself has an argument of that name. If two names mean the same argument and have different values, the call is
+or boolean. Text fields are never changed. Argument names from similar tools of other programs are replaced first,
+unless the tool itself has an argument of that name. If two names for one argument have different values, the call is
 rejected.
 """
 
@@ -30,7 +30,7 @@ _TYPE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class InvalidArguments:
-    """The reason why a call cannot run. `message` tells the model the field and the expected value."""
+    """The reason why a call cannot run. `message`, for the model, contains the field and the expected value."""
 
     message: str
 
@@ -38,7 +38,7 @@ class InvalidArguments:
 def parse_arguments(
     name: str, model: type[BaseModel], schema: JsonMap, arguments: JsonMap
 ) -> BaseModel | InvalidArguments:
-    """Return the arguments as the tool's model, or the faults. `schema` is the schema that the model was offered."""
+    """Return the arguments as an instance of `model`, or the faults. `schema` is the tool's JSON schema."""
     properties = schema.get("properties")
     fields: JsonMap = properties if isinstance(properties, dict) else {}
     arguments = canonical_arguments(arguments, fields)
@@ -158,8 +158,8 @@ ALIASES: dict[str, str] = {
     "pattern": "glob_pattern query regex search_string",
     "todos": "items todo_list",
 }
-"""Aliases of argument names, each with our names for it; the first one that the tool has is used. Only aliases with the
-same unit and meaning are listed.
+"""Maps our argument names to aliases used by other programs' tools. If an alias belongs to several of our names, the
+first one that the tool has is used. Aliases have the same unit and meaning as our name.
 """
 IGNORED_ARGUMENTS = frozenset({"description", "explanation"})
 """Arguments by which other programs' tools explain a call. They have no effect here and are dropped."""

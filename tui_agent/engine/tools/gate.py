@@ -83,10 +83,9 @@ class Gate:
     async def decide(
         self, checked: CheckedCall, hook_verdict: HookVerdict = NO_VERDICT, tried: ExecResult | None = None
     ) -> Verdict:
-        """Decide about a call and record the decision. Ask the user if the policy or a hook (`hook_verdict`) requires
-        it.
+        """Decide about a call and record the decision. Asks the user if the policy or a hook requires it.
 
-        `tried` is the result of a trial in the sandbox.
+        `hook_verdict` is the hooks' decision; `tried` is the result of a trial in the sandbox.
         """
         case = _judged_call(checked, hook_verdict, await self._scan_workspace(checked), tried)
         open_calls = self._parts.recorder.state.open_calls
@@ -96,8 +95,7 @@ class Gate:
         while True:
             judged = self._resolve_paths(case)
             decision = merge_decisions(self._judge(case, judged), hook_verdict)
-            # An earlier run asked the user about this call: only the user's answer counts, not a rule that allows it
-            # now.
+            # An earlier run asked the user about this call, so a rule added later cannot answer for the user.
             if asked_before and decision.verdict == "allow":
                 decision = replace(decision, verdict="ask", reason=_ASKED_BEFORE)
             if self._parts.try_confined and _can_try(case, decision) and not asked_before:
@@ -132,7 +130,7 @@ class Gate:
             preview = present  # the call would no longer do what the user saw, so ask again
 
     async def decide_after_trial(self, checked: CheckedCall, tried: ExecResult) -> SandboxGrant | str:
-        """Decide about a call whose trial in the sandbox failed. Return its permissions, or the reason for denying it."""
+        """Decide about a call whose trial in the sandbox failed. Return its permissions, or the denial's reason."""
         verdict = await self.decide(checked, tried=tried)
         return verdict.sandbox_grant if verdict.allowed else verdict.for_model
 
@@ -152,10 +150,10 @@ class Gate:
         return Verdict(True, sandbox_grant=granted)
 
     async def decide_rerun(self, checked: CheckedCall, refused: ExecResult) -> Rerun:
-        """Decide whether a call may run again after the sandbox refused something, and record the decision.
+        """Decide if a call may run again after the sandbox refused something, and record the decision.
 
-        The call may run again with the hidden files that it needs, or else outside the sandbox. Under every policy,
-        only the user can allow that.
+        If the call needs hidden files, it may run again with them; otherwise it may run outside the sandbox. Under
+        every policy, only the user can allow either.
         """
         case = _judged_call(checked, NO_VERDICT, WorkspaceScan(), None)
         if refused.needed_secrets:
@@ -163,7 +161,7 @@ class Gate:
         return await self._decide_outside(case, refused)
 
     async def _decide_with_files(self, case: _JudgedCall, refused: ExecResult) -> Rerun:
-        """Ask whether the call may run again in the sandbox with the hidden files that it needs."""
+        """Ask the user if the call may run again in the sandbox with the hidden files that it needs."""
         paths = tuple(file.path.rstrip("/") for file in refused.needed_secrets)
         names = " and ".join(file.name.rstrip("/") for file in refused.needed_secrets)
         always = self._parts.remember_readable is not None
@@ -180,7 +178,7 @@ class Gate:
         if not self._parts.interactive:
             self._record(case, decision, False, ASK_IMPOSSIBLE, "")
             return Rerun(
-                f"It was not run again with the file: {ASK_IMPOSSIBLE}. Use --readable to open files to a run's commands."
+                f"It was not run again with the file: {ASK_IMPOSSIBLE}. Use --readable to let a run's commands read files."
             )
         judged, rule_fault = self._resolve_paths(case), ""
         while True:
@@ -195,7 +193,7 @@ class Gate:
         return Rerun(opened_files=paths) if verdict.allowed else Rerun(f"With the file: {verdict.for_model}")
 
     async def _decide_outside(self, case: _JudgedCall, refused: ExecResult) -> Rerun:
-        """Ask whether the call may run again outside the sandbox."""
+        """Ask the user if the call may run again outside the sandbox."""
         judged = self._resolve_paths(case)
         decision = Decision(
             "ask", LEAVE_SANDBOX_RULE, refused.blocked, choices=ONCE_ONLY, risk=OUTSIDE_RISK, default_no=True
@@ -213,7 +211,7 @@ class Gate:
     def _find_rule_fault(
         self, case: _JudgedCall, request: PermissionRequested, answer: DecidePermission
     ) -> str:
-        """Return the fault of the rule in the user's answer, or an empty string if there is no rule or it is valid."""
+        """Return the fault of the rule in the user's answer; empty if the rule is valid or missing."""
         if answer.decision == "deny" or answer.reach == "once" or not answer.rule:
             return ""
         choice = next((choice for choice in request.choices if choice.reach == answer.reach), None)
@@ -226,7 +224,7 @@ class Gate:
         )
 
     def _resolve_paths(self, case: _JudgedCall) -> dict[str, str]:
-        """Return the real paths behind the paths that the decision depends on."""
+        """Return a map from each path that the decision depends on to its real path."""
         paths = self._parts.policy.decision_paths(case.effects, self._parts.recorder.state.granted_rules)
         # In a command's path, expand `~` and `~user` as its shell does. For file tools they are ordinary names.
         expand = os.path.expanduser if case.is_command else str  # an unknown user's home is left unexpanded
@@ -280,8 +278,8 @@ class Gate:
     async def _preview(self, case: _JudgedCall, judged: dict[str, str]) -> Preview:
         """Return a preview of the call.
 
-        A call inside the workspace that would fail anyway raises its `ToolError` here, so that the user is not asked
-        about it. For a call outside the workspace, the error could tell the model about files that it may not read yet.
+        If a call inside the workspace would fail anyway, its `ToolError` is raised here, so that the user is not asked
+        about it. Outside the workspace, the error could reveal files to the model that it may not read yet.
         """
         env = grant_paths(self._parts.env, case.effects, judged)
         outside = isinstance(env, GrantedEnvironment) and env.outside
@@ -301,7 +299,7 @@ class Gate:
     async def _describe_effects(
         self, case: _JudgedCall, judged: dict[str, str]
     ) -> tuple[CommandEffects, ...]:
-        """Return a description of the commands' effects, including the files that they would create."""
+        """Return a description of the effects of a call's commands, including the files that they would create."""
         if not case.is_command:
             return ()
         new: set[str] = set()
@@ -341,7 +339,7 @@ class Gate:
         preview: Preview,
         changes: dict[str, str],
     ) -> tuple[PermissionRequested, DecidePermission]:
-        """Record the request, with the fields in `changes` replaced, and wait for the user's answer."""
+        """Record a permission request, with the fields in `changes` replaced, and wait for the user's answer."""
         request = self._request(case, decision, preview, await self._describe_effects(case, judged))
         request = request.model_copy(update=changes)
         self._parts.recorder.append(request, agent=case.agent)
@@ -436,8 +434,9 @@ class Gate:
     def _allow(self, case: _JudgedCall, decision: Decision, judged: dict[str, str]) -> Verdict:
         """Return the verdict that allows a call, with its commands' permissions.
 
-        Network access is allowed under `bypass` or by the decision's classes. In case of a misjudged command, the
-        workspace is read-only under `plan`, and for commands that only read and were allowed without asking.
+        Network access is allowed under `bypass` or by the decision's classes. As a protection against misjudged
+        commands, the workspace is mounted read-only under `plan`, and for commands that were allowed because they only
+        read.
         """
         policy = self._policy_name(case.agent)
         network = NETWORK in decision.classes or policy == "bypass"
@@ -481,12 +480,12 @@ def _judged_call(
 
 
 def _can_try(case: _JudgedCall, decision: Decision) -> bool:
-    """Return True if a trial in the sandbox may replace the question to the user. If a hook asks, it may not."""
+    """Return True if a trial in the sandbox may replace the question to the user. False if a hook asks."""
     return decision.can_try_in_sandbox and case.tried is None and case.hook_verdict.decision != "ask"
 
 
 def _with_arguments(case: _JudgedCall, preview: Preview) -> Preview:
-    """Return the preview. If it would be empty and the call's target does not show all arguments, add them.
+    """Return the preview; if it is empty and the call's target does not show all arguments, add the arguments.
 
     A call that only reads or runs something is fully described by its target and command.
     """

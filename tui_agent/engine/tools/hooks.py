@@ -1,8 +1,8 @@
 """Execution of hooks before and after events, one after another. Each run is recorded.
 
-Invariant: a hook can only make a decision stricter, or answer a question that only the permission profile raises. If a
-hook fails, the gate asks the user about the call and everything else continues. A call that a hook changed is judged
-and shown again.
+Invariant: a hook can only make the policy's decision stricter, or answer a question that only the permission profile
+raises. If a hook fails, the gate asks the user about the call; other events continue. A call that a hook changed is
+judged and shown with the changes.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -39,8 +39,9 @@ _STOPPED = "It was stopped because its event was cancelled."
 
 @dataclass(frozen=True, slots=True)
 class HookVerdict:
-    """The combined answer of all hooks. `call` is the call with the hooks' changes; `outcomes` are the events to
-    record.
+    """The combined answer of several hooks.
+
+    `call` is the call with the hooks' changes; `outcomes` are the events to record.
     """
 
     decision: HookDecision = ""
@@ -49,7 +50,7 @@ class HookVerdict:
     outcomes: tuple[HookRan, ...] = ()
 
     def with_outcome(self, ran: HookRan) -> "HookVerdict":
-        """Return the verdict combined with another hook's answer: the strictest decision wins; a fault counts as "ask"."""
+        """Return the verdict combined with another hook's answer: the strictest decision, with a fault as "ask"."""
         decision: HookDecision = "ask" if ran.fault else ran.decision
         all_ran = (*self.outcomes, ran)
         if _RANK[decision] <= _RANK[self.decision]:
@@ -65,12 +66,13 @@ class HookVerdict:
 NO_VERDICT: Final = HookVerdict()
 
 CheckArguments = Callable[[ToolCallPart], tuple[str, str]]
-"""Checks a call's arguments. Returns the fault (empty if none) and the target to show for the call."""
+"""Takes a call. Returns the fault of its arguments (empty if none) and the target to show in the call's row."""
 
 
 def merge_decisions(decision: Decision, hook_verdict: HookVerdict) -> Decision:
-    """Merge the decisions of policy and hooks: deny wins, then ask. A hook's "allow" only answers a question of the
-    profile.
+    """Merge the decisions of policy and hooks: deny wins, then ask.
+
+    A hook's "allow" counts only if just the permission profile asks.
     """
     if hook_verdict.decision == "deny" and decision.verdict != "deny":
         return Decision(
@@ -104,7 +106,7 @@ class Hooks:
         return any(hook.event == event for hook in self._parts.hooks)
 
     async def before_tool(self, call: ToolCallPart, agent: AgentId, fitting: CheckArguments) -> HookVerdict:
-        """Run the hooks for a call and record their answers. Each hook gets the call with the changes of earlier hooks."""
+        """Run the hooks for a call and record their answers. Each hook gets the call as changed by the previous hooks."""
         hook_verdict = replace(NO_VERDICT, call=call)
         for hook in self._hooks_for("before_tool", call.name):
             reply, ran = await self._ask(hook, _call_facts(call), agent, call)
@@ -141,9 +143,7 @@ class Hooks:
         agent: AgentId = MAIN_AGENT,
         call: ToolCallPart | None = None,
     ) -> HookVerdict:
-        """Run an event's hooks until one denies. The caller records the answers; only cancelled hooks are recorded
-        here.
-        """
+        """Run an event's hooks until one denies. The caller records the answers, except that of a cancelled hook."""
         hook_verdict = NO_VERDICT
         for hook in self._hooks_for(event, call.name if call is not None else ""):
             _, ran = await self._ask(hook, facts, agent, call)
@@ -215,7 +215,7 @@ def _with_fault(ran: HookRan, fault: str) -> HookRan:
 
 
 def _with_reply(ran: HookRan, reply: HookReply) -> HookRan:
-    """Return the event with the hook's reply. A decision that this kind of event does not allow is recorded as a fault."""
+    """Return the event with the hook's reply. A decision that has no effect at this event becomes a fault."""
     ran = ran.model_copy(update={"exit_code": reply.exit_code})
     answer = reply.answer
     fault = reply.fault or _find_fault(ran.event, answer)
@@ -232,7 +232,7 @@ def _with_reply(ran: HookRan, reply: HookReply) -> HookRan:
 
 def _find_fault(event: HookEvent, answer: HookAnswer) -> str:
     if answer.decision and answer.decision not in _ALLOWED_DECISIONS.get(event, frozenset({"allow"})):
-        return f"It answered {answer.decision}, which has no effect at {event}."
+        return f"It answered {answer.decision}, which is not allowed for {event}."
     if answer.updated_input is not None and event != "before_tool":
-        return f"It returned arguments, but {event} has none."
+        return f"It returned arguments, but {event} has no arguments."
     return ""

@@ -1,7 +1,7 @@
 """Background jobs: commands that keep running after the call that started them.
 
-Invariants: `job.started` is stored before the command starts and is always followed by `job.finished`. No job outlives
-the session. The output that is kept and recorded is limited, however much a job prints.
+Invariant: `job.started` is stored before the command starts and is always followed by `job.finished`. No job outlives
+the session. The buffered and recorded output of a job is limited.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -28,11 +28,11 @@ MAX_JOBS = 8
 MAX_ENDED_JOBS = 24
 """Maximum number of ended jobs that can still be read."""
 MAX_KEPT_BYTES = 1_000_000
-"""Bytes of a job's newest output that are kept."""
+"""Maximum bytes of a job's newest output in memory and in `job.finished`."""
 FIRST_OUTPUT_WAIT_S = 1.0
 """Seconds that `start` waits for the first output or an immediate end."""
 TAIL_BYTES = 24_000
-"""Number of last output bytes that are searched for signs of a refusal by the sandbox."""
+"""Bytes at the end of the output that are searched for signs of a refusal by the sandbox."""
 MAX_WAIT_S = 60.0
 """Maximum seconds that `read` waits."""
 STOP_TIMEOUT_S = 6.0
@@ -58,7 +58,7 @@ class _Job:
         self.exit_code: int | None = None
         self.message = ""
         self.planned_end: JobEnd = "session"
-        """The end to record if the job is cancelled."""
+        """The value of `job.finished.end` if the job is cancelled."""
         self.stopped_by: Literal["", "user", "agent"] = ""
         self.size = 0
         self._newest = bytearray()
@@ -66,7 +66,7 @@ class _Job:
         self._sampler = OutputSampler(now)
 
     def add_output(self, data: bytes, now: float) -> str:
-        """Keep new output. Return the part to record."""
+        """Add new output to the buffer. Return the part to record now."""
         self.size += len(data)
         self._newest += data
         if len(self._newest) > MAX_KEPT_BYTES + MAX_KEPT_BYTES // 4:
@@ -76,11 +76,11 @@ class _Job:
 
     @property
     def newest_output(self) -> bytes:
-        """The newest output."""
+        """The newest output, at most `MAX_KEPT_BYTES`."""
         return bytes(self._newest[-MAX_KEPT_BYTES:])
 
     def report(self, now: float) -> JobReport:
-        """Return the present state, with the output since the last report."""
+        """Return the current state with the output since the last report."""
         output = self.newest_output
         oldest = self.size - len(output)
         start = max(self._read_to, oldest)
@@ -185,7 +185,7 @@ class JobManager:
         if job is None:
             running = self._running_ids()
             hint = f"Running: {', '.join(running)}." if running else "No jobs are running."
-            raise ToolError(f"There is no job {job_id}; jobs end with the program.", hint=hint)
+            raise ToolError(f"There is no job {job_id}. Jobs end when tui-agent exits.", hint=hint)
         return job
 
     def _running_ids(self) -> list[JobId]:

@@ -23,7 +23,7 @@ from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import Content, TextContent
 
 MAX_RESULT_BYTES, MAX_READ_BYTES, MIN_RESULT_BYTES = 24_000, 60_000, 2_000
-"""Limits of a result in bytes: usual maximum, maximum for a read file, and lower bound for small windows."""
+"""Sizes in bytes: maximum of a result, maximum of a file read, and minimum of both limits for small windows."""
 _CHARS_PER_TOKEN = 4
 _PREVIEW_SHARE = 2 / 3
 _MARGIN = 256
@@ -41,13 +41,13 @@ class RecordableResult:
 
 
 def result_limit(window: int, *, seen: bool = False) -> int:
-    """Return the maximum bytes of a result: an eighth of the window, or a quarter for a read file (`seen`)."""
+    """Return the maximum bytes of a result: an eighth of the window, or a quarter for a file read (`seen`)."""
     maximum, share = (MAX_READ_BYTES, 4) if seen else (MAX_RESULT_BYTES, 8)
     return max(MIN_RESULT_BYTES, min(maximum, window * _CHARS_PER_TOKEN // share)) if window else maximum
 
 
 async def offload_large_result(result: ToolResult, tool: str, window: int, blobs: Blobs) -> RecordableResult:
-    """Move a result that is too long into an artifact. `blobs` must cut texts that it cannot store instead of raising."""
+    """Move a result that is too long into an artifact. `blobs` must truncate texts that it cannot store, not raise."""
     limit = result_limit(window, seen=any(isinstance(event, FileRead) for event in result.events))
     size = _content_size(result.content)
     full_output = result.full_output
@@ -67,7 +67,7 @@ def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs)
         content = _shorten(content, text, limit)
         if full_output is None or _size(full_output) <= len(text):
             full_output = blobs.put_text(text)
-    if "artifact_id" in result.data:  # the call reads an artifact, so its result needs no second one
+    if "artifact_id" in result.data:  # the call read an artifact, so its result needs no new artifact
         return RecordableResult(content, result.full_output)
     artifact = _artifact(tool, full_output, content, blobs)
     if artifact is None:
@@ -90,7 +90,7 @@ def _artifact(
 
 
 def as_blob(text: str, blobs: Blobs) -> BlobText:
-    """Store a redacted text as a blob, however short it is. Raises `StoreFull`, `EnvironmentFault`."""
+    """Store a redacted text as a blob, even if it is short. Raises `StoreFull` or `EnvironmentFault`."""
     data = text.encode("utf-8", "replace")
     return BlobText(blob_sha256=blobs.put_bytes(data), size=len(data), preview=text)
 
@@ -101,7 +101,7 @@ def line_count(text: str) -> int:
 
 
 def _shorten(content: Sequence[Content], text: str, limit: int) -> tuple[Content, ...]:
-    """Replace all texts with the shortened `text`, and keep other content such as images after it."""
+    """Return the shortened `text` in place of all texts, followed by other content such as images."""
     preview = head_and_tail(text, max_bytes=round(limit * _PREVIEW_SHARE), max_lines=MAX_LINES)
     return (TextContent(text=preview.text), *(part for part in content if not isinstance(part, TextContent)))
 
@@ -115,7 +115,7 @@ def _size(text: LongText) -> int:
 
 
 def cut_record(cut: CutText, blobs: Blobs) -> Truncation:
-    """Return the record of a cut text, with the artifact that has the full text."""
+    """Store the full text of a shortened text as an artifact, and return the record."""
     blob = as_blob(cut.whole, blobs)
     artifact = Artifact.from_blob(cut.what, blob, lines=line_count(cut.whole), preview_size=cut.chars)
     return Truncation(label=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)

@@ -1,6 +1,6 @@
 """The output of running calls, needed for the result of a call that is stopped.
 
-Invariant: the kept output of each call is limited to its beginning and its newest part.
+Invariant: of each call, only the beginning and the newest part of the output are in memory.
 """
 
 import codecs
@@ -13,7 +13,7 @@ from tui_agent.protocol.ids import CallId
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
-"""Maximum characters kept of the beginning, and of the end."""
+"""Maximum characters in memory of the beginning and of the end of an output."""
 
 MAX_UNSAMPLED_CHARS = 64_000
 """Number of characters of live output that are recorded completely; later output is sampled."""
@@ -50,7 +50,7 @@ class Output:
 
 
 class OutputSampler:
-    """Decodes a command's output, and chooses the part to record while it runs: all at first, then samples."""
+    """Decodes a command's output and selects what to record while it runs: first everything, later samples."""
 
     def __init__(self, now: float) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
@@ -58,7 +58,7 @@ class OutputSampler:
         self._sampled_at = now
 
     def add(self, data: bytes, now: float) -> str:
-        """Add new output. Return the part to record, or an empty string if it is too early for the next sample."""
+        """Add new output. Return the text to record, or an empty string before the next sample is due."""
         text = self._decode.decode(data)
         if self._recorded + len(text) > MAX_UNSAMPLED_CHARS:
             size, interval = next(
@@ -81,7 +81,7 @@ class LiveOutputs:
 
     @classmethod
     def from_history(cls, history: Sequence[Record]) -> "LiveOutputs":
-        """Return the recorded output of calls without a result."""
+        """Return the recorded output of every call that has no result in `history`."""
         printed = cls()
         for record in history:
             match record.payload if isinstance(record, Envelope) else None:

@@ -1,7 +1,8 @@
 """The tool phase: passes the calls of one answer through hooks, gate and runner.
 
-Invariant: calls keep their order. Consecutive parallel-safe calls run concurrently; no call overtakes one that is not
-parallel-safe. Every `tool.called` gets a `tool.finished`, here or when the turn is closed.
+Invariant: calls keep their order. Consecutive parallel-safe calls run concurrently; a call that is not parallel-safe
+starts after all earlier calls and ends before all later ones. Every `tool.called` gets a `tool.finished`, here or when
+the turn is closed.
 """
 
 import json
@@ -63,8 +64,8 @@ class ToolPhase:
     async def run(self, calls: Sequence[ToolCallPart], agent: AgentId) -> None:
         """Run all calls, and return when each has a result.
 
-        If cancelled or over budget, the remaining calls get no result here. A call that an earlier run recorded is not
-        recorded again.
+        After a cancellation, or when the budget is exhausted, the remaining calls get no result here. A `tool.called`
+        that an earlier run recorded is not recorded again.
         """
         planned = [self._plan(call) for call in calls]
         recorded = {call.call_id for call in self._parts.recorder.state.open_calls if call.called}
@@ -109,7 +110,7 @@ class ToolPhase:
         return plan.problem, "" if plan.tool is None or plan.args is None else plan.tool.target(plan.args)
 
     async def _authorize(self, plan: _PlannedCall, agent: AgentId) -> _AllowedCall | None:
-        """Pass a call through hooks and gate. If it may not run, record its result and return None."""
+        """Pass a call through hooks and gate. If the call may not run, record a result and return None."""
         hook_verdict = NO_VERDICT
         if plan.args is not None:
             hook_verdict = await self._hooks.before_tool(plan.call, agent, self._check_arguments)
@@ -131,7 +132,7 @@ class ToolPhase:
         except EnvironmentFault as fault:  # a path that cannot be resolved makes the call invalid
             self._close(plan.call, agent, "invalid", str(fault), "invalid path")
             return None
-        except ToolError as fault:  # the call would fail whatever the user answers
+        except ToolError as fault:  # the call would fail even if the user allowed it
             self._close(plan.call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
             return None
         if not verdict.allowed:
@@ -185,7 +186,7 @@ def _malformed_message(raw: str) -> str:
     except (ValueError, RecursionError):
         is_complete = False
     if is_complete:
-        return "Your answer reached its length limit at this call, so it may be cut and was not run. Send it again alone."
+        return "Your answer reached its length limit at this call, so the call may be incomplete and was not run. Send it again alone."
     return "The arguments were not a complete JSON object, so the call was not run. Send it again."
 
 

@@ -1,7 +1,7 @@
 """The registry of a session's tools by name, each with the plugin that registered it.
 
-Invariant: names are unique; `names` and `schemas` keep the order of registration, so that the prefix of requests stays
-the same and the provider's cache is used.
+Invariant: names are unique. `names` and `schemas` keep the order of registration, so that requests keep the same
+prefix and the provider's cache is used.
 """
 
 import re
@@ -24,7 +24,7 @@ from tui_agent.protocol.parts import ToolCallPart
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
 AnyTool: TypeAlias = Tool[BaseModel]
-"""A tool with any type of arguments. Call it only with arguments that `parse` created from the tool's own model."""
+"""A tool with any type of arguments. Pass it only arguments that `ToolRegistry.parse` returned for this tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class ToolRegistry:
         self._owners[spec.name] = owner
 
     def get(self, name: str) -> AnyTool | None:
-        """Return the tool of that name; None if there is none."""
+        """Return the tool with this name, or None."""
         return self._tools.get(name)
 
     def owner(self, name: str) -> str:
@@ -101,7 +101,7 @@ class ToolRegistry:
         return parse_arguments(name, tool.spec.args, self._schemas[name].parameters, arguments)
 
     def unknown_tool_message(self, name: str) -> InvalidArguments:
-        """Return the message for the model on an unknown tool name."""
+        """Return the message that tells the model that there is no tool `name`."""
         similar = similar_names(name, self._tools)
         if similar:
             return InvalidArguments(f"There is no tool {name!r}. Did you mean {' or '.join(similar)}?")

@@ -58,7 +58,7 @@ class CallRunner:
         self._parts = parts
         self._delegates = delegates
         self._change_lock = anyio.Lock()
-        """Lock held while a call that may change something runs; shared by all agents."""
+        """The lock that a call which may change something holds while it runs. All agents share it."""
         self._gate = gate
         self._jobs = jobs
         self._checkpointing = checkpointing
@@ -82,12 +82,12 @@ class CallRunner:
     async def run(self, checked: CheckedCall, verdict: Verdict) -> ToolFinished:
         """Run a call and record its result, with a checkpoint if it changed files.
 
-        The call opens exactly the files that `verdict` approved, even if its paths point elsewhere by now.
+        The call opens exactly the files that `verdict` approved, even if links have changed since then.
         """
         writes = any(
             isinstance(effect, WriteEffect | RunEffect | NetworkEffect) for effect in checked.effects
         )
-        # a delegate's own calls need the lock, so the call that starts it must not hold it
+        # A delegate's own calls need the lock, so the call that starts the delegate must not hold it.
         if not writes or "delegate" in checked.tool.spec.needs:
             return await self._run(checked, verdict, writes=writes)
         async with self._change_lock:
@@ -129,7 +129,7 @@ class CallRunner:
         return end
 
     async def _find_changes(self, call_id: CallId, runs: bool) -> WorkspaceChanges | None:
-        """Find the call's changes: anywhere for a command, at the reported paths for a file tool."""
+        """Return the changes of a call: anywhere for a command, only at the reported paths for a file tool."""
         reported = self._written_paths.pop(call_id, set())
         return await self._checkpointing.find_call_changes(None if runs else reported)
 
@@ -215,7 +215,7 @@ class CallRunner:
     async def _prepare_result(
         self, call: ToolCallPart, agent: AgentId, result: ToolResult
     ) -> RecordableResult:
-        """Return the result to record; a result that is too long is moved into an artifact."""
+        """Return the result to record. A result that is too long is moved into an artifact."""
         recorder, blobs = self._parts.recorder, TruncatingBlobs(self._parts.blobs)
         settings = recorder.state_of(agent).settings
         window = recorder.windows.effective_window(settings.model) if settings is not None else 0
@@ -270,8 +270,8 @@ def _failure(message: str, summary: str) -> ToolResult:
     return ToolResult(ok=False, content=(TextContent(text=message),), summary=summary)
 
 
-async def _call_middleware(middleware: Middleware, nxt: ToolNext, call: ToolCallPart) -> ToolResult:
-    return await middleware.wrap_tool(call, nxt)
+async def _call_middleware(middleware: Middleware, call_next: ToolNext, call: ToolCallPart) -> ToolResult:
+    return await middleware.wrap_tool(call, call_next)
 
 
 def paths_in_workspace(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:

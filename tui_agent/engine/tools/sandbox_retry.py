@@ -1,7 +1,7 @@
 """Execution of a call's commands in the sandbox, and again with more permissions if the user allows it.
 
-If the sandbox refused a command something, the command may run again outside. If a command needs hidden files with
-secrets, it may run again in the sandbox with these files visible.
+If the sandbox refused something to a command, the command may run again outside the sandbox. If a command needs hidden
+files with secrets, it may run again in the sandbox with these files visible.
 
 Invariant: nothing runs outside the sandbox, and no hidden file becomes visible, without a recorded decision about
 exactly this call.
@@ -26,9 +26,7 @@ class SandboxGrant:
     writable: tuple[str, ...] = ()
     """Files outside the workspace that the call's commands may write."""
     judged: Mapping[str, str] = field(default_factory=dict)
-    """The targets of the call's paths when it was judged. The call uses these targets even if the paths point elsewhere
-    later.
-    """
+    """Maps the call's paths to their real paths at the decision. The call uses these even if links change later."""
     show_secrets_as_empty: bool = False
     """See `ExecSpec.show_secrets_as_empty`."""
     readable_secrets: tuple[str, ...] = ()
@@ -61,9 +59,7 @@ class SandboxGrant:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict on a call: the permissions of its commands, or else the message to the model and a summary for the
-    user.
-    """
+    """The decision on a call: the permissions of its commands, or a message for the model and a summary for the user."""
 
     allowed: bool
     for_model: str = ""
@@ -73,8 +69,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """The decision about running a refused command again: denied (`denial_reason`), with `opened_files` visible, or
-    outside.
+    """The decision about running a refused command again.
+
+    The command is not run again if `denial_reason` is set. Otherwise it runs with `opened_files` visible, or outside
+    the sandbox if there are none.
     """
 
     denial_reason: str = ""
@@ -82,9 +80,9 @@ class Rerun:
 
 
 DecideRerun = Callable[[ExecResult], Awaitable[Rerun]]
-"""Takes the result of a command that the sandbox refused something, and decides about running it again."""
+"""Takes the result of a command to which the sandbox refused something, and decides about running it again."""
 DecideAfterTrial = Callable[[ExecResult], Awaitable["SandboxGrant | str"]]
-"""Takes the result of a failed trial. Returns the command's permissions, or the reason for denying it."""
+"""Takes the result of a failed trial. Returns the permissions for another run, or the reason for denying it."""
 _AnswerT = TypeVar("_AnswerT")
 TRIAL_TIMEOUT_S = 20.0
 """Time limit of a trial in seconds."""
@@ -145,7 +143,7 @@ class CommandRunner:
         self._limit = limit
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a command like `Environment.exec`. If it was refused, `blocked` also says why it did not run again."""
+        """Run a command like `Environment.exec`, again if that is allowed. If not, `blocked` includes the reason."""
         if self._granted.trial:
             result = await self._env.exec(_trial_spec(self._granted.apply_to(spec)), on_output)
             if result.outcome == "exited" and result.exit_code == 0 and not result.blocked:
@@ -185,7 +183,7 @@ class CommandRunner:
 
 
 def trial_message(tried: ExecResult) -> str:
-    """Return a phrase that says how a trial in the sandbox failed."""
+    """Return a clause that says how a trial in the sandbox failed."""
     if tried.outcome == "timeout":
         return "it was tried read-only in the sandbox, and did not end in time"
     refused = tried.blocked.rstrip(".")

@@ -67,7 +67,7 @@ def _simplify(node: JsonMap, definitions: Mapping[str, JsonValue], inside: tuple
 
 
 def _without_null(schema: JsonMap) -> JsonMap:
-    """Turn the schema of `x | None = None` into that of plain `x`, since an optional field may be omitted."""
+    """Return the schema of `x | None = None` as the schema of plain `x`, because an optional field may be omitted."""
     options = schema.get("anyOf")
     if not isinstance(options, list) or schema.get("default", "") is not None:
         return schema

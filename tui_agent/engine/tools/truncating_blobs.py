@@ -1,7 +1,7 @@
-"""A blob store for tools that cuts text it cannot store, so that the call continues.
+"""A blob store for tools that truncates text when the disk is full, so that the call continues.
 
-Invariant: `put_text` never fails for lack of space; the last line of a cut text says that it was cut, and `faults` has
-the reason. Threads call it, so it records no events.
+Invariant: `put_text` never fails for lack of space; the last line of a truncated text says so, and `faults` has the
+reason. Records no events, because threads use it.
 """
 
 from tui_agent.errors import EnvironmentFault, StoreFull
@@ -11,11 +11,11 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.parts import TextContent
 
 MAX_FALLBACK_CHARS = 2_000
-"""Number of characters that fit in a line of the log in any encoding."""
+"""Maximum characters of a truncated text. So many fit in a line of the log even if each takes four bytes."""
 
 
 class TruncatingBlobs:
-    """Blobs that fall back to text that fits into a log line."""
+    """Wraps blobs: a text that cannot be stored is truncated to fit in a log line."""
 
     def __init__(self, inner: Blobs) -> None:
         self._inner = inner
@@ -38,7 +38,7 @@ class TruncatingBlobs:
             raise EnvironmentFault(fault.message, hint=fault.hint) from fault
 
     def put_text(self, text: str) -> LongText:
-        """Store a text, or return its beginning if it cannot be stored."""
+        """Store a text. If it cannot be stored, return its beginning."""
         try:
             return self._inner.put_text(text)
         except StoreFull as fault:
@@ -59,7 +59,7 @@ class TruncatingBlobs:
 
 
 def cut_to_line(end: ToolFinished) -> ToolFinished:
-    """Return a result that needs no blob: it keeps only the start of its first text for the model."""
+    """Return the result reduced to the start of its first text for the model, so that it needs no blob."""
     content = tuple(
         TextContent(text=_cut_text(piece.text))
         if isinstance(piece, TextContent) and isinstance(piece.text, str)
