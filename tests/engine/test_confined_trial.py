@@ -94,7 +94,7 @@ async def test_one_that_writes_is_asked_about_with_what_it_tried() -> None:
         asked, decided, _, root = await run_in_sandbox(base, WRITES, "allow")
         assert (root / "a.txt").read_text() == "changed\n"
     (question,) = asked
-    why = "it was tried read-only in the sandbox, and failed: it tried to change the workspace, which is read-only for this command"
+    why = "it was tried read-only in the sandbox, and failed: the command tried to change the workspace, which is read-only for this command"
     assert question.reason.startswith(why)
     assert [(each.rule_id, each.decided_by) for each in decided] == [
         ("sandbox.try", "rule"),
@@ -136,7 +136,7 @@ async def test_where_nobody_can_be_asked_a_failed_trial_is_a_no(policy: PolicyAn
         assert (root / "a.txt").read_text() == "a\n"
     assert asked == []
     assert [(each.decision, each.decided_by) for each in decided] == [("allow", "rule"), ("deny", "engine")]
-    why = "it was tried read-only in the sandbox, and failed: it tried to change the workspace"
+    why = "it was tried read-only in the sandbox, and failed: the command tried to change the workspace"
     assert decided[-1].reason.startswith(why)
     assert (told.count(why), told.count("Not allowed")) == (1, 1)
 

@@ -27,7 +27,7 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.settings import PolicyName
 from tui_agent.workspace.local.environment import LocalEnvironment
 
-REFUSED = "It tried to change /x, which the sandbox does not allow."
+REFUSED = "The command tried to change /x, which the sandbox does not allow."
 
 
 class Refusing(LocalEnvironment):

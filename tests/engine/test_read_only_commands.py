@@ -75,8 +75,9 @@ async def test_a_misjudged_line_changes_neither_files_nor_the_repository(
         ) as bench:
             bench.submit(SubmitPrompt(text="go"))
             await bench.until("turn.finished")
-            assert "It tried to change the workspace, which is read-only for this command" in last_result(
-                bench
+            assert (
+                "The command tried to change the workspace, which is read-only for this command"
+                in last_result(bench)
             )
         assert (root / "a.txt").read_text() == "a\n"
         assert git(root, "fsck") == ""
@@ -102,7 +103,10 @@ async def test_nor_does_a_misjudged_job(tmp_path: Path) -> None:
             await bench.until("job.finished")
             (end,) = bench.of(JobFinished)
             assert isinstance(end, JobFinished)
-            assert "It tried to change the workspace, which is read-only for this command" in end.message
+            assert (
+                "The command tried to change the workspace, which is read-only for this command"
+                in end.message
+            )
         assert (root / "a.txt").read_text() == "a\n"
         assert git(root, "fsck") == ""
 

@@ -144,7 +144,7 @@ async def test_a_command_that_reads_nothing_of_it_says_nothing_of_it() -> None:
 
 
 NEEDS = {**FILES, "test.py": TEST}
-ASKED = "It tried to read .env, which may hold secrets and is hidden from commands."
+ASKED = "The command tried to read .env, which may hold secrets and is hidden from commands."
 
 
 async def test_tests_that_need_it_run_again_with_it_and_in_the_sandbox() -> None:

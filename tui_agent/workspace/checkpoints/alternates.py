@@ -1,4 +1,4 @@
-"""Object folders that a store borrows from: those of the user's repository, or of the parent session's store."""
+"""Object folders from which a store borrows: the user's repository, or the store of the parent session."""
 
 import os
 import re
@@ -15,7 +15,7 @@ def alternates_file(store: Path) -> Path:
 
 
 def find_missing_folders(store: Path) -> list[Path]:
-    """Return the borrowed object folders, direct or indirect, that no longer exist."""
+    """Return the object folders that the store borrows from, directly or indirectly, but that no longer exist."""
     missing: list[Path] = []
     folders = [store / "objects"]
     for _ in range(MAX_DEPTH):

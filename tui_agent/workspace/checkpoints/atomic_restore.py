@@ -1,7 +1,7 @@
 """Moves files into place, all of them or none.
 
-Everything is first prepared in a staging folder in the workspace. The moves are recorded there in a journal, and each
-can be undone from the staging folder's content, even after the program was killed.
+New content is first written to a staging folder in the workspace. A journal in this folder lists the moves, and old
+content is moved into it. So every move can be undone, even after the program was killed.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from tui_agent.workspace.checkpoints.rooted_files import FILE_FLAGS, FOLDER_FLAG
 
 JOURNAL = "journal.json"
 SAVED_PREFIX = ".tui-agent-saved-"
-"""Name prefix of the folder for old content that could not be put back when a restore was undone."""
+"""Name prefix of the folder for old content that could not be restored when a restore was undone."""
 TEMPORARY_MODE = 0o600
 LINK_ERRNOS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
@@ -56,7 +56,7 @@ class FileOperations:
             os.close(file)
 
     def write(self, name: str, fd: int, content: bytes, bits: int, *, sync: bool = False) -> None:
-        """Create a file with these bits; with `sync` it is on disk when this returns."""
+        """Create a file with these permission bits. With `sync`, wait until the content is on disk."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         file = os.open(name, flags, TEMPORARY_MODE, dir_fd=fd)
         with os.fdopen(file, "wb") as writer:
@@ -72,13 +72,15 @@ class FileOperations:
 
 
 FileIdentity = tuple[int, int, int]
-"""Identity of a file under any name: its inode, time of change and size."""
+"""Identity of a file independent of its name: inode, modification time in nanoseconds, size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One operation on a path. `staged` is the number of the staged file, whose identity is `identity`; `old_bits` are
-    the permission bits that are replaced.
+    """One operation on a path.
+
+    `staged` is the number of the file in the staging folder, `identity` that file's identity. `old_bits` are the
+    permission bits before the operation.
     """
 
     kind: Literal["write", "create", "remove", "mode", "mkdir", "rmdir"]
@@ -99,7 +101,7 @@ class StagingFolder:
         self._lock_fd: int | None = None
 
     def open(self) -> None:
-        """Create the folder and lock it until this process ends or the folder is cleared."""
+        """Create the folder, and lock it until this process ends or `clear` is called."""
         with self._files.folder([]) as root:
             self._operations.mkdir(self._name, root)
             os.chmod(self._name, 0o700, dir_fd=root)
@@ -137,7 +139,7 @@ class StagingFolder:
                 self._operations.write(f"{number}.new", stage, content, bits)
 
     def apply(self, moves: Sequence[Move]) -> None:
-        """Do all moves, or none on an error. Raises OSError."""
+        """Run the moves. After an `OSError`, call `undo`."""
         with self._files.folder([self._name]) as stage:
             marked = [replace(move, identity=_read_mark(f"{move.staged}.new", stage)) for move in moves]
             journal = json.dumps([asdict(move) for move in marked]).encode()
@@ -174,9 +176,9 @@ class StagingFolder:
             self._operations.rename(source, source_fd, target, target_fd)
 
     def undo(self) -> tuple[str, ...]:
-        """Restore the state before the moves, except at paths that somebody else changed since.
+        """Undo the moves, except at paths that someone else has changed since. Return these paths.
 
-        Return these paths; their old content is saved in a separate folder. Does nothing if nothing was moved. Raises
+        The old content of the returned paths is saved in `saved_folder`. Does nothing if nothing was moved. Raises
         `OSError`.
         """
         skipped: list[Move] = []
@@ -220,7 +222,7 @@ class StagingFolder:
                         os.chmod(name, move.old_bits, dir_fd=fd)
 
     def _save(self, moves: Sequence[Move]) -> None:
-        """Keep the old content of these paths in a folder of the workspace."""
+        """Move the old content of these paths to `saved_folder` in the workspace."""
         if not moves:
             return
         with self._files.folder([]) as root:
@@ -232,7 +234,7 @@ class StagingFolder:
 
     @property
     def saved_folder(self) -> str:
-        """Name of the folder in which `undo` saves content that it could not put back."""
+        """Name of the folder in which `undo` saves content that it could not restore."""
         return SAVED_PREFIX + self._name.rsplit("-", 1)[-1]
 
     def clear(self) -> None:
@@ -283,7 +285,7 @@ def _exists(name: str, fd: int) -> bool:
 
 
 def _is_free(name: str, fd: int, move: Move, before: os.stat_result) -> bool:
-    """Return True if the old file can be put back: nothing is at the path, or only the moved file or the old one."""
+    """Return True if the old file can be restored: the path is free, or has the new file or the old one."""
     try:
         current = os.lstat(name, dir_fd=fd)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """The baseline: the first checkpoint of a session, with the files as the session found them.
 
-In a git repository, its objects are borrowed and its index is copied, so that unchanged files need not be read. All
-other files are read and stored in packs.
+If the workspace is in a git repository, the store borrows the repository's objects and copies its index, so that
+unchanged files need not be read. All other files are read and stored in packs.
 """
 
 import os
@@ -41,7 +41,7 @@ from tui_agent.workspace.checkpoints.store_state import (
 MAX_PACK_BYTES = 32_000_000
 """Maximum bytes of files in one pack, held in memory."""
 CONVERTING_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
-"""Attributes that can make a file's bytes differ from the repository's object although the length is equal."""
+"""Attributes by which git converts files. With them, a file may differ from git's object of the same length."""
 
 
 @dataclass
@@ -85,7 +85,7 @@ async def take_baseline(shadow: CheckpointStore) -> Baseline:
 
 
 def _index_time(repository: Repository | None, started_ns: int) -> int:
-    """Return the time at which the user's index was written; stat data of files changed later cannot be trusted."""
+    """Return the time at which the user's index was written. Its stat data of files changed later is not reliable."""
     if repository is None or not (repository.git_folder / "index").exists():
         return started_ns
     return min(started_ns, (repository.git_folder / "index").stat().st_mtime_ns)
@@ -97,9 +97,7 @@ def _record_size(shadow: CheckpointStore) -> None:
 
 
 def _record_empty_folders(shadow: CheckpointStore, untracked: list[str]) -> None:
-    """Save the list of folders without files, so that a restore does not take them for folders that the session
-    created.
-    """
+    """Save the list of empty folders, so that a restore does not remove them as folders that the session created."""
     empty_folders: set[str] = set()
     for name in iterate_cancellable(untracked):
         if name.endswith("/"):
@@ -117,7 +115,7 @@ def _empty_folders_in(workspace: Path, name: str) -> set[str]:
 
 
 async def borrow_index(shadow: CheckpointStore, repository: Repository) -> dict[str, IndexEntry]:
-    """Return the valid entries of the user's index, and make its objects reachable."""
+    """Return the trusted entries of the user's index, and let the store borrow the repository's objects."""
     try:
         entries = await run_sync(_index_entries, shadow, repository)
     except (UnreadableIndex, OSError):
@@ -141,7 +139,7 @@ def _index_entries(shadow: CheckpointStore, repository: Repository) -> dict[str,
 async def find_doubtful(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository | None
 ) -> set[str]:
-    """Return files in the user's index whose bytes may differ from the repository's object."""
+    """Return files in the user's index whose bytes may differ from git's objects; these must be read."""
     if not baseline.entries or repository is None:
         return set()
     oids = {entry.oid.hex() for entry in baseline.entries.values()}
@@ -153,7 +151,7 @@ async def find_doubtful(
 async def find_converted(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository
 ) -> set[str]:
-    """Return files that the user's attributes would convert. Only attributes are read; no conversion runs."""
+    """Return files that git would convert because of the user's attributes. No conversion program is run."""
     texts = await run_sync(_read_attributes, shadow, baseline, repository)
     if not any(word in text for word in CONVERTING_ATTRIBUTES for text in texts):
         return set()
@@ -180,7 +178,7 @@ async def _reset_attributes(shadow: CheckpointStore) -> None:
 
 
 def _read_attributes(shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository) -> list[str]:
-    """Return the texts of attributes for the whole workspace, followed by those of its own folders."""
+    """Return the texts of attribute files above the workspace, followed by one text of those inside it."""
     folders = [path for path in (*shadow.workspace.parents,) if path.is_relative_to(repository.top)]
     above = [folder / ".gitattributes" for folder in reversed(folders)]
     own = [shadow.workspace / path for path in baseline.entries if path.endswith(".gitattributes")]
@@ -222,7 +220,7 @@ def _next_batch(
 def _read_file(
     shadow: CheckpointStore, baseline: BaselineDraft, path: str, nested: dict[str, bool], reader: PathReader
 ) -> bytes | None:
-    """Return a path's content and update its entry, or return None if nothing must be stored."""
+    """Read a file and update its entry. Return its content, or None if the store needs no new object for the file."""
     known = baseline.entries.pop(path, None)
     reason = unsaveable_reason(shadow, path, nested, tracked=known is not None)
     state = ABSENT
@@ -260,7 +258,7 @@ def _limit_reason(shadow: CheckpointStore, baseline: BaselineDraft, state: FileS
 
 
 async def _write_tree(shadow: CheckpointStore, draft: Path) -> DraftCheckpoint:
-    """Write the draft's tree for the first checkpoint, with the permission bits of all files."""
+    """Write the tree of the first checkpoint. Return the draft with the permission bits of all files."""
     tree = await shadow.git.run_line("write-tree", index=draft)
     tracked = await shadow.load_entries(draft)
     bits = await run_sync(read_all_bits, shadow, tracked)

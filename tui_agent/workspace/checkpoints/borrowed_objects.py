@@ -15,11 +15,11 @@ from tui_agent.workspace.checkpoints.store_state import CheckpointStore, write_f
 
 DURABLE_OPTIONS = ("-c", "core.fsync=pack,pack-metadata,loose-object,reference", "-c", "pack.threads=1")
 MAX_COPY_PACKS = 8
-"""Minimum number of packs of copied objects for merging them."""
+"""Packs of copied objects are merged when there are this many."""
 
 
 def borrow_objects(store: Path, objects: Path) -> None:
-    """Add an object folder to those that a store can read."""
+    """Let a store borrow from the object folder `objects`."""
     name = os.fsencode(objects)
     if name.startswith((b'"', b"#")) or b"\n" in name:
         escaped = name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
@@ -32,12 +32,12 @@ def borrow_objects(store: Path, objects: Path) -> None:
 
 
 async def measure_needed(shadow: CheckpointStore) -> int:
-    """Return the disk size of everything that checkpoints refer to, borrowed or not."""
+    """Return the disk size in bytes of all objects that checkpoints refer to, borrowed or not."""
     return int(await shadow.git.run_line("rev-list", "--objects", "--disk-usage", "--all"))
 
 
 def describe_quota(shadow: CheckpointStore, needed: int) -> str:
-    """Return a sentence that says why not everything is copied, or an empty string if it is."""
+    """Return a sentence that explains why not all borrowed objects are copied; empty if all are copied."""
     limit = shadow.limits.baseline_bytes
     if needed <= limit + shadow.growth_bytes:
         return ""
@@ -49,9 +49,9 @@ def describe_quota(shadow: CheckpointStore, needed: int) -> str:
 
 
 async def copy_needed_objects(shadow: CheckpointStore) -> bool:
-    """Copy the borrowed objects that a restore needs, up to the quota; return True if any were copied.
+    """Copy the borrowed objects that a restore needs, up to the quota. Return True if any were copied.
 
-    These are all trees, and the contents of every path that a checkpoint changed.
+    A restore needs all commits and trees, and the contents of every path that a checkpoint changed.
     """
     needed = await _commits_and_trees(shadow)
     needed += [oid for oid in await _changed_contents(shadow) if oid not in set(needed)]
@@ -73,13 +73,13 @@ async def copy_needed_objects(shadow: CheckpointStore) -> bool:
 
 
 async def _commits_and_trees(shadow: CheckpointStore) -> list[str]:
-    """Return all commits and trees."""
+    """Return the ids of all commits and trees."""
     out = await shadow.git("rev-list", "--objects", "--filter=blob:none", "--no-object-names", "--all")
     return out.decode().split()
 
 
 async def _changed_contents(shadow: CheckpointStore) -> list[str]:
-    """Return the old and new content of every path that a checkpoint changed, except the first one."""
+    """Return the ids of the old and new contents of paths that checkpoints after the first one changed."""
     commits = await shadow.git("rev-list", "--all", "--min-parents=1")
     options = ("--stdin", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--no-commit-id")
     words = split_names(await shadow.git("diff-tree", *options, stdin=commits))
@@ -99,7 +99,7 @@ async def _list_pack(shadow: CheckpointStore, index: Path) -> list[str]:
 
 
 async def _write_kept_pack(shadow: CheckpointStore, oids: list[str]) -> str:
-    """Write a pack of these objects that repacking leaves alone, and return its name."""
+    """Write a pack of these objects that `git repack` does not touch, and return its name."""
     base = shadow.git.folder / "objects" / "pack" / "pack"
     stdin = "".join(f"{oid}\n" for oid in oids).encode()
     name = await shadow.git.run_line(
@@ -132,7 +132,7 @@ def _remove_packs(indexes: list[Path]) -> None:
 
 
 def release_copies(store: Path) -> None:
-    """Let the next repacking include the packs of copied objects."""
+    """Let the next `git repack` include the packs of copied objects."""
     for path in (store / "objects" / "pack").glob("*.keep"):
         path.unlink(missing_ok=True)
 

@@ -15,10 +15,9 @@ CHECK_INTERVAL = 32
 
 
 def iterate_cancellable(items: Iterable[T]) -> Iterator[T]:
-    """Yield the items, and check regularly if the task that waits for this thread was cancelled.
+    """Yield the items, and stop with an exception if the task that waits for this thread is cancelled.
 
-    After a cancellation, an exception is raised within `CHECK_INTERVAL` items. Outside a function run by
-    `to_thread.run_sync`, only yields the items.
+    Cancellation is checked every `CHECK_INTERVAL` items, only in a thread started by `to_thread.run_sync`.
     """
     for index, item in enumerate(items):
         if not index % CHECK_INTERVAL:

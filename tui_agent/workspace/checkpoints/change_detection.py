@@ -1,7 +1,7 @@
 """Detection of changes since the newest checkpoint.
 
-Git's index lists new files and files that may have changed; each of these is then examined here. Meanwhile a thread
-compares permission bits, which git does not store.
+Git lists new files and files that may have changed; each of these is then examined here. Meanwhile a thread compares
+permission bits, which git does not store.
 """
 
 import os
@@ -39,7 +39,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import (
 MAX_EXAMPLES = 3
 """Maximum number of paths named in a sentence about skipped files."""
 MAX_SHOWN_FILES = 32
-"""Number of files of maximum size whose content one change detection returns, for each side."""
+"""One change detection returns at most the content of this many files of maximum size, before and after the change."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class SkippedPaths:
 
 
 def list_examples(paths: Sequence[str]) -> str:
-    """Return the first of these paths, and the number of the others."""
+    """Return a list of the first `MAX_EXAMPLES` paths and the number of the others, as text."""
     listed = ", ".join(
         path.encode("utf-8", "backslashreplace").decode() for path in sorted(paths)[:MAX_EXAMPLES]
     )
@@ -81,7 +81,7 @@ class ChangedPath:
 async def find_changes(
     shadow: CheckpointStore, paths: Sequence[str] | None = None, also: Sequence[str] = ()
 ) -> WorkspaceChanges:
-    """Return the changes at `paths`, or if None, anywhere and at the ignored paths in `also`."""
+    """Return the changes at `paths`. If `paths` is None, search everywhere, and at the ignored paths in `also`."""
     skips = SkippedPaths()
     candidates = set(paths) if paths is not None else await find_candidates(shadow) | set(also)
     if paths is None:
@@ -101,10 +101,10 @@ async def find_changes(
 
 
 async def _new_special_files(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
-    """Return the pipes, sockets and devices that are not ignored; git's listings omit them.
+    """Return the pipes, sockets and devices that are not ignored, because git does not list them.
 
-    Only folders of the checkpoint's files and of the candidates are listed, so nothing is read below an ignored folder,
-    a nested repository or a link.
+    Searches only folders that contain files of the checkpoint or candidates, so nothing is read below an ignored
+    folder, a nested repository or a link.
     """
     folders = {path.rpartition("/")[0] for path in (*shadow.tracked, *candidates) if not path.endswith("/")}
     paths = await run_sync(_special_files, shadow, folders | {""})
@@ -140,16 +140,16 @@ async def _record_unsaved(
 
 
 def changed_after(shadow: CheckpointStore, paths: Iterable[str], at: float) -> frozenset[str]:
-    """Return the paths at which something changed after the time `at` (seconds since 1970).
+    """Return the subset of `paths` that changed after the time `at` (seconds since 1970).
 
-    For a deleted file, its folder is examined. Uses the inode's change time, because no program can set that back.
+    For a deleted file, its folder's time is used. Uses the inode's change time, because programs cannot set it.
     """
     with shadow.files.folder([]) as root:
         return frozenset(path for path in paths if _change_time(root, path) > at)
 
 
 def _change_time(root: int, path: str) -> float:
-    """Return the change time of a path, reached component by component so that no link is followed."""
+    """Return the change time of a path, or of the last existing folder above it. Does not follow links."""
     status, current = os.stat(root), ""
     for part in path.split("/"):
         current = f"{current}/{part}" if current else part
@@ -250,7 +250,7 @@ def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str
 def examine_candidates(
     shadow: CheckpointStore, candidates: Iterable[str], skips: SkippedPaths, named: bool
 ) -> list[ChangedPath]:
-    """Return the candidates that really differ, sorted. With `named`, they are examined even if git ignores them."""
+    """Return the candidates that really differ, sorted. With `named`, all of them are read in detail."""
     nested: dict[str, bool] = {}
     changes: list[ChangedPath] = []
     room = MAX_SHOWN_FILES * shadow.limits.shown_bytes
@@ -270,7 +270,7 @@ def examine_candidates(
 
 
 def unsaveable_reason(shadow: CheckpointStore, path: str, nested: dict[str, bool], *, tracked: bool) -> str:
-    """Return the reason why a path is never saved, or an empty string if it may be."""
+    """Return the reason why a path is never saved, or an empty string if it can be saved."""
     parts = path.split("/")
     if path.endswith("/"):
         return "Repositories in the workspace are not saved"
@@ -323,7 +323,7 @@ def is_change(
 async def limit_to_quota(
     shadow: CheckpointStore, changes: list[ChangedPath], skips: SkippedPaths
 ) -> list[ChangedPath]:
-    """Return those changes for which the store has room."""
+    """Return the changes that fit in the store's quota, and add the others to `skips`."""
     new_bytes = sum(change.state.size for change in changes)
     if shadow.growth_bytes + new_bytes > shadow.limits.total_bytes:
         shadow.growth_bytes = await run_sync(measure_growth, shadow)
@@ -349,7 +349,7 @@ def measure_growth(shadow: CheckpointStore) -> int:
 
 
 async def describe_changes(shadow: CheckpointStore, changes: list[ChangedPath]) -> tuple[FileDifference, ...]:
-    """Return the first changes in detail."""
+    """Return the details of the first `max_paths` changes."""
     detailed = changes[: shadow.limits.max_paths]
     ids = [change.entry.oid for change in detailed if change.entry is not None]
     sizes = await shadow.git.read_sizes(ids, missing=True)
@@ -396,7 +396,7 @@ def _rewrite_lines(text: str, below: tuple[str, ...]) -> list[str]:
 
 
 def rewrite_pattern(pattern: str, below: tuple[str, ...]) -> str | None:
-    """Rewrite a folder's pattern for the folder `below` it; None if it matches nothing there."""
+    """Rewrite an ignore pattern for a subfolder (`below`, its path as parts). None if it matches nothing there."""
     negated = pattern.startswith("!")
     body = pattern.removeprefix("!")
     path_pattern = body.rstrip("/")

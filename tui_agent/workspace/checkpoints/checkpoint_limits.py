@@ -16,14 +16,13 @@ class Limits:
     """Limits in bytes, except `max_paths`."""
 
     file_bytes: int = 5 * MEGABYTE
-    """A new file above this size is not saved; a file already saved stays saved as it grows."""
+    """A new file above this size is not saved. A file that is already in a checkpoint is saved at any size."""
     total_bytes: int = 1_000 * MEGABYTE
-    """Maximum bytes by which the store may grow after the first checkpoint, and maximum bytes that the first one reads.
-    """
+    """Maximum bytes that the first checkpoint reads, and by which the store may grow after it."""
     baseline_bytes: int = 256 * MEGABYTE
     """Borrowed objects are copied only if they are not larger than this in total."""
     shown_bytes: int = MEGABYTE
-    """Maximum bytes of a file whose content is reported; of a larger file only the size is."""
+    """Maximum bytes of a file whose content is reported; for a larger file, only the size is reported."""
     max_paths: int = MAX_PATHS_IN_EVENT
     """Maximum number of changed paths that are reported in detail."""
 
@@ -38,9 +37,9 @@ def read_limits(settings: CheckpointSettings) -> Limits:
 
 
 def find_git(workspace: Path) -> str | None:
-    """Return the git program; never one inside the workspace or the current project.
+    """Return the git program; never a program inside the workspace or the current folder.
 
-    The current project matters because a store may be read from inside a project without knowing the workspace.
+    The current folder is excluded too, because it may be an untrusted project other than the workspace.
     """
     current, home_folder = _current_folder(), _home_folder()
     if (
@@ -55,7 +54,7 @@ def find_git(workspace: Path) -> str | None:
 def unavailable_reason(workspace: Path, program: str | None, sessions: Path | None = None) -> str:
     """Return the reason why a workspace (a resolved path) has no checkpoints, or an empty string if it can have them.
 
-    `sessions` is the folder of all sessions. A workspace that contains it would save the files that sessions write.
+    `sessions` is the folder of all sessions. A workspace must not contain it, or checkpoints would save the sessions.
     """
     home = _home_folder()
     if workspace == workspace.parent or (home is not None and home.is_relative_to(workspace)):

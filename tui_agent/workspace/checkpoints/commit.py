@@ -1,7 +1,7 @@
 """Saving changes as the newest checkpoint.
 
-Invariant: changes are made to a copy of the newest checkpoint's index, which replaces the index once the commit exists.
-An error or cancellation before that leaves the store unchanged.
+Invariant: changes are made to a copy of the newest checkpoint's index. The copy replaces the index once the commit
+exists. An error or cancellation before that leaves the store unchanged.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,7 +24,7 @@ MAX_MESSAGE_CHARS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class DraftCheckpoint:
-    """A draft with the workspace's changes: index, tree, changed entries and permission bits."""
+    """A checkpoint before its commit: index file, tree id, changed entries (None: removed) and permission bits."""
 
     index: Path
     tree: str
@@ -80,9 +80,7 @@ async def update_draft(shadow: CheckpointStore, draft: Path, paths: Collection[s
 async def _add(
     shadow: CheckpointStore, draft: Path, paths: list[str], states: Mapping[str, FileState]
 ) -> None:
-    """Update these paths. A path that has become another type of file in the meantime is left for the next change
-    detection.
-    """
+    """Add these paths to the draft. Skips a path whose file was replaced in the meantime; the next detection finds it."""
     options = ("--add", "--remove", "--replace", "-z", "--stdin")
     try:
         await shadow.git("update-index", *options, stdin=join_paths(paths), index=draft)
@@ -111,7 +109,7 @@ def _read_states(shadow: CheckpointStore, paths: list[str]) -> dict[str, FileSta
 async def commit_tree(
     shadow: CheckpointStore, tree: str, parent: str, *, author: str, message: str, lines: list[str]
 ) -> str:
-    """Create a commit. `lines` form its last paragraph."""
+    """Create a commit and return its id. `lines` form the last paragraph of its message."""
     subject = message.replace("\0", " ").strip()[:MAX_MESSAGE_CHARS] or "Files changed"
     text = f"{subject}\n\n" + "\n".join(lines) + "\n"
     parents = ("-p", parent) if parent else ()

@@ -1,8 +1,8 @@
 """Permission bits of files in checkpoints. Git itself stores only one of them.
 
-A commit's last paragraph lists deviations from the store's usual bits: `Usual: 644 755` in the first commit, then
-`Mode: 600 "path"`, and `Mode: - "path"` when a path has the usual bits again. The bits in a checkpoint are therefore
-determined by the commits up to it, in any clone.
+The last paragraph of a commit message lists permission bits. The first commit has the usual bits, `Usual: 644 755`.
+Later lines are `Mode: 600 "path"` for a path with other bits, and `Mode: - "path"` if it has the usual bits again. So
+the messages of all commits up to a checkpoint determine its bits, in any clone.
 """
 
 import json
@@ -32,7 +32,7 @@ class Modes:
         return git_mode in (PLAIN, EXECUTABLE) and self.bits(path, git_mode) != bits
 
     def with_changes(self, bits_by_path: Mapping[str, tuple[int, int]], removed: Iterable[str]) -> "Modes":
-        """Return a copy with these (git mode, bits) for existing paths and without the `removed` ones."""
+        """Return a copy with `bits_by_path` (path to git mode and permission bits) and without the `removed` paths."""
         unusual = dict(self.unusual)
         for path in removed:
             unusual.pop(path, None)
@@ -60,7 +60,7 @@ class Modes:
 
 
 def most_frequent_bits(found: Iterable[tuple[int, int]]) -> UsualBits:
-    """Return the most frequent bits among (git mode, bits)."""
+    """Return the most frequent bits of plain and of executable files among these pairs (git mode, bits)."""
     counts: Counter[tuple[int, int]] = Counter(found)
 
     def most_frequent(git_mode: int, default: int) -> int:
@@ -77,7 +77,7 @@ def trailer_lines(message: str) -> list[str]:
 
 
 def read_modes(messages: Iterable[str]) -> Modes:
-    """Return the bits in the last of the commits with these messages, which are ordered oldest first."""
+    """Return the bits in a checkpoint. `messages` are those of all commits up to the checkpoint, oldest first."""
     usual: UsualBits = (0o644, 0o755)
     unusual: dict[str, int] = {}
     for message in messages:

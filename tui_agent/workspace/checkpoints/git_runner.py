@@ -1,7 +1,7 @@
-"""Runner of git on the session's own store.
+"""Runs git on the session's own checkpoint store.
 
-Invariant: every call specifies folder, index and configuration, so that no repository's configuration, hook, filter,
-pager or monitor is ever read or run.
+Invariant: every call specifies folder, index and configuration, so that git never reads another repository's
+configuration and never runs a hook, filter, pager or file monitor.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ CONFIG = """[core]
 \trecurse = false
 """
 ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -eol !diff !merge\n"
-"""Stores bytes unchanged, whatever the workspace's own attributes say."""
+"""The store's attributes: bytes are stored unchanged, even if the workspace's own attributes convert them."""
 
 COMMON_OPTIONS = (
     "--no-pager",
@@ -82,7 +82,7 @@ RunProgram = Callable[[Sequence[str], bytes, Mapping[str, str], Path], Awaitable
 
 
 async def run_program(argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path) -> ProgramResult:
-    """Run a program. On cancellation it kills the program and all programs that it started."""
+    """Run a program. On cancellation, kill the program and all programs that it started."""
     out, err = bytearray(), bytearray()
     pipe = subprocess.PIPE
     with anyio.CancelScope(
@@ -162,9 +162,10 @@ class Git:
         tree: Path | None = None,
         author: str = "agent",
     ) -> ProgramResult:
-        """Run git and return its result. `tree` replaces the workspace. Raises `CheckpointError` if git cannot run.
+        """Run git and return its result. Raises `CheckpointError` if git cannot run.
 
-        If the workspace no longer exists, the store's folder replaces it, so that checkpoints can still be read.
+        `tree` is the work tree; by default, it is the workspace, or the store's folder if the workspace no longer
+        exists.
         """
         folder = tree or (self.workspace if self.workspace.is_dir() else self.folder)
         env = self._environment(index or self.index, folder, author)
@@ -206,7 +207,7 @@ class Git:
         return (await self(*args, stdin=stdin, index=index, author=author)).decode("utf-8", "replace").strip()
 
     async def read_contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """Return the bytes of objects with known sizes. Raises `CheckpointError` if one does not match."""
+        """Return the bytes of the objects in `sizes` (id to size). Raises `CheckpointError` if a size is wrong."""
         if not sizes:
             return {}
         out = await self("cat-file", "--batch", stdin="".join(f"{name}\n" for name in sizes).encode())
@@ -241,13 +242,11 @@ class Git:
             return None
         return CheckpointError(
             f"The checkpoint store {self.folder} is incomplete. {problem}.",
-            hint="Move it back. Objects copied before and files changed in the session are still in the store.",
+            hint="Move the folder back. Objects copied before and files changed in the session are still in the store.",
         )
 
     async def read_sizes(self, ids: list[str], *, missing: bool = False) -> dict[str, int]:
-        """Return the sizes of objects. Raises `CheckpointError` for a missing object, unless `missing` allows leaving
-        it out.
-        """
+        """Return the sizes of objects. Raises `CheckpointError` for a missing object; with `missing`, leave it out."""
         names = list(dict.fromkeys(ids))
         if not names:
             return {}

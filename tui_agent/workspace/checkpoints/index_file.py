@@ -1,6 +1,6 @@
 """Reader and writer of git's index file (versions 2 to 4); the format is described in gitformat-index(5).
 
-Unclear data is never used: for an index that is split, sparse, damaged or of another hash, `UnreadableIndex` is raised.
+An index that is split, sparse, damaged or has another hash is not used: `UnreadableIndex` is raised.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ WORD_MASK = 0xFFFFFFFF
 
 
 class UnreadableIndex(Exception):
-    """Raised for an index that cannot be used; the files must be read instead."""
+    """Raised for an index that cannot be used. The caller must read the files instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One file: its path as bytes, the ten words of its stat data, and the id of its content."""
+    """One file: its path, the ten 32-bit words of its stat data, and the id of its content, all as bytes."""
 
     path: bytes
     stat: bytes
@@ -135,7 +135,7 @@ def _common_prefix_length(first: bytes, second: bytes) -> int:
 
 
 def write_index(path: Path, entries: Iterable[IndexEntry], as_of: int) -> None:
-    """Write an index that trusts its stat data only for files older than `as_of` (nanoseconds)."""
+    """Write an index file. Git will trust its stat data only for files older than the time `as_of` (nanoseconds)."""
     ordered = sorted(entries, key=lambda entry: entry.path)
     body = [HEAD.pack(b"DIRC", 4, len(ordered))]
     previous_path = b""

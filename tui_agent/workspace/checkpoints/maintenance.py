@@ -19,14 +19,14 @@ from tui_agent.workspace.checkpoints.change_detection import measure_growth
 from tui_agent.workspace.checkpoints.store_state import CheckpointStore, disk_error, undo_on_error, write_file
 
 MIN_LOOSE_OBJECTS = 100
-"""Minimum number of loose objects for which packing is worthwhile."""
+"""Loose objects are packed when there are this many."""
 MIN_PACKS = 8
 
 
 async def maintain(shadow: CheckpointStore) -> bool:
-    """Copy borrowed objects up to the quota, and pack loose ones. Return True if anything was done.
+    """Copy borrowed objects up to the quota, and pack loose objects. Return True if anything was done.
 
-    An interruption at any moment leaves a complete store without unfinished files.
+    If interrupted at any moment, the store stays complete and has no unfinished files.
     """
 
     async def clear() -> None:
@@ -109,9 +109,9 @@ async def export_bundle(shadow: CheckpointStore, dest: Path) -> None:
 
 
 async def describe_borrowed(shadow: CheckpointStore) -> str:
-    """Return a sentence about parts of the first checkpoint that are not copied. Empty if all are or soon will be.
+    """Return a sentence if the first checkpoint borrows more than the copy limit, else an empty string.
 
-    Also empty if borrowed objects are missing, which `verify_store` reports.
+    Also empty if borrowed objects are missing, because `verify_store` reports that.
     """
     if not await run_sync(alternates_file(shadow.git.folder).exists):
         return ""

@@ -1,6 +1,7 @@
 """Restoring files to a checkpoint.
 
-Invariant: afterwards the newest checkpoint's tree equals the workspace. After an error both are unchanged.
+Invariant: afterwards the newest checkpoint's tree equals the workspace. After an error, checkpoint and workspace are
+unchanged.
 """
 
 import contextlib
@@ -48,7 +49,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import format_before_lines, f
 async def restore(
     shadow: CheckpointStore, plan: RestorePlan, overwrite: Sequence[str], operations: FileOperations
 ) -> RestoreResult:
-    """Run a plan: the operations without conflict, and the conflicting ones named in `overwrite`."""
+    """Run a plan: all operations without a conflict, and those on paths in `overwrite`."""
     if plan.head != shadow.head:
         raise CheckpointError(
             "The files were checkpointed again after this restore was planned.",
@@ -86,9 +87,9 @@ async def restore(
 def _select_possible(
     shadow: CheckpointStore, prepared: PreparedRestore, chosen: set[str]
 ) -> tuple[list[RestoreOperation], dict[str, str]]:
-    """Return the chosen operations that are possible, and the reasons why the others are not.
+    """Return the chosen operations that are possible, and the reasons for the impossible ones, by path.
 
-    Leaving out one operation can block another, so this repeats until nothing changes.
+    Leaving out one operation can block others, so the check is repeated until nothing changes.
     """
     while True:
         operations = [
@@ -108,7 +109,7 @@ def _select_possible(
 
 
 async def save_overwritten(shadow: CheckpointStore, operations: list[RestoreOperation]) -> None:
-    """Save files that are about to be overwritten and are not in any checkpoint."""
+    """Save the current content of files that a restore is about to overwrite."""
     paths = [operation.path for operation in operations if operation.state.can_be_saved]
     if not paths:
         return
@@ -129,7 +130,7 @@ async def apply_operations(
     operations: list[RestoreOperation],
     staging: StagingFolder,
 ) -> tuple[FileDifference, ...]:
-    """Stage everything, then move it into place; return the changes in detail."""
+    """Write new content to the staging folder, then move all files into place. Return the first changes in detail."""
     oids = [
         operation.entry.oid
         for operation in operations
@@ -178,7 +179,7 @@ def _checked_moves(
 
 
 def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[Move]:
-    """Return the moves, including folders to create or remove, in an order in which each target is free."""
+    """Return the moves, including those of folders, in an order in which the target of each move is free."""
     numbered = list(enumerate(operations))
     removed = [
         Move("remove", operation.path, number) for number, operation in numbered if operation.kind == "remove"
@@ -214,9 +215,9 @@ def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> l
 
 
 def find_emptied_folders(shadow: CheckpointStore, removed: set[str], created: list[str]) -> list[str]:
-    """Return the folders that become empty when the files are removed, deepest first.
+    """Return the folders that become empty when the files `removed` are gone, deepest first.
 
-    Excludes folders that receive a file, and those that were empty when the session started.
+    Excludes folders in which a file is created, and folders that were empty when the session started.
     """
     needed = {parent.as_posix() for path in created for parent in PurePosixPath(path).parents}
     folders = {parent.as_posix() for path in removed for parent in PurePosixPath(path).parents} | {
@@ -243,7 +244,7 @@ def find_emptied_folders(shadow: CheckpointStore, removed: set[str], created: li
 
 
 def find_missing_folders(shadow: CheckpointStore, created: list[str], gone: set[str]) -> list[str]:
-    """Return the folders that must be created, highest first."""
+    """Return the missing folders of the paths `created`, parents first."""
     needed = {parent.as_posix() for path in created for parent in PurePosixPath(path).parents} - {"."}
     return sorted(
         path for path in needed if path in gone or shadow.files.read_state(path, read=False).kind != "folder"
@@ -253,9 +254,9 @@ def find_missing_folders(shadow: CheckpointStore, created: list[str], gone: set[
 async def commit_restore(
     shadow: CheckpointStore, prepared: PreparedRestore, done: set[str], kept: Sequence[str]
 ) -> str:
-    """Record the restored files: reuse the source checkpoint if they match it exactly, else commit on top of it.
+    """Make the restored files the newest checkpoint: the source itself if the files equal it, else a commit on top.
 
-    The commit names the skipped paths.
+    The commit message lists the skipped paths.
     """
     with shadow.draft() as draft:
         candidates = await find_candidates(shadow) | done
@@ -333,7 +334,7 @@ def _clear(staging: StagingFolder) -> None:
 
 
 def undo_interrupted(shadow: CheckpointStore, operations: FileOperations) -> None:
-    """Undo a restore that a killed program did not finish. A restore that is still running is left alone."""
+    """Undo a restore that a killed program did not finish. A restore of a running program is not touched."""
     for leftover in sorted(shadow.workspace.glob(f"{STAGING_PREFIX}*")):
         if leftover.is_dir() and not leftover.is_symlink():
             staging = StagingFolder(shadow.files, leftover.name, operations)

@@ -1,7 +1,7 @@
 """Plan of restoring files to a checkpoint.
 
-Between the common ancestor and the source (or the newest checkpoint), a restore considers only paths that a commit of
-the agent or of a command changed. It also considers paths that the user names.
+A plan contains paths that a commit of the agent or of a command changed, on the way from the common ancestor to the
+source or to the newest checkpoint. It also contains paths that the user names.
 """
 
 import os
@@ -32,11 +32,11 @@ HUMAN = "human"
 
 @dataclass(frozen=True, slots=True)
 class TouchedPaths:
-    """Paths touched by the session (agent and commands) and by people.
+    """Paths changed by the session (agent and commands) and by people.
 
-    At `unsaved` paths there were unknown files that no checkpoint held; for `first_kept` paths, a person's commit saved
-    them. Paths that a restore skipped, or that a person may have changed after an aborted run, count as touched by
-    both.
+    `unsaved` paths had files that no checkpoint contained when the session changed them. `first_kept` maps paths whose
+    files were later saved by a person's commit to that commit. A path that a restore skipped, or that a person may
+    have changed after an aborted run, is in `session` and in `humans`.
     """
 
     session: set[str] = field(default_factory=set)
@@ -46,7 +46,7 @@ class TouchedPaths:
 
 
 async def find_touched(shadow: CheckpointStore, base: str, tip: str) -> TouchedPaths:
-    """Return the paths touched by the commits after `base` up to `tip`."""
+    """Return the paths changed by the commits after `base` up to `tip`."""
     out = await shadow.git("log", "-z", "--format=%H%n%an%n%B", f"{base}..{tip}", "--")
     authors: dict[str, str] = {}
     new_paths: dict[str, set[str]] = {}
@@ -82,9 +82,10 @@ async def find_touched(shadow: CheckpointStore, base: str, tip: str) -> TouchedP
 
 @dataclass(frozen=True, slots=True)
 class RestoreOperation:
-    """One change of a path with everything needed to make it. `entry` is None if the path is to be removed.
+    """One change of a path. `entry` is the source's version, or None to remove the path.
 
-    `blocked` is the reason why the change is impossible, even if the user asks for it.
+    `state` is the current file, `bits` are the permission bits to set. `conflict` is the reason to ask the user first;
+    `blocked` is the reason why the change is impossible even then.
     """
 
     path: str
@@ -104,17 +105,17 @@ class PreparedRestore:
     operations: tuple[RestoreOperation, ...]
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
-    """The small contents of the source that the operations need, by object id."""
+    """Contents of the source that the operations need, by object id; without those above `shown_bytes`."""
     first_kept: Mapping[str, str] = field(default_factory=dict)
-    """Paths that the source does not have, with the commits that contain their first saved version."""
+    """Maps paths that the source lacks to the commits that contain their first saved version."""
     as_found: frozenset[str] = frozenset()
-    """Paths that the source does not have and that nobody changed since they were first saved."""
+    """Paths that the source lacks and that nobody changed after they were first saved."""
 
 
 async def prepare_restore(
     shadow: CheckpointStore, source: str, named: Collection[str] = ()
 ) -> PreparedRestore:
-    """Plan a restore to `source`, including those `named` paths that a checkpoint knows. Changes nothing."""
+    """Plan a restore to `source`, including `named` paths that are in a checkpoint. Changes nothing."""
     await shadow.find_tree(source)
     result = await shadow.git.run("merge-base", source, shadow.head)
     if result.code:
@@ -156,9 +157,7 @@ def _known_paths(
     named: Collection[str],
     differing: Mapping[str, tuple[Entry | None, Entry | None]],
 ) -> set[str]:
-    """Return the named paths that a checkpoint knows. Raises `CheckpointError` for paths that are never
-    saved.
-    """
+    """Return the named paths that are in a checkpoint. Raises `CheckpointError` for a path that is never saved."""
     known = {path for path in named if path in shadow.tracked or path in differing}
     for path in named:
         reason = unsaveable_reason(shadow, path, {}, tracked=path in known)
@@ -170,7 +169,7 @@ def _known_paths(
 
 
 def to_restore_plan(shadow: CheckpointStore, prepared: PreparedRestore) -> RestorePlan:
-    """Return the plan for display."""
+    """Return the plan in the form of `ports.checkpoint`, for display."""
     operations = tuple(_describe_operation(operation, prepared.contents) for operation in prepared.operations)
     return RestorePlan(prepared.source, shadow.head, operations)
 
@@ -201,7 +200,7 @@ def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
 async def _first_kept(
     shadow: CheckpointStore, ours: TouchedPaths, differing: Mapping[str, tuple[Entry | None, Entry | None]]
 ) -> dict[str, tuple[Entry, int]]:
-    """Return the first saved version of paths that the source lacks only because nothing was saved then."""
+    """Return the first saved version (entry, bits) of paths that the source lacks because they were saved only later."""
     versions = {}
     modes: dict[str, Modes] = {}
     for path, commit in ours.first_kept.items():
@@ -278,7 +277,7 @@ def _blocking_reason(state: FileState) -> str:
 def mark_blocked(
     shadow: CheckpointStore, operations: list[RestoreOperation], chosen: set[str]
 ) -> list[RestoreOperation]:
-    """Return the operations; mark as blocked those for which there is no place once the chosen ones are done."""
+    """Return the operations. If a path is still occupied after the chosen operations, its operation is marked blocked."""
     removed = {
         operation.path
         for operation in operations
@@ -300,7 +299,7 @@ def mark_blocked(
 def _place_problem(
     shadow: CheckpointStore, operation: RestoreOperation, removed: set[str], usable: set[str]
 ) -> str:
-    """Return the reason why there is no place. `usable` caches parents that are folders or free."""
+    """Return the reason why the path is occupied, or "". `usable` caches parents that are folders or missing."""
     for parent in reversed(PurePosixPath(operation.path).parents):
         name = parent.as_posix()
         if name not in usable and name not in removed:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 Kind = Literal["file", "link", "absent", "folder", "special", "unreadable", "behind"]
-"""Kind of a path. `behind`: a parent is a link or a file, so no file of the workspace can be there."""
+"""Kind of a path. `behind`: a parent of the path is a link or a file, so the path is not in the workspace."""
 
 PLAIN, EXECUTABLE, LINK = 0o100644, 0o100755, 0o120000
 CHUNK = 1 << 20
@@ -19,12 +19,12 @@ FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class BlockedPath(OSError):
-    """Raised if a parent of the path is not a folder of the workspace."""
+    """Raised if a parent of a path is not a folder (for example, a link)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """State of a path. `content` is set if requested and not too large, `oid` (git's id) if the file was read."""
+    """State of a path. `content` is set if requested and not too large; `oid` (git's id) is set if the file was read."""
 
     kind: Kind
     bits: int = 0
@@ -35,12 +35,12 @@ class FileState:
 
     @property
     def can_be_saved(self) -> bool:
-        """True if a checkpoint can hold it."""
+        """True for files and links, which a checkpoint can contain."""
         return self.kind in ("file", "link")
 
     @property
     def git_mode(self) -> int:
-        """Git's mode; 0 for kinds that a checkpoint does not hold."""
+        """Git's mode; 0 for kinds that a checkpoint cannot contain."""
         if self.kind == "link":
             return LINK
         return 0 if self.kind != "file" else EXECUTABLE if self.bits & 0o100 else PLAIN
@@ -62,9 +62,7 @@ class RootedFiles:
 
     @contextlib.contextmanager
     def folder(self, parts: list[str]) -> Iterator[int]:
-        """Yield a folder's descriptor. Raises `BlockedPath` if a part is not a folder, FileNotFoundError if
-        missing.
-        """
+        """Yield a folder's descriptor. Raises `BlockedPath` if a part is not a folder, `FileNotFoundError` if missing."""
         fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for part in parts:
@@ -84,14 +82,14 @@ class RootedFiles:
 
     @contextlib.contextmanager
     def parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Yield a descriptor of the path's folder, and its last name."""
+        """Yield a descriptor of the path's folder, and the path's last component."""
         *parts, name = path.split("/")
         with self.folder(parts) as fd:
             yield fd, name
 
     @contextlib.contextmanager
     def open_reader(self) -> Iterator["PathReader"]:
-        """Yield a reader for many paths in order."""
+        """Yield a reader for many paths. It is fastest if the paths are sorted."""
         reader = PathReader(self)
         try:
             yield reader
@@ -105,7 +103,7 @@ class RootedFiles:
 
 
 class PathReader:
-    """Reader of many paths. It keeps the last folder open for the next path."""
+    """Reads many paths, and keeps the last folder open for the next path."""
 
     def __init__(self, files: RootedFiles) -> None:
         self._files = files
@@ -121,9 +119,7 @@ class PathReader:
     def read_state(
         self, path: str, *, read: bool = True, max_bytes: int = 0, skip_larger: bool = False
     ) -> FileState:
-        """Return the state of a path as `RootedFiles.read_state`; with `skip_larger`, files above `max_bytes` bytes are not
-        read.
-        """
+        """Return the state of a path, like `RootedFiles.read_state`. With `skip_larger`, larger files are not read."""
         *parts, name = path.split("/")
         try:
             if self._fd < 0 or parts != self._parts:

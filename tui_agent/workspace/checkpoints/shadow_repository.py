@@ -1,6 +1,6 @@
 """Checkpoints of a workspace in the session's own git store; implements `ports.checkpoint`.
 
-Invariant: the user's repository is only read, as files; no program named in its configuration ever runs.
+Invariant: the user's repository is only read, as files; no program from its configuration ever runs.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -86,7 +86,7 @@ class GitCheckpoints:
 
     @asynccontextmanager
     async def _exclusive(self, *, begun: bool = True, upkeep: bool = False) -> AsyncIterator[CheckpointStore]:
-        """Run one call at a time; maintenance is cancelled by any other call."""
+        """Run one call at a time. Any other call cancels maintenance."""
         if self._unavailable:
             raise CheckpointError(self._unavailable)
         if self._upkeep_scope is not None and not upkeep:
@@ -105,15 +105,15 @@ class GitCheckpoints:
 
     @asynccontextmanager
     async def _read_access(self) -> AsyncIterator[CheckpointStore]:
-        """Open the store to read objects only. Missing refs are recreated."""
+        """Open the store for reading objects. Missing refs are recreated."""
         async with self._exclusive(begun=False) as shadow:
             await run_sync(store_setup.recreate_refs, shadow.git.folder)
             yield shadow
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Continue from the checkpoint `known`. If it is empty or lost, save and return a first one.
+        """Continue from the checkpoint `known`. If `known` is empty or lost, take a baseline and return it.
 
-        `unchanged`: the session has changed nothing since `known`, so the new checkpoint replaces it.
+        `unchanged`: the session has changed nothing after `known`, so the baseline replaces it.
         """
         if self._unavailable:
             return None
@@ -129,9 +129,9 @@ class GitCheckpoints:
             return first
 
     async def load_read_only(self, known: str) -> bool:
-        """Load the checkpoint `known` for planning only; return False if it is lost.
+        """Load the checkpoint `known` for planning only. Return False if it is lost.
 
-        Nothing in the workspace is touched, not even the leftovers of an interrupted restore.
+        Does not change the workspace, not even to undo an interrupted restore.
         """
         async with self._exclusive(begun=False) as shadow:
             shadow.require_workspace()
@@ -147,14 +147,12 @@ class GitCheckpoints:
     async def find_changes(
         self, paths: Sequence[str] | None = None, *, extra_paths: Sequence[str] = ()
     ) -> WorkspaceChanges:
-        """Return the changes since the newest checkpoint: at `paths`, or anywhere and at ignored paths in
-        `extra_paths`.
-        """
+        """Return the changes since the newest checkpoint at `paths` (None: anywhere, and at ignored `extra_paths`)."""
         async with self._exclusive() as shadow:
             return await find_changes(shadow, paths, extra_paths)
 
     async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
-        """Return the subset of `paths` at which something changed after the time `since` (seconds since 1970)."""
+        """Return the subset of `paths` that changed after the time `since` (seconds since 1970)."""
         async with self._exclusive() as shadow:
             return await run_sync(changed_after, shadow, paths, since)
 
@@ -176,12 +174,12 @@ class GitCheckpoints:
             )
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
-        """Run a plan: the operations without conflict, and the conflicting ones named in `overwrite`."""
+        """Run a plan: all actions without a conflict, and those on paths in `overwrite`."""
         async with self._exclusive() as shadow:
             return await restore_module.restore(shadow, plan, overwrite, self._operations)
 
     async def run_maintenance(self) -> bool:
-        """Run maintenance when idle; any other call cancels it. Return True if it did something."""
+        """Run maintenance, which any other call cancels. Return True if anything was done."""
         has_worked = False
         if self._upkeep_scope is None:
             with anyio.CancelScope() as self._upkeep_scope:
@@ -214,7 +212,7 @@ class GitCheckpoints:
             return sorted(files)
 
     async def read_file(self, commit: str, path: str) -> bytes:
-        """Return a file's bytes in a checkpoint, or a link's target. Raises `CheckpointError` if it is not in it."""
+        """Return a file's bytes (or a link's target) in a checkpoint. Raises `CheckpointError` if it is missing."""
         async with self._read_access() as shadow:
             await shadow.find_tree(commit)
             out = await shadow.git("ls-tree", "-z", commit, "--", path)
@@ -269,7 +267,7 @@ class GitCheckpoints:
             await store_setup.import_bundle(shadow, bundle)
 
     async def verify(self) -> list[str]:
-        """Return the problems of the store; empty if there are none. Recreates files where possible, and reports that."""
+        """Return the problems of the store. Missing store files are recreated where possible, which is a problem too."""
         async with self._exclusive(begun=False) as shadow:
             recreated = await run_sync(store_setup.recreate_refs, shadow.git.folder)
             return await maintenance.verify_store(shadow, recreated)
@@ -291,7 +289,7 @@ class GitCheckpoints:
             return [commit for commit, line in zip(actual, lines, strict=True) if line.endswith(b" missing")]
 
     async def describe_borrowed(self) -> str:
-        """Return the reason why parts of the first checkpoint stay in the user's repository; empty if none do."""
+        """Return a sentence if objects of the first checkpoint stay in the user's repository, else an empty string."""
         async with self._read_access() as shadow:
             return await maintenance.describe_borrowed(shadow)
 

@@ -1,6 +1,7 @@
 """Repair of a store that lost parts of its newest checkpoint. Damaged files are moved aside, and nothing is deleted.
 
-Invariant: the remaining store is complete in itself; the next checkpoint stores the lost contents again.
+Invariant: the remaining store is complete, without references to lost objects. The next checkpoint stores the current
+contents again.
 """
 
 import hashlib
@@ -18,11 +19,11 @@ DAMAGED_PREFIX = "damaged-"
 
 
 STAND_INS_FILE = "stand-ins"
-"""File in the store with pairs of a lost checkpoint and a later checkpoint that is equal to it."""
+"""File in the store with pairs of a lost checkpoint and the later checkpoint that replaces it."""
 
 
 def record_stand_in(store: Path, lost: str, commit: str) -> None:
-    """Record that `commit` replaces the lost checkpoint, because only the user changed files in between.
+    """Record that `commit` replaces the lost checkpoint `lost`.
 
     Raises `OSError`.
     """
@@ -32,7 +33,7 @@ def record_stand_in(store: Path, lost: str, commit: str) -> None:
 
 
 def resolve_stand_in(store: Path, commit: str) -> str:
-    """Return the checkpoint that replaces this one, or this one if it was not lost. Raises `OSError`."""
+    """Return the checkpoint that replaces `commit`, or `commit` itself if it was not lost. Raises `OSError`."""
     path = store / STAND_INS_FILE
     if path.exists():
         for line in path.read_text("ascii", "replace").splitlines():
@@ -42,7 +43,7 @@ def resolve_stand_in(store: Path, commit: str) -> str:
 
 
 async def is_complete(shadow: CheckpointStore, commit: str) -> bool:
-    """Return True if all commits up to this one and all of its folders can be read."""
+    """Return True if `commit`, all commits before it, and all folders of `commit` can be read."""
     for words in (
         ("cat-file", "-e", f"{commit}^{{commit}}"),
         ("rev-list", "--quiet", commit, "--"),

@@ -1,4 +1,4 @@
-"""Opening the store: creates or repairs it, and continues from a checkpoint that the log knows."""
+"""Opening the store: creates or repairs it, and continues from the newest checkpoint in the log."""
 
 import shutil
 from pathlib import Path
@@ -28,7 +28,7 @@ _STRICT = tuple(word for name in _PATH_CHECKS for word in ("-c", f"fsck.{name}=e
 
 
 async def open_store(shadow: CheckpointStore) -> None:
-    """Create the store if it is missing, apply our settings, and remove leftover locks."""
+    """Create the store if it is missing, write its settings, and remove leftover locks."""
     try:
         await run_sync(_lay_out, shadow.git.folder)
         await run_sync(write_patterns, shadow)
@@ -49,10 +49,9 @@ def _lay_out(store: Path) -> None:
 
 
 def recreate_refs(store: Path) -> list[str]:
-    """Recreate the files that make an object folder a git store, and return those that were missing.
+    """Recreate missing files of the store other than objects, and return the names of those that were missing.
 
-    Settings are not reported, because a fork's store gets them when it is first opened. No saved data is lost. Raises
-    `OSError`.
+    A missing `config` is not returned, because a fork's store has none before it is first opened. Raises `OSError`.
     """
     if not (store / "objects").is_dir():
         return []
@@ -75,7 +74,7 @@ async def restore_borrowing(shadow: CheckpointStore) -> None:
 
 
 def _remove_broken_ref(path: Path) -> None:
-    """Remove a broken ref, which git would not replace."""
+    """Remove a broken ref, because git would not replace it."""
     if path.is_dir():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
@@ -84,8 +83,8 @@ def _remove_broken_ref(path: Path) -> None:
 async def resume_checkpoint(shadow: CheckpointStore, known: str) -> bool:
     """Continue from the checkpoint `known`. Return False if it is lost.
 
-    In that case damaged files are moved aside, and a new first checkpoint is needed. Raises `CheckpointError` if it
-    exists but cannot be used now.
+    If it is lost, damaged files are moved aside, and the caller must take a new first checkpoint. Raises
+    `CheckpointError` if the checkpoint exists but cannot be used now.
     """
     try:
         await load_checkpoint(shadow, known)
@@ -106,7 +105,7 @@ async def resume_checkpoint(shadow: CheckpointStore, known: str) -> bool:
 
 
 async def load_checkpoint(shadow: CheckpointStore, known: str) -> None:
-    """Load the checkpoint `known`. If the index is broken or belongs to another checkpoint, recreate it."""
+    """Load the checkpoint `known`. An index that is broken or belongs to another checkpoint is recreated."""
     tree = await shadow.find_tree(known)
     if not await is_complete(shadow, known):  # an intact index hides that the checkpoint's trees are missing
         raise shadow.git.missing_error(tree)
@@ -132,7 +131,7 @@ async def load_checkpoint(shadow: CheckpointStore, known: str) -> None:
 
 
 async def import_bundle(shadow: CheckpointStore, bundle: Path) -> None:
-    """Create the store from a bundle, checking every object. Raises `CheckpointError` and then leaves no store."""
+    """Create the store from a bundle, checking every object. On `CheckpointError`, no store remains."""
     try:
         await open_store(shadow)
         await shadow.git("bundle", "verify", "--quiet", str(bundle))

@@ -25,7 +25,7 @@ MAIN_REF = "refs/heads/main"
 KEPT_PREFIX = "refs/heads/kept/"
 FILE_MODE = 0o600
 EMPTY_FOLDERS_FILE = "empty-folders"
-"""File in the store that lists the folders without files at the start of the session."""
+"""File in the store that lists the folders that were empty at the start of the session."""
 STAGING_PREFIX = ".tui-agent-restore-"
 """Name prefix of the folder in which a restore prepares files."""
 
@@ -48,17 +48,15 @@ class CheckpointStore:
     tracked: dict[str, Entry] = field(default_factory=dict)
     modes: Modes = field(default_factory=Modes)
     growth_bytes: int = 0
-    """Bytes by which the store has grown since its first checkpoint; never an underestimate."""
+    """Bytes by which the store has grown since its first checkpoint, or slightly more."""
     unsaved_paths: set[str] = field(default_factory=set)
-    """Paths (folders end with `/`) that existed but are in no checkpoint, because change detection skipped or git
-    ignored them.
-    """
+    """Existing paths that are in no checkpoint, because git ignores them or they were skipped. Folders end with `/`."""
     checked_ignored: frozenset[str] = frozenset()
-    """Ignored paths that the last complete change detection was asked to include."""
+    """Paths ignored by git that the last complete change detection included at the caller's request."""
     maintained_head: str = ""
-    """The newest checkpoint when borrowed objects were last copied."""
+    """The newest checkpoint at the time of the last maintenance."""
     notices: list[str] = field(default_factory=list)
-    """Automatic actions on the store that were not reported yet, as sentences."""
+    """Sentences for the user about repairs of the store that were not reported yet."""
 
     @cached_property
     def files(self) -> RootedFiles:
@@ -67,7 +65,7 @@ class CheckpointStore:
 
     @cached_property
     def session_folder(self) -> str:
-        """The session's folder relative to the workspace; empty if it is elsewhere."""
+        """The session's folder relative to the workspace; empty if it is outside the workspace."""
         store = self.git.folder
         if not store.is_relative_to(self.workspace):
             return ""
@@ -75,17 +73,17 @@ class CheckpointStore:
         return session.relative_to(self.workspace).as_posix()
 
     def require_workspace(self) -> None:
-        """Raise `CheckpointError` if the workspace is gone, so that its files are not taken for deleted ones."""
+        """Raise `CheckpointError` if the workspace is missing, so that its files do not count as deleted."""
         if not self.workspace.is_dir():
             problem = "is no longer a folder" if self.workspace.exists() else "no longer exists"
             raise CheckpointError(
                 f"The workspace {self.workspace} {problem}.",
-                hint="Move it back to its place. The checkpoints are kept.",
+                hint="Move it back. The checkpoints are still there.",
             )
 
     @contextlib.contextmanager
     def draft(self, *, empty: bool = False) -> Iterator[Path]:
-        """Yield a copy of the newest checkpoint's index to work on. It is deleted afterwards unless it was moved."""
+        """Yield a copy of the newest checkpoint's index (with `empty`: no file). The copy is deleted afterwards."""
         path = self.git.folder / f"draft-{uuid4().hex}"
         try:
             if not empty:
@@ -103,7 +101,7 @@ class CheckpointStore:
         return await run_sync(_parse_entries, out)
 
     def was_unsaved(self, path: str) -> bool:
-        """Return True if an unsaved file existed at this new path before."""
+        """Return True if a file that no checkpoint contains existed at this path before."""
         parts = path.split("/")
         return path in self.unsaved_paths or any(
             "/".join(parts[:end]) + "/" in self.unsaved_paths for end in range(1, len(parts))
@@ -126,7 +124,7 @@ class CheckpointStore:
         return result.out.decode().strip()
 
     async def read_entry(self, commit: str, path: str) -> Entry | None:
-        """Return a commit's entry at a path; None if it has none."""
+        """Return a commit's file at a path, or None."""
         for item in split_names(await self.git("ls-tree", "-z", commit, "--", path)):
             info, name = item.split("\t", 1)
             mode, kind, oid = info.split(" ")
@@ -135,7 +133,7 @@ class CheckpointStore:
         return None
 
     async def compare_trees(self, before: str, after: str) -> dict[str, tuple[Entry | None, Entry | None]]:
-        """Return the paths that differ between two trees or commits, with both entries."""
+        """Return the paths that differ between two trees or commits, each with its entries before and after."""
         out = await self.git(
             "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after, "--"
         )
@@ -162,7 +160,7 @@ def _parse_entries(out: bytes) -> dict[str, Entry]:
 
 
 def copy_index(source: Path, target: Path) -> None:
-    """Copy an index with its modification time, from which git decides which entries to trust."""
+    """Copy an index with its modification time, because git uses the time to decide which entries to trust."""
     shutil.copyfile(source, target)
     status = source.stat()
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))

@@ -1,9 +1,8 @@
-"""Files that existed before a call but are in no checkpoint: too large, over the quota, ignored, or in another
-repository.
+"""Existing files that are in no checkpoint: too large, over the quota, ignored, or in another repository.
 
-When such a path is first saved, its commit says so (`Before: "path"` in the last paragraph). If a person's commit made
-before a call holds the previous content, a restore uses it. Otherwise that content is unknown, and a restore never
-removes the path without asking.
+When a checkpoint first saves such a path, the last paragraph of its commit message has the line `Before: "path"`. If a
+person's commit saved the content before the session changed it, a restore uses that content. Otherwise the earlier
+content is unknown, and a restore asks before it removes the path.
 """
 
 import json
@@ -25,7 +24,7 @@ LEFT_KEY = "Left"
 
 
 def format_commit_lines(shadow: CheckpointStore, paths: Iterable[str]) -> list[str]:
-    """Return the lines of a commit that saves these paths."""
+    """Return the `Before` lines of a commit that saves these paths."""
     return format_before_lines(
         path for path in paths if path not in shadow.tracked and shadow.was_unsaved(path)
     )
@@ -43,23 +42,23 @@ def parse_before_lines(message: str) -> set[str]:
 
 
 def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
-    """Return the lines for paths that count as changed by both the session and a person.
+    """Return the `Left` lines for paths that count as changed by both the session and a person.
 
-    Either a restore skipped the path (the line then has the commit that first saved it, if relevant), or its author is
-    unknown.
+    A restore skipped these paths, or the author of their change is unknown. `first_kept` are the commits that first
+    saved them, if relevant.
     """
     return [f"{LEFT_KEY}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
 
 
 def parse_left_lines(message: str) -> dict[str, str]:
-    """Return the paths in a commit's `Left` lines, and the commit that first saved each."""
+    """Return a map from the paths in a commit's `Left` lines to the commits that first saved them."""
     lines = (line.partition(": ") for line in trailer_lines(message))
     pairs = (json.loads(value) for key, _, value in lines if key == LEFT_KEY)
     return {str(path): str(commit) for path, commit in pairs}
 
 
 async def record_unsaved(shadow: CheckpointStore, skipped: Iterable[str]) -> None:
-    """Record the paths that a complete change detection skipped, and drop those that no longer exist."""
+    """Add the paths that a complete change detection skipped to `unsaved_paths`, and drop those that no longer exist."""
     known = shadow.unsaved_paths | {path for path in skipped if path not in shadow.tracked}
     shadow.unsaved_paths = await run_sync(_keep_existing, shadow.workspace, known)
 
@@ -69,20 +68,20 @@ def _keep_existing(workspace: Path, paths: set[str]) -> set[str]:
 
 
 async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iterable[str]) -> None:
-    """Record new paths that were ignored until the ignore rules changed, because they may have existed before."""
+    """Add new paths to `unsaved_paths` if they were ignored until the ignore rules changed: they may be older files."""
     if new and any(path.rsplit("/", 1)[-1] == IGNORE_FILE for path in changed):
         shadow.unsaved_paths |= await _previously_ignored(shadow, new)
 
 
 async def record_ignored(shadow: CheckpointStore, new: list[str]) -> None:
-    """Record ignored new paths as unknown, except those examined before."""
+    """Add ignored new paths to `unsaved_paths`, except those that an earlier change detection examined."""
     unknown = [path for path in new if path not in shadow.checked_ignored]
     if unknown:
         shadow.unsaved_paths |= await find_ignored(shadow, unknown, None)
 
 
 async def _previously_ignored(shadow: CheckpointStore, paths: list[str]) -> set[str]:
-    """Return the paths that the newest checkpoint's rules ignore."""
+    """Return the subset of `paths` that the `.gitignore` files of the newest checkpoint ignore."""
     rules = {
         path: entry.oid for path, entry in shadow.tracked.items() if path.rsplit("/", 1)[-1] == IGNORE_FILE
     }
@@ -105,7 +104,7 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
 
 
 async def find_ignored(shadow: CheckpointStore, paths: list[str], tree: Path | None) -> set[str]:
-    """Return the paths that the ignore rules of the workspace, or of `tree`, hide."""
+    """Return the subset of `paths` that git ignores in the work tree `tree` (None: the workspace)."""
     stdin = join_paths(
         [f"./{path}" for path in paths]
     )  # the prefix prevents git from reading names as patterns

@@ -1,7 +1,7 @@
 """Strict reader of a repository's git configuration.
 
-Invariant: a file is accepted only if every line is plain and every setting is known to be harmless. Includes and paths
-in it are not followed.
+Invariant: a file is accepted only if every line has a simple form and every setting is known to be harmless. Included
+files and paths are not followed.
 """
 
 import re
@@ -27,12 +27,12 @@ _SETTING = re.compile(
 )
 """A key and its value, quoted or not. Possessive quantifiers prevent slow matching on any line."""
 _TOOL_SECTIONS = frozenset({"branch", "remote"})
-"""Sections in which other tools store keys that contain a hyphen; git's own keys never do."""
+"""Sections in which other tools store keys with a hyphen. Git's own keys have no hyphen."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitConfig:
-    """Settings of a harmless configuration that refer to other folders."""
+    """The settings of a harmless configuration that refer to other folders."""
 
     hooks: tuple[str, ...] = ()
     """Values of `core.hooksPath`."""
@@ -43,7 +43,7 @@ class GitConfig:
 def read_config(path: str) -> GitConfig:
     """Read a configuration file.
 
-    Raises `SteeredError` if a line is not plain or a setting is not known to be harmless.
+    Raises `SteeredError` if a line does not have a simple form, or a setting is not known to be harmless.
     """
     try:
         text = read_small(path, MAX_BYTES).decode("utf-8")
@@ -59,7 +59,7 @@ def read_config(path: str) -> GitConfig:
 
 
 def _parse(text: str, path: str) -> list[tuple[str, str]]:
-    """Return the settings that point to other folders; all others are harmless."""
+    """Return the settings that refer to other folders. Raises `SteeredError` for any setting that may be harmful."""
     redirects: list[tuple[str, str]] = []
     section = subsection = None
     for raw_line in text.split("\n"):

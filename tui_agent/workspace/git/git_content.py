@@ -1,9 +1,10 @@
-"""Check if a repository already contains a file's current content. If so, every reader of the repository can see it
-anyway.
+"""Check if a git repository already contains a file's current content.
 
-Invariant: only reads, and runs nothing. Unclear cases count as not contained: files outside the index, files changed
-since, repositories with a hash other than SHA-1. An index entry alone proves nothing, because anyone who can write to
-the workspace can write one; only the content's hash does.
+If it does, hiding the file is useless, because every reader of the repository can see the content.
+
+Invariant: only reads files, and runs nothing. Unclear cases count as not contained: files outside the index, changed
+files, repositories with a hash other than SHA-1. The content's hash must match, because anyone who can write to the
+workspace can write an index entry.
 """
 
 import hashlib
@@ -16,13 +17,16 @@ MAX_FILE_BYTES = 4_000_000
 """Maximum bytes of a file that is hashed; a larger one counts as not contained."""
 _MAX_INDEX_BYTES = 64_000_000
 _ENTRY_HEAD_BYTES = 62
-"""Bytes of an entry before its path: ten numbers, the content's hash, the flags."""
+"""Bytes of an index entry before its path: ten numbers, the content's hash, the flags."""
 _TIME_OFFSET, _SIZE_OFFSET, _HASH_OFFSET = 8, 36, 40
 _MAX_NAME_FLAG = 0xFFF
 
 
 class TrackedVersion(NamedTuple):
-    """A repository's version of a file. `is_current`: it is the current content; otherwise its size and time, if any."""
+    """A repository's version of a file. `is_current`: it equals the file's current content.
+
+    `version` is the size in bytes and modification time in seconds of a version that differs, or None.
+    """
 
     is_current: bool = False
     version: tuple[int, int] | None = None
@@ -34,11 +38,11 @@ class _Entry(NamedTuple):
 
 
 class GitContent:
-    """Content of the repositories around and in a folder. Blocking: call it in a thread."""
+    """Content of the repositories around and in a folder. Blocking: call the methods in a thread."""
 
     def __init__(self) -> None:
         self._indexes: dict[str, tuple[tuple[int, int, int], bytes]] = {}
-        """The last content read of each index, by its path."""
+        """The stamp and content of each index at its last read, by path."""
         self._tops: dict[str, tuple[str, Path] | None] = {}
         self._results: dict[str, tuple[tuple[int, ...], TrackedVersion]] = {}
 
@@ -47,7 +51,7 @@ class GitContent:
         self._tops.clear()
 
     def find_version(self, path: str, info: os.stat_result) -> TrackedVersion:
-        """Return the version of a file in its repository. `info` is the file's current status."""
+        """Return the repository's version of a file. `info` is the file's current status."""
         repository = self._find_repository(path.rpartition("/")[0])
         if repository is None:
             return TrackedVersion()
@@ -63,7 +67,7 @@ class GitContent:
         return cached[1]
 
     def may_track_files_in(self, folder: str) -> bool:
-        """Return False if the folder is in a repository whose index has nothing below it."""
+        """Return False if the folder is in a repository whose index certainly has no files below the folder."""
         top = self._find_repository(folder.rpartition("/")[0])
         if top is None:
             return True
@@ -83,7 +87,7 @@ class GitContent:
         return False
 
     def _find_repository(self, folder: str) -> tuple[str, Path] | None:
-        """Return the top and the index of the repository that contains a folder."""
+        """Return the top folder and the index file of the repository that contains a folder, or None."""
         visited = [folder]
         while (path := visited[-1]) not in self._tops:
             if os.path.lexists(f"{path}/.git"):
@@ -110,7 +114,7 @@ class GitContent:
 
 
 def _git_folder(git: Path) -> Path:
-    """Return the repository's own folder: `.git` itself, or the folder that it refers to."""
+    """Return the repository's own folder: `.git` itself, or the folder to which a `.git` file refers."""
     try:
         if git.is_dir():
             return git
@@ -124,7 +128,7 @@ def _stamp(info: os.stat_result) -> tuple[int, ...]:
 
 
 def _find_entries(index: bytes, path: bytes) -> Iterator[_Entry]:
-    """Yield the index entries of a path; none for an index version that shortens paths."""
+    """Yield the index entries of a path. Yields none for index version 4, which compresses paths."""
     if index[:4] != b"DIRC" or index[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
         return
     position = index.find(path + b"\0")

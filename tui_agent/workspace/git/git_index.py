@@ -1,6 +1,6 @@
-"""Reader of the repositories that a git index links to (submodules).
+"""Reader of the submodules in a git index.
 
-Invariant: entries are read exactly as git reads them, and only from formats that are fully known: versions 2 and 3,
+Invariant: entries are read exactly as git reads them, and only from fully understood formats: versions 2 and 3 with
 SHA-1.
 """
 
@@ -18,13 +18,13 @@ _LINK_MODE = 0o160000
 _FILE_MODES = frozenset({0o100644, 0o100755, 0o120000})
 _EXTENDED, _NAME_BYTES = 0x4000, 0xFFF
 _EXTENSIONS = frozenset({b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
-"""Extensions that add no entries. A split or sparse index has another one."""
+"""Index extensions that add no entries. A split or sparse index has another extension."""
 
 
 def read_gitlinks(path: str) -> tuple[bytes, ...]:
-    """Return the names of the entries that are repositories.
+    """Return the paths of the index's submodules.
 
-    Raises OSError, and `SteeredError` for an unknown or damaged index.
+    Raises `OSError`, and `SteeredError` for an unknown or damaged index.
     """
     data = read_small(path, MAX_BYTES)
     try:
@@ -57,7 +57,7 @@ def _parse(data: bytes) -> tuple[bytes, ...]:
 
 
 def _check_extensions(data: bytes, position: int, positions: list[int]) -> None:
-    """Raise `SteeredError` if data after the entries adds others, or makes git read them from elsewhere."""
+    """Raise `SteeredError` if an extension after the entries adds entries, or makes git read them from elsewhere."""
     begin, end = position, len(data) - _DIGEST_BYTES
     while position < end:
         name, (size,) = data[position : position + 4], struct.unpack_from(">I", data, position + 4)
@@ -74,9 +74,7 @@ def _check_extensions(data: bytes, position: int, positions: list[int]) -> None:
 
 
 def _check_blocks(content: bytes, positions: list[int]) -> None:
-    """Raise `SteeredError` if the index's offset table (IEOT, used for multi-threaded reads) does not match the
-    entries.
-    """
+    """Raise `SteeredError` if the offset table (IEOT, for multi-threaded reads) does not match the entries."""
     number = 0
     for offset, count in _PAIR.iter_unpack(content[4:]):
         if number >= len(positions) or positions[number] != offset:

@@ -1,7 +1,7 @@
 """Repository settings that are harmless for git commands that only read.
 
 Invariant: this is an allow-list from git's own documentation (2.25 to 2.53). An unlisted key in a section that git
-knows counts as harmful, because it may name a program, a file, another repository or more configuration.
+reads counts as harmful, because its value may be a program, a file, another repository or more configuration.
 """
 
 import re
@@ -131,7 +131,7 @@ _VALUES = {
     "submodule.recurse": _OFF,
     "tag.sort": _SORT,
 }
-"""Keys that are harmless only with certain values. A named file is one that git itself would track."""
+"""Maps keys that are harmless only with certain values to patterns of these values."""
 VALUES: Mapping[str, re.Pattern[str]] = {key: re.compile(value) for key, value in _VALUES.items()}
 VALUES_OF_SECTIONS: Mapping[str, re.Pattern[str]] = {
     "fsck": re.compile("error|warn|ignore"),
@@ -168,4 +168,4 @@ COMMANDS = frozenset(
     show-ref sparse-checkout stash status submodule svn switch symbolic-ref tag update-ref var verify-commit verify-tag
     version whatchanged worktree""".split()  # noqa: SIM905 - read as a list of words
 )
-"""Commands that the policy knows. An alias with such a name counts if git has no command of that name."""
+"""Git commands that the policy knows. An alias with such a name is harmful, because an older git may run the alias."""

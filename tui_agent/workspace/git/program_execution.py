@@ -1,8 +1,8 @@
 """Detection of folders in which even read-only git commands would run programs or read unrelated files.
 
 Invariant: only a limited number of files is read. A repository is trusted only if everything that configures git there
-is understood: no file that git reads is a link or a pipe, and objects are borrowed only from one of the given homes.
-From the user's own configuration, only `safe.directory` counts.
+is understood: no file that git reads is a link or a pipe, and objects are borrowed only from the allowed folders
+(`homes`). From the user's own configuration, only `safe.directory` is used.
 """
 
 import glob
@@ -33,9 +33,9 @@ from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, read
 MAX_ENTRIES = 200_000
 """Maximum number of entries of all folders in one check."""
 MAX_BORROWED = 5
-"""Maximum number of object stores that borrow from each other in a chain; git has the same limit."""
+"""Maximum length of a chain of object stores that borrow from each other, as in git."""
 _READ_WHOLE = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
-"""Folders whose files git displays, or reads object names from."""
+"""Folders whose files git displays, or from which it reads object names."""
 _OWN_FOLDERS = frozenset({*_READ_WHOLE, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
 _HOOKS = "hooks"
 _WATCHER = "fsmonitor--daemon.ipc"
@@ -79,13 +79,13 @@ _lines = StampedReader(_read_lines)
 
 
 class RepositoryCheck:
-    """Checks the parts of repositories, with a limit of entries in total."""
+    """Checks folders of repositories, with a limit on the total number of entries."""
 
     def __init__(self) -> None:
         self._remaining = MAX_ENTRIES
 
     def check(self, folder: str, homes: Sequence[str]) -> None:
-        """Raise `SteeredError` if anything in a repository's folder leads outside the homes."""
+        """Raise `SteeredError` if anything in a repository's folder refers to files outside `homes`."""
         for name in set(self._folders(folder, _HOOKS, _WATCHER)).intersection(_READ_WHOLE):
             self._check_tree(f"{folder}/{name}")
         for name in self._folders(f"{folder}/worktrees"):
@@ -97,7 +97,7 @@ class RepositoryCheck:
         self._check_objects(f"{folder}/objects", homes)
 
     def find_submodules(self, folder: str) -> tuple[str, ...]:
-        """Return the folders of the repositories below `modules`, whose names may contain slashes."""
+        """Return the folders of the submodules' repositories below `modules`. Their names may contain slashes."""
         repositories: list[str] = []
         pending = [f"{folder}/modules"]
         while pending:
@@ -110,7 +110,10 @@ class RepositoryCheck:
         return tuple(repositories)
 
     def _folders(self, path: str, *may_be_odd: str) -> tuple[str, ...]:
-        """Return the names of the subfolders. Raise `SteeredError` if another entry is neither a folder nor a file."""
+        """Return the names of the subfolders. Raise `SteeredError` if an entry is a link or a special file.
+
+        Entries in `may_be_odd` are not checked.
+        """
         if (listing := _listings.get(path)) is None:
             return ()
         self._remaining -= listing.count + 1
@@ -127,8 +130,9 @@ class RepositoryCheck:
             pending += [f"{path}/{name}" for name in self._folders(path)]
 
     def _check_objects(self, objects: str, homes: Sequence[str], depth: int = 0) -> None:
-        """Raise `SteeredError` if a link replaces objects. Git itself verifies objects in two-digit folders by their
-        names.
+        """Raise `SteeredError` if packs are links, or objects are borrowed from outside `homes`.
+
+        Loose objects need no check, because git verifies them by their names.
         """
         for name in {"info", "pack"}.intersection(self._folders(objects)):
             self._check_tree(f"{objects}/{name}")
@@ -152,8 +156,8 @@ _IGNORED_REVISIONS = ".git-blame-ignore-revs"
 def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
     """Return True if a repository may make read-only git commands run programs or read outside files.
 
-    Checks the repository around `root` and around each of `folders` (names or patterns relative to it) in which git is
-    started. Also True if git has no work tree in one of them, because git then compares any files, tracked or not.
+    Checks the repositories around `root` and around each of `folders` (relative names or patterns) in which git is
+    started. Also True if git has no work tree in one of `folders`, because git then compares arbitrary files.
     """
     home = os.path.realpath(root)
     try:
@@ -166,9 +170,9 @@ def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
 
 
 def _accepts_work_tree(path: str, repository: Repository | None) -> bool:
-    """Return True if git, started in a folder, has a work tree there.
+    """Return True if git, started in the folder `path`, uses the repository's work tree.
 
-    It has none if the work tree is on another file system or belongs to another user.
+    Git does not use a work tree on another file system or of another user.
     """
     if repository is None or not repository.work_tree:
         return False
@@ -194,7 +198,7 @@ def _is_trusted_by_user(work_tree: str) -> bool:
 
 
 def _matching_folders(root: str, folder: str) -> Iterator[str]:
-    """Yield the real folders that a name or a pattern can mean, as a plain path and as a shell pattern."""
+    """Yield the real folders that `folder` can refer to, as a plain path and as a glob."""
     path = os.path.join(root, os.path.expanduser(folder))  # noqa: PTH111, PTH118 - as a shell reads it
     if "**" in folder or "\0" in folder:
         raise SteeredError("any folder may be meant")
@@ -236,7 +240,7 @@ class _Check:
             pending += [linked for link in links if (linked := open_repository(link, homes)) is not None]
 
     def _check_repository(self, repository: Repository, homes: Sequence[str]) -> tuple[str, ...]:
-        """Check all folders of a repository; return its work trees."""
+        """Check all folders of a repository. Return its work trees."""
         tops = tuple(filter(None, (repository.work_tree,)))
         pending = list(dict.fromkeys((repository.shared, repository.folder)))
         for folder in pending:
@@ -252,7 +256,7 @@ class _Check:
         return tuple(dict.fromkeys(tops))
 
     def _check_folder(self, folder: str, tops: Sequence[str], homes: Sequence[str]) -> tuple[str, ...]:
-        """Check one folder of a repository; return the work trees that its configuration names."""
+        """Check one folder of a repository. Return the work trees set in its configuration."""
         self._parts.check(folder, homes)
         configured = tuple(path for path in list_work_trees(folder) if _is_work_tree(path, folder))
         bases = dict.fromkeys((*tops, *configured, folder))
@@ -268,7 +272,10 @@ class _Check:
 
 
 def _is_work_tree(path: str, folder: str) -> bool:
-    """Return True if a folder has this repository, False if it is empty. Raises `SteeredError` for any other content."""
+    """Return True if `path` is a work tree of the repository `folder`, False if `path` is empty or missing.
+
+    Raises `SteeredError` for any other content.
+    """
     try:
         with os.scandir(path) as entries:
             if next(entries, None) is None:

@@ -1,8 +1,8 @@
-"""Layout of a git repository: its folder, the folder it shares, its work trees and linked repositories.
+"""Layout of a git repository: its folder, the shared folder, its work trees and submodules.
 
-Invariant: only reads. A repository is inside one of the given homes, or is the usual folder of a linked work tree or
-submodule that names its work tree itself. Folders that git would not accept as a repository are not treated as one,
-because git then continues with a parent folder.
+Invariant: only reads. A repository is accepted only inside one of the allowed folders (`homes`), or if it is the usual
+folder of a linked work tree or submodule and refers back to its work tree. A folder that git would not accept as a
+repository is skipped, because git then continues with the parent folder.
 """
 
 import os
@@ -23,13 +23,13 @@ _GITDIR = "gitdir: "
 WORKTREE_COMMONDIR = "../.."
 """Content of `commondir` in a linked work tree's folder: the main repository's folder."""
 _ITSELF = "."
-"""Content of a `commondir` that shares nothing: the placeholder for a missing file while a sandboxed command runs."""
+"""Content of a `commondir` without effect: a placeholder that the sandbox creates while a command runs."""
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository as git finds it from a folder; all paths are real ones."""
+    """A repository as git finds it from a folder. All paths are real paths."""
 
     work_tree: str
     """The top folder of its files, or empty if git runs in the repository's own folder."""
@@ -38,7 +38,7 @@ class Repository:
 
 
 def _read_pointer(path: str) -> str:
-    """Read a file that has one line."""
+    """Return the only line of a file."""
     try:
         text = read_small(path, MAX_POINTER_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -54,14 +54,14 @@ _indexes = StampedReader(read_gitlinks)
 
 
 def read_pointer(path: str) -> str | None:
-    """Return the only line of a small file; None if it does not exist. Raises `SteeredError` for other files."""
+    """Return the only line of a small file, or None if the file does not exist. Raises `SteeredError` for other files."""
     return _pointers.get(path)
 
 
 def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
-    """Return the repository that git finds from a real folder upwards, or None.
+    """Return the repository that git finds in a real folder or its parents, or None.
 
-    Raises `SteeredError` if parts of it are outside all homes and do not belong to its work tree.
+    Raises `SteeredError` if parts of the repository are outside `homes` and do not refer back to its work tree.
     """
     path = folder
     while True:
@@ -79,9 +79,9 @@ def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
 
 
 def open_repository(work_tree: str, homes: Sequence[str]) -> Repository | None:
-    """Return the repository of a real folder with a `.git`; None if git does not see one there.
+    """Return the repository of a real folder with a `.git`, or None if git would not accept the `.git`.
 
-    Raises `SteeredError` as `find_repository` does.
+    Raises `SteeredError` like `find_repository`.
     """
     dot_git = os.path.join(work_tree, ".git")  # noqa: PTH118
     stamp = read_stamp(dot_git)
@@ -119,9 +119,9 @@ def looks_like_repository(folder: str) -> bool:
 
 
 def open_folder(work_tree: str, folder: str) -> Repository:
-    """Return the repository with this git folder, including the parts shared with the main work tree.
+    """Return the repository with the git folder `folder`. A linked work tree shares parts of the main repository.
 
-    Raises `SteeredError` if it shares anything else, or if git may not accept it as a repository.
+    Raises `SteeredError` if `folder` shares anything else, or if git might not accept it as a repository.
     """
     repository = Repository(work_tree, folder, folder)
     if (shared := read_pointer(f"{folder}/commondir")) not in (None, _ITSELF):
@@ -140,7 +140,7 @@ def open_folder(work_tree: str, folder: str) -> Repository:
 
 
 def _points_back(repository: Repository) -> bool:
-    """Return True if a repository elsewhere names this work tree as its own."""
+    """Return True if the repository refers back to its work tree, as repositories outside the work tree must."""
     if repository.shared != repository.folder:
         pointer = read_pointer(f"{repository.folder}/gitdir")
         return (
@@ -150,7 +150,7 @@ def _points_back(repository: Repository) -> bool:
 
 
 def is_inside(path: str, homes: Sequence[str]) -> bool:
-    """Return True if a real path is one of the homes or below one."""
+    """Return True if a real path is one of `homes` or below one of them."""
     return any(is_within(path, home) for home in homes)
 
 
@@ -159,19 +159,19 @@ def _real_path(base: str, path: str) -> str:
 
 
 def read_settings(folder: str) -> Iterator[GitConfig]:
-    """Yield the configurations in a repository's folder. Raises `SteeredError` as `read_config` does."""
+    """Yield the configurations in a repository's folder. Raises `SteeredError` like `read_config`."""
     for name in ("config", "config.worktree"):
         if (config := _configs.get(f"{folder}/{name}")) is not None:
             yield config
 
 
 def list_work_trees(folder: str) -> tuple[str, ...]:
-    """Return the real folders that the configuration names as the repository's work trees."""
+    """Return the real paths of the work trees that the repository's configuration sets."""
     return tuple(_real_path(folder, value) for config in read_settings(folder) for value in config.work_trees)
 
 
 def find_gitlinks(repository: Repository, work_tree: str) -> Iterator[str]:
-    """Yield the folders in a work tree that the index links to and that contain a repository."""
+    """Yield the folders of submodules in a work tree that contain a repository."""
     links = _indexes.get(f"{repository.folder}/index") or ()
     if len(links) > MAX_GITLINKS:
         raise SteeredError(f"{repository.folder} links to too many repositories")

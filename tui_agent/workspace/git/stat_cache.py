@@ -1,7 +1,7 @@
-"""Cache of values read from a repository's files and folders, valid until these change.
+"""Cache of values read from a repository's files and folders, valid until the files change.
 
-Invariant: only reads, does not follow a link in a path's last component, and limits every read. A value read just after
-a change is not cached, because the file may have changed again within the same time stamp.
+Invariant: only reads, does not follow a link in a path's last component, and limits every read. A value read just
+after a change is not cached, because a second change could have the same time stamp.
 """
 
 import os
@@ -19,7 +19,7 @@ _MAX_CACHED = 10_000
 
 
 class SteeredError(Exception):
-    """Raised if a repository is not understood, or makes git use a program or file of its own choice."""
+    """Raised if a repository is not understood, or may make git run a program or read another file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class StampedReader(Generic[T]):
         self._cache: dict[str, _CacheEntry[T]] = {}
 
     def get(self, path: str) -> T | None:
-        """Return the function's result for a path; None if nothing is there.
+        """Return the function's result for a path, or None if the path does not exist.
 
-        Raises `SteeredError` as the function does, and for unreadable files.
+        Raises `SteeredError` if the function raises it, and for unreadable files.
         """
         stamp = read_stamp(path)
         if stamp is None:
@@ -66,7 +66,7 @@ class StampedReader(Generic[T]):
 
 
 def read_stamp(path: str) -> Stamp | None:
-    """Return the status of a file, folder or link for comparison, or None if nothing is there."""
+    """Return values that change when a file, folder or link changes, or None if the path does not exist."""
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -79,7 +79,7 @@ def read_stamp(path: str) -> Stamp | None:
 def read_small(path: str, max_bytes: int) -> bytes:
     """Read a regular file that is not a link.
 
-    Raises OSError, and `SteeredError` for anything else or a larger file.
+    Raises `OSError`, and `SteeredError` for a larger file or anything that is not a regular file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:

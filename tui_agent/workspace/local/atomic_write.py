@@ -1,8 +1,8 @@
 """Atomic replacement of a file's content.
 
-Invariants: the new content becomes visible under a known name only when it is complete and on disk. Until then it has
-no name if the file system allows that, else an unguessable one that is never shared (O_EXCL, O_NOFOLLOW). Leftovers of
-a killed process are recognised by their name and by a lock that ended with the process, and are removed at the next
+Invariant: the new content gets the file's name only when it is complete and on disk. Until then it is in a file
+without a name if the file system allows that, else in a file with a random name (O_EXCL, O_NOFOLLOW). Leftovers of a
+killed process are recognised by their names and by a lock that ends with the process, and are removed at the next
 change in that folder. Hard links to the old file keep the old content.
 """
 
@@ -22,7 +22,7 @@ from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
 LEFTOVER_NAME = re.compile(r"\.tui-agent-[0-9a-f]{24}\.tmp")
 _DROPPED_ATTRIBUTES = frozenset({"security.capability", "security.ima", "security.evm"})
-"""Attributes that are valid for the old content only. Writing in place would remove them too."""
+"""Extended attributes that are valid only for the old content. A write to the old file would remove them too."""
 _ACL = "system.posix_acl_access"
 _UNNAMED_UNSUPPORTED = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL, errno.ENOTDIR})
 
@@ -34,11 +34,11 @@ class FileState:
     digest: str
     status: os.stat_result
     attributes: tuple[tuple[str, bytes], ...] = ()
-    """Its extended attributes, including access lists."""
+    """The file's extended attributes, including access lists."""
 
 
 def read_attributes(fd: int) -> tuple[tuple[str, bytes], ...]:
-    """Return the extended attributes that a new file inherits."""
+    """Return the extended attributes to copy to the new file."""
     if sys.platform != "linux":
         return ()
     attributes: list[tuple[str, bytes]] = []
@@ -55,13 +55,15 @@ def replace_file(
 ) -> os.stat_result:
     """Create or replace the file `name` in the open folder.
 
-    `check` is called just before the file gets its name, and stops the change by raising. Raises `FileExistsError` if a
-    new file's name was taken in the meantime.
+    `check` is called just before the file gets its name; an exception that it raises cancels the change. Raises
+    `FileExistsError` if a file with the name of a new file was created in the meantime.
     """
     temporary = f".tui-agent-{secrets.token_hex(12)}.tmp"
     fd, has_name = _open_temporary(temporary, folder_fd, 0o666 if state is None else 0o600)
     try:
-        with suppress(OSError):  # some network file systems have no locks; leftovers are then removed at once
+        with suppress(
+            OSError
+        ):  # some network file systems have no locks; others may then remove this file as a leftover
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _write_all(fd, data)
         if state is not None:
@@ -116,7 +118,7 @@ def _remove_leftover(name: str, folder_fd: int) -> bool:
 
 
 def _open_temporary(temporary: str, folder_fd: int, mode: int) -> tuple[int, bool]:
-    """Open a new file in the folder; also return whether it already has its name."""
+    """Open a new file in the folder. Return its descriptor, and True if it has the name `temporary`."""
     unnamed_flag = getattr(os, "O_TMPFILE", 0)
     if unnamed_flag and os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - the file gets its name through this folder
         try:
@@ -133,7 +135,7 @@ def _link_open_file(fd: int, name: str, folder_fd: int) -> None:
 
 
 def _link_new(fd: int, temporary: str, name: str, folder_fd: int, check: Callable[[], None]) -> None:
-    """Give a new file its name without replacing one that appeared in the meantime."""
+    """Give a new file its name. Does not replace a file created in the meantime."""
     if not temporary:
         _link_open_file(fd, name, folder_fd)
         return
@@ -158,7 +160,7 @@ def _write_all(fd: int, data: bytes) -> None:
 def _copy_metadata(fd: int, state: FileState) -> None:
     """Copy owner, access lists and mode of the old file, as far as permitted.
 
-    Never copies the set-user-id and set-group-id bits, because they were granted to the old content.
+    Does not copy the set-user-id and set-group-id bits, because they were meant for the old content.
     """
     old = state.status
     try:

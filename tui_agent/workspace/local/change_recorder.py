@@ -1,7 +1,7 @@
 """An environment wrapper that records every file change.
 
-Invariant: before a change is made, the contents before and after it are stored as blobs (without secrets). The event
-follows the change directly, so a cancellation cannot separate them.
+Invariant: before a change is made, the old and the new content are stored as blobs without secrets. The event directly
+follows the change, so a cancellation cannot separate them.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 MAX_COMPARE_BYTES = 2_000_000
-"""Maximum bytes of both contents together for a comparison by line; above it, all lines count as replaced."""
+"""Maximum bytes of both contents together for a comparison by lines. Above it, all lines count as replaced."""
 
 
 class RecordingEnvironment(EnvironmentWrapper):
@@ -50,7 +50,7 @@ class RecordingEnvironment(EnvironmentWrapper):
         return await self._run(spec, on_output)
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
-        """Write to the inner environment and record it, unless nothing changes."""
+        """Write a file in the inner environment, and record the change if the content differs."""
         before = None if expected_digest is None else await self._read_expected(path, expected_digest)
         old_blob = None if before is None else await to_thread.run_sync(self._blobs.put_file, before.data)
         new_blob = await to_thread.run_sync(self._blobs.put_file, data)
@@ -61,7 +61,7 @@ class RecordingEnvironment(EnvironmentWrapper):
         return written
 
     async def remove(self, path: str, expected_digest: str) -> None:
-        """Remove from the inner environment and record it."""
+        """Remove a file in the inner environment, and record the change."""
         before = await self._read_expected(path, expected_digest)
         old_blob = await to_thread.run_sync(self._blobs.put_file, before.data)
         counts = await to_thread.run_sync(_count_lines, before.data, b"")

@@ -26,7 +26,7 @@ MAX_EXTRA_PARTS = 100
 """Maximum number of additional `..` and slashes in a path."""
 MAX_PATH = 4096
 _ESCAPED = re.compile(r"\\udc([89a-f][0-9a-f])")
-"""A byte of a name that is not UTF-8, as `printable_path` displays it."""
+"""Matches a byte of a name that is not UTF-8, in the form that `printable_path` displays."""
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 _REASONS = {
@@ -81,7 +81,7 @@ def _is_too_long(path: str) -> bool:
 class Containment:
     """Access to everything below the folder `root`. Stateless: the folder is opened again for each use.
 
-    With `exact`, a path must be a real one; a link anywhere in it is refused.
+    With `exact`, paths must be real paths: a path that contains a link is refused.
     """
 
     def __init__(
@@ -100,15 +100,15 @@ class Containment:
         self._names = names or DiskNameLookup()
 
     def whole_file_system(self) -> "Containment":
-        """Return the same access to the whole file system, by real paths only."""
+        """Return access to the whole file system, by real paths only."""
         return self.for_folder("/")
 
     def for_folder(self, folder: str) -> "Containment":
-        """Return the same access to another folder (its real path), by real paths only."""
+        """Return access to another folder, given by its real path, by real paths only."""
         return Containment(folder, exact=True, open_folder=self._open, names=self._names)
 
     def resolve(self, path: str) -> str:
-        """Return the absolute path with links followed, spelled as its folders list it. Its last parts need not exist."""
+        """Return the absolute path with links followed, in the spelling on disk. The path need not exist."""
         return self._resolve_path(path, {})
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
@@ -131,9 +131,9 @@ class Containment:
         return path if path.startswith("/") else f"{self.root}/{path}"
 
     def _unescape(self, path: str) -> str:
-        """Return the path, or if it does not exist, the file that `printable_path` displays in this form.
+        """Return the path; if it does not exist, the existing path that `printable_path` displays in this form.
 
-        The name of such a file cannot be typed.
+        This lets the model use a file whose name is not UTF-8.
         """
         if self._exact or "\\udc" not in path or _is_too_long(path) or os.path.lexists(self._absolute(path)):
             return path
@@ -158,11 +158,11 @@ class Containment:
         return self.root if real == self.root else listed_spelling(real, self.root, self._names)
 
     def resolve_parts(self, path: str) -> tuple[str, ...]:
-        """Return the names from the root to the resolved path. Raises if it is outside."""
+        """Return the names from the root to the resolved path. Raises `EnvironmentFault` if it is outside."""
         return self._names_below_root(path, self.resolve(path))
 
     def resolve_entry(self, path: str) -> tuple[str, ...]:
-        """Return the same names, without following a link at the end of the path."""
+        """Return the names like `resolve_parts`, but without following a link at the end of the path."""
         _check_characters(path)
         path = self._unescape(path)
         folder, slash, name = path.rstrip("/").rpartition("/")
@@ -188,12 +188,12 @@ class Containment:
         return parts
 
     def open_to_enter(self, parts: tuple[str, ...]) -> int:
-        """Return a descriptor of the folder to start programs in, refusing links; the caller closes it."""
+        """Return a descriptor of the folder to start programs in, refusing links. The caller must close it."""
         return open_to_enter((*self._root_names, *parts))
 
     @contextmanager
     def open_folder(self, parts: tuple[str, ...], *, create: bool = False) -> Iterator[int]:
-        """Yield a descriptor of the folder, refusing links; `create` creates missing folders below the root."""
+        """Yield a descriptor of the folder, refusing links. With `create`, missing folders below the root are created."""
         names = (*self._root_names, *parts)
         try:
             folder_fd = self._open(names)

@@ -39,7 +39,7 @@ from tui_agent.workspace.sandbox.confinement import Confinement
 
 NOT_REQUESTED = Sandbox(unavailable_reason="The sandbox was not requested.")
 MARKER = "TUI_AGENT_COMMAND"
-"""Variable set for every program started here, so that stray processes can be found."""
+"""Environment variable of every program started here, by which remaining processes are found."""
 CHILD_ENVIRONMENT = {
     "PYTHONUTF8": "1",
     "TERM": "dumb",
@@ -48,23 +48,22 @@ CHILD_ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_CONFIG_PARAMETERS": "'safe.bareRepository=explicit'",
 }
-"""Variables set for every program: no pager, no prompts, no terminal colours. The locale is unchanged.
+"""Variables set for every program: no pager, no prompts, no terminal colours.
 
-Git treats a folder as a repository only if it or a parent has a `.git`. Otherwise any files could be laid out as a bare
-repository, whose configuration names programs that git runs.
+`safe.bareRepository` makes git use only repositories with a `.git`. Otherwise any folder could have the form of a bare
+repository, whose configuration can make git run programs.
 """
 OWN_PROGRAMS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
-"""Programs that run without asking, each with a fallback path; never taken from the workspace."""
+"""Programs that tui-agent itself uses, with fallback paths. They are never searched in the workspace."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 
 class LocalEnvironment:
     """Files and processes below `root` on this machine; implements `ports.environment.Environment`.
 
-    `environ` is the base of the programs' environment (None: this process's own); `hidden` are variables that
-    no program sees, such as API keys; `grace` is the seconds between SIGTERM and SIGKILL after a timeout;
-    `reaper` starts and ends the programs; `confinement` is the sandbox for all programs except those that
-    run outside it.
+    `environ` is the base of the programs' environment (None: this process's own). `hidden` are variables that no
+    program gets, such as API keys. `grace` is the seconds between SIGTERM and SIGKILL after a timeout. `reaper` starts
+    and ends the programs. `confinement` is the sandbox; None: there is no sandbox.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class LocalEnvironment:
         self._count = 0
         self._reaper = reaper or ReaperClient()
         self.limits_in_force = ProcessControl()
-        """Limits that apply to the newest program."""
+        """Limits of the newest program."""
         self._closed = False
         self._confinement = confinement
 
@@ -126,7 +125,7 @@ class LocalEnvironment:
             os.close(entry)
 
     def _open_working_folder(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
-        """Return the working folder's path and a descriptor, so a later rename does not matter."""
+        """Return the working folder's path and a descriptor of it. A later rename then has no effect on the program."""
         contain = self._contain.for_folder(self.root) if spec.resolved_cwd else self._contain
         parts = contain.resolve_parts(spec.resolved_cwd or spec.cwd)
         folder = "/".join((self.root.rstrip("/"), *parts))
@@ -191,7 +190,7 @@ class LocalEnvironment:
         return await to_thread.run_sync(self._files.read, path, max_bytes)
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
-        """Replace or create a file; cancellation cannot separate the change from the return."""
+        """Replace or create a file. Cancellation cannot interrupt it between the change and the return."""
         return await to_thread.run_sync(self._files.write, path, data, expected_digest)
 
     async def remove(self, path: str, expected_digest: str) -> None:
@@ -199,7 +198,7 @@ class LocalEnvironment:
         await to_thread.run_sync(self._files.remove, path, expected_digest)
 
     async def stat(self, path: str) -> FileInfo | None:
-        """Return what is at a path, without following a link at its end."""
+        """Return the properties of a file or folder, without following a link at the end of the path."""
         return await to_thread.run_sync(self._files.stat, path)
 
     async def listdir(self, path: str) -> tuple[FileInfo, ...]:
@@ -214,7 +213,7 @@ class LocalEnvironment:
                 yield item
 
     def resolve(self, path: str) -> str:
-        """Return the absolute path with all links followed, wherever it leads."""
+        """Return the absolute path with all links followed, even if it is outside the workspace."""
         return self._contain.resolve(path)
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
@@ -222,7 +221,7 @@ class LocalEnvironment:
         return self._contain.resolve_all(paths)
 
     async def aclose(self) -> int:
-        """End all running programs and strays of earlier ones; return the number killed."""
+        """End all running programs and remaining processes of earlier ones. Return the number killed."""
         self._closed = True
         killed = await to_thread.run_sync(self._reaper.close)
         if sys.platform == "linux":
@@ -243,9 +242,9 @@ class LocalEnvironment:
 
 
 def _search_path(base: Mapping[str, str]) -> str:
-    """Return `PATH` without relative entries, so that no program is found in the working folder by its name.
+    """Return `PATH` without relative entries, so that no program in the working folder is found by its bare name.
 
-    This interpreter's folder comes last, so that a bare `python` is found even if the system has none.
+    The folder of this Python interpreter is added last, so that `python` is found even if the system has none.
     """
     entries = [entry for entry in base.get("PATH", os.defpath).split(os.pathsep) if entry.startswith("/")]
     return os.pathsep.join([*entries, str(Path(sys.executable).parent)])
@@ -271,14 +270,14 @@ def _is_python(name: str) -> bool:
 
 
 def _find_carriers(marker: bytes) -> Iterator[int]:
-    """Yield the processes that have a variable starting with `marker`.
+    """Yield the ids of processes whose environment has a variable that starts with `marker`.
 
-    A last resort in case a command's warden and the reaper were both killed. Linux only; a process that cleared its
-    environment is not found.
+    A last resort in case a command's warden and the reaper were both killed. Linux only; does not find a process that
+    cleared its environment.
     """
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
-            with suppress(OSError):  # another user's process, or ended
+            with suppress(OSError):  # the process is another user's, or has ended
                 if (b"\0" + marker) in (b"\0" + (entry / "environ").read_bytes()):
                     yield int(entry.name)
 

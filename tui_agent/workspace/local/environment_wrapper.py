@@ -1,4 +1,4 @@
-"""An environment that forwards everything to another one. Subclasses override the methods that they change.
+"""An environment that forwards all calls to another environment. Subclasses override the methods that they change.
 
 Invariant: only the methods of `ports.environment.Environment` are forwarded, not those of optional protocols.
 """

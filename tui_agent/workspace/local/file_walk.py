@@ -1,6 +1,6 @@
-"""Walk over all files below a folder, without those that git ignores. Blocking and lazy: threads consume it in batches.
+"""Walk over all files below a folder, without those that git ignores. Blocking and lazy: threads read it in batches.
 
-Invariants: links are listed but never followed, so there are no loops. Every folder is opened through the containment.
+Invariant: links are listed but never followed, so there are no loops. Every folder is opened by `Containment`.
 Unreadable folders are left out.
 """
 
@@ -23,7 +23,7 @@ ALWAYS_SKIPPED = frozenset(
 )
 """Folders without user content, which are always left out."""
 INSTALLED_FOLDERS = frozenset({"node_modules", ".venv", ".tox", ".nox", ".eggs"})
-"""Folders of installed code. They are left out like ignored ones, even if no ignore file lists them."""
+"""Folders of installed code. They are left out like ignored folders, even if no ignore file lists them."""
 _MAX_IGNORE_BYTES = 1_000_000
 _BATCH_SIZE = 512
 _MAX_BATCH_S = 0.05
@@ -84,9 +84,9 @@ def _read_ignore_file(folder_fd: int, path: str) -> str:
 
 
 def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, IgnoreRules]:
-    """Return the ignore rules of the folders above `start`, from the repository's top.
+    """Return the ignore rules that apply in `start`, from the files of all folders above it in the repository.
 
-    Also returns the workspace's path relative to that top (with a trailing `/`, or empty).
+    The first value is the workspace's path relative to the repository's top, with a trailing `/`, or empty.
     """
     repository = _repository_top(contain.root)
     names = [name for name in contain.root[len(repository) :].split("/") if name]
@@ -112,7 +112,7 @@ def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, Ign
 
 
 def _repository_top(root: str) -> str:
-    """Return the folder at or above `root` that has a `.git`; `root` itself if there is none."""
+    """Return `root` or the nearest parent that has a `.git`; `root` itself if there is none."""
     for folder in (Path(root), *Path(root).parents):
         if (folder / ".git").exists():
             return str(folder)
@@ -120,7 +120,7 @@ def _repository_top(root: str) -> str:
 
 
 def next_batch(files: Iterator[FileInfo]) -> list[FileInfo]:
-    """Return the next files of a walk: as many as arrive within a short time, so that the first ones appear at once."""
+    """Return the next files of a walk: at most `_BATCH_SIZE`, and no more after `_MAX_BATCH_S` seconds."""
     deadline = time.monotonic() + _MAX_BATCH_S
     batch: list[FileInfo] = []
     for item in islice(files, _BATCH_SIZE):

@@ -1,7 +1,7 @@
-"""Hooks that are commands. They get the event as JSON; their answer is JSON output or the exit status.
+"""Hooks that are commands. A command gets the event as JSON, and answers with JSON output or its exit status.
 
-Invariant: the command and all its processes end in time, and the reply reports the outcome. Invalid output is never
-accepted as an answer.
+Invariant: the command and all its processes end within the time limit, and the reply contains the outcome. Invalid
+output is never accepted as an answer.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from tui_agent.ports.hook import HookAnswer, HookReply
 from tui_agent.protocol.base import JsonMap
 
 DENY_EXIT_CODE = 2
-"""Exit status that denies the call."""
+"""Exit status with which a hook denies."""
 MAX_ANSWER_BYTES = 1 << 20
 MAX_ERROR_BYTES = 4_096
 
 
 class _HookOutput(BaseModel):
-    """Fields that a hook may print."""
+    """The JSON object that a hook may print."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -33,7 +33,7 @@ class _HookOutput(BaseModel):
 
 
 class HookCommand:
-    """Runs one command in an environment, with the session's facts in its variables."""
+    """Runs one command in an environment, with additional environment variables."""
 
     def __init__(self, env: Environment, command: str, variables: Mapping[str, str]) -> None:
         self._env = env

@@ -1,11 +1,11 @@
 """Ignore files of a workspace: which files they hide from searches, and which they may re-include.
 
-Invariant: only reads, with limited work; beyond the limit a file counts as visible. A file counts as left out only
-because of rules that git and other programs read alike and that apply in its folder. Ambiguous rules count as
+Invariant: only reads, with limited work; beyond the limit a file counts as not hidden. A file counts as hidden only
+because of rules in its folder or above that git and other programs interpret in the same way. Ambiguous rules count as
 re-including.
 
-`pathspec` would not shorten this module: it matches paths by git's rules, as `folds.text.gitignore` does here with a
-limit on the work. This module decides which lines all programs read alike and which may re-include files.
+`pathspec` would not shorten this module, because it only matches paths by git's rules, which `folds.text.gitignore`
+does too. This module finds the lines that all programs interpret in the same way, and those that may re-include files.
 """
 
 import os
@@ -22,15 +22,15 @@ GITIGNORE = ".gitignore"
 IGNORE_FILES = frozenset({GITIGNORE, ".ignore", ".rgignore", ".fdignore", ".agignore", ".hgignore"})
 _REPOSITORIES = frozenset({GIT_FOLDER, ".jj"})
 CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
-"""Names in a folder that affect which files below it are left out."""
+"""Names of files and folders that affect which files below their folder are hidden."""
 MAX_BYTES = 300_000
 """Maximum bytes of all ignore files in one scan. Beyond that, any file may be re-included."""
 MAX_WORK = 500_000
-"""Maximum number of comparisons in one scan. Beyond that, nothing is left out and any file may be re-included."""
+"""Maximum number of comparisons in one scan. Beyond that, no file counts as hidden, and any may be re-included."""
 MAX_STARS = 10
-"""Maximum number of stars in a pattern that re-includes files."""
+"""Maximum number of `*` in a pattern that re-includes files; with more, it counts as matching everything."""
 MAX_PATTERNS = 1_000
-"""Maximum number of re-including patterns in one folder; with more, any file may be re-included."""
+"""Maximum number of re-including patterns that apply in one folder; with more, any file may be re-included."""
 _AMBIGUOUS = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
 """Characters in a pattern that programs interpret differently."""
 _ANYTHING = "*"
@@ -39,22 +39,23 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 @dataclass(frozen=True, slots=True)
 class _FolderRules:
-    """Rules and patterns of all ignore files in a folder and above it."""
+    """Rules and patterns from all ignore files in a folder and above it."""
 
     rules: IgnoreRules
-    """Rules of git, from the top of the repository."""
+    """Git's rules from the top of the repository down to the folder."""
     in_repository: bool
-    """True inside a repository. Elsewhere, other programs do not apply git's rules."""
+    """True inside a repository. Outside, programs other than git do not apply git's rules."""
     left_out: bool = False
-    """True if the folder itself is left out."""
+    """True if the folder itself is hidden."""
     brought_back: tuple[str, ...] = ()
-    """Lower-case patterns for the last names of files that may be re-included."""
+    """Lower-case patterns for the last path components of files that may be re-included."""
 
 
 class IgnoreFiles:
     """The ignore files in and above a workspace at one moment.
 
-    `names_in` returns the `CONTROL_NAMES` in a folder, given relative to the workspace with a trailing slash.
+    `names_in` returns the subset of `CONTROL_NAMES` that a folder contains. The folder is relative to the workspace,
+    with a trailing slash.
     """
 
     def __init__(self, root: str, names_in: Callable[[str], Collection[str]]) -> None:
@@ -63,7 +64,7 @@ class IgnoreFiles:
         self._folders: dict[str, _FolderRules] = {}
         self._files: dict[str, bytes] = {}
         self._bytes_left = MAX_BYTES
-        """Negative once a file was larger than the rest of the limit."""
+        """Remaining bytes of `MAX_BYTES`; negative if a file was larger than that."""
         self._work_left = MAX_WORK
 
     def is_left_out(self, name: str, *, folder: bool = False) -> bool:
@@ -76,7 +77,7 @@ class IgnoreFiles:
         return self._work_left >= 0 and rules.is_ignored(name, folder)
 
     def may_be_brought_back(self, name: str) -> bool:
-        """Return True if a `!` line may match a file or a folder above it."""
+        """Return True if a `!` line may re-include this file, by matching the file or a folder above it."""
         patterns = self._read_folder(name.rpartition("/")[0]).brought_back
         names = name.lower().split("/")
         self._work_left -= len(patterns) * len(names)
@@ -96,7 +97,7 @@ class IgnoreFiles:
         return self._folders[folder]
 
     def _read_top(self) -> _FolderRules:
-        """Read the files in the workspace's top folder, and the re-including rules above it."""
+        """Read the ignore files in the workspace's top folder, and the re-including patterns of the folders above."""
         above = list(parent_folders(self._root))
         in_repository = any(os.path.exists(f"{path}/{GIT_FOLDER}") for path in above)  # noqa: PTH110
         patterns = chain.from_iterable(self._brought_back(path, CONTROL_NAMES) for path in above)
@@ -122,7 +123,7 @@ class IgnoreFiles:
         return _FolderRules(rules, in_repository, brought_back=_bounded(patterns))
 
     def _brought_back(self, folder: str, names: Collection[str]) -> Iterator[str]:
-        """Yield patterns for files that the ignore files of a folder may re-include."""
+        """Yield the patterns of files that a folder's ignore files may re-include."""
         for name in sorted(names):
             paths = (
                 self._exclude_files(f"{folder}/{GIT_FOLDER}") if name == GIT_FOLDER else [f"{folder}/{name}"]
@@ -133,7 +134,7 @@ class IgnoreFiles:
                     yield _ANYTHING
 
     def _exclude_files(self, git: str) -> list[str]:
-        """Return the exclude files of the repository that `.git` is or points to."""
+        """Return the paths of `info/exclude` in the repository that the `.git` folder or file belongs to."""
         if os.path.isdir(git):  # noqa: PTH112
             return [f"{git}/info/exclude"]
         target = self._read_limited(git).decode("utf-8", "replace").removeprefix("gitdir:").strip()
@@ -142,7 +143,7 @@ class IgnoreFiles:
         return [f"{folder}/info/exclude" for folder in (own, os.path.join(own, shared))]  # noqa: PTH118
 
     def _read_limited(self, path: str) -> bytes:
-        """Read a file up to the remaining byte limit, and one byte more if it is longer."""
+        """Read a file up to one byte more than the remaining limit, so that a longer file makes the limit negative."""
         if path not in self._files:
             self._files[path] = data = _read_start(path, self._bytes_left + 1)
             self._bytes_left -= len(data)
@@ -165,7 +166,7 @@ def _returning_patterns(data: bytes) -> Iterator[str]:
 
 
 def _bounded(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct patterns, or if there are too many, one that matches everything."""
+    """Return the distinct patterns. If there are too many, return a single pattern that matches everything."""
     limited = list(islice(patterns, MAX_PATTERNS + 1))
     return (
         (_ANYTHING,) if _ANYTHING in limited or len(limited) > MAX_PATTERNS else tuple(dict.fromkeys(limited))
@@ -173,7 +174,10 @@ def _bounded(patterns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _common_rules(data: bytes) -> str:
-    """Return the lines that every program reads alike; some programs stop at the first line that is not UTF-8."""
+    """Return the lines that all programs interpret in the same way.
+
+    Lines after the first one that is not UTF-8 are omitted, because some programs stop there.
+    """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -183,7 +187,7 @@ def _common_rules(data: bytes) -> str:
 
 
 def _read_start(path: str, max_bytes: int) -> bytes:
-    """Read the start of a file; empty if there is none."""
+    """Return the start of a file, or empty bytes if it cannot be read."""
     try:
         if not os.path.isfile(path):  # noqa: PTH113 - called for many names before each command
             return b""

@@ -1,7 +1,7 @@
 """Reading, replacing and removing files of a local workspace. Blocking: call these in threads.
 
-Invariants: only regular files are opened. A file is replaced completely or not at all, and only if it still has the
-content that the caller knows.
+Invariant: only regular files are opened. A file is replaced completely or not at all, and only if it still has the
+content that the caller expects.
 """
 
 import hashlib
@@ -103,7 +103,7 @@ class LocalFiles:
             os.fsync(folder_fd)
 
     def stat(self, path: str) -> FileInfo | None:
-        """Return what is at `path` without following a link at its end; None if nothing is there."""
+        """Return the properties of a path, without following a link at its end. None if it does not exist."""
         parts = self._contain.resolve_entry(path)
         try:
             with self._contain.open_folder(parts[:-1]) as folder_fd:
@@ -128,7 +128,7 @@ class LocalFiles:
 
     @contextmanager
     def _open_parent(self, parts: tuple[str, ...], path: str, *, create: bool = False) -> Iterator[int]:
-        """Yield a descriptor of a file's folder. Errors of the operating system are reported as errors of `path`."""
+        """Yield a descriptor of a file's folder. An `OSError` in the block becomes an `EnvironmentFault` about `path`."""
         if not parts:
             raise EnvironmentFault(f"{printable_path(path)} is a folder.")
         try:
@@ -138,7 +138,7 @@ class LocalFiles:
             raise path_error(path, error) from error
 
     def _sweep(self, folder_fd: int) -> None:
-        """Remove leftovers of killed processes, once for each folder that is changed."""
+        """Remove leftovers of killed processes from a folder, only once for each folder."""
         status = os.fstat(folder_fd)
         if (status.st_dev, status.st_ino) not in self._swept:
             self._swept.add((status.st_dev, status.st_ino))
@@ -170,7 +170,7 @@ def _content(parts: tuple[str, ...], data: bytes, status: os.stat_result) -> Fil
 
 
 def _read_up_to(fd: int, size: int, max_bytes: int, path: str) -> bytes:
-    """Read a whole file. Refuse it as soon as it exceeds `max_bytes`, because its reported size may be wrong or grow."""
+    """Read a whole file. Raise as soon as it exceeds `max_bytes`, because the reported `size` may be wrong."""
     if size > max_bytes:
         raise EnvironmentFault(
             f"{printable_path(path)} is too large: {size:,} bytes, the limit is {max_bytes:,}.",

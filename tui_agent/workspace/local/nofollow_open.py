@@ -1,8 +1,8 @@
 """Opening a folder by its names from the root of the file system, refusing links on the way.
 
-Invariant: the returned descriptor is the folder with exactly these names. The kernel refuses a link in place of any of
-them, even one created a moment ago. `openat2` does this in one call; without it, one folder is opened after the other,
-with the same result.
+Invariant: the returned descriptor is the folder with exactly these names. The kernel refuses a link in place of any
+name, even a link created just before. `openat2` does this in one call; without it, the folders are opened one after
+the other, with the same result.
 """
 
 import ctypes
@@ -20,10 +20,10 @@ OpenFolder: TypeAlias = Callable[[Sequence[str]], int]
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PASS_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Flags for folders that are only passed through."""
+"""Flags for opening the folders above the requested one."""
 
 _SYS_OPENAT2 = 437
-"""The number is the same on all architectures listed below."""
+"""System call number, the same for all of `_MACHINES`."""
 _MACHINES = frozenset({"x86_64", "aarch64", "riscv64", "ppc64le", "s390x"})
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _OPEN_HOW = struct.pack("=QQQ", FOLDER_FLAGS, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
@@ -38,7 +38,7 @@ def open_folder_by_folder(names: Sequence[str]) -> int:
 
 
 def open_to_enter(names: Sequence[str]) -> int:
-    """Open a folder in order to start programs in it or open entries of it. It need not be listable."""
+    """Open a folder in order to start programs in it or open its entries. The descriptor cannot list the folder."""
     return _open_each(names, _PASS_FLAGS)
 
 
@@ -56,7 +56,7 @@ def _open_each(names: Sequence[str], last_flags: int) -> int:
 
 
 def _name_link_error(error: OSError, name: str, folder_fd: int) -> OSError:
-    """Return ELOOP if the name is a link, because Linux reports "not a directory" for a link that is not followed."""
+    """Return an ELOOP error if the name is a link, else `error`. Linux reports a link as "not a directory" here."""
     try:
         os.readlink(name, dir_fd=folder_fd)
     except OSError:
@@ -121,12 +121,12 @@ def has_openat2() -> bool:
 
 
 def best_open_folder() -> OpenFolder:
-    """Return the faster of the two ways that works here."""
+    """Return the fastest function that works on this machine."""
     return open_in_one_call if has_openat2() else open_folder_by_folder
 
 
 def open_or_create(names: Sequence[str], existing: int) -> int:
-    """Open a folder like `open_folder_by_folder`, creating missing folders, except the first `existing` names."""
+    """Open a folder like `open_folder_by_folder`, but create missing folders after the first `existing` names."""
     folder_fd = os.open("/", FOLDER_FLAGS)
     for index, name in enumerate(names):
         try:

@@ -1,8 +1,8 @@
 """The stored spelling of a path, for file systems that also open other spellings of a name.
 
-Invariant: the kind of file system is never assumed. A name that can be opened but is not listed in its folder is
-another spelling of the listed name with the same inode. Two names that differ only in case therefore count as one file
-only if they are one.
+Invariant: works on any file system. A name that can be opened but is not listed in its folder is another spelling of
+the listed name with the same inode. So two names that differ only in case count as one file only if they are the same
+file.
 """
 
 import os
@@ -15,10 +15,10 @@ MAX_LISTED = 250_000
 
 
 class NameLookup(Protocol):
-    """Name lookups of a file system. A test double can ignore case even if this machine's file system does not."""
+    """Name lookups of a file system. Tests replace it to simulate a file system that ignores case."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
-        """Return device and inode of a path without following links; None if nothing is there."""
+        """Return device and inode of a path without following links, or None if the path does not exist."""
         ...
 
     def list_names(self, folder: str) -> Iterator[tuple[str, int]]:
@@ -48,7 +48,7 @@ class DiskNameLookup:
 
 
 def listed_spelling(path: str, above: str, names: NameLookup) -> str:
-    """Return `path` (absolute, links followed) as its folders list it. `above` and missing names are kept as given."""
+    """Return `path` (absolute, links followed) in its spelling on disk. `above` and missing names are not changed."""
     base = above.rstrip("/") if path.startswith(above.rstrip("/") + "/") else ""
     remaining = [name for name in path[len(base) :].split("/") if name]
     for index, name in enumerate(remaining):
@@ -60,7 +60,7 @@ def listed_spelling(path: str, above: str, names: NameLookup) -> str:
 
 
 def _listed_name(folder: str, name: str, names: NameLookup) -> str | None:
-    """Return the name's spelling in its folder; None if nothing is there."""
+    """Return the name's spelling in its folder, or None if it does not exist."""
     identity = names.identity(f"{folder}/{name}")
     if identity is None:
         return None
@@ -88,7 +88,7 @@ def _other_spellings(name: str) -> set[str]:
 
 
 def _is_unusual(name: str) -> bool:
-    """Return True if some file systems can open the name without its ending, marks or number."""
+    """Return True if a file system may list the file under another name (`PROGRA~1`, `name.`)."""
     return "~" in name or name[-1] in ". " or any(unicodedata.category(char) == "Cf" for char in name)
 
 

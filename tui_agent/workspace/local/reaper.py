@@ -1,14 +1,14 @@
-"""The reaper: a small process between this program and all programs that its tools start.
+"""The reaper: a small process between tui-agent and all programs that its tools start.
 
 It is started by its path, uses only the standard library, and forks a *warden* for each command. The warden is the
 command's parent and adopts every orphaned descendant (Linux: a subreaper), so a command cannot leave the warden's
 process tree by detaching (new session, double fork, empty environment, other name).
 
-Invariant: a warden ends with the last process of its tree, and kills the tree when its socket to the program is closed
+Invariant: a warden ends with the last process of its tree, and kills the tree when its socket to tui-agent is closed
 for any reason. If a command kills its warden, the reaper adopts and kills the warden's tree.
 
-Messages on a warden's socket, one per line. To the program: `started PID JSON`, `failed WHERE ERRNO`, `ended CODE` (a
-`subprocess` return code), `gone KILLED`. From it: `end SECONDS` (SIGTERM, then SIGKILL), `kill`.
+Messages on a warden's socket, one per line. To tui-agent: `started PID JSON`, `failed WHERE ERRNO`, `ended CODE` (a
+`subprocess` return code), `gone KILLED`. From tui-agent: `end SECONDS` (SIGTERM, then SIGKILL), `kill`.
 """
 
 import ctypes
@@ -30,18 +30,16 @@ from typing import Any, NoReturn
 LINUX = sys.platform == "linux"
 PR_SET_CHILD_SUBREAPER = 36
 MAX_OPEN_FILES = 65_536
-"""Maximum number of open files of a command. Without a limit, programs that close all possible descriptors take
-forever.
-"""
+"""Maximum number of open files of a command. Without a limit, programs that close all possible descriptors are slow."""
 OOM_SCORE = 500
-"""Added to the commands' `oom_score_adj`, so that the kernel kills them before the program that started them."""
+"""Minimum `oom_score_adj` of commands, so that the kernel kills them before tui-agent if memory is short."""
 KILL_INTERVAL_S = 0.01
 """Seconds between two rounds of killing new processes."""
 IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MAX_DESCRIPTORS = 32
 """Maximum number of descriptors sent with an order."""
 MIN_DESCRIPTOR = 64
-"""Descriptors are first moved above this number, before they get the numbers that the command expects."""
+"""Descriptors are first duplicated to numbers from here on, then to the numbers that the command expects."""
 _LENGTH_BYTES = 4
 
 
@@ -53,7 +51,7 @@ def main() -> None:
     with suppress(OSError):
         os.setsid()
     channel = socket.socket(fileno=os.dup(0))
-    os.dup2(1, 0)  # the command must not read from the socket
+    os.dup2(1, 0)  # commands must not read from the socket
     os.closerange(
         3, channel.fileno()
     )  # commands must not inherit descriptors that were open when this program started
@@ -86,7 +84,7 @@ class ChildNotifier:
 
 
 class Reaper:
-    """Receives orders from the program and starts a warden for each."""
+    """Receives orders from tui-agent and starts a warden for each."""
 
     def __init__(self, line: socket.socket, options: dict[str, Any], adopts: bool) -> None:
         self._line = line
@@ -241,7 +239,7 @@ class Warden:
         return max(int((self._kill_at - time.monotonic()) * 1000) + 1, int(KILL_INTERVAL_S * 1000))
 
     def _read_messages(self) -> bool:
-        """Read messages of the program. Return False if the socket is closed because the program is gone."""
+        """Read messages of tui-agent. Return False if the socket is closed because tui-agent has ended."""
         try:
             data = self._line.recv(4096)
         except OSError:
@@ -263,7 +261,7 @@ class Warden:
                 self._send_line(f"ended {code}")
 
     def _is_tree_empty(self) -> bool:
-        """Return True if no process is left. Orphans become children, so there are no children then."""
+        """Return True if no process is left: orphans become this process's children, so having no children is enough."""
         try:
             os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
@@ -288,14 +286,15 @@ class Warden:
                 send_signal(pid, parent, signal.SIGCONT)
 
     def _send_line(self, message: str) -> None:
-        with suppress(OSError):  # the program is gone; the closed socket shows that too
+        with suppress(OSError):  # tui-agent has ended; reading from the socket reports that too
             self._line.sendall(message.encode() + b"\n")
 
 
 class ControlGroups:
-    """The control groups of one command, inside the writable ones. No process can leave them unnoticed.
+    """The control groups of one command, below the writable control groups `bases`.
 
-    As a context manager, entered while the command starts; returns the limits that could be set.
+    As a context manager, it puts this process into the groups, so that a command started in the block is in them too.
+    The value is the limits that could be set.
     """
 
     def __init__(self, bases: Iterable[str], name: str, processes: int) -> None:
@@ -324,7 +323,7 @@ class ControlGroups:
                 (group.parent / "cgroup.procs").write_text("0")
 
     def kill(self) -> None:
-        """Kill all their processes at once, if the kernel supports that."""
+        """Kill all processes of the groups in one operation, if the kernel supports that."""
         for group in self._created:
             with suppress(OSError):
                 (group / "cgroup.kill").write_text("1")
@@ -338,7 +337,7 @@ class ControlGroups:
 
 
 def reap_children() -> Iterator[tuple[int, int]]:
-    """Yield the children that have ended, with their exit codes as `subprocess` counts."""
+    """Yield the children that have ended, with their `subprocess` return codes."""
     with suppress(ChildProcessError):
         while True:
             child, status = os.waitpid(-1, os.WNOHANG)
@@ -356,8 +355,9 @@ def lower_limit(which: int, maximum: int) -> None:
 
 
 def receive_order(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """Return an order and its descriptors (the warden's socket, the folder, the command's), or None if the socket is
-    closed.
+    """Return an order and its descriptors, or None if the socket is closed.
+
+    The descriptors are the warden's socket, the working folder, and those for the command.
     """
     try:
         data, descriptors, _, _ = socket.recv_fds(line, _LENGTH_BYTES, MAX_DESCRIPTORS)
@@ -400,7 +400,7 @@ def find_descendants(root: int, without: Iterable[int] = ()) -> list[tuple[int, 
 
 
 def read_parent(pid: int) -> int | None:
-    """Return the parent of a process; None if it is gone or a zombie."""
+    """Return the parent of a process, or None if the process has ended or is a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - a scan that must be quick
             text = file.read()

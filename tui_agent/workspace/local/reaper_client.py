@@ -1,7 +1,7 @@
 """Client of the reaper: starts commands through it and waits for them.
 
-Invariant: when `Child.end` returns, all processes of the command are gone. They also end soon after this process ends,
-however it ends: only this process holds the sockets to the reaper and its wardens, so the kernel closes them.
+Invariant: when `Child.end` returns, all processes of the command have ended. They also end soon after this process
+ends, even if it is killed: only this process has the sockets to the reaper and its wardens, so the kernel closes them.
 """
 
 import json
@@ -25,7 +25,7 @@ from tui_agent.ports.environment import ProcessControl
 from tui_agent.workspace.local import reaper as reaper
 
 START_TIMEOUT_S = 20.0
-"""Maximum seconds for a start; a machine under load forks slowly."""
+"""Maximum seconds to wait for the start of a command. A machine under load forks slowly."""
 CLOSE_TIMEOUT_S = 5.0
 MAX_PROCESSES = min(4_096, 512 + 256 * (os.cpu_count() or 1))
 """Process limit per command: enough for a parallel build, low enough to stop a fork bomb."""
@@ -34,14 +34,14 @@ _RECEIVE_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class StartFailure:
-    """The failure to start a command. `where` is the cause: `cwd` or `program`."""
+    """The failure to start a command. `where` is what failed: `cwd` or `program`."""
 
     where: str
     errno: int
 
 
 class ReaperError(Exception):
-    """Raised if the reaper could not be started, or is gone."""
+    """Raised if the reaper could not be started, or has ended."""
 
 
 class Child:
@@ -57,7 +57,7 @@ class Child:
         self.is_gone = False
 
     def await_start(self) -> StartFailure | None:
-        """Wait until the command runs or is refused. Blocking: call it in a thread."""
+        """Wait until the command has started, or return the failure. Blocking: call it in a thread."""
         self._line.settimeout(START_TIMEOUT_S)
         while b"\n" not in self._buffer:
             data = self._line.recv(_RECEIVE_BYTES)
@@ -87,9 +87,7 @@ class Child:
             await self._receive_more()
 
     async def end(self, grace: float) -> None:
-        """End all its processes: send SIGTERM, wait up to `grace` seconds, then send SIGKILL. Returns when none is
-        left.
-        """
+        """End all its processes: SIGTERM, up to `grace` seconds of waiting, SIGKILL. Return when none is left."""
         self._send_line(f"end {grace:g}")
         while not self.is_gone:
             await self._receive_more()
@@ -111,7 +109,7 @@ class Child:
         except OSError:
             data = b""
         self._parse_messages(data)
-        if not data:  # its warden was killed; the reaper kills the warden's tree
+        if not data:  # the warden was killed, so the reaper kills the warden's tree
             self.is_gone = True
             self.code = -signal.SIGKILL if self.code is None else self.code
 
@@ -135,7 +133,7 @@ _OWN = Path("/proc/self/cgroup")
 
 
 def find_own_groups(mounts: Path = _MOUNTS, own: Path = _OWN) -> list[str]:
-    """Return the writable cgroup folders of this process: unified, and the older `pids` hierarchy."""
+    """Return the writable cgroup folders of this process: in the unified and in the older `pids` hierarchy."""
     try:
         mount_points = _read_mount_points(mounts.read_text().splitlines())
         lines = own.read_text().splitlines()
@@ -153,7 +151,7 @@ def find_own_groups(mounts: Path = _MOUNTS, own: Path = _OWN) -> list[str]:
 
 
 def _read_mount_points(lines: list[str]) -> dict[str, str]:
-    """Return the mount points of hierarchies: key `` for the unified one, `pids` for the one that counts processes."""
+    """Return the mount points of control groups: key "" for the unified hierarchy, `pids` for the older one."""
     mount_points: dict[str, str] = {}
     for line in lines:
         mount, _, file_system = line.partition(" - ")
@@ -168,8 +166,8 @@ def _read_mount_points(lines: list[str]) -> dict[str, str]:
 class ReaperClient:
     """The reaper of one environment's commands.
 
-    `processes` is the limit of processes per command, where it can be enforced; `groups` returns the control
-    groups in which others may be created.
+    `processes` is the process limit per command, where it can be enforced. `groups` returns the control groups in
+    which new groups can be created.
     """
 
     def __init__(
@@ -197,8 +195,8 @@ class ReaperClient:
         """Start a command in the folder of a descriptor. Blocking: call it in a thread.
 
         `child_descriptors` maps the descriptor numbers that the command expects to our descriptors. `wrapped`: the
-        program only runs another one, which receives SIGTERM instead. Raises `ReaperError`, and `OSError` without free
-        descriptors or memory.
+        program only runs another program, to which SIGTERM is sent instead. Raises `ReaperError`, and `OSError` if
+        there are no free descriptors or memory.
         """
         own_end, warden_end = socket.socketpair()
         child = Child(own_end)
@@ -228,7 +226,7 @@ class ReaperClient:
         return child
 
     def close(self) -> int:
-        """Kill all running commands and end the reaper. Return the number of processes. Blocking: call it in a thread."""
+        """Kill all running commands and end the reaper. Return the number of killed processes. Blocking."""
         with self._lock:
             self._closed = True
             line, self._line = self._line, None
@@ -292,14 +290,14 @@ class ReaperClient:
 
 
 def _is_closed(line: socket.socket) -> bool:
-    """Return True if the reaper is gone. It sends nothing before its end, so a readable socket means that."""
+    """Return True if the reaper has ended. It sends nothing earlier, so a readable socket means that it has ended."""
     return bool(select.select([line], [], [], 0)[0])
 
 
 def user_process_limit(processes: int) -> int:
-    """Return the process limit of this user that lets one command start `processes`, or 0 if the kernel has none.
+    """Return the user's process limit (RLIMIT_NPROC) with which a command can start `processes`; 0: no limit.
 
-    The kernel does not apply the limit to a privileged user.
+    For root, the result is 0, because the kernel does not apply the limit to a privileged user.
     """
     if os.getuid() == 0 or not reaper.LINUX:
         return 0

@@ -1,4 +1,4 @@
-"""Search for files of a workspace that may hold secrets, and for links that leave it, before each command.
+"""Search for files that may hold secrets, and for links out of the workspace, before each command.
 
 Invariant: only reads, runs nothing and follows no link to a folder. The work is limited, and a folder is read again
 only if it changed. The caller decides which names are secret (the policy's list).
@@ -20,31 +20,31 @@ from tui_agent.workspace.git.git_content import GitContent
 from tui_agent.workspace.local.ignore_files import CONTROL_NAMES, IgnoreFiles, parent_folders
 
 MAX_FOLDERS = 5_000
-"""Maximum number of folders that are read, those nearest to the top first."""
+"""Maximum number of folders that are read, in breadth-first order."""
 MAX_FILES = 200
 """Maximum number of secret files that are returned."""
 MAX_LINKS = 5_000
-"""Maximum number of links that are resolved to see whether they leave the workspace."""
+"""Maximum number of links that are resolved."""
 OPTION_STARTS = frozenset("-+@|=")
-"""First characters of names that some program takes for an option, a list of files or a command."""
+"""First characters of names that some programs interpret as an option, a list of files or a command."""
 _UNUSUAL = frozenset(" \t\n\r\v\f'\"\\:*?[")
 _INSTALLED = frozenset({"node_modules", "site-packages"})
 _REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj"})
 SKIPPED_FOLDERS = _REPOSITORIES | _INSTALLED
 """Folders that are not searched for secrets: repositories and installed packages."""
 _CERTIFICATE_ENDINGS = (".pem", ".crt")
-"""Endings shared by private keys and public certificates; the content shows which it is."""
+"""Endings of both private keys and public certificates. Only the content tells them apart."""
 _PRIVATE_KEY_MARK = b"PRIVATE KEY"
 _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
-"""If a folder changed less than this before it was read, it may have changed again with the same modification time."""
+"""A folder that changed less than this before it was read is read again: a second change may have the same time."""
 _MAX_NAME_BYTES = 255
 """Maximum bytes of a name in a folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """One folder as it was read: the relevant names in it."""
+    """The relevant names in one folder, as it was read."""
 
     stamp: tuple[int, int]
     folders: tuple[str, ...]
@@ -58,7 +58,7 @@ class _Folder:
     option_names: tuple[str, ...] = ()
     """Names that a program may take for an option."""
     odd_names: tuple[str, ...] = ()
-    """Names that break if a list of names is split at blanks, or have a special meaning for some programs."""
+    """Names that are misread if a list is split at blanks, or that have a special meaning for some programs."""
     installed: tuple[str, ...] = ()
     """Folders with installed packages."""
     repositories: tuple[str, ...] = ()
@@ -66,14 +66,14 @@ class _Folder:
     steering: tuple[str, ...] = ()
     """Files that configure the behaviour of some programs."""
     control_names: tuple[str, ...] = ()
-    """Names that affect which files are left out of searches."""
+    """Names of ignore files and repositories, which affect which files searches skip."""
 
 
 class SecretFiles:
     """The secret files below `root`. Blocking: call it in a thread.
 
-    `is_secret` decides about a path in the workspace (a folder's path ends with a slash). `readable` are patterns of
-    paths that the user made readable for commands.
+    `is_secret` returns True for a secret path in the workspace (a folder's path ends with a slash). `readable` are
+    globs of paths that the user made readable for commands.
     """
 
     def __init__(
@@ -86,14 +86,14 @@ class SecretFiles:
         self._steering = steering_names
         self._root = root.rstrip("/")
         self._longest = os.pathconf("/", "PC_PATH_MAX") - _MAX_NAME_BYTES - 2
-        """Maximum bytes of a folder's path for which every file in it has a valid path."""
+        """Maximum bytes of a folder's path, so that every possible file in the folder has a valid path."""
         self._secret = is_secret
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
         self._current: dict[str, _Folder] = {}
         """The folders read in the current scan."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
-        """Files with certificate endings, each with True if it contains a private key."""
+        """Maps files with certificate endings to their stamp, and True if they contain a private key."""
         self._git = GitContent()
         self._ignore = IgnoreFiles(self._root, self._control_names)
         """The ignore files as of the current scan."""
@@ -127,7 +127,7 @@ class SecretFiles:
             return tuple(files.values())
 
     def scan(self) -> WorkspaceScan:
-        """Scan the workspace again, and return everything relevant that was found."""
+        """Scan the workspace again. See `ports.environment.WorkspaceScanner`."""
         secrets = self.find_secrets()
         with self._lock:
             current = self._current
@@ -136,7 +136,7 @@ class SecretFiles:
                 return [f"{base}{name}" for base, folder in current.items() for name in names_of(folder)]
 
             links = collect(lambda folder: folder.every_link)
-            # Untracked folders of installed packages come from a registry, whose archives contain no links.
+            # Untracked folders of installed packages come from a registry, and its archives contain no links.
             installed = collect(lambda folder: folder.installed)
             unscanned = [name for name in installed if self._git.may_track_files_in(f"{self._root}/{name}")]
             unscanned += [name[:-1] for name in collect(lambda folder: folder.files) if name.endswith("/")]
@@ -228,7 +228,7 @@ class SecretFiles:
         )
 
     def _secret_file(self, name: str, *, link: bool) -> SecretFile | None:
-        """Return the file behind a name, or None if it is not a file, not secret, or made readable by the user."""
+        """Return a secret file by name, or None if it is no regular file, not secret, or made readable by the user."""
         plain = name.rstrip("/")
         absolute = f"{self._root}/{plain}"
         names = (plain, plain.rpartition("/")[2], absolute)
@@ -259,9 +259,7 @@ class SecretFiles:
         return self._current[base].control_names if base in self._current else CONTROL_NAMES
 
     def _steering_above(self) -> Iterator[str]:
-        """Yield files above the workspace that configure programs, without those in the home folder, which are the
-        user's own.
-        """
+        """Yield files above the workspace that configure programs, without those in or above the home folder."""
         home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111
         for depth, folder in enumerate(parent_folders(self._root), start=1):
             if folder == home:

@@ -1,8 +1,8 @@
 """Running programs to their end, leaving no process behind.
 
-Invariants: a program has its own session and process group, no terminal, and a finite standard input. stdout and stderr
-share one pipe, which keeps their order, unless they are requested separately. However a run ends, all processes that it
-started are ended too (see `reaper`).
+Invariant: a program has its own session and process group, no terminal, and a finite standard input. stdout and stderr
+share one pipe, which keeps their order, unless they are requested separately. When a run ends, for whatever reason,
+all processes that it started are ended too (see `reaper`).
 """
 
 import errno
@@ -26,17 +26,17 @@ from tui_agent.workspace.local.reaper_client import Child, ReaperClient, ReaperE
 TERMINATE_GRACE_S = 2.0
 """Seconds between SIGTERM and SIGKILL after a timeout."""
 CANCEL_GRACE_S = 0.1
-"""The same after an interrupt by the user, who expects the prompt within 300 ms."""
+"""Seconds between SIGTERM and SIGKILL after an interrupt by the user, who expects the prompt within 300 ms."""
 CLEANUP_LIMIT_S = 5.0
 _CHUNK = 1 << 16
 _SIGNAL_CODES = range(129, 160)
 _FINAL_OUTPUT_S = 0.5
-"""Seconds to wait for more output if the program has ended while other processes hold the pipe open."""
+"""Seconds to wait for more output if the program has ended but other processes still have the pipe open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to start: the folder as a descriptor (`cwd` is only its name), and the whole environment."""
+    """A program to start. `folder` is a descriptor of the working folder, `cwd` its name for messages."""
 
     argv: tuple[str, ...]
     folder: int
@@ -50,11 +50,11 @@ class Command:
     descriptors: Mapping[int, int] = field(default_factory=dict)
     """Additional descriptors, keyed by the number that the program expects."""
     is_wrapper: bool = False
-    """True if the program only runs another one and ends with it; SIGTERM is sent to that one instead."""
+    """True if the program only runs another program and ends with it. SIGTERM is then sent to the other program."""
 
 
 class OutputCollector:
-    """Collects output. Passes everything to the sink and keeps `limit` bytes, of which `newest` come from the end."""
+    """Passes output to the sink and collects up to `limit` bytes of it, of which `newest` come from the end."""
 
     def __init__(self, limit: int, sink: OutputSink, newest: int = 0) -> None:
         self._room = max(limit - newest, 0)
@@ -80,7 +80,7 @@ class OutputCollector:
 
     @property
     def dropped(self) -> int:
-        """Number of bytes that were not kept."""
+        """Number of bytes that were not collected."""
         return self._size - len(self._first) - min(len(self._last), self._newest)
 
     @property
@@ -89,7 +89,7 @@ class OutputCollector:
         return len(self._first)
 
     def output(self) -> bytes:
-        """Return the bytes that were kept."""
+        """Return the collected bytes."""
         return bytes(self._first) + bytes(self._last[-self._newest :] if self._newest else b"")
 
 
@@ -100,7 +100,7 @@ async def run_command(
     grace: float = TERMINATE_GRACE_S,
     on_start: Callable[[ProcessControl], None] | None = None,
 ) -> ExecResult:
-    """Run a program to its end. `on_start` receives the limits that apply.
+    """Run a program to its end. `on_start` is called with the limits that apply to the program.
 
     If the caller is cancelled, all processes are ended before the cancellation propagates.
     """
@@ -158,7 +158,7 @@ def _pipes(*collectors: OutputCollector | None) -> tuple[dict[int, OutputCollect
 
 
 def _input_descriptor(data: bytes) -> int:
-    """Return a descriptor, without a file name, from which exactly this data can be read."""
+    """Return a descriptor of an unnamed file with exactly this data, for standard input."""
     if not data:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     if sys.platform == "linux":
@@ -203,7 +203,7 @@ def start_failure(outcome: Literal["not_found", "failed"], message: str) -> Exec
 async def _wait_for_end(
     child: Child, streams: Mapping[int, OutputCollector], timeout: float | None, grace: float
 ) -> str:
-    """Read output until the program ends or times out, then end the rest of its processes."""
+    """Read output until the program ends or times out, then end its remaining processes. Return the outcome."""
     outcome = "cancelled"
     grace = CANCEL_GRACE_S
     try:
@@ -237,7 +237,7 @@ async def _read(read_end: int, collector: OutputCollector) -> None:
 
 
 def _drain(read_end: int, collector: OutputCollector) -> None:
-    """Read the remaining bytes from the pipe (at most its size)."""
+    """Read the remaining bytes from the pipe, at most 2 MB."""
     with suppress(BlockingIOError):
         for _ in range(32):
             data = os.read(read_end, _CHUNK)

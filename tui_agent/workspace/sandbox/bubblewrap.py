@@ -1,6 +1,6 @@
 """Bubblewrap's command line: the whole file system read-only, with a command's writable paths mounted over it.
 
-Invariant: nothing is read or changed here. The order matters, because later mounts cover earlier ones.
+Invariant: reads and changes no files. The order of options matters, because later mounts cover earlier mounts.
 """
 
 import os
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from tui_agent.workspace.sandbox.mounts import Mounts
 
 DESCRIPTORS = (3, 4)
-"""Descriptors of bubblewrap's seccomp filter and of its status output."""
+"""Descriptor numbers of bubblewrap's seccomp filter and of its status output."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateFolders:
-    """The product's folders and files that are mounted for commands; they last as long as the session."""
+    """tui-agent's own folders and files that are mounted for commands. They exist until the session ends."""
 
     temporary: str
     persistent: str
@@ -38,7 +38,7 @@ class Machine:
     settings: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     folders: tuple[str, ...] = ("/tmp", "/var/tmp", "/run")
-    """The private folders of commands that exist on this machine."""
+    """The folders of this machine that each command gets a private version of."""
 
 
 def bubblewrap_arguments(
@@ -51,7 +51,7 @@ def bubblewrap_arguments(
     has_filter: bool,
     descriptors: tuple[int, int] = DESCRIPTORS,
 ) -> list[str]:
-    """Return everything before the command, including the `--`. `folder` is the working folder."""
+    """Return the arguments before the command, including `--`. `folder` is the working folder."""
     own = {"/tmp": private.temporary, "/var/tmp": private.persistent}
     options = [machine.program, "--unshare-user"]
     options += ["--disable-userns"] if machine.can_forbid_nesting else []
@@ -82,7 +82,7 @@ def bubblewrap_arguments(
 
 
 def cover_files(mounts: Mounts, private: PrivateFolders) -> list[str]:
-    """Return, for each masked path, the file or folder to mount over it."""
+    """Return the files and folders to mount over the masked paths, in the order of `mounts.masked`."""
     mask = private.empty_file if mounts.masked_as_empty else private.unreadable_file
     return [
         private.empty if path.endswith("/") else mounts.replacements.get(path, mask) for path in mounts.masked
@@ -95,16 +95,16 @@ def _bind_each(option: str, paths: Iterable[str]) -> Iterator[str]:
 
 
 def _cover_each(source: str, paths: Iterable[str]) -> Iterator[str]:
-    """Mount an unreadable device over each path, on a file system that ignores devices."""
+    """Yield options that make each path unreadable: `source` is a device, which cannot be opened after such a mount."""
     for path in paths:
         yield from ("--ro-bind", source, path)
 
 
 @contextmanager
 def open_descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
-    """Yield the descriptors for bubblewrap, keyed by the numbers that it expects, and the one of its status output.
+    """Yield the descriptors for bubblewrap, by the numbers that it expects, and our end of its status output.
 
-    `calls` is the seccomp filter that it reads, if any.
+    `calls` is the seccomp filter for bubblewrap to read, if any.
     """
     status, status_in = os.pipe()
     descriptors = [status, status_in]

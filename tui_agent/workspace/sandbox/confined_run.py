@@ -1,6 +1,6 @@
 """One confined run: preparation, execution, and detection of denials.
 
-Invariant: a command that could not be confined was not run. Cancelling releases all its resources. Output of a failed
+Invariant: a command that cannot be confined is not run. Cancelling releases all its resources. Output of a failed
 attempt to create a sandbox is not passed on as output of the command.
 """
 
@@ -25,9 +25,7 @@ BWRAP_FAILED = 1
 _BWRAP_PREFIX = b"bwrap: "
 _MAX_LINE_BYTES = 4096
 MAX_ATTEMPTS = 3
-"""Maximum number of attempts. Creating a sandbox fails before anything runs if a file system is mounted or removed at
-that moment.
-"""
+"""Maximum number of attempts to create a sandbox. An attempt fails if a file system is mounted or removed meanwhile."""
 
 
 async def run_confined(
@@ -85,7 +83,7 @@ async def run_confined(
 
 
 class _OutputFilter:
-    """Passes output on, except for a single line written by bubblewrap: if there is no more, the command has not run."""
+    """Passes output on, but delays a first line of bubblewrap: if it is the only output, the command has not run."""
 
     def __init__(self, sink: OutputSink) -> None:
         self._sink = sink
@@ -110,7 +108,7 @@ class _OutputFilter:
 
 
 def _without_placeholders(output: str, placeholders: Sequence[str]) -> str:
-    """Remove messages about placeholders of the sandbox that the command could not delete."""
+    """Return the output without messages about the sandbox's placeholders that the command could not delete."""
     names = "|".join(re.escape(Path(path).name) for path in placeholders)
     return re.sub(rf"^.*failed to remove '?(?:{names})\b.*$", "", output, flags=re.M) if names else output
 
@@ -122,7 +120,7 @@ async def _run_once(
     sink: OutputSink,
     run: Callable[[Command, OutputSink], Awaitable[ExecResult]],
 ) -> tuple[ExecResult, bool, ConfinedCommand | None]:
-    """Run once; return the result, whether the command started, and the prepared command."""
+    """Run once. Return the result, True if the command started, and the prepared command."""
     info = os.fstat(command.folder)
     context = confinement.prepare_command(
         command.argv,
@@ -146,7 +144,7 @@ async def _run_once(
 
 
 def _missing_program(command: Command) -> ExecResult | None:
-    """Return the result for a missing program or folder, which bubblewrap itself would not report clearly."""
+    """Return the result if the program or folder is missing, because bubblewrap's own message is unclear."""
     program, folder = Path(command.cwd, command.argv[0]), Path(command.cwd)
     if not folder.is_dir():
         return start_failure("not_found", f"The folder {command.cwd} does not exist.")

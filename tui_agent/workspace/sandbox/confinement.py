@@ -1,7 +1,7 @@
-"""Preparation of one environment's commands to run confined.
+"""Preparation of one environment's commands to run in the sandbox.
 
-Invariant: a command that cannot be confined as promised does not run at all. Temporary folders, descriptors and
-placeholders of a command are released when it has ended, the private folders at the end of the session.
+Invariant: a command that cannot be confined completely does not run at all. Temporary folders, descriptors and
+placeholders of a command are released when it has ended; the private folders are removed at the end of the session.
 """
 
 import errno
@@ -44,7 +44,7 @@ from tui_agent.workspace.sandbox.variables import confined_variables, with_stat_
 
 _MAX_STATUS_BYTES = 4096
 _SETTLED_S = 60.0
-"""A folder younger than this many seconds may not be locked yet."""
+"""A folder younger than this many seconds is not removed, because its owner may not have locked it yet."""
 _FOLDERS = ("tmp", "longer", "empty")
 _FILES = {"blank": 0o444, "shut": 0o000}
 
@@ -58,7 +58,7 @@ class ConfinedCommand:
     descriptors: Mapping[int, int] = field(default_factory=dict)
     status: int = -1
     masked: tuple[SecretFile, ...] = ()
-    """Workspace files that the command must not read."""
+    """Workspace files that the command cannot read."""
     placeholders: tuple[str, ...] = ()
     """Paths with empty placeholders for files that must not be created."""
 
@@ -72,11 +72,11 @@ class ConfinedCommand:
 
 
 class ConfinementError(Exception):
-    """Raised if a command cannot be confined as promised; the message gives the reason."""
+    """Raised if a command cannot be confined completely. The message gives the reason."""
 
 
 class Confinement:
-    """The sandbox of one environment. `records` is a folder of the product shared by all its processes.
+    """The sandbox of one environment. `records` is a folder that all tui-agent processes share.
 
     All methods block: call them in a thread.
     """
@@ -94,7 +94,7 @@ class Confinement:
         self._records = records
         self._private: Path | None = None
         self._lock_fd = -1
-        """The lock on the private folders. Another process can take it only when their owner is gone."""
+        """The lock on the private folders. Another process can get it only after this process has ended."""
         why_not = support.why_not or bounds.refusal()
         self.sandbox = (
             Sandbox(unavailable_reason=why_not)
@@ -106,7 +106,7 @@ class Confinement:
     def prepare_command(
         self, argv: Sequence[str], folder: OpenedPath, env: Mapping[str, str], spec: ExecSpec
     ) -> Iterator[ConfinedCommand]:
-        """Prepare a command to start in a folder with the permissions of `spec`. Its resources are released at the end.
+        """Prepare a command to start in a folder with the permissions of `spec`. On exit, its resources are released.
 
         Raises `ConfinementError`.
         """
@@ -187,7 +187,7 @@ class Confinement:
         return "" if self._secrets is None else self._secrets.incomplete_reason
 
     def close(self) -> None:
-        """Remove the private folders; call it when no command runs any more."""
+        """Remove the private folders. No command may be running."""
         with self._lock:
             private, self._private = self._private, None
             lock_fd, self._lock_fd = self._lock_fd, -1
@@ -198,8 +198,8 @@ class Confinement:
     def _masked_files(self, mounts: Mounts, spec: ExecSpec) -> tuple[SecretFile, ...]:
         """Return the workspace files that a command must not read.
 
-        Files that are in the repository unchanged stay visible to commands that may write: such a command could read
-        them from the repository anyway, and would commit or pack wrong content if they were covered.
+        Commands that may write can read files that are committed without later changes. They could read them from the
+        repository anyway, and would commit or pack wrong content if the files were masked.
         """
         prefix = f"{self.bounds.root.rstrip('/')}/"
         hidden = {file.rstrip("/") for file in mounts.hidden}
@@ -240,7 +240,7 @@ class Confinement:
         *,
         network: bool,
     ) -> Iterator[tuple[list[str], Mapping[int, int], int]]:
-        """Yield everything before the command, its descriptors, and the descriptor of bubblewrap's status output."""
+        """Yield the arguments before the command, its descriptors, and our end of bubblewrap's status output."""
         covers = bubblewrap.cover_files(mounts, private)
         guards = tuple(guard_arguments(mounts, covers, [place.path for place in extra]))
         filtered = self._support.filter is not None
@@ -252,7 +252,7 @@ class Confinement:
             yield [*options, *_landlock_command(mounts, same_files, guards)], given, status
 
     def _missing_paths(self, bare_parts: BareRepositoryPaths, *, sealed_repository: bool) -> list[str]:
-        """Return paths that must not be created: at the top of the workspace, and in its repository."""
+        """Return missing paths that commands must not create, at the top of the workspace and in its repository."""
         git = find_git_places(self.bounds.root)
         settings = [f"{self.bounds.root.rstrip('/')}/{name}" for name in self.bounds.absent]
         paths = [
@@ -281,9 +281,9 @@ class Confinement:
 
 
 def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
-    """Return unreadable files that git takes for the committed versions of changed secret files.
+    """Return replacements for changed secret files: unreadable files with the size and time of the committed versions.
 
-    Git then treats those files as unchanged: it neither fails on them nor records them.
+    Git then treats the files as unchanged, so that it neither fails on them nor commits the change.
     """
     copies: dict[str, str] = {}
     for file in masked:
@@ -303,7 +303,7 @@ def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, s
 
 
 def _create_locked_folder(parent: Path) -> tuple[Path, int]:
-    """Create a locked folder, and remove folders that killed processes left."""
+    """Create a locked folder in `parent`, and remove folders of killed processes."""
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for leftover in parent.iterdir():
         with suppress(FileNotFoundError):  # another process removed it
@@ -328,7 +328,7 @@ def _remove_if_unlocked(folder: Path) -> None:
 
 
 def describe_sandbox(support: SandboxSupport, bounds: Bounds) -> tuple[str, ...]:
-    """Describe the sandbox for the user."""
+    """Return sentences that describe the sandbox to the user."""
     lines = [f"Commands run in {support.kind}: they can write only to the workspace and to a private /tmp."]
     lines += [f"They can also write to {folder} (from your settings)." for folder in bounds.writable]
     lines.append("They have no network unless it is allowed, and they cannot see keys or other processes.")
@@ -349,7 +349,7 @@ def describe_sandbox(support: SandboxSupport, bounds: Bounds) -> tuple[str, ...]
 def _landlock_command(
     mounts: Mounts, opened_places: Sequence[OpenedPath], guards: Sequence[str]
 ) -> list[str]:
-    """Return the command that verifies these files, restricts itself by Landlock and becomes the command."""
+    """Return the arguments for `landlock.py`, which verifies these files, restricts itself and executes the command."""
     python = [os.path.realpath(sys.executable), "-I", "-S", "-B", landlock.__file__]
     identities = [f"={place.device}:{place.inode}:{place.path}" for place in opened_places]
     return [*python, *identities, *guards, *mounts.writable_now, "/tmp", "/var/tmp", "/dev", "/proc", "--"]
@@ -360,10 +360,10 @@ _SWAPPED = "two files with secrets were swapped while the command was prepared"
 
 
 def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence[str] = ()) -> Iterator[str]:
-    """Yield arguments for `landlock.main`. `cover_files` cover the paths in `mounts.masked`; `opened` paths are checked
-    elsewhere.
+    """Yield the arguments with which `landlock.main` verifies mounts.
 
-    Raises `OSError` if a path is missing, is a link, or is below a link by now.
+    `cover_files` are mounted over `mounts.masked`; `opened` paths are verified elsewhere. Raises `OSError` if a path
+    is missing, is a link, or is below a link.
     """
     covers = [folder for folder in (*mounts.hidden, *mounts.masked) if folder.endswith("/")]
     hidden = {folder.rstrip("/") for folder in mounts.hidden}
@@ -389,7 +389,7 @@ def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence
 
 
 def _stat_path(path: str) -> tuple[os.stat_result, os.stat_result]:
-    """Return the status of a path's folder and of the path. Neither they nor any folder above may be a link."""
+    """Return the status of a path's folder and of the path. Raises `OSError` if any component is a link."""
     folder, _, name = path.rpartition("/")
     try:
         folder_fd = open_to_enter([part for part in folder.split("/") if part])

@@ -1,7 +1,7 @@
 """Detection of the sandbox's denials from a failed command's last output.
 
-Invariant: pure, except that it checks if a named file exists and reads variable names from a masked file. The result is
-a guess that only decides if the user is asked to run the command again.
+Invariant: pure, except that it checks if mentioned files exist and reads variable names from masked files. The result
+is a guess that only decides if the user is asked to run the command again.
 """
 
 import os
@@ -18,14 +18,14 @@ MAX_OUTPUT_CHARS = 6_000
 """Number of last characters of the output that are checked, because the fatal error is near the end."""
 _PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
 _PROGRAM_PREFIX = re.compile(r"^\S*/s?bin/\S+: (?:line \d+: )?")
-"""The program at the start of a message, whose path is not the denied one."""
+"""Matches the program's path at the start of a message, because this path was not denied."""
 _READ_ONLY = re.compile(r"read-only file ?system|\bEROFS\b|os error 30\b|errno 30\b", re.IGNORECASE)
 _REPOSITORY = re.compile(r"(?<![\w.-])\.git\b|\brepository\b|\bgit/worktrees\b")
 _SEALED = (
-    "It tried to change the repository in .git. In the sandbox only git commands can do that "
+    "The command tried to change the repository in .git. In the sandbox only git commands can do that "
     "(git add, git commit and so on: run them in a separate call, without a program that runs code)."
 )
-_READ_ONLY_RUN = "It tried to change the workspace, which is read-only for this command."
+_READ_ONLY_RUN = "The command tried to change the workspace, which is read-only for this command."
 _BUSY = re.compile(r"device or resource busy|\bEBUSY\b|invalid cross-device link|\bEXDEV\b", re.IGNORECASE)
 DENIED = re.compile(r"permission denied|access denied|\bEACCES\b|os error 13\b|errno 13\b", re.IGNORECASE)
 _NOT_PERMITTED = re.compile(
@@ -54,13 +54,13 @@ _GIT_ADD_FAILED = re.compile(r"unable to index file|adding files failed")
 _VARIABLE = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*_[A-Z0-9_]+(?![A-Za-z0-9_])")
 _ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*)\s*=", re.MULTILINE)
 _COMMON_VARIABLES = frozenset({"NODE_ENV", "LOG_LEVEL", "FLASK_ENV", "RAILS_ENV", "APP_ENV"})
-"""Variable names that appear in most outputs, whatever failed."""
+"""Variable names that are too common to indicate a missing settings file."""
 _BAD_SYSTEM_CALL = 128 + 31
 """Exit code of a shell after SIGSYS."""
 
 
 class SecretDenial(NamedTuple):
-    """A denied access to secret files: a sentence (empty if nothing indicates one), and the files."""
+    """A denied access to secret files: a sentence about it, and the files. Both are empty if nothing was denied."""
 
     reason: str = ""
     files: tuple[SecretFile, ...] = ()
@@ -81,7 +81,7 @@ def explain_denial(
     """
     lines = output[-MAX_OUTPUT_CHARS:].splitlines()
     if exit_code == _BAD_SYSTEM_CALL or any("bad system call" in line.lower() for line in lines):
-        return "It made a system call that the sandbox blocks."
+        return "The command made a system call that the sandbox blocks."
     for line in reversed(lines):
         if read_only and _READ_ONLY.search(line) and not _find_outside_paths(line, bounds):
             return _READ_ONLY_RUN
@@ -96,7 +96,7 @@ def explain_denial(
 def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDenial:
     """Return the secret files that a failed command seems to need. Blocking.
 
-    Its output says that they could not be opened, or names a variable that one of them sets.
+    These are files that, according to the output, could not be opened, or a file that sets a variable in the output.
     """
     tail = output[-MAX_OUTPUT_CHARS:]
     denied = [line for line in tail.splitlines() if DENIED.search(line)]
@@ -105,23 +105,23 @@ def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDeni
     if files:
         names = " and ".join(map(_describe_file, files))
         verb = "are" if len(files) > 1 else "is"
-        reason = f"It tried to read {names}, which may hold secrets and {verb} hidden from commands."
+        reason = f"The command tried to read {names}, which may hold secrets and {verb} hidden from commands."
         if any(_GIT_ADD_FAILED.search(line) for line in tail.splitlines()):
             excludes = " ".join(f"':!{file.name.rstrip('/')}'" for file in files)
-            reason += f" To leave it out: git add -A -- . {excludes}"
+            reason += f" To add everything else: git add -A -- . {excludes}"
         return SecretDenial(reason, files)
     named_variables = set(_VARIABLE.findall(tail))
     for file in masked:
         missing = sorted(named_variables & _read_variable_names(file))
         if missing:
             name = file.name.rstrip("/")
-            why = f"It mentions {missing[0]}, which is set in {name}; that file is hidden from commands."
+            why = f"The output mentions {missing[0]}, which is set in {name}; that file is hidden from commands."
             return SecretDenial(why, (file,))
     return SecretDenial()
 
 
 def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile, ...]:
-    """Return the files that a line names: by full name, or else the one nearest to the top by its last part."""
+    """Return the files whose full name is in a line, or else the first file whose last path component is in it."""
     linked = tuple(
         file
         for file in masked
@@ -138,7 +138,7 @@ def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile,
 
 
 def _describe_file(file: SecretFile) -> str:
-    """Return a file's name, and for a link also its target."""
+    """Return a file's name; for a link with another name than its target, both names."""
     name, real = file.name.rstrip("/"), Path(file.path).name
     return name if Path(name).name == real else f"{real} (through the link {name})"
 
@@ -160,23 +160,24 @@ def _read_variable_names(file: SecretFile) -> set[str]:
 def _explain_line(line: str, bounds: Bounds, network: bool) -> str:
     outside = _find_outside_paths(line, bounds)
     if _READ_ONLY.search(line) or _BUSY.search(line):
-        return f"It tried to change {_describe_paths(outside or _find_paths(line))}, which the sandbox does not allow."
+        changed = _describe_paths(outside or _find_paths(line))
+        return f"The command tried to change {changed}, which the sandbox does not allow."
     if _EXISTS.search(line) and any(name in line for name in bounds.absent):
-        return "It tried to create a settings file that the sandbox does not allow."
+        return "The command tried to create a settings file that the sandbox does not allow."
     if _KEYS.search(line.lower()):
-        return "It tried to use your keys, which the sandbox hides."
+        return "The command tried to use your keys, which the sandbox hides."
     if not network and _NETWORK.search(line):
-        return "It tried to use the network, which the sandbox does not allow."
+        return "The command tried to use the network, which the sandbox does not allow."
     if _SERVICES.search(line):
-        return "It tried to use a service on your machine, which the sandbox hides."
+        return "The command tried to use a service on your machine, which the sandbox hides."
     if DENIED.search(line) and outside:
-        return f"It tried to access {_describe_paths(outside)}, which the sandbox does not allow."
+        return f"The command tried to access {_describe_paths(outside)}, which the sandbox does not allow."
     if _NOT_PERMITTED.search(line):
-        return "It made a request that the sandbox blocks (Operation not permitted)."
+        return "The command made a request that the sandbox blocks (Operation not permitted)."
     if _NOT_FOUND.search(line):
         hidden = [path for path in outside if _is_hidden(_normalise(path, bounds), bounds)]
         return (
-            f"It tried to use {_describe_paths(hidden)}, which is not visible in the sandbox."
+            f"The command tried to use {_describe_paths(hidden)}, which is not visible in the sandbox."
             if hidden
             else ""
         )
@@ -192,7 +193,7 @@ def _find_outside_paths(line: str, bounds: Bounds) -> list[str]:
 
 
 def _is_hidden(path: str, bounds: Bounds) -> bool:
-    """Return True if a path exists in a place that the sandbox does not show."""
+    """Return True if a path exists in a folder that is not visible in the sandbox."""
     places = (*PRIVATE_FOLDERS, *(pattern for pattern in bounds.hidden if "*" not in pattern))
     return any(is_within(path, place) for place in places) and os.path.lexists(path)
 

@@ -29,7 +29,10 @@ TRY_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class SandboxSupport:
-    """Sandbox support. `machine` is set if bubblewrap works, `filter` if this architecture's system calls are known."""
+    """The sandbox support of this machine.
+
+    `machine` is set if bubblewrap works, `filter` if the processor's system call numbers are known.
+    """
 
     kind: str = ""
     why_not: str = ""
@@ -102,7 +105,7 @@ def _detect_bubblewrap() -> SandboxSupport:
 
 
 def _find_system_program(name: str) -> str | None:
-    """Return a system program, never one from the workspace."""
+    """Return the path of a system program, never of a program in the workspace."""
     try:
         return find_program(name, Path.cwd(), os.environ)
     except OSError:  # the current folder is gone

@@ -1,8 +1,7 @@
-"""Outside paths that are opened for one command because exactly these paths were judged and allowed.
+"""Paths outside the workspace that one command may write, because exactly these paths were judged and allowed.
 
-Invariant: never more than was requested is opened. A file is opened alone: a missing one is first created empty, and
-removed again if the command leaves it empty. A folder is opened with everything below it, or not at all if anything in
-it is guarded.
+Invariant: no other paths become writable. A missing file is first created empty, and removed again if the command
+leaves it empty. A folder becomes writable with everything below it, or not at all if anything in it is guarded.
 """
 
 import os
@@ -23,7 +22,7 @@ _NEVER = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
 """Mode of a new file before the umask, as if the command had created it."""
 _LONG_AGO = (0, 0)
-"""Times of files created here, so that no program takes them for newer than its own files."""
+"""Times of files created here, so that no program considers them newer than its own files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class OpenedPath:
 
 @contextmanager
 def open_paths(bounds: Bounds, paths: Sequence[str]) -> Iterator[tuple[OpenedPath, ...]]:
-    """Open those of the real paths that may be opened, after finding them again without following links."""
+    """Yield those of the real paths that may become writable, looked up again without following links."""
     created: list[OpenedPath] = []
     try:
         candidates = [
@@ -73,7 +72,7 @@ def _create_file(path: str, name: str, folder_fd: int, created: list[OpenedPath]
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(name, flags, USUAL_MODE, dir_fd=folder_fd)
-    except OSError:  # this program cannot create it, so the command could not either
+    except OSError:  # if this program cannot create the file, the command could not either
         return None
     try:
         os.utime(descriptor, ns=_LONG_AGO)
@@ -86,7 +85,7 @@ def _create_file(path: str, name: str, folder_fd: int, created: list[OpenedPath]
 
 
 def _remove_if_unused(place: OpenedPath) -> None:
-    """Remove a created file that is unchanged."""
+    """Remove a file that was created here, if it is still unchanged."""
     with suppress(OSError):  # removed with its folder
         info = os.lstat(place.path)
         is_same = (info.st_dev, info.st_ino) == (place.device, place.inode)
@@ -95,7 +94,7 @@ def _remove_if_unused(place: OpenedPath) -> None:
 
 
 def _may_be_opened(bounds: Bounds, path: str) -> bool:
-    """Return True if the path is absolute and normalised, and outside the workspace and all hidden or guarded places."""
+    """Return True if a path is absolute, normalised, outside the workspace, and neither hidden nor guarded."""
     if not path.startswith("/") or os.path.normpath(path) != path or path in ("/", *PRIVATE_FOLDERS):
         return False
     hidden = [folder.rstrip("/") for folder in find_existing(bounds.hidden)]

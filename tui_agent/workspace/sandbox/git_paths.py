@@ -1,7 +1,7 @@
-"""Writable parts of a workspace's git repository: those that commits need, never those that run programs.
+"""Writable parts of a workspace's git repository: parts that commits need, never parts that run programs.
 
-Invariant: only reads. A repository elsewhere (worktree, submodule) is opened only if it names this workspace itself,
-because anyone may have written the files in the workspace.
+Invariant: only reads. A repository outside the workspace (work tree, submodule) is used only if it refers back to this
+workspace, because the files in the workspace cannot be trusted.
 """
 
 import os
@@ -14,10 +14,9 @@ _MAX_FILE_BYTES = 1_000_000
 _HOOKS_PATH = re.compile(r"^\s*hookspath\s*=\s*\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _BARE_PARTS = ("refs", "objects", "HEAD")
-"""Names that make a folder without `.git` a repository, starting with the one whose absence matters least."""
+"""Names that together make a folder without `.git` a repository. The first free name gets a placeholder."""
 _COMMON_DIR = "commondir"
-"""File by which a repository borrows everything except `HEAD` from another. If it is a folder, git stops with an error.
-"""
+"""File that makes a repository use another repository for everything except `HEAD`. Git fails if it is a folder."""
 _BARE_PROGRAM_FILES = ("HEAD", "config", "hooks", "info")
 _COMMIT_FOLDERS = ("objects", "refs", "logs")
 _PROGRAM_FILES = tuple(
@@ -27,9 +26,9 @@ _PROGRAM_FILES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class GitPlaces:
-    """Git paths of a workspace, absolute: `writable` folders for commits, `read_only` parts that stay read-only.
+    """Absolute git paths of a workspace: `writable` folders for commits, and `read_only` paths in them.
 
-    `absent` are names that must not be created in `folder`, the repository's own.
+    `absent` are names that must not be created in `folder`, the repository's own folder.
     """
 
     writable: tuple[str, ...] = ()
@@ -39,7 +38,7 @@ class GitPlaces:
 
 
 def find_git_places(root: str) -> GitPlaces:
-    """Return the places of the repository at the top of a workspace; none for a repository above it."""
+    """Return the paths of the repository at the top of a workspace; no paths for a repository above it."""
     top = Path(root, ".git")
     if (top / "HEAD").is_file():
         return _folder_places(str(top), root)
@@ -74,14 +73,14 @@ def seal_repository(
 class BareRepositoryPaths:
     """Absolute paths that would make the top folder of a workspace a repository itself.
 
-    One of `parts` must stay missing, and all of `absent`.
+    At least one of `parts` must stay missing, and all of `absent` must.
     """
 
     parts: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
 
     def read_only_paths(self, placeholders: Collection[str]) -> tuple[str, ...]:
-        """Return the paths that a command must not change, given the existing `placeholders`."""
+        """Return the paths that a command must not change. `placeholders` are those that exist."""
         if not self.parts:
             return ()
         placeholders = [path for path in self.parts if path in placeholders]
@@ -96,13 +95,13 @@ def bare_repository_paths(root: str) -> BareRepositoryPaths:
 
 
 def _bare_kept(root: str) -> tuple[str, ...]:
-    """Return the paths that must not change if all parts exist already."""
+    """Return the existing paths that must not change if all of `_BARE_PARTS` exist already."""
     paths = (f"{root.rstrip('/')}/{name}" for name in _BARE_PROGRAM_FILES)
     return tuple(path for path in paths if os.path.lexists(path))
 
 
 def _folder_places(folder: str, root: str) -> GitPlaces:
-    """Return the paths of a repository's own folder, including the folder itself so that it cannot be moved away."""
+    """Return the git paths in a repository's own folder `folder`."""
     settings = _read(Path(folder, "config"))
     read_only = [f"{folder}/{name}" for name in _PROGRAM_FILES if os.path.lexists(f"{folder}/{name}")]
     for hooks in _HOOKS_PATH.findall(settings):
@@ -126,13 +125,13 @@ def _read_pointer(file: Path) -> Path | None:
 
 
 def _points_back(target: Path, file: Path) -> bool:
-    """Return True if a worktree's git folder names this worktree."""
+    """Return True if a work tree's git folder refers back to the work tree's `.git` file."""
     pointer = _read(target / "gitdir").strip()
     return bool(pointer) and os.path.realpath(target / pointer) == os.path.realpath(file)
 
 
 def _is_module_of(target: Path, root: str) -> bool:
-    """Return True if a submodule's git folder names this workspace."""
+    """Return True if a submodule's git folder refers back to this workspace."""
     return any(
         os.path.realpath(target / work_tree.strip()) == root
         for work_tree in _WORKTREE.findall(_read(target / "config"))

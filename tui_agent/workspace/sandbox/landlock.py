@@ -1,9 +1,11 @@
-"""Second protection layer: a program that runs inside the sandbox, restricts itself with Landlock and executes the
+"""Program that runs inside the sandbox, restricts itself with Landlock and executes the command.
+
+Usage: `landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`. Nothing is run
+if a `=` path is no longer the file with this identity, or if a `!` path (identities of its folder and of the file) was
+replaced or is not mounted read-only. The command can then write only the folders, and reaches neither outside
+processes by signals nor outside abstract sockets. Without Landlock in the kernel, the program only executes the
 command.
 
-Usage: `landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`. If a path is no
-longer that file or, for `!`, not read-only in that folder, nothing runs. Afterwards only the folders can be written,
-and neither signals nor abstract sockets reach outside. Without Landlock in the kernel, it only executes the command.
 Uses only the standard library.
 """
 
@@ -21,9 +23,9 @@ REFER, TRUNCATE, IOCTL_DEVICE = 1 << 13, 1 << 14, 1 << 15
 READ = EXECUTE | READ_FILE | READ_DIR
 ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
 SCOPES = 3
-"""Restrictions on abstract sockets and signals."""
+"""Landlock scopes: no connections to outside abstract sockets, and no signals to outside processes."""
 _SIGPIPE, _SIGXFSZ = 13, 25
-"""Signals that Python ignores; a program that it executes would inherit that."""
+"""Signals that Python ignores. An executed program would inherit that."""
 
 
 def supported_rights(abi: int) -> int:
@@ -54,7 +56,7 @@ class Kernel:
         return max(self._call(CREATE_RULESET, None, 0, _VERSION_FLAG), 0)
 
     def restrict(self, writable: list[str]) -> int:
-        """Restrict this process and its successors. Return the ABI used, or 0 if no restriction applies."""
+        """Restrict this process and programs that it executes. Return the ABI used, or 0 without a restriction."""
         abi = self.abi()
         if not abi:
             return 0
@@ -112,7 +114,7 @@ def main(words: list[str]) -> None:
 
 
 def _check_guard(device: str, inode: str, own_device: str, own_inode: str, path: str) -> None:
-    """Exit unless the guard is mounted at its own path (not at a link's target) and is read-only."""
+    """Exit if `path` is not the expected file in the expected folder, or is not mounted read-only."""
     folder, _, name = path.rpartition("/")
     try:
         folder_fd = os.open(folder or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -1,6 +1,6 @@
-"""Visible and writable paths of sandboxed commands, looked up again for each command.
+"""Visible and writable paths of sandboxed commands, determined for each command.
 
-Invariant: only reads. Missing paths are left out, except names that must not be created.
+Invariant: only reads. Missing paths are left out.
 """
 
 import os
@@ -15,7 +15,7 @@ from tui_agent.workspace.sandbox.git_paths import GitPlaces, find_git_places
 from tui_agent.workspace.sandbox.sockets import find_listening, find_listening_below
 
 PRIVATE_FOLDERS = ("/tmp", "/var/tmp", "/run")
-"""Folders that each command has for itself; the machine's own content of them is not visible."""
+"""Folders of which each command gets a private version. The machine's own content is not visible."""
 _VISIBLE_RUN_FOLDERS = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
 _SYSTEM_SETTINGS = tuple("sys sysrq-trigger irq bus acpi asound driver fs mtrr scsi pressure".split())  # noqa: SIM905
 _SYSTEM_SECRETS = tuple("kcore kmsg keys kpagecount kpageflags kpagecgroup timer_list sched_debug".split())  # noqa: SIM905
@@ -27,13 +27,13 @@ _MAX_NAMED = 32
 class Bounds:
     """Rules for all commands of an environment.
 
-    - `hidden` are absolute paths of secrets, whose last part may be a pattern.
-    - `read_only` are names at the top of the workspace that no command writes, `absent` those that no command may create.
-    - `own_folders` are the product's folders; `writable` are more folders, opened by the user.
-    - `is_guarded` returns True for an outside path that may never be written; `guarded_folders` are such folders below the
-      home folder, existing or not.
-    - `is_secret` returns True for a workspace path that may hold secrets; `readable` are patterns of those that the user
-      made readable for commands.
+    - `hidden` are absolute paths of secrets; the last component may be a glob.
+    - `read_only` are names at the top of the workspace that no command may write, `absent` names that no command may create.
+    - `own_folders` are tui-agent's own folders; `writable` are further folders that the user made writable.
+    - `is_guarded` returns True for an outside path that may never be written; `guarded_folders` are guarded folders below
+      the home folder, existing or not.
+    - `is_secret` returns True for a workspace path that may hold secrets; `readable` are globs of secret paths that the
+      user made readable for commands.
     - `steering` are names of files that configure programs.
     """
 
@@ -62,7 +62,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Mounts:
-    """Paths of one command, absolute and existing. Later ones cover earlier ones."""
+    """Absolute, existing paths to mount for one command. Later mounts cover earlier mounts."""
 
     visible: tuple[str, ...]
     """Paths that are visible although they are in a private folder."""
@@ -73,11 +73,11 @@ class Mounts:
     """Read-only paths below `writable`."""
     sockets: tuple[str, ...]
     masked: tuple[str, ...] = ()
-    """Workspace files that this command must not read; a folder's path ends with a slash."""
+    """Workspace files that this command cannot read; a folder's path ends with a slash."""
     masked_as_empty: bool = False
     """True if masked files appear empty; otherwise they cannot be opened."""
     replacements: Mapping[str, str] = field(default_factory=dict)
-    """Files shown instead of some of the `masked` files."""
+    """Maps some of the `masked` files to files that are mounted over them."""
     read_only: bool = False
     """True if this command may only read the `writable` paths."""
 
@@ -94,9 +94,9 @@ def find_mounts(
     opened: Sequence[str] = (),
     own: Sequence[str] = (),
 ) -> Mounts:
-    """Return the paths of a command with these words.
+    """Return the mounts of a command. `words` is its command line, in which paths are searched.
 
-    `opened` are more paths that the command may write; at `own` paths it sees nothing of the machine.
+    `opened` are further paths that the command may write. At `own` paths, nothing of the machine is visible.
     """
     git = find_git_places(bounds.root)
     writable = [
@@ -124,12 +124,12 @@ def find_mounts(
 
 
 def list_system_settings() -> list[str]:
-    """Return files of the running system that root could write even in a sandbox."""
+    """Return files in /proc that root could write even in a sandbox."""
     return [f"/proc/{name}" for name in _SYSTEM_SETTINGS if Path("/proc", name).exists()]
 
 
 def list_system_secrets() -> list[str]:
-    """Return files of the running system that reveal information about the outside."""
+    """Return files in /proc that reveal information about the machine outside the sandbox."""
     return [f"/proc/{name}" for name in _SYSTEM_SECRETS if Path("/proc", name).exists()]
 
 
@@ -137,7 +137,7 @@ def _read_only_paths(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) ->
     for name in dict.fromkeys((*bounds.read_only, *bounds.absent)):
         path = f"{bounds.root.rstrip('/')}/{name}"
         if path == git.folder:
-            continue  # a repository, of which only parts are read-only
+            continue  # only parts of a repository are read-only
         if os.path.lexists(path) and (name in bounds.absent or not Path(path, "pyvenv.cfg").exists()):
             yield path
     yield from git.read_only
@@ -149,8 +149,9 @@ def _read_only_paths(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) ->
 
 
 def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
-    """Yield the user's own files in the home folder: names without a dot, except those that contain the workspace or
-    programs.
+    """Yield the user's own files in the home folder: names without a leading dot.
+
+    Folders that contain the workspace or programs are left out.
     """
     needed = (bounds.root, sys.prefix, str(Path(__file__).parents[3]), *env.get("PATH", "").split(os.pathsep))
     real = [os.path.realpath(path) for path in needed if path]
@@ -164,7 +165,7 @@ def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
 
 
 def find_existing(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the paths that exist. The last part may be a pattern; a folder's path ends with a slash."""
+    """Yield the real paths of those that exist. The last component may be a glob; a folder's path ends with a slash."""
     for path in paths:
         folder, name = os.path.split(path)
         for match in map(str, Path(folder).glob(name)) if "*" in path else (path,):
@@ -176,7 +177,7 @@ def find_existing(paths: Iterable[str]) -> Iterator[str]:
 def _visible_paths(
     root: str, words: Sequence[str], env: Mapping[str, str], own: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the paths that the program itself needs, and those that the command names, unless they lead elsewhere."""
+    """Yield paths in private folders that stay visible: those that programs need, and those on the command line."""
     needed = [sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])]
     for entry in env.get("PATH", "").split(os.pathsep):
         parent = Path(entry).parent
@@ -196,21 +197,21 @@ def _visible_paths(
 
 
 def _is_visible(path: str, places: Sequence[str]) -> bool:
-    """Return True if a command would see a path; in a private folder it sees only mounted paths."""
+    """Return True if a path is visible to a command. In private folders, only mounted paths are visible."""
     return not is_private(path) or any(is_within(path, place) or is_within(place, path) for place in places)
 
 
 def is_private(path: str) -> bool:
-    """Return True if a path is in a folder that each command has for itself."""
+    """Return True if a path is below one of `PRIVATE_FOLDERS`."""
     return any(is_within(path, folder) and path != folder for folder in PRIVATE_FOLDERS)
 
 
 PRIVATE_NAMES = {"/tmp": "tmp", "/var/tmp": "longer"}
-"""Folders that commands have for themselves, with their names inside the sandbox's own folder."""
+"""Maps private folders that last for the session to their names in the sandbox's own folder."""
 
 
 def first_private_name(path: str) -> str:
-    """Return the first name below such a folder; empty for other paths and for the folders themselves."""
+    """Return the path of the top entry of a folder in `PRIVATE_NAMES` that contains `path`; empty for other paths."""
     for folder in PRIVATE_NAMES:
         if path.startswith(f"{folder}/"):
             name = path.removeprefix(f"{folder}/").partition("/")[0]
@@ -219,9 +220,10 @@ def first_private_name(path: str) -> str:
 
 
 def is_own(path: str, base: Path | None) -> bool:
-    """Return True if a confined command sees only its own files at a real path, and no link leads elsewhere.
+    """Return True if a sandboxed command sees only files of sandboxed commands at a real path.
 
-    `base` is the sandbox's own folder. Nothing of the machine may exist at the path or above it.
+    `base` is the sandbox's own folder. False if the machine has a file at the path or above it, or if the private
+    folder has a link there.
     """
     first = first_private_name(path)
     if not first or os.path.normpath(path) != path or os.path.lexists(first):

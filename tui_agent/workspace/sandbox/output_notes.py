@@ -1,7 +1,7 @@
-"""Notes for the reader if a confined command's output differs from reality.
+"""Notes for the model if the sandbox makes a command's output differ from reality.
 
-Invariant: reads only the start of the output and a few small files named on the command line. If a program read
-something without printing it, that cannot be detected.
+Invariant: reads only the start of the output and a few small files on the command line. A difference that a program
+does not print cannot be detected.
 """
 
 import os
@@ -30,7 +30,7 @@ def find_output_notes(
     *,
     is_read_only: bool,
 ) -> Iterator[str]:
-    """Yield the notes on a successful command; `is_read_only` as in `ExecSpec`. Blocks."""
+    """Yield the notes on a command that succeeded. `is_read_only`: masked files appeared empty. Blocking."""
     text = output[:_MAX_OUTPUT_CHARS].decode("utf-8", "replace")
     names = [Path(path).name for path in placeholders]
     phantoms = sorted(
@@ -77,7 +77,7 @@ def find_output_notes(
 
 
 def _listed_files(text: str, masked: Sequence[SecretFile]) -> list[str]:
-    """Return the names of the masked files that the output lists, by their full or last name."""
+    """Return the names of masked files that the output lists by their full name or last path component."""
     listed = [file.name.rstrip("/") for file in masked if _find_listed(text, [file.name.rstrip("/")])]
     by_last_name = {
         file.name.rstrip("/").rpartition("/")[2]: file.name.rstrip("/") for file in reversed(masked)
@@ -90,7 +90,7 @@ def _listed_files(text: str, masked: Sequence[SecretFile]) -> list[str]:
 
 
 def _find_listed(text: str, names: Sequence[str]) -> set[str]:
-    """Return the names that are at the end of a line of a listing, or in quotes."""
+    """Return the names that the output lists: at the end of a line, or in single quotes."""
     mentioned = {name for name in names if name in text}
     return {
         name
@@ -102,18 +102,18 @@ def _find_listed(text: str, names: Sequence[str]) -> set[str]:
 
 
 def _is_listed_alone(text: str, name: str) -> bool:
-    """Return True if an ordinary word is alone on a line, is in a path, or is in a row of `ls -l`."""
+    """Return True if a name fills a line, ends a path that fills a line, or is in a row of `ls -l`."""
     return re.search(rf"^(?:d[rwx-]{{9}}.* |\S*/)?{re.escape(name)}/?$", text, re.M) is not None
 
 
 def _exists_in_listing(name: str, words: Sequence[str], folder: str, placeholders: Sequence[str]) -> bool:
-    """Return True if a folder that the command may list really has an entry of this name."""
+    """Return True if a folder on the command line really has an entry of this name, other than a placeholder."""
     paths = (os.path.normpath(f"{Path(folder, word)}/{name}") for word in (".", *_plain_words(words)))
     return any(path not in placeholders and os.path.lexists(path) for path in paths)
 
 
 def _scripts_with_secrets(words: Sequence[str], folder: str, masked: Sequence[SecretFile]) -> Iterator[str]:
-    """Yield a note on a file of the command line that mentions one of the masked files."""
+    """Yield a note about the first file on the command line whose text mentions masked files."""
     names = {file.name.rstrip("/").rpartition("/")[2]: file.name for file in reversed(masked)}
     patterns = {name: re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])") for name in names}
     for word in _plain_words(words):
@@ -127,7 +127,7 @@ def _scripts_with_secrets(words: Sequence[str], folder: str, masked: Sequence[Se
 
 
 def _plain_words(words: Sequence[str]) -> list[str]:
-    """Return words of the command line that may be file names."""
+    """Return words of the command line that may be paths."""
     text = " ".join(words)
     candidates = [
         word for word in re.split(r"[\s;|&<>()\"'`]+", text[:_LARGEST]) if word and word[0] not in "-$/~"

@@ -1,9 +1,9 @@
 """Placeholders at names that must not be created while a command runs.
 
-A sandbox can protect only paths that exist. Therefore an empty folder is created at each free name, and removed when no
-process runs a command in the workspace any more. Placeholders of a killed process are removed by the next one.
+A sandbox can protect only existing paths. Therefore an empty folder is created at each free name, and removed when no
+process runs a command in the workspace any more. Placeholders of a killed process are removed by the next process.
 
-Invariant: only unchanged placeholders are ever removed.
+Invariant: a placeholder is removed only if it is unchanged.
 """
 
 import fcntl
@@ -17,12 +17,12 @@ from itertools import islice
 from pathlib import Path
 
 _FILES = {"commondir": b".\n", "config.worktree": b""}
-"""Names that are files in a repository's own folder, with content that has no effect."""
+"""Names in a repository's own folder whose placeholders are files, with content that has no effect on git."""
 _MAX_RECORD_BYTES = 100_000
 
 
 class Placeholders:
-    """Placeholders of one workspace, shared by all processes through a lock in `records`. Blocking."""
+    """Placeholders of one workspace, shared by all processes through a file in the folder `records`. Blocking."""
 
     def __init__(self, root: str, records: Path) -> None:
         digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:24]
@@ -31,9 +31,9 @@ class Placeholders:
 
     @contextmanager
     def hold(self, paths: Sequence[str], one_of: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
-        """Create missing placeholders and yield all that exist. None is removed while any process holds them.
+        """Create placeholders at free `paths`, and yield all placeholders that exist. None is removed in the block.
 
-        Only the first free name in `one_of` is used. Raises `OSError` if a path neither exists nor can be created.
+        Of `one_of`, only the first free path gets a placeholder. Raises `OSError` if a path cannot be created.
         """
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = _open_lock_file(self._file)
@@ -58,14 +58,14 @@ class Placeholders:
     def _content_of(self, path: str) -> bytes | None:
         """Return a placeholder's content, or None for a folder.
 
-        At the top of the workspace all placeholders are folders: git skips an empty folder, but fails on a file it
-        would read.
+        At the top of the workspace, all placeholders are folders, because git skips an empty folder but would read a
+        file.
         """
         folder, _, name = path.rpartition("/")
         return None if folder == self._root else _FILES.get(name)
 
     def _remove_if_unused(self, descriptor: int) -> None:
-        """Remove the placeholders unless another process still holds them."""
+        """Remove the placeholders if no other process uses them."""
         if _try_exclusive_lock(descriptor):
             for path in _read_record(descriptor):
                 _remove_placeholder(path, self._content_of(path))
@@ -73,7 +73,7 @@ class Placeholders:
 
     @contextmanager
     def _registry_lock(self) -> Iterator[None]:
-        """Hold the short lock under which the record is read and changed."""
+        """Lock the record of placeholders while it is read and changed."""
         descriptor = _open_lock_file(self._file.with_suffix(".lock"))
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -109,10 +109,10 @@ def _create_placeholder(path: str, content: bytes | None) -> None:
 
 
 def _new_file(path: str) -> tuple[int, bool]:
-    """Open a new file. Also return True if it has its name already.
+    """Open a new file. Return its descriptor, and True if the file has its name already.
 
-    If possible, it gets its name only after its content is written, because a git command that runs meanwhile would
-    fail on an empty `commondir`.
+    If possible, the file gets its name only after its content is written, because a git command that runs meanwhile
+    would fail on an empty `commondir`.
     """
     if sys.platform == "linux":
         with suppress(OSError):  # not every file system supports nameless files
@@ -121,7 +121,7 @@ def _new_file(path: str) -> tuple[int, bool]:
 
 
 def _remove_placeholder(path: str, content: bytes | None) -> None:
-    with suppress(OSError):  # deleted or changed, so it belongs to somebody else
+    with suppress(OSError):  # deleted or changed by someone else
         if content is None:
             Path(path).rmdir()
         elif not Path(path).is_symlink() and Path(path).read_bytes() in (

@@ -1,6 +1,6 @@
 """The macOS sandbox: a Seatbelt profile for `sandbox-exec`.
 
-Invariant: pure. Later rules win; unlisted paths can be read but not written.
+Invariant: pure. Later rules override earlier ones. Unlisted paths can be read but not written.
 """
 
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/random", "/dev/urandom",
 
 
 def build_profile(mounts: Mounts, private: str, *, network: bool) -> str:
-    """Return the profile of one command. `private` is its temporary folder.
+    """Return the profile of one command. `private` is the command's temporary folder.
 
-    Unlike on Linux, the command can see outside processes and reach services on localhost.
+    Unlike on Linux, the command can see outside processes and connect to services on localhost.
     """
     lines = [
         "(version 1)",
@@ -37,7 +37,7 @@ def build_profile(mounts: Mounts, private: str, *, network: bool) -> str:
 
 
 def seatbelt_arguments(mounts: Mounts, private: str, *, network: bool) -> list[str]:
-    """Return everything before the command."""
+    """Return the arguments before the command."""
     return [PROGRAM, "-p", build_profile(mounts, private, network=network)]
 
 

@@ -1,4 +1,4 @@
-"""System calls denied to confined commands, as a classic BPF program for seccomp.
+"""System calls denied to sandboxed commands, as a classic BPF program for seccomp.
 
 Invariant: pure. Calls not listed are allowed; a call of another architecture (32-bit, x32) kills the process.
 """
@@ -31,16 +31,14 @@ DENIED_CALLS: Final = tuple(
     lookup_dcookie settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname vhangup iopl ioperm
     modify_ldt vm86 uselib ustat sysfs _sysctl""".split()  # noqa: SIM905 - read as a list of words
 )
-"""Denied with EPERM, if the architecture has them."""
+"""Calls denied with EPERM, if the architecture has them."""
 UNSUPPORTED_CALLS: Final = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
-"""Calls denied with ENOSYS, so that programs use the older call. A filter cannot inspect the arguments of these."""
+"""Calls denied with ENOSYS, so that programs use older calls, whose arguments a filter can check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """A processor architecture. `audit` is its number in the kernel's filters; `numbers` maps system calls to their
-    numbers.
-    """
+    """A processor architecture: its number in seccomp filters (`audit`), and its system call numbers by name."""
 
     audit: int
     numbers: Mapping[str, int]
@@ -84,7 +82,7 @@ ARCHITECTURES: Final[Mapping[str, Architecture]] = MappingProxyType(
 
 
 def build_filter(machine: str) -> bytes | None:
-    """Return the filter for a machine (as `platform.machine()` names it); None if its calls are unknown."""
+    """Return the filter for a value of `platform.machine()`, or None if the machine's call numbers are unknown."""
     architecture = ARCHITECTURES.get({"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine))
     return None if architecture is None else b"".join(_instructions(architecture))
 
@@ -120,13 +118,13 @@ def _instructions(machine: Architecture) -> list[bytes]:
 
 
 def _match_call(number: int, checks: list[bytes]) -> list[bytes]:
-    """Return instructions that apply `checks` to one system call, which is allowed unless one of them returns."""
+    """Return instructions that apply `checks` to one system call, and allow the call if no check returns."""
     body = [*checks, _instruction(_RETURN, _ALLOW)]
     return [_instruction(_EQUAL, number, 0, len(body)), *body]
 
 
 def _load_argument(index: int) -> list[bytes]:
-    """Return instructions that load the lower half of an argument, the only part that the checked calls use."""
+    """Return instructions that load the lower 32 bits of an argument; the checked calls use only these."""
     return [_instruction(_LOAD, _ARGUMENTS + 8 * index)]
 
 

@@ -1,7 +1,9 @@
-"""Sockets on which programs of this machine listen. Mounts do not prevent connecting to a socket, so each is covered.
+"""Sockets on which programs of this machine listen.
 
-Invariant: only reads. Sockets of a confined command without network are not included, because they are in a separate
-table.
+The sandbox mounts something over each socket, because a read-only file system does not prevent connecting to it.
+
+Invariant: only reads. Sockets of a sandboxed command without network are not included, because the kernel lists them
+in a separate table.
 """
 
 import errno
@@ -15,7 +17,7 @@ from tui_agent.workspace.local.containment import is_within
 
 _TABLE = Path("/proc/net/unix")
 _MOST_FOLDERS = 50_000
-"""Maximum number of folders of a workspace that are searched for sockets; a larger workspace is not considered safe."""
+"""Maximum number of folders that are searched for sockets. In a larger workspace, `OSError` is raised."""
 
 
 def find_listening(table: Path = _TABLE) -> list[str]:
@@ -24,10 +26,10 @@ def find_listening(table: Path = _TABLE) -> list[str]:
 
 
 def find_listening_below(folder: str, table: Path = _TABLE) -> list[str]:
-    """Return the listening sockets in a workspace.
+    """Return the listening sockets in a workspace. Raises `OSError` if the workspace has too many folders.
 
-    The whole workspace is searched, because the table has only the name with which a socket was created (relative to
-    its program's folder), and a command may have moved that folder.
+    The whole workspace is searched, because the kernel's table has only the path with which a socket was created. That
+    may be relative to the program's folder, and the folder may have been moved.
     """
     names = set[str]()
     for path in _read_socket_names(table):

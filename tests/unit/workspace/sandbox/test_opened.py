@@ -44,7 +44,10 @@ async def test_a_file_outside_that_was_allowed_is_written_and_its_neighbour_is_n
     assert (world.outside / "file").read_text() == "new\n"
     assert other.read_text() == "of the user"
     assert not (world.outside / "third").exists()
-    assert result.blocked == f"It tried to change {world.outside}/third, which the sandbox does not allow."
+    assert (
+        result.blocked
+        == f"The command tried to change {world.outside}/third, which the sandbox does not allow."
+    )
 
 
 async def test_a_new_file_is_made_alone_and_taken_away_where_nothing_came_into_it(world: World) -> None:

@@ -17,7 +17,7 @@ from tui_agent.workspace.sandbox import seatbelt
 from tui_agent.workspace.sandbox.denials import explain_denial
 from tui_agent.workspace.sandbox.mounts import Bounds, Mounts
 
-READ_ONLY = "It tried to change the workspace, which is read-only for this command"
+READ_ONLY = "The command tried to change the workspace, which is read-only for this command"
 
 
 @pytest.fixture

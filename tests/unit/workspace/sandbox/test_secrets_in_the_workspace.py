@@ -97,10 +97,10 @@ async def test_what_the_user_opened_is_read(world: World) -> None:
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ("cat .env", "It tried to read .env, which may hold secrets and is hidden from commands"),
-        ("echo $X; python3 -c 'open(\"config/credentials.json\")'", "It tried to read config/credentials.json"),
-        ("python3 -c \"import os; os.environ['DATABASE_URL']\"", "It mentions DATABASE_URL, which is set in .env"),
-        ("git add -A", "It tried to read .env"),
+        ("cat .env", "The command tried to read .env, which may hold secrets and is hidden from commands"),
+        ("echo $X; python3 -c 'open(\"config/credentials.json\")'", "The command tried to read config/credentials.json"),
+        ("python3 -c \"import os; os.environ['DATABASE_URL']\"", "The output mentions DATABASE_URL, which is set in .env"),
+        ("git add -A", "The command tried to read .env"),
         ("python3 -c \"import os; os.environ['OTHER_URL']\"", ""),
         ("exit 1", ""),
     ],
@@ -153,7 +153,7 @@ async def test_git_takes_a_changed_one_as_it_has_it(world: World, script: str) -
     assert git(root, "show", "HEAD:.env", "HEAD:app/.env") == "A=old\nA=old\n"
     assert git(root, "status", "--short", ".env", "app") == " M .env\n M app/.env\n"
     assert (root / ".env").read_text() == "A=canary\n"
-    assert (await run(world, "cat app/.env")).blocked.startswith("It tried to read app/.env")
+    assert (await run(world, "cat app/.env")).blocked.startswith("The command tried to read app/.env")
 
 
 async def test_an_index_that_names_a_file_does_not_open_it(world: World) -> None:
