@@ -17,7 +17,7 @@ Scope: TypeAlias = Literal[
     "trace", "replay", "compare", "tree", "checkpoints", "jobs", "map", "map_find", "fork", "sessions", "sessions_find",
     "sheet", "page", "rows", "field",
 ]  # fmt: skip
-"""The place in which a key works. Several screens share a scope: `sheet` is for all modal sheets, `page` for all list
+"""The part of the app in which a key works. Several screens share a scope: `sheet` is for all modal sheets, `page` for all list
 pages with a details pane, `rows` for everything that scrolls by pages, and `field` for every input field opened over
 something else.
 """
@@ -44,8 +44,9 @@ class Action(NamedTuple):
     footer_when: When | None = None
     """When the footer shows the action; None: whenever the action is available (`when`)."""
     choices: int = 1
-    """The number of choices the keys stand for. With 2 choices, `up, down, k, j` means: `up` and `k` are the first
-    one.
+    """The number of things between which the keys choose.
+
+    With 2, the keys `up, down, k, j` mean: `up` and `k` choose the first thing, `down` and `j` the second.
     """
     typed: str = ""
     """The character that triggers the action when typed in a message. It is text, not a key, so it cannot be rebound.
@@ -73,7 +74,7 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True if the action closes something. A row that is too short for all keys keeps such a key."""
+        """True if the action closes something. A row without room for all keys still shows this one."""
         return self.action in WAYS_OUT
 
 
@@ -255,7 +256,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("replay_what_if", "repeat from here with one change, and compare", "Replay", keys=("w",), scope="replay", footer="what if", rank=11),
     _a("replay_files", "list the files changed up to here", "Replay", keys=("d",), scope="replay"),
     _a("replay_jobs", "show the background jobs at this event", "Replay", keys=("j",), scope="replay"),
-    _a("replay_put_away", "list the messages that were shortened or summarised at this event", "Replay", keys=("a",), scope="replay"),
+    _a("replay_put_away", "list the messages shortened or summarised up to this event", "Replay", keys=("a",), scope="replay"),
     _a("replay_todo", "show the whole task list at this event", "Replay", keys=("f2",), scope="replay"),
     _a("replay_panes", "open todo, trace or context on a small screen", "Replay", keys=("f3", "f4", "f6"), scope="replay"),
     _a("replay_part", "go to the previous or next part", "Replay", keys=("shift+left", "shift+right"), scope="replay", choices=2),
@@ -356,13 +357,13 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("policy_close", "close", "Policy sheet", keys=("escape",), scope="policy", footer="close"),
     _a("provider_line", "go to the previous or next line", "Provider", keys=("up", "down", "shift+tab", "tab"), scope="provider", choices=2, footer="line"),
     _a("provider_go", "go to the next line; on the last one, use the provider", "Provider", keys=("enter",), scope="provider", footer="next, then use"),
-    _a("provider_tick", "tick the box", "Provider", keys=("space",), scope="provider", footer="tick"),
+    _a("provider_tick", "tick or clear the box", "Provider", keys=("space",), scope="provider", footer="tick"),
     _a("provider_close", "close", "Provider", keys=("escape",), scope="provider", footer="close"),
     _a("confirm_yes", "confirm an action that cannot be undone", "Confirm", keys=("y",), scope="confirm"),
     _a("confirm_go", "confirm an action that can be undone", "Confirm", keys=("enter",), scope="confirm"),
     _a("confirm_no", "cancel", "Confirm", keys=("escape", "n"), scope="confirm"),
     _a("field_use", "use what you typed", "Field", keys=("enter",), scope="field"),
-    _a("field_leave", "leave the field", "Field", keys=("escape",), scope="field"),
+    _a("field_leave", "close the field; your text is not used", "Field", keys=("escape",), scope="field"),
     _a("sheet_page", "scroll a sheet by a page", "Everywhere", keys=("pageup", "pagedown"), scope="sheet", choices=2),
     _a("page_scroll", "move by a page in a list", "Everywhere", keys=("pageup", "pagedown"), scope="rows", choices=2),
     _a("page_ends", "go to the first or last row of a list", "Everywhere", keys=("home", "end"), scope="rows", choices=2),
@@ -373,7 +374,7 @@ ACTIONS: Final[tuple[Action, ...]] = (*_SLASH, *_PROMPT, *_SCREENS)
 BY_NAME: Final[Mapping[str, Action]] = {action.name: action for action in ACTIONS}
 BY_SLASH: Final[Mapping[str, Action]] = {action.slash: action for action in ACTIONS if action.slash}
 WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
-"""Actions that close what is open. The user cannot leave them without a key."""
+"""Actions that close something. The user's key settings cannot remove all keys of one of them."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -403,7 +404,7 @@ def commands(actions: Iterable[Action] = ACTIONS) -> list[Action]:
 
 
 def groups(actions: Iterable[Action] = ACTIONS) -> dict[str, list[Action]]:
-    """Actions by group, in the registry's order."""
+    """Return the actions by group, in the registry's order."""
     grouped: dict[str, list[Action]] = {}
     for action in actions:
         grouped.setdefault(action.group, []).append(action)

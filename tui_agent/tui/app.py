@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from tui_agent.tui.controller.session_controller import SessionController
 
 GC_THRESHOLDS = 20_000, 20, 20
-"""Collector thresholds above Python's defaults: folding thousands of events allocates much but leaves no
-reference cycles.
-"""
+"""Thresholds of the garbage collector: above the defaults, because folded events leave no reference cycles."""
 TWICE_S = 1.5
 
 
@@ -65,7 +63,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.then: tuple[str, ...] = ()
         """Arguments of the product's command line to run after quitting."""
         self.choose = False
-        """Open the list of sessions first."""
+        """True to open the list of sessions at the start."""
         self.controller: SessionController | None = None
         self.waiting_intents = []
         self._last_stop = 0.0
@@ -129,8 +127,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
     def _take_key(self, key: str) -> bool:
         """Run the app's or the transcript's action for a key; return False if the key has none.
 
-        While another screen covers the main one, only keys that copy, or that open something in place of that screen,
-        work.
+        While another screen is open, only the keys for copying, quitting and replacing that screen work.
         """
         for action, choice in self.key_map.find(key, ("app", "transcript")):
             name = action.name
@@ -140,11 +137,11 @@ class AgentApp(SessionApp, inherit_bindings=False):
             elif name == "quit":
                 self.leave()
             elif name == "stop" or (
-                is_covered and (self.controller is None or not self.controller.lays_over(name))
+                is_covered and (self.controller is None or not self.controller.works_over_sheet(name))
             ):
                 continue
             elif is_covered and self.controller is not None:
-                self.controller.lay_over(name)
+                self.controller.run_over_sheet(name)
             else:
                 self.do(("page_up", "page_down")[choice] if name == "scroll" else name)
             return True
@@ -164,9 +161,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.do(event.name, event.argument)
 
     def on_start_focused(self, event: Message) -> None:
-        """Update the footer when the start page gains or loses the focus. Bound by name, because the page is loaded
-        later.
-        """
+        """Update the footer when the start page gains or loses the focus."""
+        # Bound by name, because the page is loaded later.
         event.stop()
         focused = self.controller is not None and self.controller.chat.start.has_focus
         self.prompt.set_class(focused, "-quiet")
@@ -188,8 +184,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
     def _drafted(self, event: Prompt.Drafted) -> None:
         event.stop()
         if self.controller is not None:
-            self.controller.drafts.drafted()
-            self.controller.demo_end.typed()
+            self.controller.drafts.schedule_save()
+            self.controller.demo_end.note_typing()
 
     def stop(self) -> None:
         """Handle Esc: close the menu or the notice; if neither is open, interrupt."""
@@ -262,10 +258,10 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     def leave(self, reason: Literal["quit", "signal"] = "quit") -> None:
         """Close the session first, then the app."""
-        if self.left:
+        if self.has_quit:
             self.exit(self.return_status)
             return
-        self.left = True
+        self.has_quit = True
         self.run_worker(self._leave(reason), name="leave", exit_on_error=False)
 
     def leave_for(self, *words: str) -> None:
@@ -279,13 +275,13 @@ class AgentApp(SessionApp, inherit_bindings=False):
             return
         self.return_status = 128 + number
         self.last_resort = end_for_sure(self.return_status)
-        if not self.left:
+        if not self.has_quit:
             self.leave("signal")
 
     return_status = 0
     ended_jobs = 0
     """Number of background jobs that were still running when the session was closed."""
-    way_back = ""
+    resumable_id = ""
     """The id of the session to resume, set on quitting; empty if there is none."""
     hangup: HangupWatch | None = None
     last_resort: threading.Timer | None = None
@@ -298,7 +294,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_S if reason == "signal" else None):
                     await self.controller.sessions.close(reason)
-            self.way_back = await asyncio.to_thread(session_to_resume, self.options, self.controller.folder)
+            self.resumable_id = await asyncio.to_thread(
+                session_to_resume, self.options, self.controller.folder
+            )
         self.terminal.restore()
         if threading.current_thread() is threading.main_thread():
             release_signals()
@@ -341,7 +339,7 @@ def draw(app: AgentApp) -> int:
         folder = app.controller.folder if app.controller is not None else None
         last_words(farewell(session_to_resume(app.options, folder), "", data_dir=data_dir))
         raise app._exception
-    words = farewell(app.way_back, app.answer, data_dir=data_dir, jobs=app.ended_jobs)
+    words = farewell(app.resumable_id, app.answer, data_dir=data_dir, jobs=app.ended_jobs)
     if not app.then and not last_words(words):
         return STATUS
     if app.then:

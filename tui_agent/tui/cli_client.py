@@ -27,9 +27,7 @@ class Ask(Protocol):
 
 
 class CommandLine:
-    """An `Ask` that starts a child process and kills it when the caller is cancelled. `environ` is the child's
-    environment.
-    """
+    """An `Ask` that starts a child process, and kills it when the caller is cancelled."""
 
     def __init__(self, environ: Mapping[str, str], cwd: str) -> None:
         self._environ = {**environ, "NO_COLOR": "1"}

@@ -18,7 +18,7 @@ class Shape(NamedTuple):
     airy: bool
     """True if empty rows separate header, status and footer from the rest."""
     tiny: bool
-    """Two-line mode: the state on the first row, the prompt on the last."""
+    """True in two-line mode: the state on the first row, the prompt on the last."""
     strip: bool
     policy_row: bool
     prompt_rows: int

@@ -18,9 +18,7 @@ _HOST: Final = re.compile(
 
 
 class Address(NamedTuple):
-    """A link's address. `shown` is the text on the screen and the address that is opened; `opens` is True if opening
-    is allowed.
-    """
+    """A link's address as shown and opened (`shown`); `opens` is True if the app may open it."""
 
     shown: str
     host: str

@@ -336,7 +336,7 @@ class SessionApp(Frame, inherit_bindings=False):
     first_prompt = ""
     answer = ""
     """The agent's last answer, printed after quitting."""
-    left = False
+    has_quit = False
     """True once the user has quit."""
     handle: "EngineHandle | None" = None
     """The engine process of the first session."""

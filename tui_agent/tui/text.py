@@ -75,9 +75,7 @@ def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
 
 
 def typed(text: str) -> str:
-    """Clean text that the user typed and that is sent on: remove control sequences and invisible characters, keep
-    tabs and emoji.
-    """
+    """Remove control sequences and invisible characters from typed text; keep tabs and emoji."""
     if _PLAIN.fullmatch(text):
         return text
     text = _remove_controls(text)

@@ -1,4 +1,4 @@
-"""Time slices for long work on the loop, so that keys are answered and rows painted in between.
+"""Time slices for long work on the loop, so that keys are handled and rows painted in between.
 
 Invariant: a slice only yields to the loop; it never sleeps.
 """

@@ -58,7 +58,7 @@ def screen(driven: Driven, name: str) -> object:
 CASES = {
     "app": Case('palette = "f9"', (), object, "ctrl+p", "f9", depth, "F9 palette"),
     "command without a key": Case('status = "f9"', (), object, "f10", "f9", depth),
-    "quit": Case('quit = "f9"', (), object, "ctrl+q", "f9", lambda driven: driven.app.left),
+    "quit": Case('quit = "f9"', (), object, "ctrl+q", "f9", lambda driven: driven.app.has_quit),
     "sheet": Case('view_close = "f9"', ("f4",), Viewer, "escape", "f9", depth, "F9 close"),
     "sheet, its own key": Case('context = "f9"', ("f9",), Viewer, "f4", "f9", depth),
     "viewer": Case('view_scroll = ["f9", "f10"]', ("f1",), Viewer, "down", "f10", lambda d: screen(d, "_body.scroll_offset.y"), "F9/F10 scroll"),

@@ -141,7 +141,7 @@ async def test_a_demo_is_no_model_of_a_session_in_which_something_was_said(keys:
             await driven.press("enter") if text == "demo bug" else await driven.press("escape", "enter")
         assert "A demo runs in its own workspace" in driven.text()
         assert "tui-agent demo bugfix" in driven.text()
-        assert driven.session.submitted == [] and not driven.app.left
+        assert driven.session.submitted == [] and not driven.app.has_quit
 
 
 async def test_a_session_that_cannot_be_opened_leaves_the_present_one() -> None:

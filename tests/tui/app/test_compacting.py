@@ -19,7 +19,7 @@ from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, Use
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import AgentState, ModelInfo
-from tui_agent.tui.commands.compaction import LOOKING
+from tui_agent.tui.commands.compaction import READING
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.screens.compacted_items import EMPTY, IN_CONTEXT
 from tui_agent.tui.screens.map.screen import MapScreen
@@ -50,7 +50,7 @@ async def listed(driven: Driven) -> Picker:
     await driven.until(lambda: isinstance(driven.app.screen, Picker))
     screen = driven.app.screen
     assert isinstance(screen, Picker)
-    await driven.until(lambda: LOOKING not in driven.text())
+    await driven.until(lambda: READING not in driven.text())
     return screen
 
 
@@ -239,7 +239,7 @@ async def test_the_list_opens_before_a_long_session_is_read() -> None:
         controller.reader.events_between = held  # type: ignore[method-assign]
         await driven.type("/compact list")
         await driven.press("enter")
-        await driven.until(lambda: LOOKING in driven.text())
+        await driven.until(lambda: READING in driven.text())
         await driven.press("enter", "escape")
         assert not isinstance(driven.app.screen, Picker)
         gate.set()

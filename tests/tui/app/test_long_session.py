@@ -27,7 +27,7 @@ async def test_a_long_session_ends_up_whole_with_no_glimpse_left() -> None:
         assert f"question number {LONG // 3 + 19}" in driven.text()
         entries = controller.chat.entries
         assert len(entries) > 900
-        assert not [widget for widget in driven.app.query("#glimpse") if widget.display]
+        assert not [widget for widget in driven.app.query("#preview") if widget.display]
         controller.chat.widget.scroll_to_entry(entries[0].id)
         await driven.pilot.pause()
         assert "question number" not in driven.text()
@@ -38,7 +38,7 @@ async def test_the_glimpse_shows_the_newest_talk_while_history_is_read() -> None
     async with open_app(golden("night_shift")) as driven:
         controller = driven.app.controller
         assert controller is not None
-        await controller.chat.glimpse(session.records[-300:])
+        await controller.chat.show_preview(session.records[-300:])
         await driven.pilot.pause()
         assert f"question number {LONG // 3 + 19}" in driven.text()
         controller.chat.show()
@@ -50,10 +50,10 @@ async def test_a_session_that_cannot_be_opened_leaves_no_glimpse() -> None:
     session = _long()
     session.gate = asyncio.Event()
     async with open_app(session=session) as driven:
-        while not driven.app.query("#glimpse"):
+        while not driven.app.query("#preview"):
             await driven.pilot.pause(0.01)
         session.failure = SessionLocked("Another process has this session.")
         session.gate.set()
-        while driven.app.query("#glimpse"):
+        while driven.app.query("#preview"):
             await driven.pilot.pause(0.01)
         assert "Another process has this session." in driven.text()

@@ -10,7 +10,7 @@ from tests.tui.app.driving import ENVIRON, NOWHERE, golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.theme.palette import Palette
-from tui_agent.tui.theme.startup import colour_mode, first_look, guess_theme, moves
+from tui_agent.tui.theme.startup import colour_mode, first_look, guess_theme, may_blink
 from tui_agent.tui.theme.theme import Role, bundled_folder, load_theme
 from tui_agent.tui.theme.watch import watch
 from tui_agent.tui.widgets.lists import Lines
@@ -82,9 +82,9 @@ def test_colours_follow_the_terminal() -> None:
         "night",
     )
     assert (
-        moves("on", {"SSH_CONNECTION": "x"})
-        and not moves("auto", {"SSH_CONNECTION": "x"})
-        and not moves("off", {})
+        may_blink("on", {"SSH_CONNECTION": "x"})
+        and not may_blink("auto", {"SSH_CONNECTION": "x"})
+        and not may_blink("off", {})
     )
 
 

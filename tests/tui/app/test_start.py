@@ -16,7 +16,7 @@ from tui_agent.protocol.events.session import CommandRejected, SessionStarted, S
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.tui.app import AgentApp
-from tui_agent.tui.panes.model_discovery import Server, first_choices, servers
+from tui_agent.tui.panes.model_discovery import Server, find_servers, first_choices
 
 
 def empty_session(model: str = "") -> list[Record]:
@@ -198,7 +198,7 @@ async def test_a_local_server_is_found_by_asking_it() -> None:
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     async with server:
-        found = await servers((("Here", port), ("Nobody", 1)))
+        found = await find_servers((("Here", port), ("Nobody", 1)))
     assert found == [Server("Here", port, ("qwen3", "b"))]
     choices = first_choices({}, found, ())
     assert {one.group for one in first_choices({}, [], ())} == {"Without a key"}

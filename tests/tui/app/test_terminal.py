@@ -113,12 +113,12 @@ async def test_ctrl_c_copies_a_selection_else_says_how_to_leave_and_twice_leaves
         await driven.type("take this")
         driven.app.prompt.editor.select_all()
         await driven.press("ctrl+c")
-        assert copied == ["take this"] and not driven.app.left
+        assert copied == ["take this"] and not driven.app.has_quit
         driven.app.prompt.editor.move_cursor((0, 0))
         await driven.press("ctrl+c")
-        assert "Ctrl+C again to quit" in driven.text() and not driven.app.left
+        assert "Ctrl+C again to quit" in driven.text() and not driven.app.has_quit
         await driven.press("ctrl+c")
-        assert driven.app.left
+        assert driven.app.has_quit
         while driven.app.is_running:
             await driven.pilot.pause(0.01)
         assert driven.session.is_closed

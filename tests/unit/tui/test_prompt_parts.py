@@ -147,8 +147,16 @@ def test_a_folder_without_git_is_walked_past_what_is_generated(tmp_path: Path) -
 def test_history_walks_and_gives_the_written_text_back() -> None:
     history = History()
     assert [history.add(text) for text in ("one", "one", " ", "two")] == [True, False, False, True]
-    assert history.older("draft") == "two" and history.older("") == "one" and history.older("") is None
-    assert history.newer() == "two" and history.newer() == "draft" and history.newer() is None
+    assert (
+        history.older_message("draft") == "two"
+        and history.older_message("") == "one"
+        and history.older_message("") is None
+    )
+    assert (
+        history.newer_message() == "two"
+        and history.newer_message() == "draft"
+        and history.newer_message() is None
+    )
     assert history.search("o") == ["two", "one"] and history.search("tw") == ["two"]
 
 
@@ -185,11 +193,11 @@ def test_text_that_looks_like_a_chip_is_left_alone() -> None:
 def test_only_a_path_of_a_picture_that_is_there_becomes_one(tmp_path: Path) -> None:
     (tmp_path / "a b.png").write_bytes(b"")
     chips = Chips()
-    assert chips.picture("nothing.png", tmp_path) is None
-    assert chips.picture("look at a b.png please\nnow", tmp_path) is None
-    assert chips.picture("'a b.png'", tmp_path) == "[image a b.png]"
-    assert chips.picture(f"file://{tmp_path}/a%20b.png", tmp_path) == "[image a b.png #2]"
-    assert [one.media_type for one in chips.attached("[image a b.png]")] == ["image/png"]
+    assert chips.fold_picture("nothing.png", tmp_path) is None
+    assert chips.fold_picture("look at a b.png please\nnow", tmp_path) is None
+    assert chips.fold_picture("'a b.png'", tmp_path) == "[image a b.png]"
+    assert chips.fold_picture(f"file://{tmp_path}/a%20b.png", tmp_path) == "[image a b.png #2]"
+    assert [one.media_type for one in chips.pictures_in("[image a b.png]")] == ["image/png"]
 
 
 def test_a_draft_is_replaced_whole_and_goes_when_it_is_empty(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def choose_effort(context: AppContext, argument: str) -> None:
 
 
 def choose_agent(context: AppContext, argument: str) -> None:
-    """Switch to another agent of the hub."""
+    """Switch to another agent, by name or from a list."""
     if argument:
         context.submit(SetAgent(agent=argument))
         return
@@ -43,7 +43,7 @@ def choose_agent(context: AppContext, argument: str) -> None:
 
 
 async def _list_agents(context: AppContext, picker: Picker, kind: str, now: str = "") -> None:
-    """Fill the list with the agents of this kind; leave it unchanged if `tui-agent` lists none."""
+    """Fill the list with the agents of kind `hub` or `delegate`; leave it unchanged if `tui-agent` lists none."""
     _, output = await context.ask("agents", "list", "--json", *place(context.app.options))
     rows = json_rows(output)
     if rows and picker.is_attached:

@@ -21,9 +21,9 @@ from tui_agent.tui.screens.compacted_items import (
 )
 
 LIST: Final = "list"
-LOOKING: Final = "Reading the session …"
+READING: Final = "Reading the session …"
 UNDO: Final = "undo"
-MOST: Final = 1_000_000
+MAX_EVENTS: Final = 1_000_000
 
 
 def compact(context: AppContext, argument: str) -> None:
@@ -46,12 +46,12 @@ def _show_list(context: AppContext) -> None:
 
     async def fill() -> None:
         nonlocal view
-        records = await context.reader.events_between(0, context.views.seq, MOST)
+        records = await context.reader.events_between(0, context.views.seq, MAX_EVENTS)
         view = await asyncio.to_thread(read_compacted, records)
         picker.empty = EMPTY
         picker.set_items(_rows(view))
 
-    picker = open_picker(context, "Restore or pin", [], choose, empty=LOOKING)
+    picker = open_picker(context, "Restore or pin", [], choose, empty=READING)
     context.worker(fill(), "compactions")
 
 

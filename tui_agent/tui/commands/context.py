@@ -1,4 +1,4 @@
-"""The context sheet: a bar with its limits, the sections in numbers, and what happens next."""
+"""The context sheet: a bar with its limits, the sections in numbers, and the next turn's cost."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -56,7 +56,7 @@ class ContextSheet(Viewer):
         self._shown: tuple[object, ...] = ()
 
     def follow(self) -> None:
-        """Redraw if a figure changed. (A streamed answer changes none.)"""
+        """Redraw if a figure changed; a streamed answer changes none."""
         if any(old is not new for old, new in zip(self._shown, self._figures(), strict=False)):
             self.redraw()
 

@@ -1,6 +1,6 @@
 """The command /diff: the files changed by the session, each compared with its content before the session.
 
-Invariant: the counts are those of the lines shown; an undone change does not count.
+Invariant: the counts are those of the diffs shown; undone changes are left out.
 """
 
 from textual.strip import Strip
@@ -51,14 +51,14 @@ def show_diff(context: AppContext, argument: str) -> None:
     async def read_all() -> None:
         nonlocal files
         await read()
-        if context.sessions.older:
+        if context.sessions.load_progress:
             await context.sessions.wait_until_whole()
             files = _matching_files(context, argument)
             await read()
             if viewer.is_attached:
                 viewer.redraw()
 
-    if files or context.sessions.older:
+    if files or context.sessions.load_progress:
         context.worker(read_all(), "diff")
 
 

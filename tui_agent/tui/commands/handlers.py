@@ -30,7 +30,7 @@ from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
 from tui_agent.tui.screens.tree.screen import TreeScreen
 
 Handler: TypeAlias = Callable[[AppContext, str], object]
-"""A function of the open session and the text typed after the command."""
+"""A function that takes the open session and the text typed after the command."""
 
 
 def _needs_argument(hint: str, handler: Handler) -> Handler:

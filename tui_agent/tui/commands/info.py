@@ -138,7 +138,7 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
     app = context.app
     if not shape(*app.size).sidebar:
         keys = ", ".join(f"{app.key_map.key_of(name)} {name}" for name in ("todo", "trace", "context"))
-        app.say(f"The side panes need {SIDE} columns and {LOW} rows. {keys}.")
+        app.say(f"The side panes need {SIDE} columns and {LOW} rows. Instead: {keys}.")
         return
     app.toggle_sidebar()
 

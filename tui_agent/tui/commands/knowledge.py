@@ -63,7 +63,7 @@ def write_guide(context: AppContext, argument: str) -> None:
 
 
 def show_memory(context: AppContext, argument: str) -> None:
-    """Show the working memory and the notes of earlier sessions, or the note with this name."""
+    """Show the working memory and the notes of earlier sessions, or the one note that `argument` names."""
     note_files: list[NoteFile] | None = None
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
@@ -79,13 +79,13 @@ def show_memory(context: AppContext, argument: str) -> None:
     viewer = show(context, "Memory", draw)
     viewer.follows = frozenset({"state"})
 
-    async def look() -> None:
+    async def read() -> None:
         nonlocal note_files
         note_files = await _read_notes(context)
         if viewer.is_attached:
             viewer.redraw()
 
-    context.worker(look(), "notes")
+    context.worker(read(), "notes")
 
 
 def _task_rows(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
@@ -115,7 +115,7 @@ async def _read_notes(context: AppContext) -> list[NoteFile]:
 def _show_note(context: AppContext, name: str) -> None:
     """Show the note in the file with this name."""
 
-    async def look() -> None:
+    async def read() -> None:
         files = await _read_notes(context)
         note = next((file for file in files if name in (file.path.name, file.path.stem)), None)
         text = None if note is None else await asyncio.to_thread(read_note, note.path)
@@ -124,7 +124,7 @@ def _show_note(context: AppContext, name: str) -> None:
             return
         show(context, note.path.name, lambda viewer, width: viewer.say(width, text, "t1"), plain=text)
 
-    context.worker(look(), "notes")
+    context.worker(read(), "notes")
 
 
 def _note_rows(viewer: Viewer, width: int, files: Sequence[NoteFile] | None) -> list[Strip]:

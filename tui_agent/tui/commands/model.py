@@ -39,7 +39,7 @@ def use_model(context: AppContext, name: str) -> None:
     if name == "demo" or name.startswith("demo:"):
         play_demo(context, name.partition(":")[2])
         return
-    context.default_model.chosen()
+    context.default_model.note_choice()
     context.submit(SetModel(model=name))
 
 
@@ -61,21 +61,21 @@ def use_base_url(context: AppContext, argument: str) -> None:
     elif settings is None or not settings.model.model:
         _open_form(context, base_url=argument)
     else:
-        context.default_model.chosen()
+        context.default_model.note_choice()
         context.submit(SetModel(model=settings.model.profile or settings.model.model, base_url=argument))
 
 
 def use_local_model(context: AppContext, argument: str) -> None:
     """Use a model of a server on this machine; `argument` is its URL and the model's name."""
     address, _, name = argument.partition(" ")
-    context.default_model.chosen()
+    context.default_model.note_choice()
     context.submit(SetModel(model=f"openai-chat/{name}", base_url=address))
 
 
 def set_up_provider(context: AppContext, argument: str) -> None:
     """Ask for a provider's key.
 
-    The provider is named, or that of a configured model without a key, or chosen from a list.
+    The provider is the one in `argument`, else that of a configured model without a key, else one from a list.
     """
     wanted = context.config.model if context.config is not None and not context.has_model else ""
     if argument.startswith(("http://", "https://")):
@@ -136,13 +136,13 @@ async def use_provider(context: AppContext, given: Provider) -> None:
             app.say(str(fault), "error")
             return
         await context.use_key(name, given.key)
-    context.default_model.chosen(keep=given.keep_model)
+    context.default_model.note_choice(keep=given.keep_model)
     context.submit(SetModel(model=given.model, base_url=given.base_url))
 
 
 def keep_model(context: AppContext, argument: str) -> None:
     """Make the current model the default: show the lines to be written, and write them if the user agrees."""
-    lines = context.default_model.lines()
+    lines = context.default_model.config_lines()
     if not lines or context.config is None:
         context.app.say("No model is set. Choose one with /model.", "warning")
         return

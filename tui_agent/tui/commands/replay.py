@@ -13,11 +13,11 @@ from tui_agent.tui.screens.replay.live_log import FollowingScreen
 from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
 from tui_agent.tui.screens.tree.fork import fork, what_if
 
-EVERYTHING = 10**9
+MAX_EVENTS = 10**9
 
 
 class OpenSession:
-    """The open session as a source for the replay; `recorded` is its log file, if it has one."""
+    """The open session as a source for the replay: its log file `recorded`, or its engine if no log is stored."""
 
     def __init__(self, context: AppContext, recorded: ReplaySource | None) -> None:
         self._context = context
@@ -32,13 +32,13 @@ class OpenSession:
         """Return every event so far."""
         if self._recorded is not None:
             return await self._recorded.read_all()
-        return await self._context.reader.events_between(0, self._context.views.seq, EVERYTHING)
+        return await self._context.reader.events_between(0, self._context.views.seq, MAX_EVENTS)
 
     async def read_new(self, after: int) -> Sequence[Record]:
         """Return the events after sequence number `after`."""
         if self._context.views.seq <= after:
             return ()
-        return await self._context.reader.events_between(after + 1, self._context.views.seq, EVERYTHING)
+        return await self._context.reader.events_between(after + 1, self._context.views.seq, MAX_EVENTS)
 
     async def read_text(self, text: LongText) -> str:
         """Return the full text."""
@@ -71,7 +71,7 @@ def open_replay(context: AppContext, argument: str) -> None:
 
 
 def _revert(context: AppContext, seq: int, leave: Callable[[], object]) -> None:
-    """Ask how to revert, on top of the replay.
+    """Ask in a sheet over the replay how to revert.
 
     While a turn runs, close the replay; the app then says that it cannot revert.
     """

@@ -1,7 +1,7 @@
 """Commands about sessions: open another one, start a new one, pause, rename, the queue, the trace.
 
-Invariant: a word that looks like a session id but matches none neither creates a session nor becomes a name. Any
-other single word becomes a name only after a question.
+Invariant: an argument that looks like a session id never becomes the name of a session; any other single word does
+only after a question.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ async def _open_or_rename(context: AppContext, argument: str, *, named: bool, ca
         if can_open and not is_other:
             context.sessions.stay()
     if is_other and can_open:
-        await context.sessions.open(context.sessions.options_of(session))
+        await context.sessions.open(context.sessions.options_for(session))
     elif is_other:
         say_turn_is_running(context)
     else:
@@ -123,7 +123,7 @@ def switch(context: AppContext, session_id: str) -> None:
     elif context.sessions.under_way:
         context.app.do("open_session", session_id)
     else:
-        context.sessions.go_to(context.sessions.open(context.sessions.options_of(session_id)), "switch")
+        context.sessions.go_to(context.sessions.open(context.sessions.options_for(session_id)), "switch")
 
 
 def start_session(context: AppContext, argument: str) -> None:
@@ -132,7 +132,7 @@ def start_session(context: AppContext, argument: str) -> None:
 
 
 def reset_session(context: AppContext, argument: str) -> None:
-    """Start a session with a summary of this session's turns, or of the named one's; keep the old log."""
+    """Start a session with a summary of this session, or of the one in `argument`; the old log is kept."""
     context.sessions.go_to(_reset(context, argument), "reset")
 
 

@@ -1,4 +1,4 @@
-"""The commands /status and /cost. Invariant: a number here is the one that the panes show."""
+"""The commands /status and /cost. Invariant: every number equals the one in the panes."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_cost, format_estimate, format_tokens
 
-MOST_TURNS = 20
+MAX_TURNS = 20
 
 
 def show_status(context: AppContext, argument: str) -> None:
@@ -166,8 +166,8 @@ def cost_table(viewer: Viewer, trace: TraceView, metrics: MetricsView, width: in
 
     rows = [line(names, "t3")]
     turns = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "turn"]
-    if len(turns) > MOST_TURNS:
-        rows += viewer.say(width, f"{len(turns) - MOST_TURNS} earlier turns", "t3")
+    if len(turns) > MAX_TURNS:
+        rows += viewer.say(width, f"{len(turns) - MAX_TURNS} earlier turns", "t3")
 
     def row(name: str, spans: Sequence[Span]) -> Strip:
         sent, received = sum(span.billed_in for span in spans), sum(span.billed_out for span in spans)
@@ -176,7 +176,7 @@ def cost_table(viewer: Viewer, trace: TraceView, metrics: MetricsView, width: in
         largest = max(span.tokens_in or 0 for span in spans)
         return line((name, cost, format_tokens(sent), format_tokens(received), format_tokens(largest)), "t1")
 
-    rows += [row(span.name, [span]) for span in turns[-MOST_TURNS:]]
+    rows += [row(span.name, [span]) for span in turns[-MAX_TURNS:]]
     summaries = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "model"]
     if summaries:
         rows.append(row("summaries", summaries))

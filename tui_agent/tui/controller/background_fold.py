@@ -1,7 +1,7 @@
 """Folding of a whole long session in the background, while its end is already shown and usable.
 
-Invariant: the full fold replaces the shown views only once it contains every event that they contain; until then it
-updates no pane.
+Invariant: the full fold replaces the shown views only after it has reached their newest event; until then it updates no
+pane.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class BackgroundFold:
             self._replace_shown()
 
     @property
-    def older(self) -> int:
+    def percent_left(self) -> int:
         """Percentage of the log still to be folded; 0 once this fold is shown."""
         if self._adopted or self._over.is_set():
             return 0

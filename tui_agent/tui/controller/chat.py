@@ -41,7 +41,7 @@ class ChatWidget(TranscriptWidget):
     _first: int | None = None
     """Index of the first entry that is laid out; None if none is."""
     _changed_meanwhile: set[int] | None = None
-    """Entries that changed while `extend_to` builds a longer layout; None at other times."""
+    """Indices of entries that changed while `extend_to` builds a longer layout; None at other times."""
 
     def show_view(self, view: TranscriptView, changed: Sequence[int] = (), *, is_whole: bool = False) -> None:
         """Show a newer view; of a very long one, only its end.
@@ -55,20 +55,21 @@ class ChatWidget(TranscriptWidget):
         if self._changed_meanwhile is not None:
             self._changed_meanwhile.update(changed)
         if is_whole:
-            self.show_more(_from(view, first))
+            self.show_more(_view_from(view, first))
         else:
-            self.set_view(_from(view, first), [index - first for index in changed if index >= first])
+            self.set_view(_view_from(view, first), [index - first for index in changed if index >= first])
 
     def extend(self, index: int | None) -> None:
-        """Extend the layout back to this entry; if None, by some more entries."""
+        """Lay out older entries too, back to entry `index`; None: some more."""
         if self._whole is None or not self._first or (index is not None and index >= self._first):
             return
         self._first = window_start(self._whole.entries, self._first if index is None else index)
-        self.show_more(_from(self._whole, self._first))
+        self.show_more(_view_from(self._whole, self._first))
 
     async def extend_to(self, index: int) -> None:
-        """Extend the layout as `extend` does, but in a second layout if it takes long, so that keys are handled
-        meanwhile.
+        """Lay out older entries too, back to entry `index`, while keys are handled.
+
+        If many entries are missing, build a second layout in time slices, and replace the first one with it.
         """
         if self._whole is None or not self._first or self._first - index <= REACH:
             self.extend(index)
@@ -84,7 +85,7 @@ class ChatWidget(TranscriptWidget):
                 self.extend(index)
                 return
         changed, self._changed_meanwhile = self._changed_meanwhile, None
-        view = _from(self._whole, first)
+        view = _view_from(self._whole, first)
         layout.set_entries(view.entries, [index - first for index in changed if index >= first])
         self._first = first
         self.take_layout(layout, view)
@@ -182,7 +183,7 @@ class Chat:
         self.widget = await self._mount_widget("transcript")
         self.widget.display = self._preview is None and not self.start.display
 
-    async def glimpse(self, records: Sequence[Record]) -> None:
+    async def show_preview(self, records: Sequence[Record]) -> None:
         """Show the end of a long session as a preview. Return once it is painted, so that later work cannot delay it."""
         fold = Transcript()
         for record in records:
@@ -192,13 +193,13 @@ class Chat:
             if self.start.has_focus:
                 self.context.prompt.focus()
             self.start.display = self.widget.display = False
-            self._preview = await self._mount_widget("glimpse")
+            self._preview = await self._mount_widget("preview")
             self._preview.set_view(fold.view(), fold.drain())
             painted = asyncio.Event()
             if self.app.call_after_refresh(painted.set):
                 await painted.wait()
 
-    def end_glimpse(self) -> None:
+    def remove_preview(self) -> None:
         """Remove the preview, because the whole session is folded or could not be opened."""
         if self._preview is not None:
             self._preview.display = False
@@ -227,14 +228,14 @@ class Chat:
             self.widget.show_view(self.context.views.transcript.view(), is_whole=True)
 
     @property
-    def in_sight(self) -> bool:
+    def is_transcript_shown(self) -> bool:
         """True if the transcript is visible, not the start page."""
         return self.widget is not None and bool(self.widget.display)
 
     def show(self) -> None:
         """Update the transcript."""
         if self.widget is not None:
-            self.end_glimpse()
+            self.remove_preview()
             changed = self.context.views.transcript.drain()
             self.widget.show_view(self.context.views.transcript.view(), changed)
 
@@ -328,7 +329,7 @@ class Chat:
         return True
 
     def entry_at(self, seq: int) -> Entry | None:
-        """Return the entry that this event started; if there is none, the one before it."""
+        """Return the entry that this event started; if it started none, the entry before it."""
         index = index_of_event(self.entries, seq)
         return self.entries[index] if index >= 0 else None
 
@@ -359,8 +360,8 @@ class ChatSearch:
     async def run(self, widget: ChatWidget, text: str) -> None:
         """Read the long texts that contain `text`, then go to the first match."""
         self._wanted = text
-        if older := self._chat.context.sessions.older:
-            self._chat.app.say(f"/find starts when the whole session is loaded: {older}.")
+        if progress := self._chat.context.sessions.load_progress:
+            self._chat.app.say(f"/find starts when the whole session is loaded: {progress}.")
             await self._chat.context.sessions.wait_until_whole()
         await self._read_long_texts(pattern_of(text))
         if widget is not self._chat.widget or text != self._wanted:
@@ -375,7 +376,7 @@ class ChatSearch:
             self._chat.app.say(f'Nothing matches "{text}".', "warning")
 
     async def _read_long_texts(self, pattern: re.Pattern[str]) -> None:
-        """Read the long texts, and keep those that match."""
+        """Load the long texts that match, so that the search finds them."""
         blobs, slices = dict[str, BlobText](), Slices()
         for entry in self._chat.entries:
             blobs.update((blob.blob_sha256, blob) for blob in long_texts(entry))
@@ -388,5 +389,5 @@ class ChatSearch:
                 self._chat.keep_blob(blob, whole)
 
 
-def _from(view: TranscriptView, first: int) -> TranscriptView:
+def _view_from(view: TranscriptView, first: int) -> TranscriptView:
     return view if not first else TranscriptView(Window(view.entries, first), view.revision)

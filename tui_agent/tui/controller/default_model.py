@@ -23,13 +23,13 @@ class DefaultModel:
         self._waiting = False
         self._keep = False
 
-    def chosen(self, *, keep: bool = False) -> None:
+    def note_choice(self, *, keep: bool = False) -> None:
         """Note that the user chose a model. With `keep`, it becomes the default once it is in use."""
         settings = self._context.state.settings
         self._before = settings.model if settings is not None else None
         self._waiting, self._keep = True, keep
 
-    def look(self, state: SessionStateView) -> None:
+    def update(self, state: SessionStateView) -> None:
         """React to a new session state: once the chosen model is in use, save it or say how to save it."""
         model = state.settings.model if state.settings is not None else None
         if not self._waiting or model is None or not model.model:
@@ -54,7 +54,7 @@ class DefaultModel:
         is_vendor_address = vendor is not None and vendor.base_url == model.base_url
         return name, "" if name in self._context.profiles or is_vendor_address else model.base_url
 
-    def lines(self) -> list[str]:
+    def config_lines(self) -> list[str]:
         """Return the configuration lines for the current model; an empty list without a model."""
         settings = self._context.state.settings
         if settings is None or not settings.model.model:

@@ -1,7 +1,7 @@
 """The end of a demo in the app: its turn and its files are undone, then redone.
 
-Invariant: it submits only commands that a user could type. Any input or event skips the rest; if the turn
-is already undone then, it is redone at once.
+Invariant: it submits only commands that a user could type. A new event ends it. Typing skips
+the undo or, if the turn is already undone, redoes it immediately.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class DemoEnd:
         self.read_s = READ_S
         self._news = asyncio.Event()
 
-    def look(self) -> None:
+    def update(self) -> None:
         """React to new views: start once the demo's turn has ended and changed files."""
         self._news.set()
         context = self._context
@@ -39,7 +39,7 @@ class DemoEnd:
         if context.state.last_turn_end == "finished" and changed and to_seq is not None:
             context.worker(self._undo_and_redo(to_seq), "demo end")
 
-    def typed(self) -> None:
+    def note_typing(self) -> None:
         """Wake the script to check the prompt, because the user typed."""
         self._news.set()
 

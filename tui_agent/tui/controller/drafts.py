@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.prompt.draft import DraftFile, UnsaidDrafts, lives
+from tui_agent.tui.prompt.draft import DraftFile, EarlyDrafts, is_alive
 
 DRAFT_S = 0.3
 
@@ -20,10 +20,10 @@ class DraftKeeper:
         self._context = context
         self._app = context.app
         self._draft: DraftFile | None = None
-        self._unsaid: DraftFile | None = None
+        self._early_draft: DraftFile | None = None
         self._draft_planned = False
         self._has_warned = False
-        """It was said already that the draft cannot be saved."""
+        """True after a warning that the draft cannot be saved."""
 
     def take_prompts(self) -> None:
         """Add the messages in the session's log to the history."""
@@ -33,13 +33,13 @@ class DraftKeeper:
         if new and self._context.views.seq > self._context.seen_seq:
             self._app.run_worker(lambda: history.store(new), thread=True, exit_on_error=False)
 
-    def drafted(self) -> None:
+    def schedule_save(self) -> None:
         """Schedule saving of the changed text."""
         if not self._draft_planned:
             self._draft_planned = True
             self._app.set_timer(DRAFT_S, self.save_draft)
 
-    def take_draft(self) -> None:
+    def restore_draft(self) -> None:
         """Put a saved draft back into the prompt."""
         folder, config = self._context.folder, self._context.config
         if folder is None:
@@ -47,10 +47,10 @@ class DraftKeeper:
         self._draft = DraftFile(folder / "draft")
         draft = self._draft.load()
         if config is not None:
-            unsaid = UnsaidDrafts(config.data_dir, self._context.app.options.cwd)
-            self._unsaid = unsaid.of_process(os.getpid())
+            early = EarlyDrafts(config.data_dir, self._context.app.options.cwd)
+            self._early_draft = early.open_for(os.getpid())
             if not folder.is_dir():
-                draft = unsaid.take_left(lives)
+                draft = early.take_abandoned(is_alive)
         editor = self._app.prompt.editor
         if draft and not editor.text:
             editor.put_text(editor.chips.from_json(draft))
@@ -66,15 +66,15 @@ class DraftKeeper:
         try:
             if has_folder:
                 draft.save(text)
-            elif self._unsaid is not None:
-                self._unsaid.save(text, make=True)
+            elif self._early_draft is not None:
+                self._early_draft.save(text, create_folder=True)
         except OSError as fault:
             self._warn_not_saved(fault)
         else:
             self._has_warned = False
-        if has_folder and self._unsaid is not None:
+        if has_folder and self._early_draft is not None:
             with suppress(OSError):  # A leftover draft does little harm: it is offered once more.
-                self._unsaid.save("")
+                self._early_draft.save("")
 
     def _warn_not_saved(self, fault: OSError) -> None:
         """Warn once that a crash would lose the text; typing stays possible."""

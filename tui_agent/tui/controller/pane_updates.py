@@ -40,22 +40,22 @@ class PaneUpdater:
         self._host.faults.report_folds()
         with self._app.batch_update():
             if "state" in changed:
-                guarded("what is in force", self._host.take_state)
+                guarded("the session's settings", self._host.take_state)
             self._update_sheets(changed)
             if changed & {"state", "meter"}:
                 guarded("the header", self._show_header)
             if changed & {"todo", "trace", "meter"}:
                 guarded("the side panes", lambda: self._show_sidebar(views))
             if changed & {"todo", "files"}:
-                guarded("the strip of panes", lambda: self.show_strip(views))
+                guarded("the pane strip", lambda: self.show_strip(views))
             if "transcript" in changed:
                 guarded("the chat", self._host.chat.show)
             guarded("the chat", self._host.chat.choose_page)
             guarded("the status line", self.show_status)
             if changed & {"state", "meter"}:
                 guarded("the prompt", self._show_prompt)
-        for part, look in self._after_frame:
-            guarded(part, look)
+        for part, update in self._after_frame:
+            guarded(part, update)
 
     def _show_header(self) -> None:
         self._app.header.set_views(self._host.state, self._host.views.meter.view())
@@ -102,7 +102,10 @@ class PaneUpdater:
         note = f"{state.run_id}  {self._host.views.last_kind}" if is_wide else ""
         view = status_of(state, self._host.views.trace.view(), note=note)
         faulty = self._host.faults.first
-        for text in (self._host.sessions.older, f"{faulty} is incomplete: {REPORT}" if faulty else ""):
+        for text in (
+            self._host.sessions.load_progress,
+            f"{faulty} is incomplete: {REPORT}" if faulty else "",
+        ):
             if text:
                 view = view._replace(note=text) if view.what else view._replace(what=text)
         return view._replace(below=self._host.chat.new_rows_text)
@@ -145,7 +148,7 @@ class PaneUpdater:
             self._app.prompt.editor.placeholder = hint
 
     def beat(self) -> None:
-        """Blink and count the running items. Called twice a second."""
+        """Blink the status symbol and update elapsed times. Called twice a second."""
         self._beats += 1
         self._report_storage_fault()
         if self._app.status.view.mood == "running":
@@ -153,7 +156,7 @@ class PaneUpdater:
             self._app.status.beat(now)
             if self._beats % 2 == 0:
                 self._app.sidebar.beat(now)
-        if self._beats % 2 == 0 and self._host.sessions.older:
+        if self._beats % 2 == 0 and self._host.sessions.load_progress:
             self.show_status()
 
     def _stopped_status(self) -> StatusView | None:

@@ -17,7 +17,7 @@ class PromptSubmitter:
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self.under_way = False
-        """A message was sent and its turn has not started: the next message steers."""
+        """True from sending a message until its turn starts; a message sent meanwhile steers that turn."""
 
     def send(self, message: Prompt.Sent) -> None:
         """Send a message, a command or a shell line; put refused text back into the prompt."""
@@ -45,8 +45,8 @@ class PromptSubmitter:
         elif not self._host.running and self._host.state.last_turn_end == "model_error":
             self._host.submit(SubmitPrompt(text="Try again."))
 
-    def held_back(self, waiting: "list[Intent | Prompt.Sent]") -> "list[Intent | Prompt.Sent]":
-        """Put waiting messages back into the prompt if no model is set; return the items that still wait."""
+    def return_to_prompt(self, waiting: "list[Intent | Prompt.Sent]") -> "list[Intent | Prompt.Sent]":
+        """Put waiting messages back into the prompt, because no model is set; return the other waiting items."""
         sent = [item for item in waiting if isinstance(item, Prompt.Sent)]
         messages = [item for item in sent if not item.text.lstrip().startswith(("/", "!"))]
         if messages:

@@ -53,10 +53,10 @@ class OpenQuestions:
 
     @property
     def hidden_keys(self) -> frozenset[str]:
-        """Names of actions in that scope that do nothing now."""
+        """Names of the open question's actions that are not available now."""
         return self._open.disabled_actions if isinstance(self._open, Approval) else frozenset()
 
-    def look(self, view: ApprovalsView) -> None:
+    def update(self, view: ApprovalsView) -> None:
         """Open and close modals to match these open questions."""
         if view is self._view:
             return

@@ -1,4 +1,4 @@
-"""Undo, redo and revert: asks which message, whether conversation or files, and what to do with files that were kept.
+"""Undo, redo and revert: asks for the message, for conversation or files, and about files that were kept.
 
 Invariant: no file is restored that was not listed first; each file that someone else changed is asked about by name.
 """
@@ -19,8 +19,8 @@ from tui_agent.tui.text import clean_line
 from tui_agent.units import format_elapsed
 
 ALL = "*"
-SHOWN = 12
-_WAYS = (
+MAX_FILES = 12
+_CHOICES = (
     ("both", "conversation and files", "nothing is lost: /redo restores it"),
     ("conversation", "conversation only", "files stay as they are"),
     ("files", "files only", "the conversation stays as it is"),
@@ -31,14 +31,14 @@ class KeptFilesPicker(Picker):
     """A picker that opens by itself, perhaps while the user is typing: keys typed ahead go to the prompt."""
 
     has_grace_period: ClassVar[bool] = True
-    spare: Callable[[events.Paste], object] | None = None
+    paste_elsewhere: Callable[[events.Paste], object] | None = None
     """Receives text that was pasted before the list was visible."""
 
     def on_paste(self, event: events.Paste) -> None:
-        if self.in_grace_period and self.spare is not None:
+        if self.in_grace_period and self.paste_elsewhere is not None:
             event.stop()
             event.prevent_default()
-            self.spare(events.Paste(event.text))
+            self.paste_elsewhere(events.Paste(event.text))
 
 
 class RewindActions:
@@ -76,7 +76,7 @@ class RewindActions:
             target = f"event {argument}" if entry is None else f"before “{_line(entry)[:40]}”"
             self.go(int(argument), f"Revert to {target}", entry, then=then)
             return
-        if not self._sent_messages() and not host.sessions.older:
+        if not self._sent_messages() and not host.sessions.load_progress:
             host.app.say("Nothing to revert yet.", "warning")
             return
 
@@ -86,7 +86,7 @@ class RewindActions:
                 self.go(entry.seq - 1, f"Revert to before “{_line(entry)[:40]}”", entry)
 
         picker = open_picker(host, "Revert to before which message?", self._message_items(), choose)
-        if host.sessions.older:
+        if host.sessions.load_progress:
             host.worker(self._add_older(picker), "older messages")
 
     def _message_items(self) -> list[Item]:
@@ -96,8 +96,8 @@ class RewindActions:
             Item(str(entry.seq), _line(entry), right=f"{format_elapsed(now - entry.time)} ago")
             for entry in reversed(self._sent_messages())
         ]
-        if older := self._host.sessions.older:
-            items.append(Item("", older, offered=False))
+        if progress := self._host.sessions.load_progress:
+            items.append(Item("", progress, offered=False))
         return items
 
     async def _add_older(self, picker: Picker) -> None:
@@ -105,12 +105,12 @@ class RewindActions:
         if picker.is_attached:
             picker.set_items(self._message_items())
 
-    def look(self) -> None:
+    def update(self) -> None:
         """React to new views: show a restore plan that arrived, and ask about files that were kept."""
         views = self._host.views
         planned = views.restore_plan
         if self._picker is not None and planned is not None and planned.to_seq == self._to_seq:
-            self._picker.set_items([*_way_items(), *_plan_items(planned)])
+            self._picker.set_items([*_choice_items(), *_plan_items(planned)])
             self._picker = None
         if views.restore_seq <= max(self._asked_at, self._host.seen_seq):
             return
@@ -126,10 +126,9 @@ class RewindActions:
         *,
         then: Callable[[], object] = lambda: None,
     ) -> None:
-        """Ask whether to revert the conversation, the files or both to an event of any branch; list the effect on
-        each file.
+        """Ask what to revert to an event of any branch: the conversation, the files or both.
 
-        `entry` is the message that returns to the prompt; `then` is called once the user has decided.
+        The question lists the effect on each file. `entry` is the message that returns to the prompt; `then` is called once the user has decided.
         """
         host = self._host
 
@@ -143,7 +142,7 @@ class RewindActions:
             then()
 
         looking = Item("", "looking at the files …", offered=False, group="Files")
-        self._picker = Picker(lambda: host.app.looks, title, [*_way_items(), looking])
+        self._picker = Picker(lambda: host.app.looks, title, [*_choice_items(), looking])
         self._to_seq, host.views.restore_plan = to_seq, None
         host.app.push_screen(self._picker, chosen)
         host.submit(PlanRevert(to_seq=to_seq))
@@ -163,7 +162,7 @@ class RewindActions:
 
         picker = KeptFilesPicker(lambda: host.app.looks, "Kept your versions", items)
         picker.typed_ahead = host.questions.typed_ahead()
-        picker.spare = host.app.prompt.editor.post_message
+        picker.paste_elsewhere = host.app.prompt.editor.post_message
         host.app.push_screen(picker, choose)
 
     def _sent_messages(self) -> list[UserEntry]:
@@ -187,8 +186,8 @@ def _line(entry: UserEntry) -> str:
     return clean_line(text_preview(entry.text)) or "(a picture)"
 
 
-def _way_items() -> list[Item]:
-    return [Item(value, label, about=about) for value, label, about in _WAYS]
+def _choice_items() -> list[Item]:
+    return [Item(value, label, about=about) for value, label, about in _CHOICES]
 
 
 def _plan_items(planned: CheckpointPlanned) -> list[Item]:
@@ -197,7 +196,7 @@ def _plan_items(planned: CheckpointPlanned) -> list[Item]:
         return [Item("", clean_line(planned.unavailable), offered=False, group="Files cannot be restored")]
     if not planned.changes:
         return [Item("", "no file would change", offered=False, group="Files")]
-    rows = [_act_item(act) for act in planned.changes[:SHOWN]]
+    rows = [_act_item(act) for act in planned.changes[:MAX_FILES]]
     rest = len(planned.changes) - len(rows) + planned.unlisted_count
     if rest:
         rows.append(Item("", f"and {rest} more", offered=False, group="Files"))

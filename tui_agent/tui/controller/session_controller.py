@@ -84,18 +84,18 @@ class SessionController:
         self.panes: PaneUpdater = PaneUpdater(
             self,
             after_frame=(
-                ("the approvals", lambda: self.questions.look(self.views.approvals.view())),
-                ("the way back", self.rewind.look),
-                ("the demo's end", self.demo_end.look),
+                ("the approvals", lambda: self.questions.update(self.views.approvals.view())),
+                ("undo and redo", self.rewind.update),
+                ("the demo's end", self.demo_end.update),
                 ("the history of messages", self.drafts.take_prompts),
             ),
         )
         self._escaped_at = 0.0
         self._has_warned_unconfined = False
         self.halted_at = -2
-        """The newest event when the engine could not store the next one: its turn stopped there."""
+        """Sequence number of the newest event when the engine could not store the next one, which ended its turn."""
         self.seen_seq = -1
-        """The last event of the log when it was opened: nothing up to it is news."""
+        """Sequence number of the last event when the log was opened; events up to it are not announced as new."""
 
     # -- opening and closing ---------------------------------------------------------------------------------------
 
@@ -107,15 +107,15 @@ class SessionController:
         self.configure()
         await self.chat.mount()
         self.app.prompt.find_symbols = search_index(self.ask, self.app.options.data_dir)
-        self.start_page.early()
-        self.worker(self.start_page.look(), "start page")
+        self.start_page.show_early()
+        self.worker(self.start_page.complete(), "start page")
         self.app.set_interval(BEAT_S, self.panes.beat)
         if not await self.trust.ask():
             return
         if choose:
             self.act("sessions")
         await self.sessions.open(self.app.options)
-        # Both load many modules that the first screen does not need; an early command waits for them.
+        # In a thread, because the handlers import many modules that the first screen does not need.
         await asyncio.to_thread(_handlers)
         if watch:
             self.worker(watch_themes(self), "themes")
@@ -191,7 +191,7 @@ class SessionController:
         """React to a new session state."""
         self.submitter.under_way = False
         self.start_page.refresh()
-        self.default_model.look(self.state)
+        self.default_model.update(self.state)
 
     def submit(self, command: Command) -> None:
         """Submit a command to the engine."""
@@ -222,7 +222,7 @@ class SessionController:
         if isinstance(shown, Viewer) and shown is not below:
             shown.opened_by = name
 
-    def lays_over(self, name: str) -> bool:
+    def works_over_sheet(self, name: str) -> bool:
         """Return True if this action's key also works over the sheet or page that is open now."""
         if name not in OVERLAYS or self.sessions.under_way:
             return False
@@ -231,7 +231,7 @@ class SessionController:
             return name != "trace"
         return isinstance(top, Viewer) and bool(top.opened_by) and not under
 
-    def lay_over(self, name: str) -> None:
+    def run_over_sheet(self, name: str) -> None:
         """Run an action over an open sheet: close the sheet if this action opened it, otherwise replace the sheet."""
         top = self.app.screen
         if isinstance(top, Viewer):

@@ -34,7 +34,7 @@ AS_RECORDED: Final = dict.fromkeys(
 """Settings to read from the session's log instead of from this program's options."""
 LONG = 3_000
 """Number of events from which the end of a session is shown before the whole session is folded."""
-GLIMPSE = 300
+PREVIEW_RECORDS = 300
 """Number of records in the preview of a long session's end."""
 VERY_LONG = 20_000
 """Number of events from which a session can be used before it is folded completely."""
@@ -47,7 +47,7 @@ class SessionSwitcher:
         self._host = host
         self._whole: BackgroundFold | None = None
         self.under_way = True
-        """A session is being opened: what is sent waits for it."""
+        """True while a session is being opened; messages wait for it."""
 
     async def open(self, options: SessionOptions) -> bool:
         """Open a session in place of the current one; return False if it could not be opened.
@@ -67,7 +67,7 @@ class SessionSwitcher:
             if isinstance(fault, SessionLocked):
                 self._host.worker(self._offer_read_only(options, fault), "read only")
             return False
-        self._host.drafts.take_draft()
+        self._host.drafts.restore_draft()
         self._host.start_page.show()
         if not self._send_waiting():
             self._host.questions.ask_again()
@@ -82,12 +82,12 @@ class SessionSwitcher:
         self._host.worker(work, name)
 
     def stay(self) -> None:
-        """Keep the current session; send it the messages that were waiting for another one."""
+        """Keep the current session, and send it the messages that waited for another one."""
         self.under_way = False
         self._host.panes.show_status()
         self._send_waiting()
 
-    def options_of(self, session_id: str) -> SessionOptions:
+    def options_for(self, session_id: str) -> SessionOptions:
         """Return options that open an existing session with its recorded settings."""
         return replace(
             self._host.app.options,
@@ -160,13 +160,13 @@ class SessionSwitcher:
     async def _show_end(self, session: AppSession) -> tuple[Views | None, BackgroundFold | None]:
         """Show the end of a long session at the first start, before its engine has loaded it.
 
-        Return the views of its end if a stored fold exists, and the started background fold of a very long session.
+        Return the views of the session's end, if a fold is stored, and the background fold, if the session is very long.
         """
         stored = await session.wait_until_readable()
         if stored is None or stored.last_seq < LONG or self._host.session is not None:
             return None, None
         await self._host.chat.begin()
-        await self._host.chat.glimpse(await session.read_newest(GLIMPSE))
+        await self._host.chat.show_preview(await session.read_newest(PREVIEW_RECORDS))
         first = await self._views_of_end(session, stored.last_seq)
         if first is not None:
             self._host.panes.show_figures(first)
@@ -181,16 +181,14 @@ class SessionSwitcher:
         return (
             None
             if cached is None
-            else Views.restore(cached[1], cached[0], await session.read_newest(GLIMPSE))
+            else Views.restore(cached[1], cached[0], await session.read_newest(PREVIEW_RECORDS))
         )
 
     @property
-    def older(self) -> str:
-        """The progress text `reading the older 96 %` while only the newest part of a very long session has been
-        folded.
-        """
-        older = self._whole.older if self._whole is not None else 0
-        return f"reading the older {older} %" if older else ""
+    def load_progress(self) -> str:
+        """The text `reading the older 96 %` while a very long session is being loaded; otherwise empty."""
+        percent = self._whole.percent_left if self._whole is not None else 0
+        return f"reading the older {percent} %" if percent else ""
 
     async def wait_until_whole(self) -> None:
         """Wait until the whole session is folded."""
@@ -200,7 +198,7 @@ class SessionSwitcher:
     async def follow(self, pump: Pump) -> None:
         """Show the session until it ends; report an unexpected end."""
         await pump.run()
-        if self._host.pump is pump and not self._host.app.left:
+        if self._host.pump is pump and not self._host.app.has_quit:
             self._host.panes.show_status()
             self._host.app.header.set_views(self._host.state, self._host.views.meter.view())
             self._host.app.say(
@@ -237,7 +235,7 @@ class SessionSwitcher:
         )
 
     def _say_not_open(self, fault: TuiAgentError) -> None:
-        self._host.chat.end_glimpse()
+        self._host.chat.remove_preview()
         self._return_unsent()
         is_on_page = False
         if self._host.session is not None:
@@ -307,7 +305,7 @@ class SessionSwitcher:
         if first:
             waiting.insert(0, Prompt.Sent(first, "send"))
         if not self._host.has_model:
-            waiting = self._host.submitter.held_back(waiting)
+            waiting = self._host.submitter.return_to_prompt(waiting)
         for item in waiting:
             # An earlier item opens another session, so the remaining items are meant for that one.
             if self.under_way:

@@ -12,7 +12,7 @@ from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.protocol.settings import EFFORTS, POLICIES
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.controller.host import SessionHost
-from tui_agent.tui.panes.model_discovery import Server, first_choices, ready_choices, servers
+from tui_agent.tui.panes.model_discovery import Server, find_servers, first_choices, ready_choices
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.start import UNOPENED, StartContent
 from tui_agent.tui.theme.startup import theme_files, theme_folders
@@ -77,7 +77,7 @@ class StartPage:
         self._facts = ""
         self._shown_for: tuple[bool, str] | None = None
 
-    def early(self) -> None:
+    def show_early(self) -> None:
         """Show the page before the session is open, if it is already certain that no model is set."""
         host, options = self._host, self._host.app.options
         config = host.config
@@ -91,17 +91,17 @@ class StartPage:
 
     def show(self) -> None:
         """Show the page for a session that was just opened."""
-        self.refresh(again=True)
+        self.refresh(force=True)
         self._host.chat.choose_page()
         self._host.app.reshape()
         self.focus()
 
-    def refresh(self, *, again: bool = False) -> None:
-        """Update the page if a model was set or became unusable; with `again`, always."""
+    def refresh(self, *, force: bool = False) -> None:
+        """Update the page if a model was set or became unusable; with `force`, always."""
         settings = self._host.state.settings
         fault = settings.model.fault if settings else ""
         now = (not self._host.has_model, fault)
-        if now == self._shown_for and not again:
+        if now == self._shown_for and not force:
             return
         before, self._shown_for = self._shown_for, now
         self._show(needs=now[0], fault=fault, policy=settings.policy if settings else "ask")
@@ -113,7 +113,7 @@ class StartPage:
         chat, header = self._host.chat, self._host.app.header
         header.model_hint = "no session"
         header.show()
-        if chat.in_sight:
+        if chat.is_transcript_shown:
             return False  # The transcript stays visible; the status line shows the error.
         was_shown = chat.start.display and chat.start.content.fault == fault
         chat.start.display = True
@@ -146,14 +146,14 @@ class StartPage:
         elif start.display and start.content.needs_model and len(app.screen_stack) == 1:
             start.focus()
 
-    async def look(self) -> None:
+    async def complete(self) -> None:
         """Find local model servers and facts about the folder, and add them to the page."""
         cwd = self._host.app.options.cwd
         self._facts, self.local = await asyncio.gather(
-            asyncio.to_thread(lambda: folder_facts(cwd)), servers()
+            asyncio.to_thread(lambda: folder_facts(cwd)), find_servers()
         )
         if not self._host.chat.start.content.unopened:
-            self.refresh(again=True)
+            self.refresh(force=True)
 
     def _show(self, *, needs: bool, fault: str, policy: str) -> None:
         host = self._host

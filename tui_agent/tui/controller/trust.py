@@ -26,7 +26,7 @@ class TrustDialog:
 
     async def ask(self) -> bool:
         """Ask about undecided files before the first session; return False if the user quits."""
-        folders, paths = await asyncio.to_thread(self._look)
+        folders, paths = await asyncio.to_thread(self._load)
         if not any(folder.trust_state == "open" for folder in folders):
             return True
         answer = await self._host.app.push_screen_wait(self._sheet(folders, paths, asking=True))
@@ -42,7 +42,7 @@ class TrustDialog:
         self._host.worker(self._show(), "trust")
 
     async def _show(self) -> None:
-        folders, paths = await asyncio.to_thread(self._look)
+        folders, paths = await asyncio.to_thread(self._load)
         before = [folder.trust_state for folder in folders]
         answer = await self._host.app.push_screen_wait(self._sheet(folders, paths, asking=False))
         if answer is None or answer == "quit" or not self._save(folders, answer, paths):
@@ -51,7 +51,7 @@ class TrustDialog:
             self._host.configure()
             self._host.sessions.go_to(self._host.sessions.reopen(), "trust")
 
-    def _look(self) -> tuple[list[Project], Paths]:
+    def _load(self) -> tuple[list[Project], Paths]:
         app = self._host.app
         try:
             return list(load_projects(app.options, app.environ)), find_paths(app.options.cwd, app.environ)
@@ -93,4 +93,4 @@ class TrustDialog:
         if handle is not None:
             self._host.worker(asyncio.to_thread(handle.close, ENGINE_ENDS_S), "engine's end")
         self._host.configure()
-        self._host.start_page.early()
+        self._host.start_page.show_early()

@@ -1,7 +1,6 @@
-"""The session as plain lines, for screen readers and plain terminals: one line per event, questions as numbered
-lists.
+"""The session as plain lines, for screen readers and plain terminals.
 
-Invariant: nothing is redrawn and every line is cleaned of control sequences. A question is printed once and answered
+Invariant: nothing is redrawn, and every line is cleaned of control sequences. A question is printed once, and answered
 with a number.
 """
 
@@ -79,12 +78,13 @@ class Linear:
         self.approvals = Approvals()
         self.verbs: dict[str, str] = {}
         self._streamed_text: dict[str, str] = {}
-        """The part of an answer that was written already, by request."""
-        self._coming: dict[str, str] = {}
+        """The printed part of each streamed answer, by request id."""
+        self._unfinished_lines: dict[str, str] = {}
+        """The incomplete last line of each streamed answer, by request id."""
         self._unmapped = False
-        """It was said already that the map of the repository is missing."""
+        """True after the notice that the map of the repository is missing."""
         self.under_way = False
-        """A message was sent and its turn has not started: the next message steers."""
+        """True from sending a message until its turn starts; a message sent meanwhile steers that turn."""
 
     def write_event(self, record: Envelope) -> None:
         """Print the lines of an event, if it has any."""
@@ -96,9 +96,7 @@ class Linear:
             self.say(clean(line))
 
     def _delegate_lines(self, record: Envelope) -> list[str]:
-        """Return the lines for an event of a delegate, prefixed with its name. Its text is left out: it is not the
-        answer.
-        """
+        """Return the lines for an event of a delegate, prefixed with its name; its answers have none."""
         match record.payload:
             case AgentSpawned(task=task):
                 return [f"{record.agent} begins, {clean_line(text_preview(task))}"]
@@ -131,7 +129,7 @@ class Linear:
                 return self._streamed_lines(request_id, text)
             case ModelResponded(request_id=request_id, parts=parts):
                 streamed = self._streamed_text.pop(request_id, "")
-                self._coming.pop(request_id, None)
+                self._unfinished_lines.pop(request_id, None)
                 answer = "\n".join(text_preview(part.text) for part in parts if isinstance(part, TextPart))
                 rest = answer.removeprefix(streamed).strip("\n")
                 return [rest if streamed else f"answer, {rest}"] if rest else []
@@ -170,8 +168,8 @@ class Linear:
 
     def _streamed_lines(self, request_id: str, text: str) -> list[str]:
         """Return the lines of a streamed answer that are complete and not yet printed."""
-        complete, newline, rest = (self._coming.get(request_id, "") + text).rpartition("\n")
-        self._coming[request_id] = rest
+        complete, newline, rest = (self._unfinished_lines.get(request_id, "") + text).rpartition("\n")
+        self._unfinished_lines[request_id] = rest
         if not newline:
             return []
         streamed = self._streamed_text.get(request_id, "")

@@ -138,10 +138,10 @@ def show_full_note(context: AppContext, note: Note) -> bool:
 
 def newest_only_rows(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
     """Return a warning that figures cover only the newest part of the session; empty if all of it is loaded."""
-    older = context.sessions.older
-    if not older:
+    progress = context.sessions.load_progress
+    if not progress:
         return []
     return [
-        *viewer.say(width, f"Counts only the newest part of the session: {older}.", "warning"),
+        *viewer.say(width, f"Counts only the newest part of the session: {progress}.", "warning"),
         viewer.gap(width),
     ]

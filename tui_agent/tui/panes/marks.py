@@ -19,7 +19,7 @@ MARKS: Final[tuple[tuple[Mark, str, Role], ...]] = (
 )
 DENIED: Final[tuple[AnyMark, str, Role]] = ("denied", "denied", "warning")
 ROLES: Final[dict[AnyMark, Role]] = {mark: role for mark, _, role in (*MARKS, DENIED)}
-_LOUDEST: Final[tuple[AnyMark, ...]] = ("error", "denied", "you", "compaction", "files")
+_BY_IMPORTANCE: Final[tuple[AnyMark, ...]] = ("error", "denied", "you", "compaction", "files")
 
 
 def mark_symbol(mark: AnyMark, symbols: Symbols) -> str:
@@ -33,7 +33,7 @@ def mark_symbol(mark: AnyMark, symbols: Symbols) -> str:
     return signs.get(mark, symbols.compaction)
 
 
-def loudest(marks: Iterable[tuple[int, AnyMark]]) -> dict[int, AnyMark]:
+def most_important(marks: Iterable[tuple[int, AnyMark]]) -> dict[int, AnyMark]:
     """Return the most important mark of each column."""
     # In ascending importance, so that a later mark replaces an earlier one in the same column.
-    return dict(sorted(marks, key=lambda mark: _LOUDEST.index(mark[1]), reverse=True))
+    return dict(sorted(marks, key=lambda mark: _BY_IMPORTANCE.index(mark[1]), reverse=True))

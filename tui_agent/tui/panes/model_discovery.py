@@ -32,7 +32,7 @@ class Server:
         return f"http://localhost:{self.port}/v1"
 
 
-async def servers(known: Sequence[tuple[str, int]] = SERVERS) -> list[Server]:
+async def find_servers(known: Sequence[tuple[str, int]] = SERVERS) -> list[Server]:
     """Return the local servers that respond."""
     answers = await asyncio.gather(*(_ask(name, port) for name, port in known))
     return [server for server in answers if server is not None]
@@ -69,7 +69,7 @@ def first_choices(
 ) -> list[Choice]:
     """Return the start page's rows while no model is set.
 
-    They are configured models, models found here, and options without a key. `keys` are the names of the environment
+    They are configured models, models found on this machine, and options that need no key. `keys` are the names of the environment
     variables that are set.
     """
     return [

@@ -1,4 +1,4 @@
-"""A notice above the prompt: the reason of a refusal, or the result of an action.
+"""A notice above the prompt: the reason for a refusal, or the result of an action.
 
 Invariant: it covers other widgets without moving them. It is wrapped; if it is cut off, it names the key that shows
 the full text.

@@ -3,7 +3,7 @@
 from tui_agent.tui.theme.theme import Role
 
 ROLES: dict[str, Role] = {"plan": "success", "ask": "accent", "accept-edits": "warning", "bypass": "error"}
-SAYS: dict[str, str] = {
+DESCRIPTIONS: dict[str, str] = {
     "plan": "reads only, ends in a plan",
     "ask": "asks before writing or running",
     "accept-edits": "edits, runs in sandbox unasked",
@@ -28,4 +28,4 @@ def policy_role(name: str) -> Role:
 
 def policy_words(name: str, *, unconfined: bool = False) -> str:
     """Return a short description of the policy; `unconfined` means that commands run without a sandbox."""
-    return UNCONFINED.get(name, SAYS.get(name, "")) if unconfined else SAYS.get(name, "")
+    return UNCONFINED.get(name, DESCRIPTIONS.get(name, "")) if unconfined else DESCRIPTIONS.get(name, "")

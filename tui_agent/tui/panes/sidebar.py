@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Sidebar(LinePane):
-    """Todo, trace and context. `folds` maps each span that the user folded (True) or unfolded (False)."""
+    """Todo, trace and context. `folds` maps span indices to True (folded by the user) or False (unfolded)."""
 
     surface = "s1"
     todo: "TodoView | None" = None
@@ -58,9 +58,9 @@ class Sidebar(LinePane):
         return [*top, *todo, fill, *trace, *([fill] * gap), *context, fill]
 
     def on_click(self, event: events.Click) -> None:
-        wish = intent_of(event.style)
-        if wish.startswith("fold ") and self.trace is not None:
-            index = int(wish.removeprefix("fold "))
+        intent = intent_of(event.style)
+        if intent.startswith("fold ") and self.trace is not None:
+            index = int(intent.removeprefix("fold "))
             if 0 <= index < len(self.trace.spans):
                 self.folds[index] = not self._is_folded(index)
                 event.stop()

@@ -28,9 +28,9 @@ FAULTS = {
     "script": "script does not fit",
 }
 """Names of model errors in messages to the user."""
-ROW = 1000
+MAX_NAME_LENGTH = 1000
 """Maximum number of characters of a name; no row is wider."""
-LOUD = ("failed", "denied", "interrupted", "running", "waiting")
+NOTABLE_STATES = ("failed", "denied", "interrupted", "running", "waiting")
 MAX_DEPTH = 12
 
 
@@ -70,12 +70,12 @@ def label(span: "Span", view: "TraceView", *, folded: bool, full: bool = False) 
             summary = clean_line(span.outcome) if folded else ""
             return f"{name}, {summary}" if summary else name
         case "subtask":
-            task = clean_line(span.detail.strip().partition("\n")[0])[:ROW]
+            task = clean_line(span.detail.strip().partition("\n")[0])[:MAX_NAME_LENGTH]
             ended = clean_line(span.outcome) if span.state not in ("running", "done") else ""
             return f"subtask {task}" if full else ", ".join(filter(None, (ended, task))) or "subtask"
         case "tool" if not full:
             verb, _, target = span.name.partition(" ")
-            return named(f"{verb} {short_target(target)}".strip()[:ROW])
+            return named(f"{verb} {short_target(target)}".strip()[:MAX_NAME_LENGTH])
         case "tool":
             return named(span.name)
         case _:
@@ -105,15 +105,17 @@ def descendants(span: "Span", view: "TraceView") -> Iterator[int]:
         stack.extend(reversed(view.spans[index].children))
 
 
-def loud(span: "Span", view: "TraceView") -> bool:
+def is_notable(span: "Span", view: "TraceView") -> bool:
     """Return True if the span or one of its descendants failed, was denied or is still running."""
-    return span.state in LOUD or any(view.spans[index].state in LOUD for index in descendants(span, view))
+    return span.state in NOTABLE_STATES or any(
+        view.spans[index].state in NOTABLE_STATES for index in descendants(span, view)
+    )
 
 
-def visible(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[int]) -> list[int]:
+def visible_spans(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[int]) -> list[int]:
     """Return the indices of the spans to show below these roots, in order.
 
-    `folds` holds the spans that the user or the pane folded (True) or unfolded (False). Other spans are unfolded,
+    `folds` maps spans to True (folded by the user or the pane) or False (unfolded). Other spans are unfolded,
     except successful subtasks. Folded spans are not read, because those of a long session are stored packed.
     """
     shown: list[int] = []
@@ -136,7 +138,7 @@ def is_folded(span: "Span", view: "TraceView", folds: Mapping[int, bool]) -> boo
     by_hand = folds.get(span.index)
     if by_hand is not None:
         return by_hand
-    return span.kind == "subtask" and not loud(span, view)
+    return span.kind == "subtask" and not is_notable(span, view)
 
 
 def tokens(span: "Span", count: int | None) -> str:
@@ -144,7 +146,7 @@ def tokens(span: "Span", count: int | None) -> str:
     return "" if count is None else f"{'~' if span.estimated else ''}{format_tokens(count)}"
 
 
-def took(span: "Span", now: float) -> str:
+def duration(span: "Span", now: float) -> str:
     """Format the span's duration; for a running span, the time since its start."""
     if span.duration_ms is not None:
         return format_duration(span.duration_ms / 1000)

@@ -75,10 +75,10 @@ class Start(KeyActions, LinePane, can_focus=True):
         super().__init__(looks, id=id)
         self.content = StartContent()
         self.numbers: dict[str, int] = {}
-        """The digit of each intent: one found later gets the next digit, so that none changes its meaning."""
+        """The digit of each intent. An intent added later gets the next digit, so that no digit changes its meaning."""
         self.chosen = 0
         self.typed_into: Widget | None = None
-        """The widget that gets letters which choose nothing."""
+        """The widget that gets the letters that are not keys of this page."""
         self._typing = False
 
     def set_content(self, content: StartContent) -> None:

@@ -63,7 +63,7 @@ class Status(LinePane):
         self.show()
 
     def beat(self, now: float) -> None:
-        """Blink and update the elapsed time; repaints only this row."""
+        """Blink the symbol and update the elapsed time; only this row is repainted."""
         self.now = now
         self.lit = not self.lit if self.looks.motion else True
         self.show()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tui_agent.folds.session.view import COMPACTING_REASON
 from tui_agent.protocol.settings import PAUSE_PENDING
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.panes.spans import ROW, fault_words, short_target
+from tui_agent.tui.panes.spans import MAX_NAME_LENGTH, fault_words, short_target
 from tui_agent.tui.panes.status import Mood, StatusView
 from tui_agent.tui.text import clean_line, named
 
@@ -36,11 +36,11 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
     if state.permissions:
         first = state.permissions[0]
         what = f"{first.verb} {short_target(first.target)}".strip()
-        return StatusView("waiting", "waiting for you", named(what[:ROW]), stage="policy")
+        return StatusView("waiting", "waiting for you", named(what[:MAX_NAME_LENGTH]), stage="policy")
     if state.questions:
         return StatusView("waiting", "waiting for you", "the agent asks", stage=stage)
     if state.shell is not None and not state.turn_running:
-        what = named(state.shell.command[:ROW])
+        what = named(state.shell.command[:MAX_NAME_LENGTH])
         return StatusView("running", "you run", what, state.shell_started_at, note=note)
     if state.is_compacting and state.state_reason != COMPACTING_REASON:
         return StatusView("running", state.state_reason, "messages", note=note)
@@ -89,7 +89,7 @@ def _activity(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
         return SUMMARISES, OLD
     span = newest_running(trace)
     if span is not None and span.kind in ("tool", "subtask"):
-        verb, _, target = named(span.name[:ROW]).partition(" ")
+        verb, _, target = named(span.name[:MAX_NAME_LENGTH]).partition(" ")
         return verb, target
     model = state.settings.model.model if state.settings else ""
     if state.phase == "model":

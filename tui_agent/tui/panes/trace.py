@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.tui.panes.spans import is_folded, is_group, label, loud, state_symbol, tokens, took, visible
+from tui_agent.tui.panes.spans import (
+    duration,
+    is_folded,
+    is_group,
+    is_notable,
+    label,
+    state_symbol,
+    tokens,
+    visible_spans,
+)
 from tui_agent.tui.text import fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
@@ -38,7 +47,7 @@ def trace_rows(
         return [head, pen.line(width, [pen.part("  " + EMPTY, "t3")])][:most]
     room = max(1, most - 1)
     drawn = folds_of_pane(view, folds, room)
-    indices = visible(view, drawn, view.roots[-room:])
+    indices = visible_spans(view, drawn, view.roots[-room:])
     if len(indices) > room:
         # Keep the newest turn's own row visible above its newest rows.
         newest, indices = view.roots[-1], indices[-room:]
@@ -57,13 +66,13 @@ def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> di
         drawn[index] = True
     last = view.spans[view.roots[-1]]
     drawn.update(folds)
-    shown = len(visible(view, drawn, recent))
+    shown = len(visible_spans(view, drawn, recent))
     for index in last.children[:-1]:
         if shown <= room:
             break
         span = view.spans[index]
-        if index not in drawn and span.children and not loud(span, view):
-            shown -= len(visible(view, drawn, [index])) - 1
+        if index not in drawn and span.children and not is_notable(span, view):
+            shown -= len(visible_spans(view, drawn, [index])) - 1
             drawn[index] = True
     return drawn
 
@@ -100,7 +109,7 @@ def _span_row(
 
 
 def _measures(span: "Span", pen: Pen, width: int, now: float) -> list[Part]:
-    time = pen.part(f" {took(span, now)}".rjust(7), "t2" if is_group(span) else "t3")
+    time = pen.part(f" {duration(span, now)}".rjust(7), "t2" if is_group(span) else "t3")
     if width < COLUMNS_FROM:
         return [time]
     sent = "" if span.kind == "turn" else tokens(span, span.tokens_in)

@@ -1,4 +1,4 @@
 """The message editor.
 
-Invariant: typed text is never lost: not by Esc, a menu, a crash or a session that is not open yet.
+Invariant: typed text survives Esc, a menu, a crash, and a session that is not open yet.
 """

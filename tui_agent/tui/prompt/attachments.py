@@ -1,8 +1,9 @@
-"""Pastes in a message: a long text or a picture becomes a chip such as `[pasted 312 lines]`, and paths become
-mentions.
+"""Pastes in a message: long texts and pictures become chips, and paths become mentions.
+
+A chip is a label such as `[pasted 312 lines]`.
 
 Invariant: expanding a chip restores every pasted character; a chip that was deleted from the text is ignored. A paste
-becomes mentions only if it consists of nothing but workspace paths; each mention names the same file as its path.
+becomes mentions only if all of it is paths in the workspace.
 """
 
 import json
@@ -57,7 +58,7 @@ class Chips:
         self.texts[label] = text
         return label
 
-    def picture(self, text: str, root: Path) -> str | None:
+    def fold_picture(self, text: str, root: Path) -> str | None:
         """Return a chip if the paste is the path of an image file; otherwise None."""
         plain = text.strip().strip("'\"")
         plain = (
@@ -81,7 +82,7 @@ class Chips:
         """Return the text with the chips of pasted texts expanded; pictures keep their label."""
         return CHIP.sub(lambda chip: self.texts.get(chip.group(), chip.group()), text)
 
-    def attached(self, text: str) -> tuple[Picture, ...]:
+    def pictures_in(self, text: str) -> tuple[Picture, ...]:
         """Return the pictures whose chips are still in the text, in order."""
         labels = CHIP.findall(text)
         return tuple(self.pictures[label] for label in labels if label in self.pictures)

@@ -105,7 +105,7 @@ class Prompt(Vertical):
         self.running = self._unconfined = False
         self._waits_for = ""
         self._blank_at: tuple[int, int] | None = None
-        """The cursor's place after the last completion."""
+        """The cursor's position right after a completion that ended with a space; None once the cursor moves on."""
         self.most_rows = 10
         self.with_policy = True
         self._token: Token | None = None
@@ -128,7 +128,7 @@ class Prompt(Vertical):
     ) -> None:
         """Set the row below the editor.
 
-        `waits_for` names running work that is not a turn; a message waits for it. `unconfined` means that commands
+        `waits_for` names work other than a turn, such as a summary, that ends before a message is sent. `unconfined` means that commands
         run without a sandbox.
         """
         if policy != self._policy:
@@ -222,7 +222,7 @@ class Prompt(Vertical):
         else:
             self._offer(file_candidates(token.query, self.files.paths, self._symbols.find(token.query)))
             if self._symbols.needs_search(token.query):
-                self._symbols.timer = self.set_timer(PAUSE_S, partial(self._look_for_symbols, token.query))
+                self._symbols.timer = self.set_timer(PAUSE_S, partial(self._search_symbols, token.query))
             if self.files.is_stale:
                 self.app.run_worker(
                     self._list_files, thread=True, exclusive=True, group="files", exit_on_error=False
@@ -233,16 +233,16 @@ class Prompt(Vertical):
         if root != self.files.root:
             self.editor.root, self.files, self._symbols = root, FileIndex(root), Symbols()
 
-    def _look_for_symbols(self, query: str) -> None:
+    def _search_symbols(self, query: str) -> None:
         """Search symbols once the user pauses typing."""
 
-        async def look() -> None:
-            self._symbols.take(query, await self.find_symbols(self.files.root, query))
+        async def search() -> None:
+            self._symbols.store_result(query, await self.find_symbols(self.files.root, query))
             chosen = self.menu.candidate
             self._complete()
-            self.menu.hold(chosen)
+            self.menu.reselect(chosen)
 
-        self.app.run_worker(look(), exclusive=True, group="symbols", exit_on_error=False)
+        self.app.run_worker(search(), exclusive=True, group="symbols", exit_on_error=False)
 
     def _list_files(self) -> None:
         self.files.refresh()
@@ -330,12 +330,12 @@ class Prompt(Vertical):
         self._closed_at = None
         editor = self.editor
         text = editor.text
-        self.post_message(self.Sent(editor.message, how, editor.chips.attached(text), text))
+        self.post_message(self.Sent(editor.message, how, editor.chips.pictures_in(text), text))
         if text:
             editor.load_text("")  # Keep the chips, because the message may be put back.
 
     def give_back(self, unsent: Sequence[Sent]) -> None:
-        """Put unsent messages back, in front of any text written since."""
+        """Put unsent messages back into the editor, before any text typed since."""
         texts = [*(message.written for message in unsent), self.editor.text]
         self.editor.put_text("\n".join(text for text in texts if text.strip()))
 
@@ -348,9 +348,9 @@ async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
 
 
 def _drop_second_blank(editor: Editor, place: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Delete a space typed right after a completion, which already ends with one.
+    """Delete a space typed at `place`, right after a completion that already ends with a space.
 
-    Return `place` while that can still happen.
+    Return `place` until the cursor leaves it, then None.
     """
     if place is None or place == editor.cursor_location:
         return place

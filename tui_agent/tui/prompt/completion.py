@@ -12,9 +12,9 @@ from tui_agent.tui.prompt.files import PathIndex, name_of
 from tui_agent.tui.prompt.symbols import Symbol
 
 MAX_FILES_BEFORE_SYMBOLS = 5
-"""Maximum number of files listed before the symbols because their names contain the query.
+"""Maximum number of files listed before the symbols.
 
-Without such names, only the best file is.
+Only files whose names contain the query count; if there are none, one file is listed before the symbols.
 """
 _SCATTERED_SCORE = 100
 """Lowest score of a text that has the query's letters in order, but not as one substring."""

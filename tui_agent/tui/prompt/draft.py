@@ -24,15 +24,15 @@ class DraftFile:
         except (OSError, UnicodeDecodeError):
             return ""
 
-    def save(self, text: str, *, make: bool = False) -> None:
-        """Save this text; an empty one deletes the file. `make` creates a missing folder.
+    def save(self, text: str, *, create_folder: bool = False) -> None:
+        """Save this text; an empty one deletes the file. `create_folder` creates a missing folder.
 
         Raises OSError; then the old file is unchanged and no temporary file is left behind.
         """
         if not text:
             self.path.unlink(missing_ok=True)
             return
-        if make:
+        if create_folder:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         beside = self.path.with_name(self.path.name + ".new")
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -45,20 +45,20 @@ class DraftFile:
             raise
 
 
-class UnsaidDrafts:
-    """Drafts of one workspace's sessions that have no message yet: one file for each process."""
+class EarlyDrafts:
+    """Drafts of a workspace's sessions that have no folder yet: one file for each process."""
 
     def __init__(self, data_dir: Path, workspace: Path) -> None:
         self._folder = data_dir / "drafts"
         self._name = hashlib.sha256(str(workspace).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
-    def of_process(self, pid: int) -> DraftFile:
+    def open_for(self, pid: int) -> DraftFile:
         """Return the draft of a process."""
         return DraftFile(self._folder / f"{self._name}-{pid}")
 
-    def take_left(self, lives: Callable[[int], bool]) -> str:
+    def take_abandoned(self, is_alive: Callable[[int], bool]) -> str:
         """Delete the newest draft of a process that has ended, and return its text; empty if there is none."""
-        paths = sorted(self._abandoned_files(lives), key=_modified_at)
+        paths = sorted(self._abandoned_files(is_alive), key=_modified_at)
         if not paths:
             return ""
         draft = DraftFile(paths[-1])
@@ -67,12 +67,12 @@ class UnsaidDrafts:
             draft.save("")
         return text
 
-    def _abandoned_files(self, lives: Callable[[int], bool]) -> list[Path]:
+    def _abandoned_files(self, is_alive: Callable[[int], bool]) -> list[Path]:
         paths = self._folder.glob(f"{self._name}-*")
-        return [path for path in paths if path.name[17:].isdigit() and not lives(int(path.name[17:]))]
+        return [path for path in paths if path.name[17:].isdigit() and not is_alive(int(path.name[17:]))]
 
 
-def lives(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     """Return True if a process with this id runs."""
     try:
         os.kill(pid, 0)

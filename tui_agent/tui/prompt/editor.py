@@ -69,11 +69,11 @@ class MessageArea(CleanArea, inherit_css=False):
         self.sync: Callable[[], None] = lambda: None
         """Updates the menu for the text."""
         self.submit: Callable[[str], None] = lambda how: None
-        """Enter or Tab, by the registry's name: send, queue. Called at the key."""
+        """Called in the key handler with the action of the key: `send` or `queue`."""
         self.act: Callable[[str], None] = lambda name: None
-        """Any other action, by its name. Called at the key."""
+        """Called in the key handler with the name of any other action."""
         self.running = False
-        """A turn runs: a message steers it."""
+        """True while a turn runs, which a message would steer."""
         self._erased = ""
         self._returned = ""
 
@@ -89,8 +89,8 @@ class MessageArea(CleanArea, inherit_css=False):
     def put_text(self, text: str, *, returned: bool = False) -> None:
         """Replace the text and move the cursor to its end. The user can undo this.
 
-        `returned` marks the message of an undone turn, put back to be edited and sent again. A command typed right
-        away replaces it.
+        `returned` is True for the message of an undone turn. A slash typed right after that replaces it, so that the
+        user can type a command.
         """
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)
@@ -128,7 +128,7 @@ class MessageArea(CleanArea, inherit_css=False):
 
         A picture's path or a long text becomes a chip, workspace paths become mentions; anything else is cleaned.
         """
-        label = self.chips.picture(text, self.root) or paths_as_mentions(text, self.root)
+        label = self.chips.fold_picture(text, self.root) or paths_as_mentions(text, self.root)
         inserted = label if label is not None else self.chips.fold(typed(text))
         result = self.replace(inserted, *sorted(self.selection))
         self.move_cursor(result.end_location)
@@ -193,7 +193,7 @@ class MessageArea(CleanArea, inherit_css=False):
         if select or not self.cursor_at_first_line:
             super().action_cursor_up(select)
             return
-        older = self.history_of_messages.older(self.text)
+        older = self.history_of_messages.older_message(self.text)
         if older is None:
             super().action_cursor_up(select)
             return
@@ -203,7 +203,7 @@ class MessageArea(CleanArea, inherit_css=False):
         if select or not self.cursor_at_last_line or not self.history_of_messages.is_browsing:
             super().action_cursor_down(select)
             return
-        newer = self.history_of_messages.newer()
+        newer = self.history_of_messages.newer_message()
         if newer is not None:
             self._walk(newer, None)
 
@@ -319,7 +319,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def enter(self, running: bool) -> bool:
         """Send the message; after a backslash at the end of the line, insert a line break instead.
 
-        `running` is the state that the key is bound for: return False in the other state.
+        Return False if `running`, the state for which the key is bound, is not the current state.
         """
         if running != self.running:
             return False

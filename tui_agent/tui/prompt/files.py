@@ -22,7 +22,7 @@ FEW_MATCHES: Final = 30
 ENOUGH_MATCHES: Final = 200
 """Number of matches of each kind after which the search stops and ranks them."""
 MAX_QUERY_LENGTH: Final = 64
-"""Maximum number of letters of a query that are used."""
+"""Characters of a query after this many are ignored."""
 FRESH_S = 5.0
 _SKIPPED = frozenset(
     {".git", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache", ".tox", "target"}
@@ -63,7 +63,7 @@ class _Lines:
     def find_containing(self, wanted: str) -> Iterator[int]:
         """Yield the index of each string that contains `wanted`.
 
-        With `\n` in front, it must be at the string's beginning.
+        If `wanted` begins with a line feed, only strings that begin with the rest of it match.
         """
         at = self.text.find(wanted)
         while at >= 0:
@@ -110,14 +110,14 @@ class PathIndex:
         """
         wanted = query[:MAX_QUERY_LENGTH].lower().replace("\n", " ")
         matches: dict[int, None] = {}
-        ways = (
+        searches = (
             self._lowered_names.find_containing("\n" + wanted),
             self._lowered_paths.find_containing("\n" + wanted),
             self._lowered_names.find_containing(wanted),
             self._lowered_paths.find_containing(wanted),
         )
-        for way in ways:
-            _add_some(way, matches)
+        for search in searches:
+            _add_some(search, matches)
         if len(matches) < FEW_MATCHES and len(wanted) > 1:
             _add_some(self._lowered_paths.find_with_letters(wanted), matches)
         return [self.paths[index] for index in matches]

@@ -1,7 +1,6 @@
 """Earlier messages: browsed with Up and Down, searched with Ctrl+R, shared between sessions in a file.
 
-Invariant: messages are written to the file (mode 0600) only as they are in a session's log, where secrets are
-redacted.
+Invariant: messages go to the file (mode 0600) in the form in which a session's log has them, with secrets redacted.
 """
 
 import json
@@ -68,7 +67,7 @@ class History:
             # The history is a convenience: do not interrupt a conversation with an error.
             return
 
-    def older(self, written: str) -> str | None:
+    def older_message(self, written: str) -> str | None:
         """Return the next older message; None at the oldest. `written` is the text in the editor."""
         if self._index is None:
             self._written = written
@@ -80,7 +79,7 @@ class History:
         self._index = index - 1
         return self.entries[self._index]
 
-    def newer(self) -> str | None:
+    def newer_message(self) -> str | None:
         """Return the next newer message, and at the end the text that was being written; None while not browsing."""
         if self._index is None:
             return None
@@ -89,10 +88,6 @@ class History:
             return self.entries[self._index]
         self._index = None
         return self._written
-
-    def settle(self) -> None:
-        """Stop browsing, because the text was edited."""
-        self._index = None
 
     @property
     def is_browsing(self) -> bool:

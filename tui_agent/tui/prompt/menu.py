@@ -46,8 +46,8 @@ class Menu(LinePane):
             self._top = min(max(self._top, self.chosen - self.rows + 1), self.chosen)
             self.show()
 
-    def hold(self, candidate: Candidate | None) -> None:
-        """Select this candidate again if it is still offered, so that late rows do not change the selection."""
+    def reselect(self, candidate: Candidate | None) -> None:
+        """Select this candidate again if it is still offered, so that rows added later do not change the selection."""
         inserts = [row.insert for row in self.candidates]
         if candidate is not None and candidate.insert in inserts:
             self.move(inserts.index(candidate.insert) - self.chosen)

@@ -1,6 +1,6 @@
 """The queued messages above the prompt: when each is sent, and how to send, edit or remove it.
 
-Invariant: the count includes all of them; a row is one cleaned line of a message.
+Invariant: every queued message has a row or is counted; a row shows its message as one cleaned line.
 """
 
 from collections.abc import Iterator, Sequence

@@ -46,13 +46,13 @@ class Symbols:
         return [symbol for symbol in self._found if query.lower() in symbol.name.lower()]
 
     def needs_search(self, query: str) -> bool:
-        """Return True if symbols should be searched once the user pauses typing."""
+        """Cancel the scheduled search; return True if one is needed once the user pauses typing."""
         if self.timer is not None:
             self.timer.stop()
         is_known = query == self._query and time.monotonic() - self._searched_at < FRESH_S
         return can_be_symbol(query) and not is_known
 
-    def take(self, query: str, symbols: Sequence[Symbol]) -> None:
+    def store_result(self, query: str, symbols: Sequence[Symbol]) -> None:
         """Store the result of a search."""
         self._query, self._found, self._searched_at = query, symbols, time.monotonic()
 

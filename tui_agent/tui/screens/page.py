@@ -55,9 +55,9 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
         note.show()
         note.refresh()
         if not (note.cut and note.key):
-            self.set_timer(NOTE_S, lambda: self.hush() if number == self._note_number else None)
+            self.set_timer(NOTE_S, lambda: self.hide_notice() if number == self._note_number else None)
 
-    def hush(self) -> None:
+    def hide_notice(self) -> None:
         """Hide the notice."""
         self.note.display = False
 
@@ -156,7 +156,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.detail = Detail(self.looks_of, self.show_detail)
         self.note = Note(self.looks_of, id="page-note")
         self._detail_opened = False
-        """The detail is shown in place of the list if there is no room for both."""
+        """True if the details replace the list while there is no room for both."""
         self._state: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -313,7 +313,7 @@ class Page(PageFrame[ItemT]):
         """Show the full text of a notice that is cut off; return False if there is none."""
         shown = show_full_note(self.context, self.note)
         if shown:
-            self.hush()
+            self.hide_notice()
         return shown
 
     def open_help(self) -> None:

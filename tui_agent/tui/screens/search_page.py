@@ -25,13 +25,13 @@ class SearchHead(PageHead):
         super().__init__(looks)
         self.field = Field()
         self.typing = True
-        """Keys go into the field."""
+        """True if keys are typed into the field."""
         self.hint = ""
         """The use of the field, shown while it is empty."""
         self.status = ""
         """Shown in place of the hint, and at the right of the field."""
         self.label = ""
-        """The name of a value that the field is borrowed for."""
+        """The name of the typed value if it is not a search text, such as `new name`."""
 
     def draw(self, width: int, height: int) -> list[Strip]:
         title = row(width, [("    ", self.style()), *self.title], self.right, fill=self.style())

@@ -63,7 +63,7 @@ def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook
     motion = str(environ.get("TUI_AGENT_MOTION") or settings.get("motion") or "auto")
     mode = colour_mode(environ)
     theme = find_theme(name, environ)
-    looks = Looks(Palette(theme, mode), choose_symbols(symbols, environ), moves(motion, environ))
+    looks = Looks(Palette(theme, mode), choose_symbols(symbols, environ), may_blink(motion, environ))
     return FirstLook(
         looks,
         theme,
@@ -73,7 +73,7 @@ def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook
     )
 
 
-def moves(motion: str, environ: Mapping[str, str]) -> bool:
+def may_blink(motion: str, environ: Mapping[str, str]) -> bool:
     """Return True if anything may blink: as configured; by default, unless the terminal is connected over ssh."""
     return motion == "on" or (motion != "off" and not environ.get("SSH_CONNECTION"))
 

@@ -247,7 +247,7 @@ def _check_colors(colors: Mapping[str, object], path: Path) -> dict[Role, str]:
         raise _refusal(path, f"has no colour for {', '.join(missing)}", 'Add it as role = "#rrggbb".')
     unknown = sorted(set(colors) - set(ROLES))
     if unknown:
-        raise _refusal(path, f"names {unknown[0]!r}, which is no colour role", "Remove it.")
+        raise _refusal(path, f"has {unknown[0]!r}, which is not a colour role", "Remove it.")
     for role, value in colors.items():
         if not isinstance(value, str) or not _HEX.fullmatch(value):
             raise _refusal(path, f"has {value!r} for {role}", 'Write a colour as "#rrggbb".')

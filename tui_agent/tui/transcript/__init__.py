@@ -1,3 +1,4 @@
-"""The chat as one virtual widget that draws its own lines. Invariant: cost depends on the visible rows, not on the
-session's length.
+"""The chat as one widget that draws its own lines.
+
+Invariant: the cost of drawing depends on the visible rows, not on the length of the session.
 """

@@ -25,7 +25,7 @@ _NOUNS: Final = {"read": "read", "search": "search", "grep": "search", "find": "
 
 @dataclass(slots=True)
 class Slot:
-    """The place of one entry in the layout."""
+    """The rows and the fold state of one entry in the layout."""
 
     id: str
     count: int = 0
@@ -43,7 +43,7 @@ class Slot:
     active: bool = False
     """True while the cursor or the mouse is on the entry."""
     group: int = -1
-    """Index of the first slot of this entry's group, whose row stands for the whole group; -1 outside a group."""
+    """Index of the first slot of this entry's group, which has the group's only row; -1 outside a group."""
     rows: list[Row] | None = None
     """The drawn rows; None while they are not drawn."""
     stream: MarkdownStream | None = None
@@ -65,7 +65,7 @@ class AutoFold:
 
     def __init__(self, layout: Slots) -> None:
         self.deferred: set[int] = set()
-        """Slots in view: they fold later, with `fold_deferred`."""
+        """Indices of slots that were in view when their turn ended; `fold_deferred` folds them."""
         self._layout = layout
         self._turn = 0
         self._turn_start = 0

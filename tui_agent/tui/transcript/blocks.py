@@ -47,9 +47,7 @@ Reader = Callable[[LongText], str]
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The settings for drawing a body: the rail's role, the maximum number of rows (None for all), and the reader of
-    long texts.
-    """
+    """The settings for drawing a body. `read` reads long texts; `limit` is the maximum number of rows, None for all."""
 
     look: Look
     read: Reader
@@ -158,9 +156,7 @@ def prose_rows(text: str, role: Role, body: Body, *, bold: bool = False) -> list
 
 
 def _last_rows(rows: list[Row], limit: int) -> list[Row]:
-    """Return at most `limit` rows from the end. Start at the beginning of a line, unless that would drop most of the
-    rows.
-    """
+    """Return the last `limit` rows, or fewer so that they start with a whole line; at least half of `limit`."""
     start = len(rows) - limit
     while start < len(rows) - limit // 2 and rows[start].joined:
         start += 1
@@ -186,7 +182,7 @@ def markdown_rows(text: str, body: Body) -> list[Row]:
 
 
 def literal_rows(rows: Iterable[Row]) -> list[Row]:
-    """Return Markdown rows whose shown text is also the copied text, because the entry holds no source for them."""
+    """Return Markdown rows that are copied as they are shown, because the entry has no source text for them."""
     return [
         Row([run._replace(src=LITERAL) if run.src >= 0 else run for run in row.runs], row.ground, row.joined)
         for row in rows

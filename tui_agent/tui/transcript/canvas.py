@@ -116,7 +116,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._symbols = symbols
         self._resolve = resolve
         self._requested: set[str] = set()
-        """Digests of the long texts that were asked for."""
+        """Digests of the long texts that were requested and are not loaded yet."""
         self._actions = actions
         self.viewport = Viewport(Layout(Look(palette, symbols, 80, actions=actions), self._read, now))
         self._frame: list[Line] = []
@@ -344,9 +344,8 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         return is_too_young(layout.entry(index), layout.now())
 
     def _show_quick(self) -> None:
-        """Show the quick calls that are still running. Rows of new calls are delayed, because most end before they
-        could be read.
-        """
+        """Show the calls that are still running after `QUICK_S`."""
+        # Rows of new calls are delayed, because most of these calls end before their row could be read.
         self._quick_timer = None
         self._redraw(self._unfinished)
         self._update_timers()
@@ -361,7 +360,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         return text_preview(text) if whole is None else whole
 
     def _read(self, text: LongText) -> str:
-        """Return a text as `_known` does, and request the rest if it is not loaded."""
+        """Return a text; while it is not loaded, request it and return its preview."""
         if (
             not isinstance(text, str)
             and text.blob_sha256 not in self._requested

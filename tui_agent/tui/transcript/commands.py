@@ -51,10 +51,10 @@ class TranscriptCommands(TranscriptCanvas):
         return done[0]
 
     async def find(self, text: str) -> int:
-        """Highlight a text and go to its first match at or below the view; return the number of entries that contain
-        it.
+        """Highlight a text, and go to its first match at or below the view.
 
-        Keys are handled during the search. Return 0 if a newer search replaced this one.
+        Return the number of entries that contain the text; 0 if a newer search replaced this one. Keys are handled
+        during the search.
         """
         slices, layout = Slices(), self.viewport.layout
         for _ in self.finder.search_entries(text, layout, self._known):

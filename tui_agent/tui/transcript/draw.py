@@ -24,7 +24,7 @@ from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Reader, line
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.messages_view import (
-    GLIMPSE_ROWS,
+    FOLDED_ROWS,
     answer_tail,
     fold_answer,
     is_long,
@@ -102,7 +102,7 @@ def guess_rows(entry: Entry, state: DisplayState, look: Look) -> int:
             return 0
         case UserEntry():
             rows = _guess_lines(entry.text, max(look.right - TEXT_COLUMN - 8, 8))
-            return min(rows, GLIMPSE_ROWS + 1) if state.opened is None and is_long(entry) else rows
+            return min(rows, FOLDED_ROWS + 1) if state.opened is None and is_long(entry) else rows
         case AnswerEntry():
             return 1 if state.opened is False else _guess_lines(entry.text, look.text) + entry.stopped
         case ToolEntry():

@@ -37,7 +37,7 @@ class Place:
         return replace(self, first=(*self.first, *first), rest=(*self.rest, *rest))
 
     def later(self) -> "Place":
-        """The position of the rows after the first one."""
+        """Return the position of the rows after the first one."""
         return replace(self, first=self.rest)
 
 
@@ -94,9 +94,8 @@ class _Renderer:
         return rows
 
     def _last_line(self, span: Sequence[int]) -> int:
-        """Return the last line of a block that is not blank. (The parser counts blank lines after a list as part of
-        it.)
-        """
+        """Return the index of the last line of a block that is not blank."""
+        # The parser counts blank lines after a list as part of the list.
         line = span[1] - 1
         while line > span[0] and not self._piece.lines[line].strip(" \t>"):
             line -= 1
@@ -225,9 +224,7 @@ def _split_blocks(block_tokens: Sequence["Token"]) -> Iterator[Sequence["Token"]
 
 
 def _pop_task_mark(inside: Sequence["Token"]) -> str:
-    """Remove the mark of a task item from its text; return `x` if the task is done, a space if not, and an empty
-    string for other items.
-    """
+    """Remove the mark of a task item from its text, and return it: `x`, a space, or an empty string without a mark."""
     if len(inside) < 2 or inside[1].type != "inline" or not inside[1].children:
         return ""
     first = inside[1].children[0]

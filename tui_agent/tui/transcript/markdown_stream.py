@@ -44,9 +44,9 @@ class MarkdownStream:
         self._place = place
         self._text = ""
         self._read_up_to = 0
-        """Characters of the text whose lines were read."""
+        """Number of characters of the text whose lines were read."""
         self._size = 0
-        """The same in the cleaned text, into which the offsets of runs point."""
+        """Number of characters of the cleaned text that were read; the offsets of runs refer to the cleaned text."""
         self._open: OpenPiece | None = None
         self._fence: _Fence | None = None
         self._table: _Table | None = None

@@ -31,7 +31,7 @@ from tui_agent.units import format_bytes, format_cost, format_duration, format_l
 
 WIDE: Final = 90
 MESSAGE_ROWS: Final = 16
-GLIMPSE_ROWS: Final = 8
+FOLDED_ROWS: Final = 8
 """Number of rows shown of a folded message; messages of more than `MESSAGE_ROWS` rows are folded."""
 _ROW_CHARACTERS: Final = 80
 
@@ -63,7 +63,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
         for runs in _message_lines(entry, read, look.s("t1", "s2", bold=True))
         for part in wrap(runs, max(edge - TEXT_COLUMN - reserve, 8))
     ]
-    visible = 2 if opened is False else GLIMPSE_ROWS if opened is None and is_long(entry) else len(lines)
+    visible = 2 if opened is False else FOLDED_ROWS if opened is None and is_long(entry) else len(lines)
     hidden = len(lines) - visible
     if hidden > 0:
         lines = [*lines[:visible], [*prefix, look.more_lines(hidden, "s2")]]
@@ -83,9 +83,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
 
 
 def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
-    """Return the mentioned files, several to a row if they fit, each with the part that was sent or the reason why
-    none was.
-    """
+    """Return rows of the mentioned files, each with the part that was sent, or the reason why none was."""
     rows: list[list[Run]] = []
     for mention in entry.mentions:
         is_sent = mention.kind not in ("refused", "missing")

@@ -42,9 +42,7 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
 
 
 def _error(entry: NoticeEntry, look: Look, read: Reader) -> list[Row]:
-    """Return a head row that names the failed part; below it, next to the rail, its explanation and the keys to
-    press.
-    """
+    """Return a head row that names the failed part; below it, the explanation and the keys to press."""
     verb = _VERBS.get(entry.kind, "error")
     head = look.head(look.symbols.failed, "error", verb)
     lines = [clean(line) for line in entry.lines] or ["Something failed."]

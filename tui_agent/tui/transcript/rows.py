@@ -20,9 +20,7 @@ from tui_agent.tui.text import cell_text, take, width
 DECOR: Final = -1
 LITERAL: Final = -2
 _Break: TypeAlias = Callable[[str, int, int], tuple[int, int]]
-"""A function that takes a text, the start of a line and its maximum end; it returns the line's end and the next
-line's start.
-"""
+"""Takes a text, the start of a line and its maximum end; returns the line's end and the start of the next line."""
 
 
 class Run(NamedTuple):
@@ -36,9 +34,7 @@ class Run(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Row:
-    """One line of cells. `ground` fills it to the right edge; a `joined` row continues the logical line of the row
-    above it.
-    """
+    """One line of cells; `ground` fills it to the right edge. A `joined` row continues the line of the row above it."""
 
     runs: Sequence[Run]
     ground: Style
@@ -94,10 +90,9 @@ def width_of(runs: Iterable[Run]) -> int:
 def wrap(
     runs: Sequence[Run], room: int, *, rest_room: int | None = None, fold: bool = False, words: bool = False
 ) -> list[list[Run]]:
-    """Break runs into lines of at most `room` cells (`rest_room` from the second line on): at spaces, or else
-    anywhere.
+    """Break runs into lines of at most `room` cells, at spaces if possible.
 
-    A line broken at a space keeps one space beyond its edge, so that joining the lines restores the text. With
+    `rest_room` is the limit from the second line on. A line broken at a space keeps one space beyond its edge, so that joining the lines restores the text. With
     `fold`, for commands and output, lines are cut at the edge and keep every space. With `words`, for code, lines
     also keep every space, but no word that fits on half a line is cut.
     """
@@ -159,9 +154,7 @@ def _at_edge(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _at_word(text: str, start: int, end: int) -> tuple[int, int]:
-    """Cut after the last space in the second half of the line; or there between a word and punctuation; or else at
-    the edge.
-    """
+    """Cut in the second half of the line, after a space or between a word and punctuation; or else at the edge."""
     least = start + (end - start) // 2
     if text[end] == " " and text[end - 1] != " ":
         return end, end

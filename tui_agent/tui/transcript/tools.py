@@ -295,7 +295,7 @@ def _first_counts(tally: str) -> str:
 
 
 def _remark(entry: ToolEntry) -> str:
-    """Return the only short line that accompanies a change, for display on the head row."""
+    """Return the one short text that accompanies a diff, for the head row; empty if there is none."""
     others = [block for block in entry.blocks if not isinstance(block, DiffBlock)]
     if len(others) != 1 or len(entry.blocks) < 2 or not isinstance(others[0], TextBlock):
         return ""

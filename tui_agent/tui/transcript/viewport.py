@@ -13,9 +13,7 @@ from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
 
 _ROUNDS: Final = 12
-"""Maximum number of drawing rounds: after a wrong estimate other entries may come into view. Two or three rounds
-usually suffice.
-"""
+"""Maximum number of drawing rounds, each for entries that came into view after a wrong estimate; 2 or 3 suffice."""
 
 
 class RowPosition(NamedTuple):

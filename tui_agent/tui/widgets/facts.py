@@ -34,7 +34,7 @@ class Facts:
         self.looks, self.width = looks, width
         self._ground, self._indent, self._margin = ground, indent, margin
         self.room = width - indent - margin - 1
-        """Cells of a paragraph."""
+        """Width of a paragraph, in cells."""
         self.rows: list[Strip] = []
 
     def style(self, text: Role = "t1", *, bold: bool = False) -> Style:

@@ -1,7 +1,7 @@
 """The user's keys, `[keys]` in config.toml: parsed, validated, and applied to the registry's actions.
 
-Invariant: if an entry is invalid, its action keeps the default keys and a fault says what to do. Whatever the
-settings, no key has two meanings in the same place, and every action that closes something has a key.
+Invariant: if an entry is invalid, its action keeps the default keys and a fault says what to do. No
+settings can give a key two meanings in the same scope, or leave an action that closes something without a key.
 """
 
 import re
@@ -192,7 +192,7 @@ def _describe_clash(first: Action, other: Action, key: str) -> str:
 def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
     """Add the default keys to actions whose new keys some terminals cannot send.
 
-    Skip default keys that are in use; report both.
+    The default keys are added only if they are free. Return one fault for each of these actions.
     """
     faults = []
     for name, keys in list(given.items()):

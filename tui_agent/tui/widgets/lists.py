@@ -35,7 +35,7 @@ class Lines(ScrollView):
         self.strips: Sequence[Strip] = ()
         self.fill: Style = Style()
         self.moved: Callable[[], None] = lambda: None
-        """Called when other rows are in sight."""
+        """Called after the rows were scrolled."""
 
     def on_mount(self) -> None:
         style_scrollbar(self, self._looks().symbols)
@@ -108,7 +108,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
     ) -> None:
         """Show other items.
 
-        The selected one, or the one with the key `held`, stays selected; if it is gone, select index `otherwise`.
+        The item with the key `held`, by default the selected one, stays selected; if it is missing, select `otherwise`.
         """
         chosen = self.chosen
         if held is None and chosen is not None:

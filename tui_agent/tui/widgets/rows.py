@@ -150,7 +150,7 @@ class Pen(NamedTuple):
 
 
 def outcome_mark(state: str, symbols: Symbols) -> tuple[str, Role]:
-    """Return the symbol and the role of an outcome; an unknown state is drawn like one that has not begun."""
+    """Return the symbol and the role of an outcome; an unknown state has those of `queued`."""
     known: dict[str, tuple[str, Role]] = {
         "done": (symbols.done, "success"),
         "failed": (symbols.failed, "error"),

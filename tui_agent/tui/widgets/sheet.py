@@ -81,7 +81,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self._opened_at = math.inf
         self._grace_s = GRACE_PERIOD_S
         self.typed_ahead: TypedAhead | None = None
-        """Takes the ignored keys of a user who was typing a message."""
+        """Receives the ignored keys if the user was typing a message."""
         self._head = FixedRows(looks, id="sheet-head")
         self._foot = FixedRows(looks, id="sheet-foot")
         self._body = Lines(looks, id="sheet-body")

@@ -12,7 +12,7 @@ from textual import events
 RECENT_S: Final = 2.0
 """A user who typed within this many seconds before the question appeared is considered to be still writing."""
 WRITING_PAUSE_S: Final = 0.8
-"""Seconds for which a question continues to ignore keys after such a key."""
+"""Seconds for which a question ignores keys after each key that it passed to the prompt."""
 _EDITING: Final = frozenset({"backspace", "enter", "tab", "shift+enter", "alt+enter", "ctrl+j"})
 
 

@@ -1,5 +1,4 @@
-"""The figures of a comparison in words: time, cost, tokens and others, with amounts for bars and notes on
-differences.
+"""The figures of a comparison: time, cost, tokens and others, as words, bars and notes on differences.
 
 Invariant: pure; the screen, the table on standard output and the Markdown export use the same words.
 """
@@ -74,7 +73,7 @@ def sums_at(side: Side, ms: float) -> Beat:
 
 
 def build_figures(left: Side, right: Side, now: tuple[Beat, Beat] | None = None) -> list[Figure]:
-    """Return the rows of figures in their fixed order; `now` holds those of a moment, None means the end."""
+    """Return the rows of figures in their fixed order; `now` has the figures of both sides at a moment; None: the end."""
     ends = final_sums(left), final_sums(right)
     own, other = now or ends
     return [

@@ -14,7 +14,7 @@ from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import OutcomeState, Side
 from tui_agent.tui.layout import AIRY, LOW, MIDDLE, SIDE
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.panes.marks import ROLES, loudest, mark_symbol
+from tui_agent.tui.panes.marks import ROLES, mark_symbol, most_important
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.screens.compare.figures import (
     Cell,
@@ -284,7 +284,9 @@ class CompareHead(LinePane):
         def column(ms: float) -> int:
             return max(0, min(length - 1, int(ms * scale)))
 
-        marks = loudest((column(beat.at_ms), beat.kind) for beat in side.timeline if beat.kind in ROLES)
+        marks = most_important(
+            (column(beat.at_ms), beat.kind) for beat in side.timeline if beat.kind in ROLES
+        )
         ms = self.moment.ms
         head = length if ms is None or ms > side.duration_ms else column(ms)
         played, rest = self.style(SIDE_ROLES[number]), self.style("border-strong")

@@ -56,7 +56,7 @@ class CompareHost:
 class CompareScreen(PlayheadScreen):
     """The comparison screen.
 
-    `names` are one or two sessions in the form of `tui-agent compare`; its scope in the registry is `compare`.
+    `names` are one or two sessions, as arguments of `tui-agent compare`; its scope in the registry is `compare`.
     """
 
     DEFAULT_CSS = """

@@ -124,7 +124,7 @@ def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None
 def draw_map_facts(
     facts: Facts, choice: RepoMapOptions, files: int, settings: SessionSettings | None, note: str
 ) -> None:
-    """Add what the model receives of the map, and the note of `tui-agent map` after its first semicolon."""
+    """Add the size of the map and when the model receives it, and the end of the note of `tui-agent map`."""
     facts.section("For the model")
     facts.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")
     if files:

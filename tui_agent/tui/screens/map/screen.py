@@ -57,26 +57,26 @@ class MapPage(SearchPage[MapLine | None]):
     def __init__(self, context: AppContext, query: str = "") -> None:
         super().__init__(context)
         self.own = not query
-        """The question is the newest message, not one that was typed here."""
+        """True if the question is the newest message, False if it was typed here."""
         self.top.field.insert(query or " ".join(context.state.root_task.split())[:MAX_QUERY_CHARS])
         self.top.field.cursor = 0
         self.top.typing, self.top.hint = False, HINT
         self.top.columns = lambda width: column_names(width, self.looks_of())
         self.listing.can_choose = lambda line: line is not None
         self.is_new = False
-        """Another question begins: nothing of it is typed yet."""
+        """True while the field for another question is open and empty."""
         self.answer: Answer | None = None
         self.asked = ""
-        """The question of the newest answer, or of the one that is waited for."""
+        """The question of the newest request."""
         self.busy = False
-        """An answer is waited for."""
+        """True until the newest request is answered."""
         self._listed = ""
         """The question whose answer is listed."""
         self._indexed_files = 0
-        """Files that the index has so far; 0 if unknown."""
+        """Number of files in the index so far; 0 if unknown."""
         self._is_built, self._is_counting = True, False
-        self._made_of = -1
-        """Files that the index had when the map was made again because it had grown."""
+        self._files_at_request = -1
+        """Number of files in the index when the map was last requested because the index was complete."""
         self._settings = settings = context.state.settings
         self.choice = RepoMapOptions() if settings is None else settings.map_options
 
@@ -143,8 +143,8 @@ class MapPage(SearchPage[MapLine | None]):
             self._indexed_files = state.files
             if not self.busy and not state.building:
                 self._is_built = True
-                if self._made_of != state.files:
-                    self._made_of = state.files
+                if self._files_at_request != state.files:
+                    self._files_at_request = state.files
                     self.request_map()
         self._show_progress()
 
@@ -162,7 +162,7 @@ class MapPage(SearchPage[MapLine | None]):
         self.show_head()
 
     def show_origin(self) -> None:
-        """Say that the question is the user's last message, if that is so."""
+        """Show a note next to the question if the question is the user's last message."""
         is_own = self.own and not self.top.typing and self.top.field.text
         self.top.status, self.top.hint = "words of the last message" if is_own else "", HINT
 

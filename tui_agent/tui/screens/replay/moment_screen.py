@@ -132,7 +132,7 @@ class MomentScreen(PlayheadScreen):
         self._notice: tuple[str, Role] = ("reading …", "t2")
         self._faults = ReplayFaults(self.header, self.say)
         self._panes_opened = False
-        """The side panes are shown in place of the chat if there is no room for both."""
+        """True if the side panes replace the chat while there is no room for both."""
 
     def compose(self) -> ComposeResult:
         yield self.header
@@ -228,7 +228,7 @@ class MomentScreen(PlayheadScreen):
         with self.app.batch_update():
             guard("the header", lambda: self.header.set_views(state, meter))
             guard("the sidebar", lambda: self.sidebar.set_views(todo, trace, meter, now))
-            guard("the strip of panes", lambda: self.pane_strip.set_views(todo, files))
+            guard("the pane strip", lambda: self.pane_strip.set_views(todo, files))
             guard("the chat", lambda: self.chat.show(views))
             self.show_head()
             guard("the header", lambda: self.header.set_status(status))

@@ -46,7 +46,7 @@ class Playhead:
         self._seconds = self.line.clock[self.place] if len(self.line) else 0.0
 
     def move_to_tenth(self, number: int) -> None:
-        """Move to this tenth of the timeline."""
+        """Move to `number` tenths of the timeline, from 0 to 9."""
         self.move_to(self.line.place_at(self.line.length * number / 10))
 
     def toggle(self) -> None:

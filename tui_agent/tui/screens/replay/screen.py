@@ -62,7 +62,7 @@ class ReplayScreen(ReplayActions):
         return is_typed
 
     def go_to_tenth(self, tenth: int) -> None:
-        """Move to this tenth of the timeline."""
+        """Move to `tenth` tenths of the timeline, from 0 to 9."""
         self.move(lambda head: head.move_to_tenth(tenth))
 
     def scroll_chat(self, rows: int) -> None:

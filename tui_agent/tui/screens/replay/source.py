@@ -23,7 +23,7 @@ class ReplaySource(Protocol):
         ...
 
     async def read_text(self, text: LongText) -> str:
-        """Return the full content of a text, wherever it is stored."""
+        """Return the full content of a text, which may be stored outside of the log."""
         ...
 
 
@@ -46,7 +46,7 @@ class ReplayHost:
     copy: Callable[[str], bool]
     opens: str
     revert: "Callable[[int, Callable[[], object]], None] | None" = None
-    """Reverts the open session to an event, and calls the function if the replay must close for that."""
+    """Reverts the open session to an event, and calls the function when the replay must close."""
     fork: "StartFork | None" = None
     """Creates a fork at an event and opens it. Without this service, the fork is created and its id is shown."""
     what_if: "StartFork | None" = None

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.folds.trace.timeline import Timeline
-from tui_agent.tui.panes.marks import MARKS, ROLES, loudest, mark_symbol
+from tui_agent.tui.panes.marks import MARKS, ROLES, mark_symbol, most_important
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, blank, cells, cut_parts, part, row
@@ -19,7 +19,7 @@ SMALL, LOW, FULL = 1, 4, 7
 
 
 class Head(NamedTuple):
-    """The content of the state row. `find` draws the text to search for, while the user types it.
+    """The content of the state row. `find` is the drawn search text while the user types it.
 
     `notice` is shown below the row, or at its end if the pane has less than `FULL` rows.
     """
@@ -142,7 +142,9 @@ class TimelinePane(LinePane):
         return [(bars[:played], self.style("t2")), (bars[played:], self.style("border-strong"))]
 
     def _marks(self, line: Timeline, room: int) -> list[Part]:
-        marks = loudest((line.column(line.clock[marker.place], room), marker.mark) for marker in line.markers)
+        marks = most_important(
+            (line.column(line.clock[marker.place], room), marker.mark) for marker in line.markers
+        )
         parts: list[Part] = []
         end = 0
         for column, mark in sorted(marks.items()):

@@ -87,7 +87,7 @@ class SessionDetail:
         self._words = words
         self._now = now
         self._seen = ""
-        """All text that is in sight."""
+        """All text drawn so far, which may contain the search words."""
 
     def draw(self, session: Row, hit: Hit | None, preview: Preview | None) -> None:
         """Add all rows; without a preview, those that are known from the list."""

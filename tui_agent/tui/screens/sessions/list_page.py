@@ -63,7 +63,7 @@ class SessionsPage(SearchPage[Line]):
         self._hits_for = ""
         self.search_field = self.top.field
         self._status = "Reading the sessions …"
-        """Shown in place of a list that is empty for another reason than the search."""
+        """Shown while the list is empty, unless a search made it empty."""
         self._previews: dict[str, tuple[float, Preview]] = {}
         """Previews by session, with the time of the session's last change."""
         self._count = 0

@@ -53,7 +53,7 @@ class Row:
 
     @property
     def search_text(self) -> str:
-        """The text that a search for names looks at."""
+        """The title and the id without case, for the search by name."""
         return f"{self.title}\n{self.id}".casefold()
 
 

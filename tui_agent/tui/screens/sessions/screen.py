@@ -52,7 +52,7 @@ class SessionsScreen(SessionsPage):
         super().__init__(context)
         self._renaming: Row | None = None
         self._comparing: Row | None = None
-        """The session that another one is chosen to be compared with."""
+        """The session to compare with the one that the user selects next."""
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

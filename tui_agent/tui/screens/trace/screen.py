@@ -46,7 +46,7 @@ class TraceScreen(Page[int]):
         self.listing = self.spans = SpanList(self.looks_of)
         self.head.columns = self._columns
         self._can_stop: bool | None = None
-        """A subtask runs that could be stopped."""
+        """True if the footer offers to stop the chosen subtask; None before the first drawing."""
 
     def on_mount(self) -> None:
         self.follow()
@@ -75,10 +75,10 @@ class TraceScreen(Page[int]):
 
     def follow(self) -> None:
         """Show the session's newest spans."""
-        view, older = self.context.views.trace.view(), self.context.sessions.older
-        if not self.is_changed(id(self.context.views), view.revision, older) and not self.context.running:
+        view, progress = self.context.views.trace.view(), self.context.sessions.load_progress
+        if not self.is_changed(id(self.context.views), view.revision, progress) and not self.context.running:
             return
-        self.head.notice = part(older, self.style("warning"))
+        self.head.notice = part(progress, self.style("warning"))
         self.spans.set_view(view, self.context.app.clock())
         self.show_head()
         self.show_session()

@@ -14,7 +14,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import Line, json_lines, json_strips
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.panes.spans import label, state_symbol, tokens, took
+from tui_agent.tui.panes.spans import duration, label, state_symbol, tokens
 from tui_agent.tui.text import clean
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, with_intent, wrap
@@ -69,7 +69,7 @@ def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str
         ("delegate", f"level {span.name.rpartition(' ')[2]}" if "delegate level" in span.name else ""),
         ("part", str(span.part) if span.part is not None else ""),
         ("started", started),
-        ("took", took(span, now)),
+        ("took", duration(span, now)),
         ("state", SPAN_STATE_LABELS[span.state]),
         ("tokens in", tokens(span, span.tokens_in)),
         ("tokens out", tokens(span, span.tokens_out)),

@@ -11,7 +11,15 @@ from textual import events
 from textual.strip import Strip
 
 from tui_agent.folds.trace.spans import Span, TraceView
-from tui_agent.tui.panes.spans import is_folded, is_group, label, state_symbol, tokens, took, visible
+from tui_agent.tui.panes.spans import (
+    duration,
+    is_folded,
+    is_group,
+    label,
+    state_symbol,
+    tokens,
+    visible_spans,
+)
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
@@ -112,7 +120,7 @@ class SpanList(ChoiceList[int]):
         key = key_map_of(self.app).key_of("filter")
         if self.filter == "all":
             self.empty_text = "Nothing has run."
-            shown = visible(self.view, self._folds(), self.view.roots)
+            shown = visible_spans(self.view, self._folds(), self.view.roots)
         else:
             self.empty_text = f"No span is {self.filter}. {key} shows all."
             shown = [span.index for span in spans if is_shown(span, self.filter)]
@@ -184,7 +192,7 @@ class SpanList(ChoiceList[int]):
         tokens_in, tokens_out, time, cost = columns.cells(
             tokens(span, span.tokens_in),
             tokens(span, span.tokens_out),
-            took(span, self.now),
+            duration(span, self.now),
             format_cost(span.cost_usd),
         )
         parts: list[Part] = [(time, line.style()), (cost, line.style("t3"))]
@@ -211,7 +219,7 @@ class SpanList(ChoiceList[int]):
         ]
 
     def scale(self) -> tuple[float, float]:
-        """The start and end time of the selected span's turn."""
+        """Return the start and end time of the selected span's turn, in seconds since the epoch."""
         span = self.chosen_span
         if span is None:
             return 0.0, 1.0

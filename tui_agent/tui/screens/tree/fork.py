@@ -1,4 +1,4 @@
-"""The way from an event to an open fork: the form, the command that creates the fork, and opening it.
+"""Forking at an event: the form, the command that creates the fork, and opening it.
 
 Invariant: while a session runs, the fork is created and its id is shown, but it is not opened.
 """
@@ -76,7 +76,7 @@ async def _fork(context: AppContext, point: ForkPoint, say: Say, *, is_what_if: 
 
 
 async def _open(context: AppContext, point: ForkPoint, request: ForkRequest, result: ForkResult) -> None:
-    if not await context.sessions.open(context.sessions.options_of(result.id)):
+    if not await context.sessions.open(context.sessions.options_for(result.id)):
         return
     if request.change is not None:
         context.submit(ContinueTurn())

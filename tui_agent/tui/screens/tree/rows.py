@@ -82,7 +82,7 @@ class Branch:
 class Node:
     """A row: a branch, or (`is_message`) a message on it.
 
-    `result.last_seq` is the event that opening the row goes to.
+    `result.last_seq` is the event to which opening the row reverts.
     """
 
     branch: Branch
